@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,7 +41,7 @@ func classOf(name string) *v1alpha1.FireboltEngineClass {
 
 func bound(name, class string) *v1alpha1.FireboltEngine {
 	e := engineOf(name, 1)
-	e.Spec.EngineClassRef = ptr.To(class)
+	e.Spec.EngineClassRef = new(class)
 	return e
 }
 
@@ -115,7 +114,7 @@ func TestClassCountsBoundEngines(t *testing.T) {
 	s.create(a)
 	s.create(b)
 	s.shows(c, v1alpha1.ReasonAdmissible, 2)
-	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = ptr.To("d") })
+	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = new("d") })
 	s.shows(c, v1alpha1.ReasonAdmissible, 1)
 	s.shows(d, v1alpha1.ReasonAdmissible, 1)
 	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
@@ -205,14 +204,14 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 	n.create(class)
 	for name, change := range map[string]func(*v1alpha1.FireboltEngine){
 		"recreate": func(e *v1alpha1.FireboltEngine) {
-			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Rollout = ptr.To(v1alpha1.RolloutRecreate) })
+			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Rollout = new(v1alpha1.RolloutRecreate) })
 		},
 		"unchecked": func(e *v1alpha1.FireboltEngine) {
-			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.DrainCheckEnabled = ptr.To(false) })
+			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.DrainCheckEnabled = new(false) })
 		},
 		"class": func(*v1alpha1.FireboltEngine) {
 			before := class.DeepCopy()
-			class.Spec.Rollout = ptr.To(v1alpha1.RolloutRecreate)
+			class.Spec.Rollout = new(v1alpha1.RolloutRecreate)
 			if err := n.api.Patch(t.Context(), class, client.MergeFrom(before)); err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +219,7 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 	} {
 		e := drained(name, 1, time.Hour)
 		if name == "class" {
-			e.Spec.EngineClassRef = ptr.To("large")
+			e.Spec.EngineClassRef = new("large")
 		}
 		n.serving(e)
 		end, cancel := n.hold(name+"-g0-0", time.Hour)

@@ -186,14 +186,14 @@ func walk(v any, at leaf, out *[]leaf) {
 	switch v := v.(type) {
 	case content:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			walk(v[k], append(at[:len(at):len(at)], k), out)
+			walk(v[k], append(slices.Clip(at), k), out)
 		}
 		if last, _ := at[len(at)-1].(string); len(v) == 0 && last == "emptyDir" {
 			*out = append(*out, at)
 		}
 	case []any:
 		for i, e := range v {
-			walk(e, append(at[:len(at):len(at)], i), out)
+			walk(e, append(slices.Clip(at), i), out)
 		}
 	case nil:
 	default:

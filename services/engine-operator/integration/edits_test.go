@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -28,9 +27,9 @@ var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Co
 		c.Image = "example.com/engine:9"
 	},
 	"an amount": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
-		c.Resources.Requests[corev1.ResourceCPU] = ptr.To(c.Resources.Requests[corev1.ResourceMemory]).DeepCopy()
+		c.Resources.Requests[corev1.ResourceCPU] = new(c.Resources.Requests[corev1.ResourceMemory]).DeepCopy()
 	},
-	"the replicas": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) { s.Replicas = ptr.To[int32](1) },
+	"the replicas": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) { s.Replicas = new(int32(1)) },
 	"a volume": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
 		p.Volumes = p.Volumes[:len(p.Volumes)-1]
 	},
@@ -77,14 +76,14 @@ var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Co
 	},
 	"the host's processes": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) { p.HostPID = true },
 	"the token": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
-		p.AutomountServiceAccountToken = ptr.To(false)
+		p.AutomountServiceAccountToken = new(false)
 	},
 	"the priority":        func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) { p.PriorityClassName = "high" },
 	"the restart of pods": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) { s.MinReadySeconds = 5 },
 	"the mode of a volume": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
 		for i := range p.Volumes {
 			if v := p.Volumes[i].ConfigMap; v != nil {
-				v.DefaultMode = ptr.To[int32](256)
+				v.DefaultMode = new(int32(256))
 			}
 		}
 	},
@@ -119,7 +118,7 @@ spec:
 func TestDefect2ChangedRenderedValuesAreDrift(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
-	e.Spec.UISidecar = ptr.To(true)
+	e.Spec.UISidecar = new(true)
 	e.Spec.Storage.HostPath = &v1alpha1.EngineHostPathStorage{Path: "/data"}
 	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, e)
 	live := touched(b.stored(t, g))

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
@@ -54,7 +53,7 @@ func instance(name string) *v1alpha1.FireboltInstance {
 func engineOf(name string, replicas int32) *v1alpha1.FireboltEngine {
 	return &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: replicas, DrainCheckEnabled: ptr.To(false)},
+		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: replicas, DrainCheckEnabled: new(false)},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -29,7 +28,7 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 	for i, phase := range []v1alpha1.EnginePhase{v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning} {
 		s.edit(e, func(e *v1alpha1.FireboltEngine) {
 			e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i))
-			e.Spec.DrainCheckEnabled = ptr.To(phase == v1alpha1.PhaseDraining) // without one there is no such phase
+			e.Spec.DrainCheckEnabled = new(phase == v1alpha1.PhaseDraining) // without one there is no such phase
 		})
 		want := int64(i + 1)
 		expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -223,7 +222,7 @@ func TestEngineWaitsForInstanceAndClass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
-	e.Spec.InstanceRef, e.Spec.EngineClassRef = "later", ptr.To("large")
+	e.Spec.InstanceRef, e.Spec.EngineClassRef = "later", new("large")
 	s.create(e)
 	waitReason(t, s, e, v1alpha1.ReasonInstanceNotReady)
 	s.create(instance("later"))

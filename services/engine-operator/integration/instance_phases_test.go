@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
@@ -216,7 +215,7 @@ func TestPausedInstanceStaysUnchanged(t *testing.T) {
 	})
 	expect.Condition(t, s.api, s.shopInstance(), "Paused", metav1.ConditionTrue)
 	s.requests.reset()
-	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(3)) })
 	s.simulate("gateway", "NeverReady")
 	expect.Object(t, s.api, s.shopInstance(), func(i *v1alpha1.FireboltInstance) error {
 		if i.Status.GatewayReady {

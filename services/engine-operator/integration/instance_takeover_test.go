@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
@@ -50,7 +49,7 @@ func leftBehind(t *testing.T) *earlier {
 	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-metadata-config", "metadata"), Data: map[string]string{"config.yaml": "pensieve_lite: {old: true}"}})
 	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-gateway-config", "gateway"), Data: map[string]string{"envoy.yaml": "old"}})
 	l.makeOwned(&appsv1.StatefulSet{ObjectMeta: l.meta("shop-metadata-pg", "postgres"), Spec: appsv1.StatefulSetSpec{
-		Replicas: ptr.To[int32](1), ServiceName: "shop-metadata-pg",
+		Replicas: new(int32(1)), ServiceName: "shop-metadata-pg",
 		Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels("shop", "postgres")}, Template: oldPod("postgres", "postgresql", "postgres:15"),
 		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: "Delete", WhenScaled: "Retain"},
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
@@ -66,7 +65,7 @@ func leftBehind(t *testing.T) *earlier {
 			Selector: names.ComponentLabels("shop", d.component), Ports: []corev1.ServicePort{{Name: "old", Port: 7000}},
 		}})
 		l.makeOwned(&appsv1.Deployment{ObjectMeta: l.meta(d.name, d.component), Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(d.replicas), Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels("shop", d.component)},
+			Replicas: new(d.replicas), Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels("shop", d.component)},
 			Template: oldPod(d.component, d.container, d.image),
 		}})
 	}
@@ -241,7 +240,7 @@ func TestAdoptionAppliesChangesMadeWithoutOperator(t *testing.T) {
 	t.Parallel()
 	l := leftBehind(t)
 	l.serves()
-	l.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
+	l.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(3)) })
 	l.operator = start(t, l.namespace)
 	expect.Object(t, l.api, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-gateway"}}, func(d *appsv1.Deployment) error {
 		if d.Status.ReadyReplicas != 3 || d.Status.UpdatedReplicas != 3 {

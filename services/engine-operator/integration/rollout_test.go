@@ -118,7 +118,7 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	s.create(class)
 	engines := []*v1alpha1.FireboltEngine{engineOf("a", 1), engineOf("b", 1), engineOf("c", 1)}
 	for _, e := range engines {
-		e.Spec.EngineClassRef = ptr.To("large")
+		e.Spec.EngineClassRef = new("large")
 		s.create(e)
 	}
 	for _, e := range engines {
@@ -161,7 +161,7 @@ func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
 	stuck, held := engineOf("stuck", 1), engineOf("held", 1)
-	held.Spec.EngineClassRef = ptr.To("large")
+	held.Spec.EngineClassRef = new("large")
 	for _, e := range []*v1alpha1.FireboltEngine{stuck, held} {
 		s.create(e)
 		s.settled(e, v1alpha1.PhaseStable, 0)
@@ -229,7 +229,7 @@ func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 		t.Errorf("RolloutOverdue: %s", c.Reason)
 	}
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.AutomaticRollback = ptr.To(true) })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.AutomaticRollback = new(true) })
 	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionTrue)
 	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
@@ -260,7 +260,7 @@ func TestManuallyEditedStatefulSetIsReplaced(t *testing.T) {
 	s.create(e)
 	s.settled(e, v1alpha1.PhaseStable, 0)
 	for n, change := range []func(*appsv1.StatefulSet){
-		func(set *appsv1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) },
+		func(set *appsv1.StatefulSet) { set.Spec.Replicas = new(int32(3)) },
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Args = []string{"true"} },
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Labels["by"] = "hand" },
 	} {

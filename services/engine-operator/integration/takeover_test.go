@@ -14,7 +14,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -45,7 +44,7 @@ func leftAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), made
 	})
 	e := engineOf(name, 2)
 	e.Finalizers = []string{v1alpha1.EngineFinalizer}
-	e.Spec.EngineClassRef = ptr.To("class")
+	e.Spec.EngineClassRef = new("class")
 	e.Spec.Template = &corev1.PodTemplateSpec{}
 	wish := `
 spec:
@@ -207,7 +206,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 		"the web interface behind another sidecar": {
 			name: "old",
 			spec: func(e *v1alpha1.FireboltEngine) {
-				e.Spec.UISidecar = ptr.To(true)
+				e.Spec.UISidecar = new(true)
 				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, sidecar)
 			},
 			made: func(set *appsv1.StatefulSet) {
@@ -219,8 +218,8 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 			name: "old",
 			spec: func(e *v1alpha1.FireboltEngine) {
 				p := &e.Spec.Template.Spec
-				p.AutomountServiceAccountToken, p.EnableServiceLinks, p.Priority = ptr.To(false), ptr.To(true), ptr.To[int32](3)
-				p.SetHostnameAsFQDN, p.DeprecatedServiceAccount, p.NodeName = ptr.To(true), "some", "node-0"
+				p.AutomountServiceAccountToken, p.EnableServiceLinks, p.Priority = new(false), new(true), new(int32(3))
+				p.SetHostnameAsFQDN, p.DeprecatedServiceAccount, p.NodeName = new(true), "some", "node-0"
 				p.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
 				p.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			},

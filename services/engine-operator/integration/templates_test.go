@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -52,7 +51,7 @@ func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alph
 	in.template(t, "class", &class.Spec.Template)
 	// What mounts, devices and claims refer to is always there.
 	spec := &class.Spec.Template.Spec
-	spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimName: ptr.To("z")})
+	spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimName: new("z")})
 	for _, name := range []string{"m1", "m2"} {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
@@ -63,11 +62,11 @@ func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alph
 
 	e := &v1alpha1.FireboltEngine{}
 	e.Name, e.Spec.InstanceRef = "e", "shop"
-	e.Spec.UISidecar = ptr.To(rapid.Bool().Draw(t, "web interface"))
+	e.Spec.UISidecar = new(rapid.Bool().Draw(t, "web interface"))
 	e.Spec.CustomEngineConfig = in.config(t, "engine config")
 	into(t, rapid.SampledFrom(in.Storage).Draw(t, "storage"), &e.Spec.Storage)
 	if rapid.Bool().Draw(t, "override") {
-		e.Spec.MetadataEndpointOverride = ptr.To("elsewhere:7000")
+		e.Spec.MetadataEndpointOverride = new("elsewhere:7000")
 	}
 	e.Spec.Template = &corev1.PodTemplateSpec{}
 	in.template(t, "engine", e.Spec.Template)

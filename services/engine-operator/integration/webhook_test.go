@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -180,7 +179,7 @@ func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 			bad := corev1.PodSpec{HostPID: true, Containers: []corev1.Container{{Name: "engine", Resources: corev1.ResourceRequirements{
 				Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("99")},
 			}}}}
-			engine.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("gone"), Replicas: 1, Template: &corev1.PodTemplateSpec{Spec: bad}}
+			engine.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: new("gone"), Replicas: 1, Template: &corev1.PodTemplateSpec{Spec: bad}}
 			class.Spec.Template.Spec = bad
 			instance.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
 			a.create(engine, class, instance)

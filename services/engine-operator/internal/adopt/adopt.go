@@ -10,6 +10,8 @@
 package adopt
 
 import (
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -49,9 +51,7 @@ func Decide(desired, live metav1.Object, matches bool) Action {
 // Note puts the fingerprint of the desired workload on the live one.
 func Note(desired, live metav1.Object) {
 	annotations := map[string]string{}
-	for k, v := range live.GetAnnotations() {
-		annotations[k] = v
-	}
+	maps.Copy(annotations, live.GetAnnotations())
 	annotations[names.AnnotationAdopted] = desired.GetAnnotations()[names.AnnotationRenderingHash]
 	live.SetAnnotations(annotations)
 }

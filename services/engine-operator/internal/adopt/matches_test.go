@@ -6,13 +6,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 )
 
 // running is a Deployment of an earlier operator, as the API server has defaulted it.
 func running() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
-	d.Spec.Replicas = ptr.To[int32](2)
+	d.Spec.Replicas = new(int32(2))
 	d.Spec.Template.Labels = map[string]string{"firebolt.io/component": "gateway", "team": "data"}
 	d.Spec.Template.Spec = corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyAlways, NodeSelector: map[string]string{"pool": "edge"},
@@ -67,9 +66,9 @@ func TestMatchesSpec(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			desired := &appsv1.Deployment{}
-			desired.Spec.Replicas = ptr.To[int32](2)
+			desired.Spec.Replicas = new(int32(2))
 			if tc.replicas != 0 {
-				desired.Spec.Replicas = ptr.To(tc.replicas)
+				desired.Spec.Replicas = new(tc.replicas)
 			}
 			if got := MatchesSpec(tc.user, desired, running()); got != tc.want {
 				t.Errorf("MatchesSpec() = %v, want %v", got, tc.want)

@@ -117,6 +117,7 @@ func many(prefix string, n int) []string {
 
 func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		q := query("a", 0, "a-0")
 		began := time.Now()
 		if v := b.Check(q); v.Drained || v.Fresh || v.Error != "" {
@@ -139,6 +140,7 @@ func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 
 func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		b.Check(q)
@@ -169,6 +171,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 
 func TestCheckSchedulesFirstSampleAfterSettle(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		q.Switched = time.Now()
@@ -190,6 +193,7 @@ func TestCheckSchedulesFirstSampleAfterSettle(t *testing.T) {
 
 func TestCheckResetsForNewGeneration(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		b.Check(q)
@@ -214,6 +218,7 @@ func TestCheckResetsForNewGeneration(t *testing.T) {
 
 func TestCheckDrainsWithoutRunningPods(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		q := query("a", 0)
 		q.Pods = []corev1.Pod{pod("a-0", corev1.PodPending, ""), pod("a-1", corev1.PodFailed, "")}
 		if v := b.Check(q); !v.Drained || len(b.pods.asked) > 0 {
@@ -224,6 +229,7 @@ func TestCheckDrainsWithoutRunningPods(t *testing.T) {
 
 func TestCheckSettlesFromFirstQuery(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		q.Switched, q.Interval = time.Time{}, time.Second
@@ -245,6 +251,7 @@ func TestCheckSettlesFromFirstQuery(t *testing.T) {
 
 func TestCheckReportsChangedErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		q := query("a", 0, "a-1", "a-0", "a-2")
 		b.pods.set("a-0", page(1))
 		for i, step := range []struct {
@@ -272,6 +279,7 @@ func TestCheckReportsChangedErrors(t *testing.T) {
 // Defect 12: one pod that does not answer stalled every engine.
 func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		for i := range 20 {
 			name := fmt.Sprintf("silent%02d", i)
 			b.Check(query(name, 0, many(name, 200)...))
@@ -307,6 +315,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 
 func TestForgetCancelsSample(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		b.Check(query("a", 0, "a-0"))
 		synctest.Wait()
 		b.Forget("a")
@@ -323,6 +332,7 @@ func TestForgetCancelsSample(t *testing.T) {
 
 func TestPollerBoundsEngines(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		for i := range maxEngines {
 			b.Check(query(fmt.Sprintf("e%d", i), 0))
 		}
@@ -343,6 +353,7 @@ func TestPollerBoundsEngines(t *testing.T) {
 
 func TestPollerHandlesManyEngines(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		t.Helper()
 		var engines sync.WaitGroup
 		for i := range 50 {
 			name := fmt.Sprintf("e%d", i)

@@ -88,8 +88,7 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 		return nil, fmt.Errorf("create request: %w", err)
 	}
 	res, err := client.Do(req)
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the error names the pod already
 	}
 	if err != nil {

@@ -66,6 +66,7 @@ func (p *pass) checkWrite(wr Write, before children) {
 		lost := st.active >= 0 && n != st.active && p.seen.cells[st.active].sts != int8(Present)
 		p.breaks("ServingDeleted", lost && p.seen.cells[n].answers() && p.before.eng.st.refers(n))
 		p.breaks("ServingDeleted", (now.phase != unborn && now.refers(n) && !outgoing) || n == before.route || n == p.before.kids.route)
+	case RepairLabels, ConfirmUnrouted:
 	}
 }
 

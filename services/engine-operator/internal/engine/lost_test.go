@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -132,7 +130,7 @@ func TestStateOfBoundsNumbers(t *testing.T) {
 	status := func(current, active int64, allocated *int64) v1alpha1.FireboltEngineStatus {
 		return v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: current, ActiveGeneration: active, LastAllocatedGeneration: allocated}
 	}
-	if got := StateOf(status(3, 3, ptr.To[int64](absurd))); got.Allocated != 3 || got.Current != 3 {
+	if got := StateOf(status(3, 3, new(int64(absurd)))); got.Allocated != 3 || got.Current != 3 {
 		t.Errorf("StateOf with an absurd last number = %+v", got)
 	}
 	for _, s := range []v1alpha1.FireboltEngineStatus{status(absurd, 3, nil), status(3, absurd, nil), status(-7, 3, nil)} {

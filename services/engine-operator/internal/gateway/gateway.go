@@ -76,7 +76,7 @@ func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects
 	return Objects{
 		ServiceAccount: &corev1.ServiceAccount{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta(name),
-			AutomountServiceAccountToken: ptr.To(false),
+			AutomountServiceAccountToken: new(false),
 		},
 		Config: &corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(names.GatewayConfig(i.Name)),
@@ -96,10 +96,10 @@ func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects
 		Budget: &policyv1.PodDisruptionBudget{
 			TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, ObjectMeta: meta(name),
 			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+				MaxUnavailable: new(intstr.FromInt32(1)),
 				Selector:       &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
 				// A pod that serves no traffic must not hold up the draining of a node.
-				UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+				UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 			},
 		},
 	}, nil

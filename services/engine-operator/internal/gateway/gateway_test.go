@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -131,7 +130,7 @@ func TestDefaults(t *testing.T) {
 	if got, want := gateway.Endpoint(i), "main-gateway.data.svc.cluster.local"; got != want {
 		t.Errorf("endpoint = %q, want %q", got, want)
 	}
-	i.Spec.Gateway = v1alpha1.GatewaySpec{Replicas: ptr.To[int32](0), MetricsPort: 1}
+	i.Spec.Gateway = v1alpha1.GatewaySpec{Replicas: new(int32(0)), MetricsPort: 1}
 	if r, p := gateway.EffectiveReplicas(i), gateway.MetricsPort(i); r != 0 || p != 1 {
 		t.Errorf("replicas, port = %d, %d, want what the spec says", r, p)
 	}
@@ -162,7 +161,7 @@ func TestConfigChangeRollsPods(t *testing.T) {
 	if len(base) != 16 {
 		t.Errorf("hash = %q, want 16 digits", base)
 	}
-	if hash(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](7) }) != base {
+	if hash(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(7)) }) != base {
 		t.Error("another number of replicas rolls the pods")
 	}
 	if hash(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.MetricsPort = 9091 }) == base {

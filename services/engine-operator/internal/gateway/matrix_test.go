@@ -34,7 +34,10 @@ func TestFailuresRunNoQueryTwice(t *testing.T) {
 		}
 	}
 	one := func(break1 func(*testing.T, *host)) func(*testing.T, *system) {
-		return func(t *testing.T, s *system) { break1(t, s.hosts[0]) }
+		return func(t *testing.T, s *system) {
+			t.Helper()
+			break1(t, s.hosts[0])
+		}
 	}
 	const n = 60
 	served, refused, lost := figures{OK: n}, figures{Failed: n}, figures{Failed: n, Lost: n}
@@ -43,9 +46,12 @@ func TestFailuresRunNoQueryTwice(t *testing.T) {
 		body int
 		want *figures // nil: how many fail is a race; none runs twice, and none runs that fails
 	}{
-		"none":                             {func(*testing.T, *system) {}, 0, &served},
-		"refused by one":                   {one(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
-		"SYN dropped by one":               {one(func(t *testing.T, h *host) { h.swallow(t) }), 0, &served},
+		"none":           {func(*testing.T, *system) {}, 0, &served},
+		"refused by one": {one(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
+		"SYN dropped by one": {one(func(t *testing.T, h *host) {
+			t.Helper()
+			h.swallow(t)
+		}), 0, &served},
 		"accepted and reset unread by one": {one(func(_ *testing.T, h *host) { h.setAccepted(resetUnread) }), 0, nil},
 		"reset after the headers":          {all(first(func(q *query) { q.reset() })), 0, &refused},
 		"reset after the request":          {all(first(func(q *query) { q.body(); q.reset() })), 0, &refused},

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -39,12 +39,12 @@ func deployment(i *v1alpha1.FireboltInstance, meta metav1.ObjectMeta, image stri
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(replicas),
+			Replicas: new(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
 			Strategy: appsv1.DeploymentStrategy{ // a pod goes only when another serves in its place
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
-					MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromString("25%")),
+					MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromString("25%")),
 				},
 			},
 			Template: podTemplate(i, image, hash),
@@ -66,25 +66,23 @@ func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTem
 		return slices.Contains(reservedVolumes, v.Name)
 	})
 
-	t := resolve.Templates(ptr.To(defaults(i.Name)), &user)
+	t := resolve.Templates(new(defaults(i.Name)), &user)
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}
-	for k, v := range names.ComponentLabels(i.Name, Component) {
-		t.Labels[k] = v
-	}
+	maps.Copy(t.Labels, names.ComponentLabels(i.Name, Component))
 	if t.Annotations == nil {
 		t.Annotations = map[string]string{}
 	}
 	t.Annotations[names.AnnotationPodConfig] = hash
-	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](gracePeriodSeconds)
-	t.Spec.AutomountServiceAccountToken = ptr.To(false) // it talks to engines, never to the API server
-	t.Spec.EnableServiceLinks = ptr.To(false)
+	t.Spec.TerminationGracePeriodSeconds = new(int64(gracePeriodSeconds))
+	t.Spec.AutomountServiceAccountToken = new(false) // it talks to engines, never to the API server
+	t.Spec.EnableServiceLinks = new(false)
 	t.Spec.Containers = append([]corev1.Container{container(i, image, own)}, t.Spec.Containers...)
 	t.Spec.Volumes = append([]corev1.Volume{
 		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: names.GatewayConfig(i.Name)},
-			DefaultMode:          ptr.To[int32](0o644),
+			DefaultMode:          new(int32(0o644)),
 		}}},
 		{Name: volumeTmp, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}, t.Spec.Volumes...)
@@ -104,7 +102,7 @@ func defaults(instance string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		ServiceAccountName: names.Gateway(instance),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
+			RunAsNonRoot:   new(true),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
@@ -131,8 +129,8 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 			{Name: "metrics", ContainerPort: MetricsPort(i), Protocol: corev1.ProtocolTCP},
 		},
 		SecurityContext: &corev1.SecurityContext{
-			RunAsUser: ptr.To[int64](envoyUser), RunAsGroup: ptr.To[int64](envoyUser), RunAsNonRoot: ptr.To(true),
-			ReadOnlyRootFilesystem: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false),
+			RunAsUser: new(int64(envoyUser)), RunAsGroup: new(int64(envoyUser)), RunAsNonRoot: new(true),
+			ReadOnlyRootFilesystem: new(true), AllowPrivilegeEscalation: new(false),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		ReadinessProbe: probe(MetricsPort(i), 3, 2),

@@ -18,6 +18,7 @@ func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases: []string{"testdata/minimal", "testdata/layered"}, Inputs: []string{"instance.yaml"}, Changelog: "../../CHANGELOG.md",
 		Render: func(t *testing.T, dir string) map[string][]byte {
+			t.Helper()
 			raw, err := os.ReadFile(filepath.Join(dir, "instance.yaml"))
 			if err != nil {
 				t.Fatal(err)

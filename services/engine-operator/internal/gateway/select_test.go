@@ -159,7 +159,7 @@ func expected(path string, header []string) (wantAuthority, wantPath string) {
 	before, query, marked := strings.Cut(path, "?")
 	var kept, values []string
 	if marked {
-		for _, piece := range strings.Split(query, "&") {
+		for piece := range strings.SplitSeq(query, "&") {
 			key, value, _ := strings.Cut(piece, "=")
 			if plain, err := url.QueryUnescape(key); err != nil || plain != "engine" {
 				kept = append(kept, piece)

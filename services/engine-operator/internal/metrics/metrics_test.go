@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -60,15 +59,16 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	out := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			name := family.GetName()
+			var name strings.Builder
+			name.WriteString(family.GetName())
 			for _, l := range m.GetLabel() {
 				if v := l.GetValue(); v != key.Namespace && v != key.Name && v != "main" {
-					name += " " + v
+					name.WriteString(" " + v)
 				}
 			}
 			v := m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
 			if v != 0 || m.GetHistogram().GetSampleCount() > 0 {
-				out[name] = v
+				out[name.String()] = v
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func TestRolloutWithoutStartHasNoDuration(t *testing.T) {
 
 func TestGaugesFollowExistingObjects(t *testing.T) {
 	e := engine(v1alpha1.FireboltEngineStatus{
-		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: ptr.To(int64(6)), Replicas: 3, ReadyReplicas: 1,
+		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: new(int64(6)), Replicas: 3, ReadyReplicas: 1,
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
 			{Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue},

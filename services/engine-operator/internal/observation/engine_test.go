@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -39,7 +38,7 @@ func TestRolesFollowServiceSelector(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := observe.Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
 			for _, n := range []int64{tc.current, tc.active, tc.draining} {
-				c.StatefulSets[n] = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2)}}
+				c.StatefulSets[n] = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2))}}
 			}
 			if tc.route != none {
 				c.Cluster = &corev1.Service{Spec: corev1.ServiceSpec{Selector: names.GenerationLabels("e", tc.route)}}
@@ -65,7 +64,7 @@ func TestRolesFollowServiceSelector(t *testing.T) {
 // An engine that starts from nothing has a generation without pods that traffic still goes to. It serves nobody.
 func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	set := func(replicas int32) *appsv1.StatefulSet {
-		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}}
+		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(replicas)}}
 	}
 	starting := engine.State{Current: 3, Active: 2, Draining: engine.None}
 	cases := map[string]struct {
@@ -123,12 +122,12 @@ func TestFailedProbeIsReportedInTime(t *testing.T) {
 			Name: "engine", ReadinessProbe: &corev1.Probe{PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 1},
 		}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: unready, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "engine", Started: ptr.To(true),
+			Name: "engine", Started: new(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}},
 		}}},
 	}
 	c := observe.Children{
-		StatefulSets: map[int64]*appsv1.StatefulSet{0: {Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}},
+		StatefulSets: map[int64]*appsv1.StatefulSet{0: {Spec: appsv1.StatefulSetSpec{Replicas: new(int32(1))}}},
 		Pods:         map[int64][]corev1.Pod{0: {pod}},
 	}
 	failing := func(now time.Time) bool {

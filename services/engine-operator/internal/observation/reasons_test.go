@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -81,7 +80,7 @@ func TestReasonsHaveRows(t *testing.T) {
 func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	object := &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", UID: "u", Generation: 4},
-		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2, EngineClassRef: ptr.To("class")},
+		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2, EngineClassRef: new("class")},
 		Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 1, ActiveGeneration: 1, ObservedGeneration: 3},
 	}
 	e := status.Engine{
@@ -95,7 +94,7 @@ func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 		replicas := e.Replicas
 		return &appsv1.StatefulSet{
 			ObjectMeta: metav1.ObjectMeta{Name: names.Generation("e", n)},
-			Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)},
+			Spec:       appsv1.StatefulSetSpec{Replicas: new(replicas)},
 			Status:     appsv1.StatefulSetStatus{Replicas: ready, ReadyReplicas: ready, AvailableReplicas: ready, UpdatedReplicas: ready},
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -88,7 +87,7 @@ func (s stage) as() client.Client {
 		s.Fatal(err)
 	}
 	var rules []rbacv1.PolicyRule
-	for _, doc := range strings.Split(string(raw), "\n---\n") {
+	for doc := range strings.SplitSeq(string(raw), "\n---\n") {
 		var role rbacv1.Role
 		if err := yaml.Unmarshal([]byte(doc), &role); err != nil {
 			s.Fatal(err)
@@ -169,7 +168,7 @@ func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: removefinalizers.LeaseName},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("pod-a"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-10 * time.Second))),
+			HolderIdentity: new("pod-a"), LeaseDurationSeconds: new(int32(15)), RenewTime: new(metav1.NewMicroTime(now.Add(-10 * time.Second))),
 		},
 	}
 	if err := s.client.Create(t.Context(), lease); err != nil {

@@ -201,7 +201,7 @@ func writeDefaults(c *corev1.Container) {
 		p.SuccessThreshold, p.FailureThreshold = cmp.Or(p.SuccessThreshold, 1), cmp.Or(p.FailureThreshold, 3)
 		writeGet(p.HTTPGet)
 		if p.GRPC != nil && p.GRPC.Service == nil {
-			p.GRPC.Service = ptr.To("")
+			p.GRPC.Service = new("")
 		}
 	}
 	if l := c.Lifecycle; l != nil {

@@ -145,8 +145,8 @@ func sameMap(want, have reflect.Value) bool {
 
 // sameQuantity compares amounts, not spellings. The API server rounds up to thousandths.
 func sameQuantity(want, have reflect.Value) bool {
-	w, okWant := want.Interface().(resource.Quantity)
-	h, okHave := have.Interface().(resource.Quantity)
+	w, okWant := reflect.TypeAssert[resource.Quantity](want)
+	h, okHave := reflect.TypeAssert[resource.Quantity](have)
 	if !okWant || !okHave {
 		return false
 	}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
@@ -65,7 +64,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		LivenessProbe:  probe("/health/live", 2, 5, 6),
 		StartupProbe:   probe("/health/live", 0, 5, 30),
 	}
-	c.LivenessProbe.TerminationGracePeriodSeconds = ptr.To[int64](frozenGraceSeconds)
+	c.LivenessProbe.TerminationGracePeriodSeconds = new(int64(frozenGraceSeconds))
 	if c.Image == "" {
 		c.Image = in.Images.Engine
 	}
@@ -148,8 +147,8 @@ func probe(path string, initial, period, failures int32) *corev1.Probe {
 // hardened is the default of the operator's containers; users replace it as a whole.
 func hardened(user int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
-		RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user), RunAsNonRoot: ptr.To(true),
-		ReadOnlyRootFilesystem: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false),
+		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),
+		ReadOnlyRootFilesystem: new(true), AllowPrivilegeEscalation: new(false),
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }

@@ -81,7 +81,7 @@ func (d *digest) value(v reflect.Value) {
 func (d *digest) object(v reflect.Value) bool {
 	switch v.Type() {
 	case quantity:
-		q, _ := v.Interface().(resource.Quantity)
+		q, _ := reflect.TypeAssert[resource.Quantity](v)
 		d.text(amount(q))
 		return q.Sign() != 0
 	case timestamp:

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -43,7 +42,7 @@ func TestMetadataFingerprint(t *testing.T) {
 	}{
 		"the same instance":                {same: true},
 		"labels of the instance":           {change: func(i *v1alpha1.FireboltInstance) { i.Labels = map[string]string{"a": "b"} }, same: true},
-		"the gateway's replicas":           {change: func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](5) }, same: true},
+		"the gateway's replicas":           {change: func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(5)) }, same: true},
 		"an empty template":                {change: func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Template = &corev1.PodTemplateSpec{} }, same: true},
 		"another image":                    {image: "example.com/metadata:2.0"},
 		"another id, in the configuration": {change: func(i *v1alpha1.FireboltInstance) { i.Spec.ID = "other" }},
@@ -54,7 +53,7 @@ func TestMetadataFingerprint(t *testing.T) {
 			t.Spec.InitContainers = []corev1.Container{{Name: "wait", Image: "w"}}
 		})},
 		"a volume":                          {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = []corev1.Volume{{Name: "mine"}} })},
-		"a runtime class":                   {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.RuntimeClassName = ptr.To("gvisor") })},
+		"a runtime class":                   {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.RuntimeClassName = new("gvisor") })},
 		"a volume of a reserved name":       {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = []corev1.Volume{{Name: "config"}} }), same: true},
 		"an annotation of a reserved key":   {change: templated(func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{names.AnnotationPodConfig: "x"} }), same: true},
 		"a label that belongs to the owner": {change: templated(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{names.LabelInstance: "x"} }), same: true},

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -26,7 +25,7 @@ const (
 // Volumes of the metadata pod that belong to the operator, and how long it may take to end.
 const (
 	volumeMetadataConfig = "config"
-	volumeCredentials    = "postgres-creds"
+	volumeCredentials    = "postgres-creds" //nolint:gosec // the name of a volume
 	metadataGraceSeconds = 30
 )
 
@@ -90,12 +89,12 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 			ObjectMeta: meta(names.Metadata(i.Name)),
 			Spec: appsv1.DeploymentSpec{
-				Replicas: ptr.To(replicas),
+				Replicas: new(replicas),
 				Selector: &metav1.LabelSelector{MatchLabels: labels},
 				Strategy: appsv1.DeploymentStrategy{ // one writer: the old pod is deleted first
 					Type: appsv1.RollingUpdateDeploymentStrategyType,
 					RollingUpdate: &appsv1.RollingUpdateDeployment{
-						MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+						MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(1)),
 					},
 				},
 				Template: metadataPod(i, db, images.Metadata, hash),
@@ -158,8 +157,8 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 	}
 	t := ComponentPod(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata), c)
 	t.Annotations[names.AnnotationPodConfig] = hash
-	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](metadataGraceSeconds)
-	t.Spec.AutomountServiceAccountToken = ptr.To(false)
+	t.Spec.TerminationGracePeriodSeconds = new(int64(metadataGraceSeconds))
+	t.Spec.AutomountServiceAccountToken = new(false)
 	t.Spec.Volumes = append([]corev1.Volume{
 		{Name: volumeMetadataConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: names.MetadataConfig(i.Name)},

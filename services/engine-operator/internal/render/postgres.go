@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -76,15 +75,15 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 			ObjectMeta: meta,
 			Spec: appsv1.StatefulSetSpec{
-				Replicas: ptr.To(replicas), ServiceName: names.Postgres(i.Name),
+				Replicas: new(replicas), ServiceName: names.Postgres(i.Name),
 				Selector:                             &metav1.LabelSelector{MatchLabels: labels},
 				PersistentVolumeClaimRetentionPolicy: Retention(),
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: labels},
 					Spec: corev1.PodSpec{
-						AutomountServiceAccountToken: ptr.To(false),
+						AutomountServiceAccountToken: new(false),
 						SecurityContext: &corev1.PodSecurityContext{
-							FSGroup: ptr.To[int64](postgresUser), FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+							FSGroup: new(int64(postgresUser)), FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 							SeccompProfile: runtimeDefault(),
 						},
 						Containers: []corev1.Container{postgresContainer(names.PostgresSecret(i.Name), images.Postgres)},

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -46,7 +45,7 @@ func statefulSet(in Input) *appsv1.StatefulSet {
 			Labels: labels, Annotations: inputs(e),
 		},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas:            ptr.To(e.Replicas),
+			Replicas:            new(e.Replicas),
 			ServiceName:         names.Headless(e.Name, in.Generation),
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Selector:            &metav1.LabelSelector{MatchLabels: labels},
@@ -86,8 +85,8 @@ func podTemplate(in Input, labels map[string]string) corev1.PodTemplateSpec {
 	maps.Copy(t.Labels, labels)
 	user := t.Spec
 	t.Spec = corev1.PodSpec{
-		TerminationGracePeriodSeconds: ptr.To[int64](GracePeriodSeconds),
-		EnableServiceLinks:            ptr.To(false),
+		TerminationGracePeriodSeconds: new(int64(GracePeriodSeconds)),
+		EnableServiceLinks:            new(false),
 		SecurityContext:               podSecurity(user.SecurityContext),
 
 		ServiceAccountName: user.ServiceAccountName, PriorityClassName: user.PriorityClassName,
@@ -110,10 +109,10 @@ func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 		out = &corev1.PodSecurityContext{}
 	}
 	if out.FSGroup == nil {
-		out.FSGroup = ptr.To[int64](engineUser)
+		out.FSGroup = new(int64(engineUser))
 	}
 	if out.FSGroupChangePolicy == nil {
-		out.FSGroupChangePolicy = ptr.To(corev1.FSGroupChangeOnRootMismatch)
+		out.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 	}
 	return out
 }

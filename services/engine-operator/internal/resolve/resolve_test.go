@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
@@ -91,7 +90,7 @@ func TestMergeReplacesEntriesInPlace(t *testing.T) {
 
 func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{
-		Rollout: ptr.To(v1alpha1.RolloutRecreate), DrainCheckInterval: &metav1.Duration{Duration: time.Minute},
+		Rollout: new(v1alpha1.RolloutRecreate), DrainCheckInterval: &metav1.Duration{Duration: time.Minute},
 	}}
 	cases := map[string]struct {
 		spec  v1alpha1.FireboltEngineSpec
@@ -100,8 +99,8 @@ func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 	}{
 		"the defaults":                   {v1alpha1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
 		"the class":                      {v1alpha1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
-		"the engine wins over the class": {v1alpha1.FireboltEngineSpec{Rollout: ptr.To(v1alpha1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
-		"the check is switched off":      {v1alpha1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
+		"the engine wins over the class": {v1alpha1.FireboltEngineSpec{Rollout: new(v1alpha1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
+		"the check is switched off":      {v1alpha1.FireboltEngineSpec{DrainCheckEnabled: new(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
 		"a timeout of the class holds": {
 			v1alpha1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{}},
 			&v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
@@ -125,7 +124,7 @@ func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 
 func TestRolloutFallsThroughEngineThenClassThenDefault(t *testing.T) {
 	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{
-		ProgressDeadline: &metav1.Duration{Duration: time.Hour}, AutomaticRollback: ptr.To(true),
+		ProgressDeadline: &metav1.Duration{Duration: time.Hour}, AutomaticRollback: new(true),
 	}}
 	cases := map[string]struct {
 		spec  v1alpha1.FireboltEngineSpec
@@ -135,7 +134,7 @@ func TestRolloutFallsThroughEngineThenClassThenDefault(t *testing.T) {
 		"the defaults": {v1alpha1.FireboltEngineSpec{}, nil, Rollout{Deadline: 15 * time.Minute}},
 		"the class":    {v1alpha1.FireboltEngineSpec{}, class, Rollout{Deadline: time.Hour, Rollback: true}},
 		"the engine wins over the class": {
-			v1alpha1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: time.Minute}, AutomaticRollback: ptr.To(false)},
+			v1alpha1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: time.Minute}, AutomaticRollback: new(false)},
 			class,
 			Rollout{Deadline: time.Minute},
 		},

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -67,10 +66,10 @@ func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 
 	next := p.Plan.Next
 	out.CurrentGeneration, out.ActiveGeneration, out.Phase = next.Current, next.Active, next.Phase
-	out.LastAllocatedGeneration = ptr.To(next.Allocated)
+	out.LastAllocatedGeneration = new(next.Allocated)
 	out.DrainingGeneration = nil
 	if next.Draining != engine.None {
-		out.DrainingGeneration = ptr.To(next.Draining)
+		out.DrainingGeneration = new(next.Draining)
 	}
 	if next.Phase == "" { // a paused engine that was never reconciled
 		out.LastAllocatedGeneration, out.ActiveGeneration = nil, engine.None
@@ -90,7 +89,7 @@ func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 	p.conditions(&out, now)
 	out.Conditions = own(out.Conditions, engineConditions)
 	if !equality.Semantic.DeepEqual(before, out) {
-		out.LastReconciled = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
+		out.LastReconciled = new(metav1.NewTime(now.Truncate(time.Second)))
 	}
 	return out
 }
@@ -102,7 +101,7 @@ func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	case next.Phase == "" || terminal(next.Phase):
 		out.RolloutStartedAt = nil
 	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || rebuilds(was.Phase, next.Phase):
-		out.RolloutStartedAt = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
+		out.RolloutStartedAt = new(metav1.NewTime(now.Truncate(time.Second)))
 	}
 }
 

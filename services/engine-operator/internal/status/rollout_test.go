@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
@@ -80,10 +79,10 @@ func TestRolloutEndsInTerminalPhase(t *testing.T) {
 		next engine.State
 		want *metav1.Time
 	}{
-		"a new number":     {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, ptr.To(metav1.NewTime(now))},
+		"a new number":     {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, new(metav1.NewTime(now))},
 		"the same number":  {&before, engine.State{Phase: v1alpha1.PhaseDraining, Current: 0, Allocated: 0}, &before},
 		"a terminal phase": {&before, engine.State{Phase: v1alpha1.PhaseStable, Current: 0, Allocated: 0}, nil},
-		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1alpha1.PhaseCreating}, ptr.To(metav1.NewTime(now))},
+		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1alpha1.PhaseCreating}, new(metav1.NewTime(now))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

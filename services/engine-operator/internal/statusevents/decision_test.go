@@ -3,8 +3,6 @@ package statusevents
 import (
 	"testing"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
@@ -13,10 +11,10 @@ import (
 func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
 	out := v1alpha1.FireboltEngineStatus{
 		Phase: s.Phase, CurrentGeneration: s.Current, ActiveGeneration: s.Active,
-		LastAllocatedGeneration: ptr.To(s.Allocated), RejectedRendering: s.Rejected,
+		LastAllocatedGeneration: new(s.Allocated), RejectedRendering: s.Rejected,
 	}
 	if s.Draining != engine.None {
-		out.DrainingGeneration = ptr.To(s.Draining)
+		out.DrainingGeneration = new(s.Draining)
 	}
 	return out
 }

@@ -125,6 +125,7 @@ func rolling(p v1alpha1.EnginePhase) bool {
 	switch p {
 	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
 		return true
+	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
 	}
 	return false
 }

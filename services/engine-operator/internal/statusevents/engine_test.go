@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -39,7 +38,7 @@ func generations(current, active int64) edit {
 }
 
 func drainsOld(n int64) edit {
-	return func(s *v1alpha1.FireboltEngineStatus) { s.DrainingGeneration = ptr.To(n) }
+	return func(s *v1alpha1.FireboltEngineStatus) { s.DrainingGeneration = new(n) }
 }
 
 func startedAt(n int) edit {
@@ -221,7 +220,7 @@ func TestEventsOmitSpec(t *testing.T) {
 	secret := func(e *v1alpha1.FireboltEngine) *v1alpha1.FireboltEngine {
 		e = e.DeepCopy()
 		e.Annotations = map[string]string{"a": "hunter2"}
-		e.Spec.MetadataEndpointOverride = ptr.To("hunter2")
+		e.Spec.MetadataEndpointOverride = new("hunter2")
 		e.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}},
 		}}}}

@@ -7,15 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func TestEngineBounds(t *testing.T) {
 	most := Bounds{
-		CPU: ptr.To(resource.MustParse("32")), Memory: ptr.To(resource.MustParse("256Gi")),
-		EphemeralStorage: ptr.To(resource.MustParse("10Ti")),
+		CPU: new(resource.MustParse("32")), Memory: new(resource.MustParse("256Gi")),
+		EphemeralStorage: new(resource.MustParse("10Ti")),
 	}
 	const at = "spec.template.spec.containers[engine].resources."
 	const fromClass = ` (inherited from FireboltEngineClass "big")`

@@ -54,8 +54,8 @@ func TestDefect11FieldsAreInOneSet(t *testing.T) {
 
 func jsonNames(of reflect.Type) []string {
 	var out []string
-	for i := range of.NumField() {
-		out = append(out, jsonName(of.Field(i)))
+	for field := range of.Fields() {
+		out = append(out, jsonName(field))
 	}
 	return out
 }

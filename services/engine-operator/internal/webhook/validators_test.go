@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -35,7 +34,7 @@ func bad() *corev1.PodTemplateSpec {
 
 func engine(change func(*v1alpha1.FireboltEngine)) *v1alpha1.FireboltEngine {
 	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}
-	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("c"), Template: bad()}
+	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: new("c"), Template: bad()}
 	if change != nil {
 		change(e)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -89,8 +90,8 @@ func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 // began, plus the second that the recorded time may be short of. It is zero for an engine
 // that an earlier operator left draining.
 func switchedAt(transitions []transition.Entry) time.Time {
-	for i := len(transitions) - 1; i >= 0; i-- {
-		if t := transitions[i]; t.To == string(v1alpha1.PhaseDraining) {
+	for _, t := range slices.Backward(transitions) {
+		if t.To == string(v1alpha1.PhaseDraining) {
 			return t.Time.Add(time.Second)
 		}
 	}

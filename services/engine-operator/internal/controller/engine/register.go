@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -125,18 +126,18 @@ func podChanged(u event.UpdateEvent) bool {
 
 // waitingReasons summarizes the waiting reasons of containers and their restart counts.
 func waitingReasons(p *corev1.Pod) string {
-	var out string
+	var out strings.Builder
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Waiting != nil {
-			out += s.Name + "=" + s.State.Waiting.Reason + ";"
+			out.WriteString(s.Name + "=" + s.State.Waiting.Reason + ";")
 		}
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-			out += c.Reason
+			out.WriteString(c.Reason)
 		}
 	}
-	return out
+	return out.String()
 }
 
 func instanceChanged(u event.UpdateEvent) bool {

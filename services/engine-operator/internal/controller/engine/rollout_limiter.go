@@ -163,6 +163,7 @@ func isRollingOut(e *v1alpha1.FireboltEngine) bool {
 	switch e.Status.Phase {
 	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
 		return e.Status.ActiveGeneration != engine.None
+	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
 	}
 	return false
 }

@@ -57,6 +57,7 @@ func (s *reconcileState) checksInstance() bool {
 	switch s.engine.Status.Phase {
 	case "", v1alpha1.PhaseStable, v1alpha1.PhaseStopped, v1alpha1.PhaseCreating:
 		return true
+	case v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
 	}
 	return false
 }
