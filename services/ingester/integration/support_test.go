@@ -16,7 +16,10 @@ import (
 
 func evictImmutableKinds(o *app.Options) { o.EvictImmutableKinds = true }
 
-func restConfig(t testing.TB) *rest.Config { return rest.CopyConfig(cluster.Get(t).Config) }
+func restConfig(t testing.TB) *rest.Config {
+	t.Helper()
+	return rest.CopyConfig(cluster.Get(t).Config)
+}
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 

@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,6 +171,7 @@ var noted = []string{
 
 func TestAdoptionKeepsAllRows(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := earlier(t, f)
 		tables := tablesOf(t, db)
 		before := cells(t, db, tables...)
@@ -194,9 +196,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 				got[cell] = value
 			}
 		}
-		for cell, value := range decided {
-			want[cell] = value
-		}
+		maps.Copy(want, decided)
 		json := "project p-null json" // the servers order its keys differently
 		if !strings.Contains(got[json], `"creationTimestamp": "2024-01-01T12:30:00Z"`) || !strings.Contains(got[json], `"resourceVersion": "3"`) {
 			t.Errorf("%s is %s", json, got[json])
@@ -246,6 +246,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 
 func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "seed_model.sql")
 		up(t, db)
@@ -275,6 +276,7 @@ func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 
 func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "obsolete.sql")
 		before := cells(t, db, "pipeline_run", "deployment")
@@ -300,6 +302,7 @@ func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 // row was marked as evicted because it could not be distinguished from an evicted one.
 func TestFirstSyncClearsAdoptedMark(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := earlier(t, f)
 		up(t, db)
 		m, err := metrics.New(nil)

@@ -82,6 +82,7 @@ var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSER
 // each time on a fresh database, and lets another one finish the work.
 func TestUpResumesAfterEachKilledStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		for _, b := range befores {
 			t.Run(b.name, func(t *testing.T) {
 				const unlimited = 1 << 40
@@ -133,6 +134,7 @@ func killedAfter(t *testing.T, f mysqltest.Flavour, b before, n int64, want stat
 // TestConcurrentAdoptions starts four processes on one earlier database.
 func TestConcurrentAdoptions(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)
 		dsn := mysqltest.DSNOf(t, f)
@@ -158,6 +160,7 @@ func TestConcurrentAdoptions(t *testing.T) {
 // moment.
 func TestAdoptionSurvivesKilledSessions(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)
 		dsn := mysqltest.DSNOf(t, f)
@@ -219,6 +222,7 @@ func killOthers(t *testing.T, db *sql.DB) int {
 // another transaction locks the table. Up continues until the change is done.
 func TestUpWaitsForLateResponse(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)
 		dsn := mysqltest.DSNOf(t, f)

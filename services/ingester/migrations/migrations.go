@@ -154,7 +154,7 @@ func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 		schema.TakenOverTable).Scan(&tables); err != nil || tables == 0 {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.TakenOverTable)+" ORDER BY id")
+	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.TakenOverTable)+" ORDER BY id") //nolint:gosec // names of the schema; values are arguments
 	if err != nil {
 		return nil, fmt.Errorf("read adoption notes: %w", err)
 	}

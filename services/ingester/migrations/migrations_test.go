@@ -62,6 +62,7 @@ func verify(t *testing.T, db *sql.DB) []string {
 
 func TestUpFromEmptyAndTwice(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		if problems := verify(t, db); len(problems) == 0 {
 			t.Error("an empty database has no pending migration")
@@ -84,6 +85,7 @@ func TestUpFromEmptyAndTwice(t *testing.T) {
 
 func TestConcurrentUp(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		dsn := mysqltest.DSNOf(t, f)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -121,6 +123,7 @@ func TestConcurrentUp(t *testing.T) {
 // the table is there, the version is not.
 func TestUpResumesUnrecordedStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
 		exec(t, db, "DELETE FROM goose_db_version WHERE version_id >= 3")
@@ -136,6 +139,7 @@ func TestUpResumesUnrecordedStatement(t *testing.T) {
 
 func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
 		exec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (90000, 1)")
@@ -151,6 +155,7 @@ func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 
 func TestVerifyNamesDrift(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
 		exec(t, db, "ALTER TABLE project MODIFY tier VARCHAR(255) CHARACTER SET latin1 NULL")
@@ -186,6 +191,7 @@ func TestVerifyNamesDrift(t *testing.T) {
 // one that is applied.
 func TestLateMigrationIsApplied(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
 		exec(t, db, "DELETE FROM goose_db_version WHERE version_id = 5")

@@ -36,6 +36,7 @@ func TestPreviousReleaseWorksOnSchema(t *testing.T) {
 		t.Fatalf("found %d releases, want at least 2: %v", len(files), err)
 	}
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
 			if err != nil {
@@ -113,6 +114,7 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 // database: the result must be the same, or the recordings would prove nothing.
 func TestRecordedStatements(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		t.Helper()
 		dsn := mysqltest.DSNOf(t, f)
 		connector := newRecording(t, dsn)
 		s := store(t, connector)

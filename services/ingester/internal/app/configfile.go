@@ -39,8 +39,7 @@ var fileKeys = map[string]map[string]string{
 func (o *Options) load(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		var where *fs.PathError
-		if errors.As(err, &where) {
+		if where, ok := errors.AsType[*fs.PathError](err); ok {
 			return fmt.Errorf("%s: %w", path, where.Err)
 		}
 		return err

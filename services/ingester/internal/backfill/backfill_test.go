@@ -121,6 +121,7 @@ func TestRowsAreSelected(t *testing.T) {
 
 // breaking returns a context that ends after the first batch, as if the process were told to stop.
 func breaking(t *testing.T, env *cmdutil.Env) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	env.Log = funcr.New(func(string, string) { cancel() }, funcr.Options{})

@@ -70,7 +70,7 @@ func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error)
 	if err != nil {
 		return err
 	}
-	if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+
+	if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+ //nolint:gosec // names of the schema; values are arguments
 		" (id, number) VALUES (1, ?) ON DUPLICATE KEY UPDATE number = VALUES(number)", number); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}

@@ -129,8 +129,7 @@ const (
 
 // Classify returns the class of an error.
 func Classify(err error) Class {
-	var server *mysql.MySQLError
-	if errors.As(err, &server) {
+	if server, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		switch {
 		case server.Number == errDeadlock || server.Number == errLockWait:
 			return Contention

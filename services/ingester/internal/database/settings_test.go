@@ -34,7 +34,7 @@ func settings(t *testing.T, dsn string) database.Settings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := net.LookupPort("tcp", port)
+	number, err := net.DefaultResolver.LookupPort(t.Context(), "tcp", port)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func read(ctx context.Context, tx *sql.Tx, clusterUID string) (own sql.NullInt64
 }
 
 func bump(ctx context.Context, tx *sql.Tx, clusterUID string, to int64, now time.Time) (int64, error) {
-	if _, err := tx.ExecContext(ctx, "INSERT INTO "+schema.IncarnationTable+" (cluster_uid, incarnation, raised_at) VALUES (?, ?, ?)"+
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+schema.IncarnationTable+" (cluster_uid, incarnation, raised_at) VALUES (?, ?, ?)"+ //nolint:gosec // names of the schema; values are arguments
 		" ON DUPLICATE KEY UPDATE incarnation = VALUES(incarnation), raised_at = VALUES(raised_at)", clusterUID, to, now.UTC()); err != nil {
 		return 0, fmt.Errorf("bump incarnation: %w", err)
 	}

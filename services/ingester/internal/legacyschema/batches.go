@@ -98,7 +98,7 @@ func (n *names) add(hash uint64, of name) {
 // live calls f with the names of the live rows of a span.
 func (r *run) live(ctx context.Context, table string, s span, f func(name)) (err error) {
 	where, args := s.where("")
-	rows, err := r.tx.QueryContext(ctx, "SELECT namespace, name FROM "+schema.Quote(table)+" WHERE "+where+" AND delete_time IS NULL", args...)
+	rows, err := r.tx.QueryContext(ctx, "SELECT namespace, name FROM "+schema.Quote(table)+" WHERE "+where+" AND delete_time IS NULL", args...) //nolint:gosec // names of the schema; values are arguments
 	if err != nil {
 		return fmt.Errorf("read names of %s: %w", table, err)
 	}

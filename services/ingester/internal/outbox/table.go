@@ -56,7 +56,7 @@ func (r *Relay) remove(ctx context.Context, ids []int64) error {
 	}
 	defer r.cfg.Metrics.Statement(r.cfg.Clock, "outbox_remove")()
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")
-	if _, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox WHERE id IN ("+marks+")", args...); err != nil {
+	if _, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox WHERE id IN ("+marks+")", args...); err != nil { //nolint:gosec // names of the schema; values are arguments
 		return fmt.Errorf("remove acknowledged events: %w", err)
 	}
 	return nil

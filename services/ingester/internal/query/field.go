@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -66,12 +67,7 @@ func indexed(c *registry.Column) Field {
 }
 
 func (f *Field) called(name string) bool {
-	for _, n := range f.names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.names, name)
 }
 
 // snake converts camelCase to snake_case.

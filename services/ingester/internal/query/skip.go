@@ -98,11 +98,12 @@ func (p *Plan) jsonColumn(alias string) clause {
 }
 
 func (s skipped) jsonPath() string {
-	path := "$"
+	var path strings.Builder
+	path.WriteString("$")
 	for _, step := range s.path {
-		path += `."` + step.key + `"`
+		path.WriteString(`."` + step.key + `"`)
 	}
-	return path
+	return path.String()
 }
 
 // Strip removes the skipped fields from an object.

@@ -137,7 +137,7 @@ func TestNewColumnsRejectsInvalidOptions(t *testing.T) {
 // TestDescriptorsAreCurrent compiles the .proto files again and compares.
 func TestDescriptorsAreCurrent(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "descriptors.binpb")
-	cmd := exec.Command("go", "run", "./compile", "-proto", "../../proto", "-out", out)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./compile", "-proto", "../../proto", "-out", out)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("compile: %v\n%s", err, text)
 	}

@@ -178,7 +178,7 @@ func TestCommandPatchesLatestVersion(t *testing.T) {
 	var changes atomic.Int32
 	env := withClient(t, b, func(context.Context, client.WithWatch, client.Object) bool {
 		if n := changes.Add(1); n <= 3 {
-			b.Patch(m.DeepCopy(), fmt.Sprintf(`{"metadata":{"finalizers":["example.com/%d",%q]}}`, n, api.IngesterFinalizer))
+			b.Patch(m.DeepCopy(), fmt.Sprintf(`{"metadata":{"finalizers":["example.com/%d",%q]}}`, n, api.IngesterFinalizer)) //nolint:contextcheck // another client writes
 		}
 		return false
 	})

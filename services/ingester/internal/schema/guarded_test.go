@@ -70,8 +70,7 @@ func migrate(t *testing.T, db *sql.DB, dir fs.FS) error {
 		return err
 	}
 	_, err = p.Up(t.Context())
-	var partial *goose.PartialError
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		return errors.New(strings.TrimSpace(partial.Error()))
 	}
 	return err

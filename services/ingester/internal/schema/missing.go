@@ -69,7 +69,7 @@ func migration(makes []string, ddl string) string {
 		b.WriteString(marker + m + "\n")
 	}
 	b.WriteString("\n-- +goose NO TRANSACTION\n-- +goose Up\n")
-	for _, statement := range strings.Split(ddl, ";\n") {
+	for statement := range strings.SplitSeq(ddl, ";\n") {
 		b.WriteString(statement + ";\n")
 	}
 	return b.String()

@@ -58,6 +58,7 @@ func onEach(t *testing.T, run func(t *testing.T, db *sql.DB, write func(*unstruc
 // TestTablesFitKubernetesLimits stores an object that is at every limit at once.
 func TestTablesFitKubernetesLimits(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sql.DB, write func(*unstructured.Unstructured)) {
+		t.Helper()
 		const annotation, content = 256<<10 - 10, 1536 << 10
 		labelKey := strings.Repeat("k", 253) + "/" + strings.Repeat("n", 63)
 		labelValue := strings.Repeat("v", 63)
@@ -89,6 +90,7 @@ func TestTablesFitKubernetesLimits(t *testing.T) {
 // TestColumnsCompareCaseAndSpaces writes pairs that a collation for people takes for the same.
 func TestColumnsCompareCaseAndSpaces(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sql.DB, write func(*unstructured.Unstructured)) {
+		t.Helper()
 		m := dbtest.Model("m", "case", 1)
 		m.SetLabels(map[string]string{"team": "growth", "Team": "Growth", "tèam": "gröwth"})
 		m.SetAnnotations(map[string]string{"note": "text", "Note": "text ", "nöte": "Text", "emoji": "🚢", "empty": ""})

@@ -104,7 +104,7 @@ func TestSweepKeepsConcurrentlyChangedRow(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
 	w.cfg.Close = func(ctx context.Context, kind *registry.Kind, orphans []rows.Row) ([]writer.Outcome, error) {
-		w.exec("UPDATE model SET res_version = res_version + 1 WHERE name = 'a'")
+		w.exec("UPDATE model SET res_version = res_version + 1 WHERE name = 'a'") //nolint:contextcheck // another process writes
 		return w.store.CloseRows(ctx, kind, orphans)
 	}
 	w.swept()

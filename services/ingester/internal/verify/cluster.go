@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -31,9 +32,7 @@ func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
 		if err != nil {
 			return nil, err
 		}
-		for uid, o := range some {
-			all[uid] = o
-		}
+		maps.Copy(all, some)
 	}
 	return all, nil
 }

@@ -94,6 +94,7 @@ func (m *repairer) repair(ctx context.Context, kind *registry.Kind, d Difference
 	case Terminating:
 		m.skip(d, "a running ingester removes the finalizer once MySQL is available")
 		return nil
+	case Missing, Stale, Orphan, Closed, Duplicate, Content:
 	}
 	var live unstructured.Unstructured
 	live.SetGroupVersionKind(kind.GVK())
@@ -146,7 +147,7 @@ func (m *repairer) store(ctx context.Context, kind *registry.Kind, d Difference,
 // it is written again. After an interruption here the row is stale; the ingester or the
 // next repair corrects it.
 func (m *repairer) makeStale(ctx context.Context, kind *registry.Kind, live *unstructured.Unstructured) error {
-	_, err := m.env.DB.ExecContext(ctx, "UPDATE "+tables.Quote(kind.Table)+
+	_, err := m.env.DB.ExecContext(ctx, "UPDATE "+tables.Quote(kind.Table)+ //nolint:gosec // names of the schema; values are arguments
 		" SET incarnation = incarnation - 1 WHERE uid = ? AND res_version = ? AND evict_time IS NULL",
 		string(live.GetUID()), live.GetResourceVersion())
 	return err

@@ -217,6 +217,7 @@ func (c *comparison) recheckOne(ctx context.Context, x candidate, o *object, r *
 		return nil, err
 	case Content:
 		return c.recheckContent(ctx, x, o, r)
+	default: // compared like any row
 	}
 	want := c.expectation()
 	want.reached = x.reached

@@ -54,7 +54,7 @@ var compileOnce = sync.OnceValues(func() (linker.Files, error) {
 func kubernetesSource(path string) (protocompile.SearchResult, error) {
 	for _, module := range []string{"k8s.io/api", "k8s.io/apimachinery"} {
 		if rest, ok := strings.CutPrefix(path, module+"/"); ok {
-			dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+			dir, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 			if err != nil {
 				return protocompile.SearchResult{}, err
 			}

@@ -77,8 +77,7 @@ func Metadata(text []byte) (*metav1.ObjectMeta, error) {
 
 // located converts an error of the JSON library to a FieldError.
 func located(err error) error {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		reason := "has the wrong type"
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
@@ -88,8 +87,7 @@ func located(err error) error {
 		}
 		return &FieldError{Path: dotted(semantic.JSONPointer), Reason: reason}
 	}
-	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) {
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return &FieldError{Path: dotted(syntactic.JSONPointer), Reason: syntactic.Err.Error()}
 	}
 	return err

@@ -106,8 +106,7 @@ func mismatch(content map[string]any, into any) error {
 	if err != nil {
 		return Invalid("%v", err)
 	}
-	var typeErr *json.UnmarshalTypeError
-	if errors.As(json.Unmarshal(raw, into), &typeErr) {
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(raw, into)); ok {
 		return fieldError(typeErr.Field, fmt.Sprintf("got %s, want %v", typeErr.Value, typeErr.Type))
 	}
 	return nil

@@ -30,6 +30,7 @@ func recordNames(into *[]string) storage.PrepareBackfillParams {
 // backfillContinues backfills objects of which many share their creation time, in calls of three:
 // each is prepared exactly once.
 func backfillContinues(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	var want []string
 	for second, count := range []int{1, 5, 1, 1, 2, 150, 1} {
@@ -82,6 +83,7 @@ func backfillContinues(t *testing.T, open Open) {
 
 // backfillRewrites changes objects in each way that a command allows.
 func backfillRewrites(t *testing.T, open Open) {
+	t.Helper()
 	relabel := func(o runtime.Object) (*storage.BackfillParams, error) {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
@@ -143,6 +145,7 @@ func backfillRewrites(t *testing.T, open Open) {
 
 // backfillLeavesBadObjects continues after an object that cannot be stored, and stops at an error of prepare.
 func backfillLeavesBadObjects(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	var got []string
@@ -181,6 +184,7 @@ func backfillLeavesBadObjects(t *testing.T, open Open) {
 // backfillUnderChange writes a newer version of an object while a backfill processes it: the
 // object is prepared again, and the newer version stays.
 func backfillUnderChange(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	newer := object("Model", "one", "b", 1, map[string]any{"algorithm": "catboost"})

@@ -19,6 +19,7 @@ type Open func(t *testing.T) storage.Keeper
 
 // Run runs the suite.
 func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
+	t.Helper()
 	for _, c := range []struct {
 		name string
 		run  func(*testing.T, Open)

@@ -17,6 +17,7 @@ import (
 )
 
 func deleteClosesTheLiveRow(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	evicted := object("Model", "two", "c", 2, nil)
@@ -35,6 +36,7 @@ func deleteClosesTheLiveRow(t *testing.T, open Open) {
 }
 
 func deleteCollectionObeysItsSelectors(t *testing.T, open Open) {
+	t.Helper()
 	all := "d c b a"
 	for name, tc := range map[string]struct {
 		namespace string
@@ -88,6 +90,7 @@ func uidIs(s types.UID) *metav1.DeleteOptions {
 // deleteCollectionUnderChange deletes, in several pages, objects that change concurrently: those
 // that leave the selector in time stay, and all others are closed.
 func deleteCollectionUnderChange(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	const still, changing = 300, 24
 	model := func(i int, team string) *unstructured.Unstructured {
@@ -144,6 +147,7 @@ func deleteCollectionUnderChange(t *testing.T, open Open) {
 // changes updates an object directly, repeatedly, until it is closed; one of the updates
 // makes it leave the selector. It reports whether the object survived.
 func changes(t *testing.T, s storage.Keeper, o *unstructured.Unstructured, leave int, begun func()) bool {
+	t.Helper()
 	for n := range 200 {
 		o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)})
 		if n == leave && n > 0 {

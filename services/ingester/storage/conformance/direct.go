@@ -36,6 +36,7 @@ func read(t *testing.T, s storage.Keeper) *unstructured.Unstructured {
 }
 
 func directUpdates(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := evicted(t, s)
 	m.SetLabels(map[string]string{"team": "fraud", "size": "5"})
@@ -70,6 +71,7 @@ func directUpdates(t *testing.T, open Open) {
 }
 
 func directUpdatesAreRejected(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := evicted(t, s)
 	change := func(edit func(o *unstructured.Unstructured)) error {
@@ -98,6 +100,7 @@ func directUpdatesAreRejected(t *testing.T, open Open) {
 }
 
 func oneDirectUpdateWins(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := evicted(t, s)
 	const writers = 8

@@ -12,6 +12,7 @@ import (
 )
 
 func questionsThatCannotBeAnswered(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	seconds, yes := int64(-1), true

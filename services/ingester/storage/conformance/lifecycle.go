@@ -23,6 +23,7 @@ func at(second int) metav1.Time {
 func uid(namespace, name string) types.UID { return types.UID("uid-" + namespace + "-" + name) }
 
 func objectsAreStoredAndRead(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := object("Model", "default", "churn", 0, map[string]any{"algorithm": "xgboost", "kind": "MODEL_KIND_CUSTOM"})
 	m.SetLabels(map[string]string{"team": "growth"})
@@ -54,8 +55,8 @@ func objectsAreStoredAndRead(t *testing.T, open Open) {
 // Typed is a Model as a program's own Go type. Its kind follows from TypeMeta.
 type Typed struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              TypedSpec `json:"spec,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              TypedSpec `json:"spec"`
 }
 
 // TypedSpec is a part of a Model's spec.
@@ -82,6 +83,7 @@ func (m *Typed) DeepCopyObject() runtime.Object {
 }
 
 func typedObjectsAreStoredAndRead(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := &Typed{
 		TypeMeta: *typeOf("Model"),
@@ -116,6 +118,7 @@ func typedObjectsAreStoredAndRead(t *testing.T, open Open) {
 }
 
 func errorsAreTyped(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := object("Model", "default", "churn", 0, nil)
 	m.SetResourceVersion("5")
@@ -143,6 +146,7 @@ func errorsAreTyped(t *testing.T, open Open) {
 }
 
 func indexedFieldsOverride(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	run := object("PipelineRun", "default", "run", 0, map[string]any{"actor": map[string]any{"name": "ada"}})
 	end := at(30)
@@ -169,6 +173,7 @@ func indexedFieldsOverride(t *testing.T, open Open) {
 }
 
 func closeCanBeRepeated(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	put(t, s, object("Model", "default", "churn", 0, nil))
 	done := make(chan error)

@@ -27,6 +27,7 @@ func models(t *testing.T, s storage.Keeper) {
 }
 
 func fieldsHaveThreeNames(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	put(t, s, object("Deployment", "one", "d", 0, nil))
@@ -47,6 +48,7 @@ func fieldsHaveThreeNames(t *testing.T, open Open) {
 }
 
 func selectorsFollowKubernetes(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	for name, tc := range map[string]struct{ labels, fields, want string }{
@@ -88,6 +90,7 @@ func selectorsFollowKubernetes(t *testing.T, open Open) {
 }
 
 func criteriaCompareByType(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	for i, end := range []any{"2026-11-21T05:00:00Z", "2026-11-21T05:00:00.5Z", nil} {
 		run := object("PipelineRun", "one", string(rune('a'+i)), i, nil)
@@ -131,6 +134,7 @@ func criteriaCompareByType(t *testing.T, open Open) {
 }
 
 func onlyLiveObjectsAreListed(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	again := object("Model", "one", "a", 9, nil)
@@ -156,6 +160,7 @@ func onlyLiveObjectsAreListed(t *testing.T, open Open) {
 }
 
 func skippedFieldsAreOmitted(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	m := object("Model", "one", "a", 0, map[string]any{
 		"algorithm":     "xgboost",

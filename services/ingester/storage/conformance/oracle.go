@@ -117,6 +117,7 @@ func (f fact) criterion(c storage.Criterion) bool {
 	case storage.OpIn, storage.OpNotIn:
 		list, isList := c.MatchValue.([]any)
 		return isList && slices.Contains(list, v) == (c.Operator == storage.OpIn)
+	default: // they match no null
 	}
 	if v == nil {
 		return false

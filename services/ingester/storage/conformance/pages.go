@@ -13,6 +13,7 @@ import (
 )
 
 func pagesGoByOffset(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	page := func(options metav1.ListOptions, offset, limit int32) ([]string, *int64) {
@@ -51,6 +52,7 @@ func pagesGoByOffset(t *testing.T, open Open) {
 }
 
 func tokensBelongToTheirQuestion(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	models(t, s)
 	ask := func(kind, namespace string, o metav1.ListOptions, ext *storage.ListOptionsExt) (storage.ListResponse, error) {
@@ -110,6 +112,7 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 // pagesAreStableUnderChange lists while other objects are created and deleted: objects that exist
 // all the time are returned exactly once.
 func pagesAreStableUnderChange(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	const fixed, seconds = 60, 7
 	want := map[string]int{}
@@ -150,6 +153,7 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 // churn creates objects between the fixed ones, each with its own name, and deletes the previous
 // one.
 func churn(ctx context.Context, t *testing.T, s storage.Keeper, worker, seconds int) {
+	t.Helper()
 	before := ""
 	for i := 0; ctx.Err() == nil; i++ {
 		o := object("Model", "default", fmt.Sprintf("fixed-%02d-%d-%d", i%60, worker, i), i%seconds, nil)

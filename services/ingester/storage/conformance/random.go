@@ -26,6 +26,7 @@ const (
 
 // randomQuestions compares answers with the oracle's.
 func randomQuestions(t *testing.T, open Open) {
+	t.Helper()
 	for i, kind := range []string{"Model", "PipelineRun", "TriggerRun"} {
 		t.Run(kind, func(t *testing.T) {
 			s := open(t)
@@ -267,6 +268,7 @@ func (g *generator) criterion(facts []fact, field string) storage.Criterion {
 		c.MatchValue = list
 	case storage.OpLike:
 		c.MatchValue = "%"
+	default: // they compare with v
 	}
 	return c
 }

@@ -40,6 +40,7 @@ func runs(t *testing.T, s storage.Keeper) {
 }
 
 func templates(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	runs(t, s)
 	for name, tc := range map[string]struct {
@@ -77,6 +78,7 @@ func templates(t *testing.T, open Open) {
 }
 
 func templatesAreChecked(t *testing.T, open Open) {
+	t.Helper()
 	s := open(t)
 	ask := func(id string, ext *storage.ListOptionsExt) error {
 		return s.QueryByTemplateID(t.Context(), typeOf("PipelineRun"), id, ext, &storage.ListResponse{})

@@ -38,6 +38,7 @@ func BenchmarkListByFields(b *testing.B) {
 }
 
 func benchmarkList(b *testing.B, question func(i int) metav1.ListOptions) {
+	b.Helper()
 	store := manyModels(b)
 	var spent []time.Duration
 	i := 0

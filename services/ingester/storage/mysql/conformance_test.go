@@ -19,6 +19,7 @@ func TestConformance(t *testing.T) {
 		t.Run(string(flavour), func(t *testing.T) {
 			dsn := mysqltest.DSNOf(t, flavour)
 			conformance.Run(t, func(t *testing.T) storage.Keeper {
+				t.Helper()
 				s := openOn(t, dsn, mysql.Options{})
 				emptied(t, s)
 				s.AlternatePlans()

@@ -16,6 +16,7 @@ import (
 // must stay.
 func TestDeleteCollectionSelectsAgainUnderLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		t.Helper()
 		s := openOn(t, dsn, mysql.Options{})
 		for _, name := range []string{"goes", "leaves"} {
 			if err := s.Upsert(t.Context(), dbtest.Model(name, name, 1), false, nil); err != nil {

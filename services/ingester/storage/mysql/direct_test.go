@@ -20,6 +20,7 @@ import (
 var model = &metav1.TypeMeta{APIVersion: "michelangelo.api/v2", Kind: "Model"}
 
 func onBoth(t *testing.T, run func(t *testing.T, dsn string)) {
+	t.Helper()
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) { run(t, mysqltest.DSNOf(t, flavour)) })
 	}
@@ -27,6 +28,7 @@ func onBoth(t *testing.T, run func(t *testing.T, dsn string)) {
 
 func TestDirectChangesHaveEvents(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		t.Helper()
 		commits := 0
 		s := openOn(t, dsn, mysql.Options{Outbox: true, OnCommit: func() { commits++ }})
 		m := dbtest.Model("m", "a", 7)
@@ -69,6 +71,7 @@ func TestDirectChangesHaveEvents(t *testing.T) {
 
 func TestDirectUpdateKeepsColumnsConsistent(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		t.Helper()
 		s := openOn(t, dsn, mysql.Options{})
 		m := dbtest.Model("m", "a", 7)
 		if err := s.Evict(t.Context(), m); err != nil {
@@ -113,6 +116,7 @@ func TestDirectUpdateKeepsColumnsConsistent(t *testing.T) {
 // Triggers let every write fail.
 func TestBackfillOfUnchangedRowsWritesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
+		t.Helper()
 		s := openOn(t, dsn, mysql.Options{})
 		m := dbtest.Model("m", "a", 7)
 		m.Object["spec"].(map[string]any)["decisionThreshold"] = 0.25

@@ -120,13 +120,14 @@ func Open(ctx context.Context, options Options) (*Storage, error) {
 		life:     func() context.Context { return ctx },
 		prepared: make(chan struct{}), settled: make(chan struct{}),
 	}
-	s.direct = s.newWriter(0)
+	s.direct = s.newWriter(ctx, 0)
 	s.selective = func() int { return query.Selective }
 	return s, nil
 }
 
-func (s *Storage) newWriter(n int64) *writer.Writer {
-	return writer.New(s.life(), writer.Config{
+// newWriter returns a writer that lives as long as ctx.
+func (s *Storage) newWriter(ctx context.Context, n int64) *writer.Writer {
+	return writer.New(ctx, writer.Config{
 		DB: s.db, Clock: s.options.Clock, Log: s.options.Log, Metrics: s.metrics,
 		Incarnation: n, Outbox: s.options.Outbox, OnCommit: s.options.OnCommit,
 	})
@@ -217,7 +218,7 @@ func (s *Storage) Settle(n int64) {
 	if s.writer != nil || s.closed {
 		return
 	}
-	s.writer = s.newWriter(n)
+	s.writer = s.newWriter(s.life(), n)
 	s.options.Log.V(1).Info("Resolved incarnation", "incarnation", n)
 	close(s.settled)
 }

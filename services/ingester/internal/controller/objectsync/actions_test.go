@@ -190,21 +190,22 @@ func TestEventToCommitIsMeasured(t *testing.T) {
 	if _, err := s.handle(t, held); err != nil {
 		t.Fatal(err)
 	}
-	want := `# HELP flotilla_ingester_event_to_commit_seconds Time from the watch event of a change to its commit.
+	var want strings.Builder
+	want.WriteString(`# HELP flotilla_ingester_event_to_commit_seconds Time from the watch event of a change to its commit.
 # TYPE flotilla_ingester_event_to_commit_seconds histogram
-`
+`)
 	for i, le := 0, 0.001; i < 18; i, le = i+1, le*2 {
 		n := 0
 		if le >= 3 {
 			n = 1
 		}
-		want += fmt.Sprintf("flotilla_ingester_event_to_commit_seconds_bucket{kind=\"Model\",le=\"%v\"} %d\n", le, n)
+		want.WriteString(fmt.Sprintf("flotilla_ingester_event_to_commit_seconds_bucket{kind=\"Model\",le=\"%v\"} %d\n", le, n))
 	}
-	want += `flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="+Inf"} 1
+	want.WriteString(`flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="+Inf"} 1
 flotilla_ingester_event_to_commit_seconds_sum{kind="Model"} 3
 flotilla_ingester_event_to_commit_seconds_count{kind="Model"} 1
-`
-	if err := testutil.CollectAndCompare(s.config.Metrics.EventToCommit, strings.NewReader(want)); err != nil {
+`)
+	if err := testutil.CollectAndCompare(s.config.Metrics.EventToCommit, strings.NewReader(want.String())); err != nil {
 		t.Error(err)
 	}
 }

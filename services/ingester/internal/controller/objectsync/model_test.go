@@ -106,6 +106,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func answer(t *testing.T, w http.ResponseWriter, reply any) {
+	t.Helper()
 	w.Header().Set("Content-Type", "application/json")
 	if s, ok := reply.(metav1.Status); ok && s.Code != 0 {
 		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}

@@ -101,7 +101,7 @@ func (b *batch) updateRow(ctx context.Context, uid string, assignments []assignm
 		list = append(list, schema.Quote(a.column)+" = ?")
 		args = append(args, a.value)
 	}
-	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET " + strings.Join(list, ", ") + " WHERE uid = ?"
+	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET " + strings.Join(list, ", ") + " WHERE uid = ?" //nolint:gosec // names of the schema; values are arguments
 	_, err := b.tx.ExecContext(ctx, query, append(args, uid)...)
 	return err
 }

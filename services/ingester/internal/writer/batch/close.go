@@ -78,7 +78,7 @@ func (b *batch) closeRows(ctx context.Context, closed []liveRow) error {
 	for _, o := range closed {
 		args = append(args, o.uid)
 	}
-	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET delete_time = ?, update_time = ? WHERE uid IN " + statement.Placeholders(len(closed))
+	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET delete_time = ?, update_time = ? WHERE uid IN " + statement.Placeholders(len(closed)) //nolint:gosec // names of the schema; values are arguments
 	if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
 		return fmt.Errorf("close rows: %w", err)
 	}
@@ -118,7 +118,7 @@ func (b *batch) evictRows(ctx context.Context, chosen []liveRow) error {
 			Version: o.Version, outcome: decision.Evicted,
 		})
 	}
-	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET evict_time = ?, update_time = ? WHERE uid IN " + statement.Placeholders(len(chosen))
+	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET evict_time = ?, update_time = ? WHERE uid IN " + statement.Placeholders(len(chosen)) //nolint:gosec // names of the schema; values are arguments
 	if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
 		return fmt.Errorf("mark rows as evicted: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
@@ -97,14 +98,14 @@ func (b *batch) existingPairs(ctx context.Context, table string) (map[string]map
 }
 
 func (b *batch) deletePairs(ctx context.Context, table string, ids []int64) error {
-	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+	slices.Sort(ids)
 	for start := 0; start < len(ids); start += chunk {
 		part := ids[start:min(start+chunk, len(ids))]
 		args := make([]any, 0, len(part))
 		for _, id := range part {
 			args = append(args, id)
 		}
-		query := "DELETE FROM " + schema.Quote(table) + " WHERE id IN " + statement.Placeholders(len(part))
+		query := "DELETE FROM " + schema.Quote(table) + " WHERE id IN " + statement.Placeholders(len(part)) //nolint:gosec // names of the schema; values are arguments
 		if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
 			return err
 		}

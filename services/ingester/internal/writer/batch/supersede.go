@@ -92,7 +92,7 @@ func (b *batch) closeSuperseded(ctx context.Context, older map[string]liveRow) (
 	for _, uid := range sorted {
 		args = append(args, uid)
 	}
-	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET delete_time = ?, update_time = ?" +
+	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET delete_time = ?, update_time = ?" + //nolint:gosec // names of the schema; values are arguments
 		" WHERE uid IN " + statement.Placeholders(len(sorted)) + " AND delete_time IS NULL"
 	if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
 		return nil, err
