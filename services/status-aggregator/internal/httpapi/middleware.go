@@ -90,7 +90,7 @@ func authenticated(authorizer Authorizer, next http.Handler) http.Handler {
 			return
 		}
 		httpserver.ExchangeOf(r.Context()).User = u.GetName()
-		with := r.Clone(context.Background()) // keeps the token for as long as a stream runs
+		with := r.Clone(r.Context()) // keeps the token for as long as a stream runs
 		again := func(ctx context.Context) error {
 			_, err := authorizer.Authenticate(with.WithContext(ctx))
 			return err

@@ -145,8 +145,7 @@ func FuzzObservation(f *testing.F) {
 }
 
 func causeOf(err error) string {
-	var p *poison
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*poison](err); ok {
 		return p.cause
 	}
 	if err != nil {

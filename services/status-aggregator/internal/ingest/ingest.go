@@ -200,9 +200,8 @@ func (i *Ingest) recordSeen(observer string, epoch int64, validity time.Duration
 // reject counts an invalid message and enqueues it as a dead letter.
 func (i *Ingest) reject(ctx context.Context, stream string, d bus.Delivery, err error) {
 	i.cfg.Metrics.Observations.WithLabelValues("poison").Inc()
-	var p *poison
 	cause := causeMalformed
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*poison](err); ok {
 		cause = p.cause
 	}
 	logr.FromContextOrDiscard(ctx).Info("Rejected message", "stream", stream, "sequence", d.Sequence,

@@ -153,12 +153,12 @@ func (k *Holder) renew(ctx context.Context, now time.Time) error {
 
 func (k *Holder) fill(l *coordinationv1.Lease, now time.Time) {
 	if ptr.Deref(l.Spec.HolderIdentity, "") != k.cfg.Identity {
-		l.Spec.HolderIdentity = ptr.To(k.cfg.Identity)
-		l.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(now))
-		l.Spec.LeaseTransitions = ptr.To(ptr.Deref(l.Spec.LeaseTransitions, -1) + 1)
+		l.Spec.HolderIdentity = new(k.cfg.Identity)
+		l.Spec.AcquireTime = new(metav1.NewMicroTime(now))
+		l.Spec.LeaseTransitions = new(ptr.Deref(l.Spec.LeaseTransitions, -1) + 1)
 	}
-	l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
-	l.Spec.LeaseDurationSeconds = ptr.To(int32(Duration / time.Second))
+	l.Spec.RenewTime = new(metav1.NewMicroTime(now))
+	l.Spec.LeaseDurationSeconds = new(int32(Duration / time.Second))
 }
 
 func (k *Holder) drop() {

@@ -220,6 +220,7 @@ func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 
 // nextVerdict steps the clock, whenever the watchdog waits for it, until it tells something.
 func nextVerdict(t *testing.T, clock *clocktesting.FakeClock, verdicts <-chan State) func(func(State) bool) {
+	t.Helper()
 	return func(yield func(State) bool) {
 		for {
 			select {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,7 +56,8 @@ func (m message) event() (Event, error) {
 
 // subject returns the narrowest stream filter that covers f.
 func (f Filter) subject(cluster string) (string, error) {
-	subject := contract.LifecyclePrefix
+	var subject strings.Builder
+	subject.WriteString(contract.LifecyclePrefix)
 	for _, name := range []string{cluster, f.Namespace, string(f.Kind), f.Name} {
 		token := "*"
 		if name != "" {
@@ -64,7 +66,7 @@ func (f Filter) subject(cluster string) (string, error) {
 				return "", err
 			}
 		}
-		subject += "." + token
+		subject.WriteString("." + token)
 	}
-	return subject + ".*", nil
+	return subject.String() + ".*", nil
 }
