@@ -25,7 +25,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statustest"
 )
@@ -197,7 +196,7 @@ func pod(name, app string, isReady bool) *corev1.Pod {
 
 func TestLocateReturnsReadyPod(t *testing.T) {
 	leaving := pod("a-leaving", "agg", true)
-	leaving.DeletionTimestamp, leaving.Finalizers = ptr.To(metav1.Now()), []string{"x/y"}
+	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.Now()), []string{"x/y"}
 	all := []runtime.Object{pod("a-other", "other", true), leaving, pod("b-unready", "agg", false), pod("d", "agg", true), pod("c", "agg", true)}
 	for name, tc := range map[string]struct {
 		objects []runtime.Object
@@ -211,7 +210,7 @@ func TestLocateReturnsReadyPod(t *testing.T) {
 			"",
 		},
 		"plain http": {
-			append(all, service(func(p *corev1.ServicePort) { p.AppProtocol = ptr.To("http") })),
+			append(all, service(func(p *corev1.ServicePort) { p.AppProtocol = new("http") })),
 			target{},
 			"uses plain HTTP, which does not authenticate the receiver of your token",
 		},

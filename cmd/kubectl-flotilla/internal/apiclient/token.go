@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 )
 
 // tokenLifetime is the requested lifetime; a token is renewed when a quarter of it is left.
@@ -84,7 +83,7 @@ func (a *accountToken) current(ctx context.Context) (string, error) {
 	if a.token != "" && now.Before(a.renewAt) {
 		return a.token, nil
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds()))}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLifetime.Seconds()))}}
 	if a.audience != "" {
 		request.Spec.Audiences = []string{a.audience}
 	}

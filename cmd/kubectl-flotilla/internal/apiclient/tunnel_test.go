@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -27,7 +28,6 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statustest"
 )
@@ -47,7 +47,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const base = "/api/v1/namespaces/flotilla-system"
 	switch r.URL.Path {
 	case base + "/services/" + Service:
-		k.answer(w, service(func(p *corev1.ServicePort) { p.AppProtocol = ptr.To(k.scheme) }))
+		k.answer(w, service(func(p *corev1.ServicePort) { p.AppProtocol = new(k.scheme) }))
 	case base + "/pods":
 		k.answer(w, corev1.PodList{Items: []corev1.Pod{*pod("agg-0", "agg", true)}})
 	case base + "/pods/agg-0/portforward":
@@ -95,17 +95,17 @@ func (k *kubelet) forward(w http.ResponseWriter, r *http.Request) {
 				complaints[id] = s
 				continue
 			}
-			go k.pipe(s, complaints[id])
+			go k.pipe(r.Context(), s, complaints[id])
 		}
 	}
 }
 
-func (k *kubelet) pipe(data, complaint httpstream.Stream) {
+func (k *kubelet) pipe(ctx context.Context, data, complaint httpstream.Stream) {
 	k.mu.Lock()
 	k.ports = append(k.ports, data.Headers().Get(corev1.PortHeader))
 	k.mu.Unlock()
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(k.t.Context(), "tcp", k.to)
+	conn, err := dialer.DialContext(ctx, "tcp", k.to)
 	if err != nil {
 		fmt.Fprintf(complaint, "nothing listens in the pod")
 		_ = complaint.Close()

@@ -41,7 +41,7 @@ func Open(ctx context.Context, address string) error {
 			return // it leads to a port that is closed now
 		}
 	})
-	cmd := exec.CommandContext(ctx, program, file)
+	cmd := exec.CommandContext(ctx, program, file) //nolint:gosec // the opener of the system, and a file of ours
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", opener, err)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statustest"
@@ -61,7 +60,7 @@ func told(namespace string) statusapi.ResourceDetail {
 		},
 		Observation: &contract.Observation{
 			Object:    seen,
-			Reconcile: contract.Reconcile{Outcome: contract.Failed, Reason: "ApplyRefused", Message: "the quota is used up", Since: ptr.To(noon.Add(-4 * time.Minute))},
+			Reconcile: contract.Reconcile{Outcome: contract.Failed, Reason: "ApplyRefused", Message: "the quota is used up", Since: new(noon.Add(-4 * time.Minute))},
 			Units: []contract.Unit{
 				{
 					Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true, Desired: 2, Current: 2, Updated: 2, Stalled: true,
@@ -179,7 +178,7 @@ func deployment(namespace, name string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{controlplane.FailAnnotation: controlplane.FailCrashLoop}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web:1"}}},

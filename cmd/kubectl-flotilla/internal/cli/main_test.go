@@ -68,6 +68,7 @@ type shell struct {
 }
 
 func newShell(t *testing.T, namespace string) *shell {
+	t.Helper()
 	return &shell{t: t, kubeconfig: cluster.Get(t).Kubeconfig, cache: t.TempDir(), namespace: namespace, out: &buffer{}, err: &buffer{}}
 }
 
@@ -87,7 +88,7 @@ func (s *shell) background(ctx context.Context, args ...string) <-chan error {
 	if s.app != nil {
 		s.app(app)
 	}
-	command := New(app)
+	command := New(app) //nolint:contextcheck // ExecuteContext passes it
 	done := make(chan error, 1)
 	run := func(args []string) <-chan error {
 		command.SetArgs(args)

@@ -160,6 +160,7 @@ func (l *look) job(j *batchv1.Job) contract.Job {
 			out.State = contract.JobComplete
 		case batchv1.JobFailed:
 			out.State, out.Message = contract.JobFailed, c.Message
+		default: // the Job has not ended
 		}
 	}
 	if f := workload.Failures(l.matching(j.Spec.Selector), l.Now); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {

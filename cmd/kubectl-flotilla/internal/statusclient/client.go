@@ -46,8 +46,7 @@ func (e *Error) Error() string {
 
 // Refused returns the API's own answer behind an error, or nil when it could not be reached.
 func Refused(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return nil

@@ -106,8 +106,7 @@ type handlerError struct{ error }
 
 // final returns the error that another attempt cannot heal, as the caller should see it, or nil.
 func final(err error) error {
-	var own *handlerError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*handlerError](err); ok {
 		return own.error
 	}
 	refused := Refused(err)
