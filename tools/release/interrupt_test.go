@@ -156,7 +156,7 @@ func (c *ci) cgroups() []string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		for _, name := range strings.Fields(string(names)) {
+		for name := range strings.FieldsSeq(string(names)) {
 			if strings.Contains(string(own), "/"+name+"\n") {
 				continue
 			}

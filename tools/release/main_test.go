@@ -47,7 +47,7 @@ func gomod(path string, required ...string) string {
 
 func (c checkout) git(args ...string) string {
 	c.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", c.dir}, args...)...)
+	cmd := exec.CommandContext(c.t.Context(), "git", append([]string{"-C", c.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
 		"GIT_AUTHOR_NAME=ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=ada", "GIT_COMMITTER_EMAIL=ada@example.org")
 	out, err := cmd.CombinedOutput()
@@ -108,7 +108,7 @@ func (c checkout) tagged(path, version string) {
 			continue
 		}
 		ran++
-		shell := exec.Command("sh", "-c", "git -c user.name=ada -c user.email=ada@example.org "+command)
+		shell := exec.CommandContext(c.t.Context(), "sh", "-c", "git -c user.name=ada -c user.email=ada@example.org "+command)
 		shell.Dir = c.dir
 		if out, err := shell.CombinedOutput(); err != nil {
 			c.t.Fatalf("%s: %v\n%s", command, err, out)

@@ -22,7 +22,7 @@ func newRepository(t *testing.T) checkout {
 	t.Setenv("FLOTILLA_UNCHANGED", "")
 	c := checkout{t: t, dir: t.TempDir()}
 	c.git("init", "--quiet", "--initial-branch=main")
-	copied := exec.Command("cp", "-r", "--parents", "hack", "tools/go.mod", "tools/go.sum", "tools/release", c.dir)
+	copied := exec.CommandContext(t.Context(), "cp", "-r", "--parents", "hack", "tools/go.mod", "tools/go.sum", "tools/release", c.dir)
 	copied.Dir = "../.."
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -115,7 +115,7 @@ func TestTestScriptCleansUpAfterInterrupt(t *testing.T) {
 		t.Error("the script succeeded")
 	}
 	waitFor(t, "no process of the tests", func() bool {
-		left, err := exec.Command("pgrep", "--full", temp).Output()
+		left, err := exec.CommandContext(t.Context(), "pgrep", "--full", temp).Output()
 		return err != nil && len(left) == 0
 	})
 	if left, err := filepath.Glob(filepath.Join(temp, "tmp.*")); err != nil || len(left) > 0 {
@@ -141,7 +141,7 @@ func TestBackgroundReturnsExitCodeAndStopsChildren(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it succeeded")
 	}
-	waitFor(t, "no process", func() bool { return exec.Command("pgrep", "--full", mark).Run() != nil })
+	waitFor(t, "no process", func() bool { return exec.CommandContext(t.Context(), "pgrep", "--full", mark).Run() != nil })
 	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
 		group := fmt.Sprintf("%s/flotilla-background-%d", parent, cmd.Process.Pid)
 		if _, err := os.Stat(group); err == nil {

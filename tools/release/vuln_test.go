@@ -48,7 +48,7 @@ func search(t *testing.T, database string) (out, stages string, err error) {
 		"main.go": "package main\n\nimport (\n\t\"os\"\n\t\"strings\"\n)\n\nfunc main() { _, _ = os.Stdout.WriteString(strings.ToUpper(os.Args[0])) }\n",
 	})
 	record := filepath.Join(t.TempDir(), "stages")
-	cmd := exec.Command("../../hack/vuln.sh", module)
+	cmd := exec.CommandContext(t.Context(), "../../hack/vuln.sh", module)
 	cmd.Env = append(os.Environ(), "GOVULNDB="+database, "FLOTILLA_STAGES="+record)
 	text, err := cmd.CombinedOutput()
 	told, readErr := os.ReadFile(record)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
@@ -105,7 +106,7 @@ func (c Checkout) Choose(list string) ([]string, error) {
 		chosen = strings.Split(list, ",")
 	}
 	for _, name := range chosen {
-		if !contains(all, name) {
+		if !slices.Contains(all, name) {
 			return nil, fmt.Errorf("unknown service %q, want one of %s", name, strings.Join(all, ", "))
 		}
 		if _, err := os.Stat(c.Main(name)); err != nil {
@@ -118,13 +119,4 @@ func (c Checkout) Choose(list string) ([]string, error) {
 // Main returns the directory of a service's main package.
 func (c Checkout) Main(service string) string {
 	return c.Path("services", service, "cmd", service)
-}
-
-func contains(all []string, name string) bool {
-	for _, one := range all {
-		if one == name {
-			return true
-		}
-	}
-	return false
 }

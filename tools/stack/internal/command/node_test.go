@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func TestRealNodeRequiresRoot(t *testing.T) {
 	program := copyOfThisTest(t)
 	local := filepath.Join(filepath.Dir(program), "local")
-	cmd := exec.Command(program)
+	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = append(os.Environ(), asksForNode+"=yes", "FLOTILLA_LOCAL="+local)
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -101,7 +101,7 @@ func (t tools) images() []image.Image {
 // applets that volumes, tests and people use.
 func applets() []string {
 	var links []string
-	for _, name := range strings.Fields(`cat chmod cp date dd df env false find grep head hostname httpd id ip kill ls
+	for name := range strings.FieldsSeq(`cat chmod cp date dd df env false find grep head hostname httpd id ip kill ls
 		mkdir mv nc nslookup ping printf ps pwd rm sed sh sleep sort stat tail tar tee test touch true wc wget`) {
 		links = append(links, "/bin/"+name)
 	}

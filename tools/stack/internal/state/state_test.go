@@ -49,7 +49,7 @@ func TestPortsPersistAcrossRuns(t *testing.T) {
 func TestSettleReplacesForeignPort(t *testing.T) {
 	s := load(t, filepath.Join(t.TempDir(), "state.json"))
 	taken := port(t, s.Port, "nats")
-	l, err := net.Listen("tcp", freeport.Address(taken))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", freeport.Address(taken))
 	if err != nil {
 		t.Fatal(err)
 	}

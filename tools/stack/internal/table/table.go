@@ -28,7 +28,7 @@ func Render(rows [][]string) string {
 			fmt.Fprintln(w)
 		}
 	}
-	w.Flush() //nolint:errcheck // as above
+	w.Flush() //nolint:errcheck // a strings.Builder accepts everything
 	lines := strings.Split(text.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
