@@ -14,6 +14,7 @@ import (
 // of the service when it restarts pods.
 func TestGolden(t *testing.T) {
 	each(t, func(t *testing.T, service, kase, values string) {
+		t.Helper()
 		got := render(t, service, "--values", values)
 		file := filepath.Join("testdata/golden", service+"."+kase+".yaml")
 		if *update {
@@ -35,6 +36,7 @@ func TestGolden(t *testing.T) {
 // An upgrade that only brings a new image changes nothing but the image: no label, no role, no flag.
 func TestImageTagChangesNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		before := strings.Split(render(t, service, "--values", values, "--set", "image.tag=1.0.0"), "\n")
 		after := strings.Split(render(t, service, "--values", values, "--set", "image.tag=2.0.0"), "\n")
 		if len(before) != len(after) {
@@ -60,6 +62,7 @@ func TestImageTagChangesNothingElse(t *testing.T) {
 // new chart for the same image restarts nothing.
 func TestChartVersionRestartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		copied := filepath.Join(t.TempDir(), service)
 		if err := os.CopyFS(copied, os.DirFS(chart(service))); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 		"Job": 4,
 	}
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		docs := documents(t, render(t, service, "--values", values))
 		var hooks []*unstructured.Unstructured
 		admission := 0

@@ -146,6 +146,7 @@ func (p place) kubeconfig(account string) string {
 // The binaries take every flag of every case: --version ends them once all are read.
 func TestBinariesAcceptRenderedFlags(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		commands := 0
 		for _, doc := range documents(t, render(t, service, "--values", values)) {
 			containers, _, err := unstructured.NestedSlice(doc.Object, "spec", "template", "spec", "containers")
@@ -174,6 +175,7 @@ func TestBinariesAcceptRenderedFlags(t *testing.T) {
 func TestChartsSetAllFlags(t *testing.T) {
 	rendered := "" // of all: what charts share one case of one of them shows
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		rendered += render(t, service, "--values", values)
 	})
 	for _, service := range services {

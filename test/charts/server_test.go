@@ -22,6 +22,7 @@ func TestAPIServerAcceptsChartObjects(t *testing.T) {
 		}
 	}
 	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
 		for _, doc := range documents(t, render(t, service, "--values", values)) {
 			err := c.Create(t.Context(), doc, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 			if err != nil {

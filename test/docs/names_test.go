@@ -30,7 +30,7 @@ func TestPagesNameExistingFiles(t *testing.T) {
 			where := func(what, name string) { t.Errorf("%s:%d: there is no %s %s", p.path, c.Line, what, name) }
 			if m := makeTarget.FindStringSubmatch(c.Text); m != nil {
 				counts["target"]++
-				for _, name := range strings.Fields(strings.TrimPrefix(c.Text, "make ")) {
+				for name := range strings.FieldsSeq(strings.TrimPrefix(c.Text, "make ")) {
 					if !hasTarget(made, name) {
 						where("make target", name)
 					}

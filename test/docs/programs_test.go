@@ -25,7 +25,7 @@ var foreignFlags = words(`--all-namespaces --as --cascade --cert --key --patch-f
 
 func words(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		out[w] = true
 	}
 	return out

@@ -19,6 +19,7 @@ import (
 )
 
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

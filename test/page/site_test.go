@@ -62,7 +62,7 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(file, "-test.run", "^TestServe$")
+	cmd := exec.Command(file, "-test.run", "^TestServe$") //nolint:noctx // it ends when its input closes
 	cmd.Dir = "../../services/status-aggregator/internal/page"
 	cmd.Env = append(os.Environ(), "FLOTILLA_PAGE_SERVE=yes")
 	cmd.Stderr = os.Stderr

@@ -83,6 +83,7 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 // changeIsSeen creates a Superset and rolls an engine, and expects both stories on the
 // bus, and the first one from the subscriber of docs/examples as well.
 func (s *suite) changeIsSeen(t *testing.T) {
+	t.Helper()
 	printed := s.subscribe(t)
 	s.apply(t, supersets, "seen", superset("4.1.1"))
 	s.wait(t, supersets, "seen", isHealthy)
@@ -147,6 +148,7 @@ func (s *suite) subscribe(t *testing.T) func() string {
 }
 
 func (s *suite) secondUpChangesNothing(t *testing.T) {
+	t.Helper()
 	before := s.versions(t)
 	if err := s.Make(t.Context(), "up"); err != nil {
 		t.Fatal(err)
@@ -171,6 +173,7 @@ func (s *suite) versions(t *testing.T) string {
 
 // servicesAreKilled kills one service after another while work arrives, and expects all of it to be done.
 func (s *suite) servicesAreKilled(t *testing.T) {
+	t.Helper()
 	for i, service := range services {
 		name := fmt.Sprintf("killed-%d", i)
 		s.apply(t, supersets, name, superset("4.1.1"))
@@ -187,6 +190,7 @@ func (s *suite) servicesAreKilled(t *testing.T) {
 
 // natsIsAway stops the bus, works without it, and expects the whole story once it is back.
 func (s *suite) natsIsAway(t *testing.T) {
+	t.Helper()
 	s.stack(t, "stop", "nats")
 	s.apply(t, supersets, "without-nats", superset("4.1.1"))
 	s.apply(t, projects, "without-nats", map[string]any{"description": "no bus", "tier": int64(1)})
@@ -200,6 +204,7 @@ func (s *suite) natsIsAway(t *testing.T) {
 
 // aggregatorIsAway expects the operators to write the conditions themselves.
 func (s *suite) aggregatorIsAway(t *testing.T) {
+	t.Helper()
 	s.stack(t, "stop", "status-aggregator")
 	s.apply(t, supersets, "alone", superset("4.1.1"))
 	s.wait(t, supersets, "alone", isHealthy)
@@ -210,6 +215,7 @@ func (s *suite) aggregatorIsAway(t *testing.T) {
 
 // mysqlIsAway deletes an object while its database is gone: the deletion waits, and nothing is lost.
 func (s *suite) mysqlIsAway(t *testing.T) {
+	t.Helper()
 	s.apply(t, projects, "deleted-without-mysql", map[string]any{"description": "stays until stored", "tier": int64(1)})
 	s.rowsMatchObjects(t)
 	s.stack(t, "stop", "mysql")
@@ -252,6 +258,7 @@ func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOp
 // historyIsClean looks back: no condition of a sample has flipped since the beginning,
 // what nobody touched never looked unwell, and the stream holds nothing twice and lacks nothing.
 func (s *suite) historyIsClean(t *testing.T) {
+	t.Helper()
 	now := s.transitionTimes(t)
 	for key, before := range s.since {
 		if now[key] != before {

@@ -12,6 +12,7 @@ import (
 
 // rightsAreNeeded looks back at all requests: none was refused, and what was granted was used, or it is known why not.
 func (s *suite) rightsAreNeeded(t *testing.T) {
+	t.Helper()
 	var verdict rights.Verdict
 	expect.Eventually(t, expect.Long, func() error {
 		reports, err := s.Rights(t.Context())

@@ -52,14 +52,20 @@ func TestWholeStack(t *testing.T) {
 		{"every sample is healthy", s.samplesAreHealthy},
 		{"MySQL holds what the cluster holds", s.rowsMatchObjects},
 		{"a change is seen by a subscriber", s.changeIsSeen},
-		{"one trace leads from a spec to all that follows", func(t *testing.T) { s.traceLeadsAllTheWay(t, spans) }},
+		{"one trace leads from a spec to all that follows", func(t *testing.T) {
+			t.Helper()
+			s.traceLeadsAllTheWay(t, spans)
+		}},
 		{"the metrics are those of the page", s.metricsAreThoseOfThePage},
 		{"a second make up changes nothing", s.secondUpChangesNothing},
 		{"a killed service comes back to a converged platform", s.servicesAreKilled},
 		{"NATS may be away", s.natsIsAway},
 		{"the aggregator may be away", s.aggregatorIsAway},
 		{"MySQL may be away", s.mysqlIsAway},
-		{"kubectl wait never ends early", func(t *testing.T) { s.waitNeverEndsEarly(t, 50) }},
+		{"kubectl wait never ends early", func(t *testing.T) {
+			t.Helper()
+			s.waitNeverEndsEarly(t, 50)
+		}},
 		{"no untouched sample ever looked unwell", s.historyIsClean},
 		{"each service has the rights that it needs", s.rightsAreNeeded},
 		{"the pages lead where they say", s.pagesLeadWhereTheySay},
@@ -173,6 +179,7 @@ func isHealthy(obj *unstructured.Unstructured) error {
 }
 
 func (s *suite) samplesAreHealthy(t *testing.T) {
+	t.Helper()
 	for kind := range healthy {
 		items := s.list(t, kind)
 		if len(items) == 0 {
@@ -208,6 +215,7 @@ func (s *suite) transitionTimes(t *testing.T) map[string]string {
 
 // rowsMatchObjects compares MySQL's live rows with the cluster's objects by uid and version.
 func (s *suite) rowsMatchObjects(t *testing.T) {
+	t.Helper()
 	for _, kind := range []schema.GroupVersionKind{projects, models} {
 		if len(s.list(t, kind)) == 0 {
 			t.Fatalf("make up applied no sample of kind %s", kind.Kind)

@@ -26,6 +26,7 @@ const everyService = "Every service"
 // metricsAreThoseOfThePage scrapes the services, which have worked by now, for every
 // metric that docs/telemetry.md says they have.
 func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Root, "docs", "telemetry.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ type way []string
 // traceLeadsAllTheWay changes the specs of the Superset and of the engine named "seen" and
 // of a Model, and expects one trace for each, through all services that it concerns.
 func (s *suite) traceLeadsAllTheWay(t *testing.T, spans *otlp.Receiver) {
+	t.Helper()
 	s.apply(t, models, "traced", map[string]any{"description": "before"})
 	expect.Eventually(t, patience, func() error { return s.compareRows(t.Context(), models) })
 	sup := s.change(t, supersets, "seen", `{"spec":{"forceReload":"traced"}}`)
@@ -186,6 +187,7 @@ func batched(spans []otlp.Span, c change) error {
 
 // handedOn says whether the change event names the span that published it.
 func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
+	t.Helper()
 	first, err := root(spans, c)
 	if err != nil {
 		return err

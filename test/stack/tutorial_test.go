@@ -8,6 +8,7 @@ import (
 
 // pagesLeadWhereTheySay runs the commands of README and tutorial that are marked to be run, as a reader would.
 func (s *suite) pagesLeadWhereTheySay(t *testing.T) {
+	t.Helper()
 	const script = `
 source "$FLOTILLA_LOCAL/env"
 commands=$(cd test/docs && GOWORK=off go run ./marked ../../README.md ../../docs/tutorial.md)

@@ -34,6 +34,7 @@ var awaited = []struct {
 // waitNeverEndsEarly changes specs as often as told; when kubectl wait returns, what it waited for must be true of the
 // spec that was just written.
 func (s *suite) waitNeverEndsEarly(t *testing.T, specChanges int) {
+	t.Helper()
 	tools, err := controlplane.Find()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +67,7 @@ func (s *suite) waitNeverEndsEarly(t *testing.T, specChanges int) {
 }
 
 func (s *suite) changeAndWait(t *testing.T, kubectl, name, change string, n int) error {
+	t.Helper()
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(supersets)
 	obj.SetNamespace("default")

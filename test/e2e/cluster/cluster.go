@@ -149,14 +149,14 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 		return errors.New("it is still there")
 	})
 	if err != nil {
-		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.whatKeeps(name)))
+		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.whatKeeps(context.WithoutCancel(ctx), name)))
 	}
 	return nil
 }
 
 // whatKeeps returns what the cluster says about a namespace that does not go.
-func (c *Cluster) whatKeeps(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (c *Cluster) whatKeeps(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	one, err := c.Get(ctx, Namespace, "", name)
 	if err != nil {

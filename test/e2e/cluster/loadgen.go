@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -86,13 +87,13 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
 	if err != nil {
 		return err.Error()
 	}
-	states := ""
+	var states strings.Builder
 	for _, entry := range statuses {
 		if s, ok := entry.(map[string]any); ok {
-			states += fmt.Sprintf(" %v %v", s["name"], s["state"])
+			fmt.Fprintf(&states, " %v %v", s["name"], s["state"])
 		}
 	}
-	return fmt.Sprintf("pod %s is %s%s", name, phase, states)
+	return fmt.Sprintf("pod %s is %s%s", name, phase, states.String())
 }
 
 // Reset forgets everything that was counted and begins a phase.

@@ -67,10 +67,10 @@ func TestCompareEventsWithLife(t *testing.T) {
 		want      string // part of what is wrong; empty: nothing
 	}{
 		"everything once":                 {lived, all, 1, nil, ""},
-		"another object's events":         {lived, append(all[:len(all):len(all)], subscriber.Event{ID: "x"}), 1, nil, ""},
-		"its end":                         {ended, append(all[:len(all):len(all)], end), 1, nil, ""},
+		"another object's events":         {lived, append(slices.Clip(all), subscriber.Event{ID: "x"}), 1, nil, ""},
+		"its end":                         {ended, append(slices.Clip(all), end), 1, nil, ""},
 		"its end is missing":              {ended, all, 1, nil, "deletion published: false"},
-		"it ended though it lives":        {lived, append(all[:len(all):len(all)], end), 1, nil, "deletion published: true"},
+		"it ended though it lives":        {lived, append(slices.Clip(all), end), 1, nil, "deletion published: true"},
 		"something after the end":         {ended, append(begin[:2:2], all[2], all[3], end, all[4]), 1, nil, "comes after the end"},
 		"a change is missing":             {lived, append(begin[:2:2], all[2], all[4]), 1, nil, "of the previous event"},
 		"the last change is missing":      {lived, all[:4], 1, nil, "missing event: Available became False at 10:00:09"},

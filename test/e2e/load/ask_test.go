@@ -14,7 +14,7 @@ import (
 // raw serves connections by hand: do gets each of them, with its number from 1, once a whole request has arrived.
 func raw(t *testing.T, do func(n int32, c *net.TCPConn)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,7 @@ func raw(t *testing.T, do func(n int32, c *net.TCPConn)) string {
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 func say(t *testing.T, c net.Conn, text string) {
+	t.Helper()
 	if _, err := c.Write([]byte(text)); err != nil {
 		t.Log(err) // the client may have left
 	}

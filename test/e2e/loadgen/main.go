@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}

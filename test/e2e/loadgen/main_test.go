@@ -22,7 +22,7 @@ func TestLoadgenServesCounts(t *testing.T) {
 		fmt.Fprint(w, "generation 3")
 	}))
 	defer target.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type process struct {
 }
 
 func (e *Env) launch(name string, args ...string) (*process, error) {
-	cmd := exec.Command(args[0], args[1:]...) // outlives no context: the watchdog ends it
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it
 	cmd.Env = append(proc.CleanEnv(os.Environ()), e.marker)
 	child, err := proc.Start(cmd, filepath.Join(e.dir, name+".log"))
 	if err != nil {

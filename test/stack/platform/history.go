@@ -141,6 +141,7 @@ func (h History) Wrong(kind, name string) []string {
 			if available {
 				out = append(out, fmt.Sprintf("%s %+v %s", e.Event, e.Condition, e.Message))
 			}
+		default: // no failure
 		}
 	}
 	if !available {

@@ -24,6 +24,7 @@ type metastore struct {
 }
 
 func onPostgreSQL(t *testing.T) metastore {
+	t.Helper()
 	server := postgres.Shared(t)
 	name := server.Database(t)
 	return metastore{
@@ -34,6 +35,7 @@ func onPostgreSQL(t *testing.T) metastore {
 }
 
 func onMySQL(t *testing.T) metastore {
+	t.Helper()
 	return atDSN(t, mysqltest.DSNOf(t, mysqltest.MySQL))
 }
 
@@ -44,11 +46,13 @@ type server struct {
 }
 
 func privateMySQL(t *testing.T) server {
+	t.Helper()
 	private := mysqltest.Private(t)
 	return server{private, atDSN(t, private.DSN())}
 }
 
 func atDSN(t *testing.T, dsn string) metastore {
+	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
 	must(t, err)
 	host, port, err := net.SplitHostPort(config.Addr)

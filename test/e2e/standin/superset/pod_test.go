@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,9 +117,7 @@ func imageEnvironment(t *testing.T) map[string]string {
 }
 
 func (p *pod) with(env map[string]string) *pod {
-	for name, value := range env {
-		p.env[name] = value
-	}
+	maps.Copy(p.env, env)
 	return p
 }
 

@@ -5,7 +5,8 @@ package main
 import (
 	"context"
 	"flag"
-	"log"
+	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,7 +16,7 @@ import (
 )
 
 func main() {
-	o := server.Options{Logf: log.Printf, DataDir: os.TempDir()}
+	o := server.Options{Logf: logf, DataDir: os.TempDir()}
 	flag.StringVar(&o.Query, "query-address", "127.0.0.1:3473", "where queries arrive")
 	flag.StringVar(&o.Health, "health-address", "127.0.0.1:8122", "where probes and control arrive")
 	flag.StringVar(&o.Metrics, "metrics-address", "127.0.0.1:9090", "where metrics are")
@@ -25,6 +26,9 @@ func main() {
 	err := server.Run(ctx, o)
 	stop()
 	if err != nil {
-		log.Fatal(err)
+		logf("%v", err)
+		os.Exit(1)
 	}
 }
+
+func logf(format string, args ...any) { slog.Info(fmt.Sprintf(format, args...)) }

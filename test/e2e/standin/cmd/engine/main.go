@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
+	"log" //nolint:depguard // its Printf is safe for concurrent use
 	"os"
 
 	"github.com/spf13/pflag"

@@ -5,7 +5,7 @@ package main
 import (
 	"context"
 	"io"
-	"log"
+	"log" //nolint:depguard // its Printf is safe for concurrent use
 	"os"
 
 	"github.com/spf13/pflag"
