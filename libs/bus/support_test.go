@@ -197,7 +197,7 @@ func leaks() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	var out []string
-	for _, g := range strings.Split(string(buf), "\n\n") {
+	for g := range strings.SplitSeq(string(buf), "\n\n") {
 		if strings.Contains(g, "nats-io/nats.go") || strings.Contains(g, "libs/bus.(*") {
 			out = append(out, g)
 		}
