@@ -100,7 +100,7 @@ func TestVerifyReportsAllDrift(t *testing.T) {
 	}
 }
 
-// The server removes the account's folder with the last stream, at the same time as
+// The server removes the account's directory with the last stream, at the same time as
 // the next stream is created in it.
 func TestBootstrapAfterLastStreamIsDeleted(t *testing.T) {
 	_, c := bootstrapped(t)

@@ -132,7 +132,7 @@ func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 		t.Errorf("%d publishes counted as denied, want 1", got)
 	}
 
-	// A refused subject holds up nobody else.
+	// A refused subject holds up no one else.
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
 	p.Offer(subject(2), text("3", "b"))

@@ -203,7 +203,7 @@ func TestConnReloadsExpiredCredentials(t *testing.T) {
 	c.wantConnected(t, 1)
 }
 
-// What stands in a file is never repeated, and the error says which file it is.
+// What is in a file is never repeated, and the error says which file it is.
 func TestCheckNamesInvalidFile(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")

@@ -38,7 +38,7 @@ func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 		if err := giveUp(m); err != nil {
 			t.Fatal(err)
 		}
-		if name == "exhausted" { // it is noticed when the next delivery is due and somebody asks for it
+		if name == "exhausted" { // it is noticed when the next delivery is due and a user requests it
 			waiting, err := consumer.Messages()
 			if err != nil {
 				t.Fatal(err)

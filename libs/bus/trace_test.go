@@ -53,7 +53,7 @@ func TestMessageContinuesPublishTrace(t *testing.T) {
 		t.Errorf("receive is %+v", s)
 	}
 
-	// Another try is a span of its own, beside the first one.
+	// Another try is a span of its own, next to the first one.
 	again := &nats.Msg{Subject: m.Subject, Header: nats.Header{contract.HeaderTraceParent: m.Header[contract.HeaderTraceParent]}}
 	_, second := bus.StartPublish(cause(t.Context(), 9), again)
 	if second.SpanContext().TraceID() != (trace.TraceID{1}) || slices.Equal(again.Header[contract.HeaderTraceParent], m.Header[contract.HeaderTraceParent]) {

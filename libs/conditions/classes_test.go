@@ -102,7 +102,7 @@ var (
 		{Outcome: contract.Failed},
 		{Outcome: contract.Failed, Terminal: true},
 		{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonDowngradeBlocked, Message: "Take the image back."},
-		{Outcome: contract.Failed, Reason: conditions.ReasonInvalidSpec}, // not for good: an error like any other
+		{Outcome: contract.Failed, Reason: conditions.ReasonInvalidSpec}, // not permanently: an error like any other
 		{Outcome: contract.Succeeded, Reason: conditions.ReasonAwaitingApproval, Message: "Approve it."},
 		{Outcome: contract.Succeeded, Reason: conditions.ReasonInvalidSpec}, // holds nothing
 	}

@@ -128,7 +128,7 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	}
 }
 
-// A writer that has lost its memory, or takes over from another, goes on from the
+// A writer that has lost its memory, or takes over from another, continues from the
 // conditions that the object carries.
 func TestLostStateIsLoadedFromObject(t *testing.T) {
 	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }

@@ -18,7 +18,7 @@ type turn struct {
 	says string
 }
 
-// flap lives through trouble that comes and goes and, like a caller, through every
+// flap runs failures that come and go and, like a caller, through every
 // deadline in between. It returns each change of Degraded.
 func flap(h *history, trouble *contract.Observation, bad, good, length time.Duration) []turn {
 	h.t.Helper()
@@ -97,7 +97,7 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// Whatever its rhythm, one trouble gives at most three transitions in any ten minutes.
+// Whatever its rhythm, one failure gives at most three transitions in any ten minutes.
 func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	const length = time.Hour
 	for _, trouble := range []*contract.Observation{lacking, crashing} {
@@ -192,7 +192,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	})
 }
 
-// Different troubles one after the other are news, each of them.
+// Different failures one after the other are news, each of them.
 func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())

@@ -8,7 +8,7 @@ import (
 )
 
 // What ADR027 and its first implementation leave open or get wrong, case by case, and
-// what is said here: at once, and when trouble has lasted for its hold-down.
+// the conditions: at once, and when a failure has lasted for its hold-down.
 func TestCasesUndefinedByADR027(t *testing.T) {
 	least := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
 	pods := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.Current, u.Updated = n, n } }

@@ -15,7 +15,7 @@ import (
 )
 
 // writer is one of those who may write the conditions of an object: it reads what the
-// object carries, and has a memory of its own that nobody else touches.
+// object carries, and has a memory of its own that no one else touches.
 type writer struct{ memory conditions.State }
 
 // object is what the API server has of the object.
@@ -81,9 +81,9 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 }
 
 // An operator that takes over remembers nothing; an aggregator that comes back remembers
-// what was true when it went. Neither turns a condition by taking over, but for one
-// case: trouble that has lasted for its hold-down, as a witness confirms who was never
-// away, while the operator had to count anew.
+// what was true when it went. Neither turns a condition by taking over, except for one
+// case: a failure that has lasted for its hold-down, as a witness confirms who was never
+// away, while the operator had to count again.
 func TestHandoverChangesNoCondition(t *testing.T) {
 	handOvers, late, early := 0, 0, 0
 	for seed := range uint64(100) {
@@ -115,7 +115,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 					late++
 					continue
 				}
-				// Trouble that came back and went while a writer was away, and turned no condition,
+				// A failure that came back and went while a writer was unavailable, and turned no condition,
 				// left no trace: the recovery counts from before it.
 				if find(said.Conditions, conditions.TypeDegraded).Reason == conditions.ReasonRecovering &&
 					find(after.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
@@ -142,7 +142,7 @@ func turned(before, after conditions.Result) string {
 	return ""
 }
 
-// What a writer would have said too early or too late after it was away, case by case.
+// What a writer would have said too early or too late after it was unavailable, case by case.
 func TestOutdatedStateIsIgnored(t *testing.T) {
 	third := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
@@ -222,7 +222,7 @@ func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, r)
 }
 
-// A write that did not come through is no other writer's: the memory stands.
+// A write that did not come through is not another writer's: the memory stands.
 func TestHoldDownSurvivesLostWrite(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())

@@ -48,7 +48,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// Whatever stands in the corpus is read, and written again as it was.
+// Whatever is in the corpus is read, and written again as it was.
 func TestGoldenMessagesRoundTrip(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.json")
 	if err != nil || len(files) < len(samples()) {

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// releases lists the folders of earlier releases.
+// releases lists the directories of earlier releases.
 func releases(t *testing.T) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("testdata/released/*/schemas")

@@ -107,7 +107,7 @@ func TestSchemasRejectInvalidMessages(t *testing.T) {
 	}
 }
 
-// Each field of the Go types stands in the schema and the other way round, required
+// Each field of the Go types is in the schema and the other way round, required
 // unless it is left out when empty.
 func TestSchemasAndTypesHaveSameFields(t *testing.T) {
 	for file, payload := range map[string]any{

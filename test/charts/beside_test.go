@@ -39,7 +39,7 @@ func newBeside(t *testing.T, service string, bus string) *beside {
 		b.create(secret("database", "dsn", mysqltest.DSN(t)))
 		b.values = append(b.values, "--set", "database.dsnSecret.name=database,admissionPolicy=none")
 	}
-	if service == "engine-operator" { // nobody answers at the address of a simulated pod
+	if service == "engine-operator" { // no one answers at the address of a simulated pod
 		b.values = append(b.values, "--set", "webhooks.enabled=false")
 	}
 	b.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, b.values...)...)
@@ -87,7 +87,7 @@ func (b *beside) seen(o *unstructured.Unstructured) bool {
 }
 
 // Two releases of a chart, each for its own namespace: neither takes what is the other's, and one
-// goes on when the other is uninstalled.
+// continues when the other is uninstalled.
 func TestReleasesRunSideBySide(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			} else {
 				a.serves("first")
 				b.serves("first")
-				b.s.stop() // now nobody may see what is b's
+				b.s.stop() // now no one may see what is b's
 				unseen := b.object("unseen")
 				b.create(unseen)
 				a.serves("second")
@@ -132,7 +132,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	}
 }
 
-// holds waits until the aggregator of this release says that it is at work.
+// holds waits until the aggregator of this release reports that it is at work.
 func (b *beside) holds() {
 	b.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "flotilla-conditions"}}

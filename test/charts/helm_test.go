@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	// The services' releases wait for pods and leases most of the time, so all are looked at beside each other.
+	// The services' releases wait for pods and leases most of the time, so all are checked in parallel.
 	if !chosen {
 		if err := flag.Set("test.parallel", strconv.Itoa(len(services))); err != nil {
 			panic(err)

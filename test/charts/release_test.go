@@ -295,7 +295,7 @@ func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(p
 			continue
 		}
 		var output string
-		expect.Eventually(p, expect.Long, func() (err error) { // the news of a role takes a moment
+		expect.Eventually(p, expect.Long, func() (err error) { // a new role applies after a moment
 			if output, err = p.run(doc); err != nil {
 				return fmt.Errorf("%s: %w\n%s", doc.GetName(), err, output)
 			}

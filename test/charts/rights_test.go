@@ -48,7 +48,7 @@ func TestPermissionsAreLimitedToWatchedNamespaces(t *testing.T) {
 			may := func(what authorizationv1.ResourceAttributes, namespace string, want bool) {
 				t.Helper()
 				what.Namespace = namespace
-				expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
+				expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
 					r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 						User: "system:serviceaccount:" + home + ":" + service, ResourceAttributes: &what,
 					}}

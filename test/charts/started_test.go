@@ -46,7 +46,7 @@ func (p place) start(kubeconfig string, docs []*unstructured.Unstructured, args 
 	s := &started{T: p.T, health: freeport.Address(port), ended: make(chan error, 1)}
 	container := typed.Spec.Template.Spec.Containers[0]
 	s.cmd = exec.Command(binary(p, p.service), container.Args...) //nolint:noctx // ended by the cleanup
-	// An API server that got no processor for ten seconds is no reason to lose the lead here.
+	// An API server that got no processor for ten seconds is not a reason to lose the lead here.
 	s.cmd.Args = append(s.cmd.Args, "--metrics-bind-address=0", "--health-probe-bind-address="+s.health,
 		"--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s")
 	if p.service == "engine-operator" || p.service == "ingester" {

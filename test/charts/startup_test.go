@@ -36,7 +36,7 @@ var needed = map[string]struct{ resource, definition string }{
 	"status-aggregator": {"customresourcedefinitions.apiextensions.k8s.io", ""},
 }
 
-// A service waits for definitions, rights and the bus with one line each, and goes on by itself.
+// A service waits for definitions, rights and the bus with one line each, and continues by itself.
 func TestServiceWaitsForPrerequisites(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -98,7 +98,7 @@ func (p place) uninstall(release string) {
 	}
 }
 
-// grant makes the chart's roles and bindings, but for the right to watch one resource. It returns
+// grant makes the chart's roles and bindings, except for the right to watch one resource. It returns
 // what the roles should be.
 func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
 	p.Helper()
@@ -128,7 +128,7 @@ func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole 
 	return whole
 }
 
-// dropWatch takes the verb away from one resource, and says whether it was there.
+// dropWatch takes the verb away from one resource, and reports whether it was there.
 func dropWatch(t testing.TB, role *unstructured.Unstructured, resource string) (found bool) {
 	t.Helper()
 	typed, plural := &rbacv1.ClusterRole{}, strings.Split(resource, ".")[0]
@@ -187,8 +187,8 @@ func (p place) leads() {
 	})
 }
 
-// An API server that is away at the start is waited for; the library's own tests show that the
-// service goes on.
+// An API server that is unavailable at the start is waited for; the library's own tests show that the
+// service continues.
 func TestServiceWaitsForAPIServer(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {

@@ -116,7 +116,7 @@ func TestObservationsComputeSameConditions(t *testing.T) {
 }
 
 // intended applies to a fold of an earlier release what was changed on purpose: what was
-// paused before anything was applied had Degraded Unknown for ever.
+// paused before anything was applied had Degraded Unknown forever.
 func intended(was frozen.Fold) frozen.Fold {
 	out := maps.Clone(was)
 	if out["Paused"] == "True/ReconciliationPaused" && out["Degraded"] == "Unknown/SpecNotObserved" {
@@ -125,7 +125,7 @@ func intended(was frozen.Fold) frozen.Fold {
 	return out
 }
 
-// An aggregator that is upgraded goes on from the bucket of its predecessor, and no condition flips.
+// An aggregator that is upgraded continues from the bucket of its predecessor, and no condition flips.
 func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 	for _, r := range releases(t) {
 		for name, entry := range read(t, r, frozen.Messages, frozen.Entry+"-") {

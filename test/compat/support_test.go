@@ -87,7 +87,7 @@ func lost(was, is any, path string) []string {
 	return nil
 }
 
-// sameTime says whether two texts are one duration, such as 30m and 30m0s.
+// sameTime reports whether two texts are one duration, such as 30m and 30m0s.
 func sameTime(was, is any) bool {
 	a, _ := was.(string)
 	b, _ := is.(string)
@@ -99,7 +99,7 @@ func sameTime(was, is any) bool {
 	return err == nil && first == second
 }
 
-// empty says whether leaving a value out says the same.
+// empty reports whether leaving a value out says the same.
 func empty(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0

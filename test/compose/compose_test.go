@@ -201,7 +201,7 @@ func wantHardened(t *testing.T, c container) {
 	}
 }
 
-// wantImage looks at labels, user and bill of materials.
+// wantImage checks labels, user and bill of materials.
 func (c *composed) wantImage(t *testing.T, service string, of container) {
 	t.Helper()
 	var config struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // bridge makes the network by which containers reach the API server and returns a kubeconfig for them. The server stays
-// on loopback: a connection to the address that this machine has in that network is passed on, and nobody beyond this
+// on loopback: a connection to the address that this machine has in that network is passed on, and no one beyond this
 // machine can make one. TLS and client certificates go through untouched.
 func (d *docker) bridge(t *testing.T, kubeconfig string) (network, inside string) {
 	t.Helper()

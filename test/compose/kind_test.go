@@ -72,7 +72,7 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 	}
 }
 
-// tools puts the ordinary programs that the scripts call into a folder, which then can be all of PATH.
+// tools puts the ordinary programs that the scripts call into a directory, which then can be all of PATH.
 func tools(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"awk", "bash", "cat", "chmod", "dirname", "find", "git", "grep", "head", "mkdir", "mktemp", "rm", "sed"} {

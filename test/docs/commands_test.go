@@ -105,7 +105,7 @@ type checker struct{ made, verbs, names map[string]bool }
 
 var assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
-// problem says what is wrong with one command; empty for one that is right as far as can be seen.
+// problem returns what is wrong with one command; empty for one that is right as far as can be seen.
 func (c checker) problem(p page, command string) string {
 	f := strings.Fields(command)
 	for len(f) > 0 && assignment.MatchString(f[0]) {
@@ -162,7 +162,7 @@ func (c checker) flags(args []string, known bool, what string) string {
 	return ""
 }
 
-// fileLike says whether a word must be a file of ours.
+// fileLike reports whether a word must be a file of ours.
 func fileLike(word string) bool {
 	if strings.HasPrefix(word, "test/") && !strings.Contains(word, ".") {
 		return false // a target of make

@@ -32,7 +32,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// follow says what is wrong with a relative link; empty when nothing is.
+// follow returns what is wrong with a relative link; empty when nothing is.
 func follow(all map[string]page, from page, target string) string {
 	file, anchor, _ := strings.Cut(target, "#")
 	to := from.path
@@ -55,7 +55,7 @@ func follow(all map[string]page, from page, target string) string {
 	return ""
 }
 
-// explicit says whether a page sets an anchor by hand, as generated pages do.
+// explicit reports whether a page sets an anchor by hand, as generated pages do.
 func explicit(anchor, to string) bool {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(to)))
 	return err == nil && (strings.Contains(string(text), `id="`+anchor+`"`) || strings.Contains(string(text), `name="`+anchor+`"`))

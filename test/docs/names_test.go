@@ -63,7 +63,7 @@ func TestPagesNameExistingFiles(t *testing.T) {
 	}
 }
 
-// hasTarget says whether make takes a word: a target, a variable or an option.
+// hasTarget reports whether make takes a word: a target, a variable or an option.
 func hasTarget(made map[string]bool, name string) bool {
 	if strings.HasPrefix(name, "test/") {
 		return made["test/%"]

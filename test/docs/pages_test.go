@@ -20,10 +20,10 @@ type page struct {
 	markdown.Page
 }
 
-// dir is the page's folder.
+// dir is the page's directory.
 func (p page) dir() string { return filepath.Dir(filepath.Join(root, filepath.FromSlash(p.path))) }
 
-// module is the innermost folder around the page with a go.mod, or the checkout.
+// module is the innermost directory around the page with a go.mod, or the checkout.
 func (p page) module() string {
 	for dir := p.dir(); dir != root && dir != "."; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -33,7 +33,7 @@ func (p page) module() string {
 	return root
 }
 
-// exists says whether a path names something: from the page, its module, the checkout, or
+// exists reports whether a path names something: from the page, its module, the checkout, or
 // within any service. A star stands for anything.
 func (p page) exists(path string) bool {
 	for _, from := range []string{

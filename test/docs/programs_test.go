@@ -53,7 +53,7 @@ func targets(t *testing.T) map[string]bool {
 	return out
 }
 
-// sources returns the Go text below folders, tests left out.
+// sources returns the Go text below directories, tests left out.
 func sources(t *testing.T, folders ...string) string {
 	t.Helper()
 	var b strings.Builder

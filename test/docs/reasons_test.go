@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// explained says where the reasons of each folder's code have their rows.
+// explained lists where the reasons of each directory's code have their rows.
 var explained = map[string]string{
 	"libs/conditions":            "services/status-aggregator/docs/guide.md",
 	"services/superset-operator": "services/superset-operator/docs/guide.md",
@@ -55,7 +55,7 @@ func TestReasonRowsAreUsed(t *testing.T) {
 	}
 }
 
-// reasons returns the values of all text constants below a folder whose names begin with
+// reasons returns the values of all text constants below a directory whose names begin with
 // Reason or reason, and the file of each.
 func reasons(t *testing.T, folder string) map[string]string {
 	t.Helper()

@@ -236,7 +236,7 @@ func TestContractSubjectsHaveChannels(t *testing.T) {
 	}
 }
 
-// goldenSubjects says where the message of each type is published.
+// goldenSubjects returns where the message of each type is published.
 var goldenSubjects = map[string]string{
 	contract.TypeObservation: "flotilla.obs.v1.prod.team-a.superset.main.superset-operator",
 	contract.TypeHeartbeat:   "flotilla.hb.v1.prod.superset-operator",

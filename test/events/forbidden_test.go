@@ -44,7 +44,7 @@ func request(name, subject, body string) attempt {
 
 const consumerOfAll = `{"stream_name":"FLOTILLA_LIFECYCLE","config":{"name":"x","filter_subjects":["flotilla.lifecycle.v1.prod.team-a.>","flotilla.lifecycle.v1.>"],"ack_policy":"none"}}`
 
-// everybody: nobody at all may do these.
+// everybody: no one at all may do these.
 func everybody(me string) []attempt {
 	out := []attempt{
 		listen("hear everything", ">"),

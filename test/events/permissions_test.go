@@ -42,7 +42,7 @@ func newGuarded(t *testing.T, options ...func(*server.Options)) guarded {
 	return g
 }
 
-// plain connects an identity with the client as it comes, but for its inbox.
+// plain connects an identity with the client as it comes, except for its inbox.
 func (g guarded) plain(identity string) jetstream.JetStream {
 	g.Helper()
 	nc, err := nats.Connect(g.As(identity), nats.CustomInboxPrefix("_INBOX_"+identity), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
@@ -161,7 +161,7 @@ func (g guarded) verifies(conn *bus.Conn) {
 	}
 }
 
-// The relay of the ingester publishes side by side and asks for the last event of an object.
+// The relay of the ingester publishes side by side and requests the last event of an object.
 func TestIngesterHasLeastPrivilege(t *testing.T) {
 	g := newGuarded(t)
 	tap := g.Tap(t)
@@ -312,7 +312,7 @@ func (g guarded) state() map[string]string {
 
 var errNotRefused = errors.New("it was not refused")
 
-// refused says whether the server refused a publish or a subscription.
+// refused reports whether the server refused a publish or a subscription.
 func refused(nc *nats.Conn, a attempt) error {
 	var err error
 	if a.listens {

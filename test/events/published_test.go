@@ -19,7 +19,7 @@ import (
 )
 
 // What the publishers of this repository send is what the document says, headers
-// included. Lifecycle events, status entries and dead letters are looked at in the tests
+// included. Lifecycle events, status entries and dead letters are checked in the tests
 // of the aggregator, which sends them.
 func TestPublishedMessagesMatchDocument(t *testing.T) {
 	g, d := newGuarded(t), load(t)
@@ -110,7 +110,7 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 			}
 		}
 	}
-	pull, err := c.Messages() // somebody has to ask for more before the server gives up
+	pull, err := c.Messages() // the reader has to request more before the server gives up
 	if err != nil {
 		t.Fatal(err)
 	}

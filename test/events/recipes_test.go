@@ -200,7 +200,7 @@ func (k kitchen) hear(sub *nats.Subscription, n int) []string {
 	return out
 }
 
-// replay does what "nats sub" does when a flag asks for the past.
+// replay does what "nats sub" does when a flag requests the past.
 func (k kitchen) replay(subject string, n int, from nats.SubOpt) []string {
 	k.Helper()
 	js, err := k.plain("reader").Conn().JetStream()
@@ -292,7 +292,7 @@ func wanted(t *testing.T, line string) []string {
 	return nil
 }
 
-// Beside the recipes the reader is who runs the examples in Go, and who looks at single messages.
+// Beside the recipes the reader is who runs the examples in Go, and who checks single messages.
 func TestReaderHasLeastPrivilege(t *testing.T) {
 	k := newKitchen(t)
 	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")

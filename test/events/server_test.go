@@ -56,7 +56,7 @@ func certificate(t *testing.T) (dir string) {
 	return dir
 }
 
-// The example of a server starts as it is, but for its paths and its port.
+// The example of a server starts as it is, except for its paths and its port.
 func TestExampleServerRequiresTLS(t *testing.T) {
 	certificates, dir := certificate(t), busauth.Files(t, names)
 	file := filepath.Join(dir, "nats-server.conf")

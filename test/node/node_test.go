@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// stack is a stack in a folder of its own.
+// stack is a stack in a directory of its own.
 type stack struct {
 	t     *testing.T
 	root  string // of the checkout
@@ -136,7 +136,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// traces are commands that succeed where something of the running node is on the machine. Other stacks may run beside
+// traces are commands that succeed where something of the running node is on the machine. Other stacks may run next to
 // it, so they name what is this one's: its device, its mounts, its processes, its containers' cgroups, its files.
 func (s *stack) traces() []string {
 	s.t.Helper()

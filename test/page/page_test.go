@@ -187,7 +187,7 @@ func TestPageWorksWithKeyboard(t *testing.T) {
 	press("broken")
 	b.shows("#fleet-summary", "1 of 3")
 	tabTo("#/resource/team-a/superset/broken")
-	b.flip(object("team-a", "broken"), contract.EventDegraded, sound, degraded) // draws the table anew
+	b.flip(object("team-a", "broken"), contract.EventDegraded, sound, degraded) // draws the table again
 	b.holds(`document.querySelectorAll('#feed li').length === 1`)
 	press(kb.Enter)
 	b.holds(`document.activeElement.id === 'resource-title'`)

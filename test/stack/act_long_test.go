@@ -110,7 +110,7 @@ func (s *suite) patchPodStatus(t *testing.T, name, patch string) {
 	}
 }
 
-// command sets what the user asks for beside the spec; empty takes it back.
+// command sets what the user requests next to the spec; empty takes it back.
 func (s *suite) command(t *testing.T, kind kindOf, name, word string) {
 	t.Helper()
 	value := "null"

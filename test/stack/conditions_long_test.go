@@ -113,7 +113,7 @@ func (s *suite) podsCrash(t *testing.T) {
 	s.lasted(t, supersets, "crashes", recovered, recoveryHold)
 }
 
-// imageIsMissing: the old generation goes on serving.
+// imageIsMissing: the old generation continues serving.
 func (s *suite) imageIsMissing(t *testing.T) {
 	spec := s.newEngine(t, "no-image")
 	image := func(name string) map[string]any {
@@ -203,7 +203,7 @@ func (s *suite) engineIsStopped(t *testing.T) {
 	s.stopAndStart(t, engines, "stopped-engine")
 }
 
-// observerIsKilled: what nobody looks after is Unknown, and nothing else is.
+// observerIsKilled: what no one looks after is Unknown, and nothing else is.
 func (s *suite) observerIsKilled(t *testing.T) {
 	s.newEngine(t, "spoken-for")
 	supersetsOf := s.list(t, supersets)

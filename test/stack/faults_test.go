@@ -256,7 +256,7 @@ func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOp
 }
 
 // historyIsClean looks back: no condition of a sample has flipped since the beginning,
-// what nobody touched never looked unwell, and the stream holds nothing twice and lacks nothing.
+// what no one touched never looked unwell, and the stream holds nothing twice and lacks nothing.
 func (s *suite) historyIsClean(t *testing.T) {
 	t.Helper()
 	now := s.transitionTimes(t)

@@ -82,7 +82,7 @@ func (s *suite) traceLeadsAllTheWay(t *testing.T, spans *otlp.Receiver) {
 	}
 	s.wait(t, supersets, "seen", isHealthy)
 	s.wait(t, engines, "seen", isHealthy)
-	// From here on the services have a collector that is away, which must not matter to them.
+	// From here on the services have a collector that is unavailable, which must not matter to them.
 	if err := spans.Close(); err != nil {
 		t.Error(err)
 	}
@@ -123,7 +123,7 @@ func root(spans []otlp.Span, c change) (otlp.Span, error) {
 	return first, nil
 }
 
-// leads says whether the trace of a change goes the way to its end.
+// leads reports whether the trace of a change goes the way to its end.
 func leads(spans []otlp.Span, c change, w way) error {
 	first, err := root(spans, c)
 	if err != nil {
@@ -164,7 +164,7 @@ func follows(chain []otlp.Span, w way) error {
 	return nil
 }
 
-// batched says whether the write of a change and the transaction that carried it link to each other.
+// batched reports whether the write of a change and the transaction that carried it link to each other.
 func batched(spans []otlp.Span, c change) error {
 	first, err := root(spans, c)
 	if err != nil {
@@ -185,7 +185,7 @@ func batched(spans []otlp.Span, c change) error {
 	return fmt.Errorf("no transaction and write of %s %s link to each other", c.kind.Kind, c.name)
 }
 
-// handedOn says whether the change event names the span that published it.
+// handedOn reports whether the change event names the span that published it.
 func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
 	t.Helper()
 	first, err := root(spans, c)
@@ -213,7 +213,7 @@ func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
 	return fmt.Errorf("the event's header %q names no publish of trace %s", m.Header.Get(contract.HeaderTraceParent), first.Trace)
 }
 
-// rootsAreCauses says which spans begin a trace that should not: only a reconcile, a
+// rootsAreCauses returns which spans begin a trace that should not: only a reconcile, a
 // transaction and a request of a client come from nothing.
 func rootsAreCauses(spans []otlp.Span) error {
 	var problems []error

@@ -25,7 +25,7 @@ import (
 var previous = flag.String("previous", "HEAD~1", "the commit whose services the upgrade starts from")
 
 // TestUpgradeAndRollback exchanges one service after another for that of an earlier commit, and back, while a Superset,
-// an engine and a project are edited as fast as they settle: nothing gets stuck, nobody becomes unavailable, no event is
+// an engine and a project are edited as fast as they settle: nothing gets stuck, no one becomes unavailable, no event is
 // lost or told twice, and MySQL holds what the cluster holds.
 func TestUpgradeAndRollback(t *testing.T) {
 	s := start(t)

@@ -92,7 +92,7 @@ func (s *suite) changeAndWait(t *testing.T, kubectl, name, change string, n int)
 	return nil
 }
 
-// inEffect says whether a Deployment is that of the change, and seen by its controller; if wanted also whether all its
+// inEffect reports whether a Deployment is that of the change, and seen by its controller; if wanted also whether all its
 // pods are.
 func inEffect(d *appsv1.Deployment, change string, rolledOut bool) error {
 	found := false

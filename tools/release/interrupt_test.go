@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// stub stands in for what the targets of .ci/run start. A target named in $HOLD forks, notes its cgroup and, as root,
+// stub is a stub for what the targets of .ci/run start. A target named in $HOLD forks, notes its cgroup and, as root,
 // mounts a tmpfs and a network namespace; it removes both when it is told to end, which takes it a moment.
 const stub = `#!/usr/bin/env bash
 [[ " $HOLD " = *" $1 "* ]] || exit 0
@@ -139,7 +139,7 @@ func (c *ci) mounts() []string {
 	return mounts
 }
 
-// cgroups lists those that a stub has noted and that are there, but for the one that the test itself runs in.
+// cgroups lists those that a stub has noted and that are there, except for the one that the test itself runs in.
 func (c *ci) cgroups() []string {
 	c.t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")

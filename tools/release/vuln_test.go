@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// write makes files below a folder and returns it.
+// write makes files below a directory and returns it.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

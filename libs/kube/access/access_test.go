@@ -159,7 +159,7 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 			}
 		})
 	}
-	expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
+	expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
 		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
 	body := ask(l.authorizer(access.Options{}), "bearer "+token, allowed).Body
@@ -311,7 +311,7 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if away.Load() {
-				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // nobody listens there
+				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // no one listens there
 			}
 			return next.RoundTrip(r)
 		})

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 )
 
-// Every field that is applied is changed and removed by somebody else, one at a
+// Every field that is applied is changed and removed by another client, one at a
 // time, as far as the API server allows it, and has to come back.
 func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 	labels := map[string]string{"app": "x"}
@@ -177,7 +177,7 @@ func (r *repair) changeAndRepair(m mutation) bool {
 // mutation changes one place of an object.
 type mutation struct {
 	name   string
-	key    bool // changes what tells list items apart: the changed item stays as somebody else's
+	key    bool // changes what tells list items apart: the changed item stays as another owner's
 	change func(obj map[string]any)
 }
 

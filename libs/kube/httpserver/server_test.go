@@ -59,7 +59,7 @@ func run(t *testing.T, change ...func(*httpserver.Config)) *running {
 
 // ask asks over a new connection and returns the answer's code and the certificate shown, if any.
 func (r *running) ask(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} // then the certificate is looked at
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} // then the certificate is checked
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, scheme+"://"+r.address, http.NoBody)
 	if err != nil {

@@ -47,7 +47,7 @@ func (w *world) store(value string) {
 	w.pending = append(w.pending, w.stored.DeepCopy())
 }
 
-// restore puts an older version into the cluster; the cache lists anew.
+// restore puts an older version into the cluster; the cache lists again.
 func (w *world) restore() {
 	if len(w.backups) == 0 {
 		return
@@ -98,7 +98,7 @@ func (w *world) reconcile() {
 	case got.Data["version"] == w.wanted:
 	case got.ResourceVersion != w.stored.ResourceVersion:
 		w.memory.Forget(key)
-		w.written = 0 // somebody wrote since
+		w.written = 0 // another client wrote since
 		w.schedule(time.Second)
 	default:
 		w.store(w.wanted)

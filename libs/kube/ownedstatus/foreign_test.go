@@ -127,7 +127,7 @@ func (h *history) writeTo(current *apitest.Ship, own apitest.ShipStatus, six []m
 	}
 }
 
-// step is one write, of the owners or of somebody else.
+// step is one write, of the owners or of another owner.
 func (h *history) step() {
 	everything := func() apitest.ShipStatus {
 		s := h.ownStatus()
@@ -157,7 +157,7 @@ func (h *history) step() {
 		h.tool = false
 	case "apply":
 		check(h.apply("argocd", everything()))
-	case "tool": // somebody with a condition of its own, and nothing else
+	case "tool": // a user with a condition of its own, and nothing else
 		check(h.apply("tool", apitest.ShipStatus{Conditions: conditions{condition("Tool", "True")}}))
 		h.tool = true
 	}

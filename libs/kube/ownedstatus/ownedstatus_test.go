@@ -231,7 +231,7 @@ func TestApplyKeepsResponsesOutOfLaterWrites(t *testing.T) {
 		}}})
 		current = f.read()
 	}
-	// Nobody co-owns b's condition: when b drops it, it goes.
+	// No one co-owns b's condition: when b drops it, it goes.
 	f.apply(b, true, map[string]any{})
 	f.wantConditions()
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A server that is reached before anybody could be told of it must not cost the minute
-// until the streams are looked at again: time stands still here.
+// until the streams are checked again: time stands still here.
 func TestStreamsAreCreatedWithoutConnectCallback(t *testing.T) {
 	conn, err := bus.Connect(bus.Config{URL: natstest.Start(t).URL(), Name: "test"})
 	if err != nil {

@@ -51,7 +51,7 @@ func (p place) args() []string {
 	return []string{"--kubeconfig=" + p.kube, "--watch-namespaces=" + p.ns, "--leader-election-namespace=" + p.ns}
 }
 
-// marks asks for a mark and waits until the service has made it.
+// marks requests a mark and waits until the service has made it.
 func (p place) marks(mark string) {
 	p.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "cm-" + mark}, Data: map[string]string{"mark": mark}}
@@ -242,7 +242,7 @@ func (p place) token(name string) string {
 	return request.Status.Token
 }
 
-// scrapes waits for a status: the certificate takes a moment, and so does the news of a role.
+// scrapes waits for a status: the certificate takes a moment, and so does a new role.
 func (s *started) scrapes(token string, status int) {
 	s.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}

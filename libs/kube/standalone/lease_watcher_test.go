@@ -136,11 +136,11 @@ func TestLeaseWatcherFollowsLease(t *testing.T) {
 	w.want(true) // there is no Lease
 	w.hold()
 	w.want(false)
-	w.pass(standalone.StaleAfter) // nobody renews
+	w.pass(standalone.StaleAfter) // no one renews
 	w.want(true)
 	w.hold()
 	w.want(false)
-	w.release() // nobody has to wait
+	w.release() // no one has to wait
 	w.want(true)
 	w.hold()
 	w.want(false)

@@ -113,7 +113,7 @@ func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := apitest.New(t)
-			// No node of this name exists, so that nobody else writes the status.
+			// No node of this name exists, so that no one else writes the status.
 			p := template(func(p *corev1.Pod) { p.Spec.NodeName = "nobody" })
 			p.Namespace = apitest.Namespace(t)
 			apitest.Create(t, c, p)

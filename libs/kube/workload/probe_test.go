@@ -72,7 +72,7 @@ func TestFailuresReportProbes(t *testing.T) {
 	tests := map[string]struct {
 		pod     corev1.Pod
 		now     time.Time
-		message string    // empty: no trouble
+		message string    // empty: no failure
 		due     time.Time // when to look again
 	}{
 		"starting":                               {probed(), second(35).Time, "", second(36).Time},

@@ -34,7 +34,7 @@ func child() error {
 	return err
 }
 
-// holder is a process that holds a cluster in a temporary folder of its own.
+// holder is a process that holds a cluster in a temporary directory of its own.
 type holder struct {
 	cmd *exec.Cmd
 	out *bufio.Reader
@@ -86,14 +86,14 @@ func (h holder) kill(t *testing.T) {
 	}
 }
 
-// folder is the cluster's folder, once it is there.
-func (h holder) folder(t *testing.T) string {
+// directory is the cluster's directory, once it is there.
+func (h holder) directory(t *testing.T) string {
 	t.Helper()
 	var dirs []string
 	expect.Eventually(t, expect.Long, func() error {
 		var err error
 		if dirs, err = filepath.Glob(filepath.Join(h.tmp, "flotilla-cluster-*")); err != nil || len(dirs) == 0 {
-			return fmt.Errorf("no folder: %w", err)
+			return fmt.Errorf("no directory: %w", err)
 		}
 		return nil
 	})
@@ -111,7 +111,7 @@ func wantGone(t *testing.T, dir string) {
 			return fmt.Errorf("processes %v are left", pids)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			return fmt.Errorf("the folder is left: %w", err)
+			return fmt.Errorf("the directory is left: %w", err)
 		}
 		return nil
 	})
@@ -125,12 +125,12 @@ func TestClusterStopsWhenTestIsKilled(t *testing.T) {
 		t.Fatalf("a cluster of processes %v, %v", pids, err)
 	}
 	h.kill(t)
-	wantGone(t, h.folder(t))
+	wantGone(t, h.directory(t))
 }
 
 func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
 	h := startHolder(t)
-	dir := h.folder(t)
+	dir := h.directory(t)
 	expect.Eventually(t, expect.Long, func() error {
 		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) == 0 {
 			return fmt.Errorf("nothing runs yet: %w", err)
@@ -139,7 +139,7 @@ func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
 	})
 	h.kill(t)
 	wantGone(t, dir)
-	// kwokctl was at work when the test died; it must not have gone on.
+	// kwokctl was at work when the test crashed; it must not have continued.
 	expect.Never(t, quiet, func() error {
 		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) > 0 {
 			return fmt.Errorf("processes %v came back: %w", pids, err)

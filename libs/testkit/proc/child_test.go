@@ -34,7 +34,7 @@ func TestChildIsKilled(t *testing.T) {
 		t.Errorf("a child that runs: %v", err)
 	}
 	c.Kill()
-	c.Kill() // of one that has ended is no error
+	c.Kill() // of one that has ended is not an error
 	if proc.Alive(c.PID) || c.Running() == nil {
 		t.Error("it runs on")
 	}

@@ -24,7 +24,7 @@ func sleeper(t *testing.T, script string, env ...string) *exec.Cmd {
 
 func TestZombieIsNotAlive(t *testing.T) {
 	cmd := sleeper(t, "exit 0")
-	// Nobody waits for it yet, so it stays a zombie.
+	// No one waits for it yet, so it stays a zombie.
 	expect.Eventually(t, expect.Long, func() error {
 		if proc.Alive(cmd.Process.Pid) {
 			return fmt.Errorf("process %d counts as alive", cmd.Process.Pid)

@@ -229,7 +229,7 @@ func (c *checks) AddReadyzCheck(name string, check healthz.Checker) error {
 	return nil
 }
 
-// mount writes a bundle as cert-manager's Secret is mounted: a link is turned to a new folder.
+// mount writes a bundle as cert-manager's Secret is mounted: a link is turned to a new directory.
 func mount(t *testing.T, dir, version string, b *certs.Bundle) {
 	t.Helper()
 	data, err := b.Data()

@@ -149,7 +149,7 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
-	expect.Never(t, short, func() error { // it waits for the watch and asks nobody
+	expect.Never(t, short, func() error { // it waits for the watch and asks no one
 		if r := s.classRequests(false); len(r) > 0 {
 			return fmt.Errorf("%s", strings.Join(r, ", "))
 		}
@@ -175,8 +175,8 @@ func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 	expect.Gone(t, s.api, c)
 }
 
-// A class that somebody else's finalizer holds never gets ours back: the API server would
-// refuse it, for ever.
+// A class that a foreign finalizer holds never gets ours back: the API server would
+// refuse it, forever.
 func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
@@ -351,7 +351,7 @@ func TestClassDeletionUsesAPIReader(t *testing.T) {
 	expect.Gone(t, s.api, c)
 }
 
-// A decision from an old copy of the class never lands; it is made again, and that is no error.
+// A decision from an old copy of the class never lands; it is made again, and that is not an error.
 func TestStaleClassIsReconciledAgain(t *testing.T) {
 	t.Parallel()
 	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}

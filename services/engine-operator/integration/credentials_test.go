@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Nobody tells of a Secret that is deleted: the instance says so within ten seconds, and
-// no engine begins anything meanwhile, also one that looks at once.
+// No event reports a deleted Secret: the instance does within ten seconds, and
+// no engine begins anything meanwhile, also one that checks once.
 func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Defect 5: pods that were ready once are looked at again before traffic moves.
+// Defect 5: pods that were ready once are checked again before traffic moves.
 func TestDefect5FailedPodsGetNoTraffic(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -116,7 +116,7 @@ func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 type lines struct {
 	mu  sync.Mutex
 	all []string
-	// both is true once controller-runtime has warned of a result beside an error.
+	// both is true once controller-runtime has warned of a result next to an error.
 	both bool
 }
 
@@ -145,7 +145,7 @@ func (l *lines) reset() []string {
 }
 
 // Defect 13: passes that change nothing say nothing; no right is wider than its use; the
-// webhooks are on unless somebody turns them off.
+// webhooks are on unless a user turns them off.
 func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -39,7 +39,7 @@ func (n *nodes) serving(e *v1alpha1.FireboltEngine) {
 	}
 }
 
-// roll asks for the next generation, and waits until traffic has moved to it.
+// roll requests the next generation, and waits until traffic has moved to it.
 func (n *nodes) roll(e *v1alpha1.FireboltEngine) {
 	n.t.Helper()
 	n.edit(e, func(e *v1alpha1.FireboltEngine) {
@@ -133,7 +133,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	expect.Condition(t, n.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// patient waits for a pod for ever, longer than any real transport would.
+// patient waits for a pod forever, longer than any real transport would.
 type patient struct{ drain.Transport }
 
 func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
@@ -141,7 +141,7 @@ func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, e
 }
 
 // Defect 12: with one worker and scrapes in the reconcile, a pod that does not answer kept
-// every other engine waiting. Here it never does, so that whoever waits for it waits for ever.
+// every other engine waiting. Here it never does, so that whoever waits for it waits forever.
 func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)

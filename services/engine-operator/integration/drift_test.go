@@ -23,7 +23,7 @@ import (
 )
 
 // bed is a namespace in which StatefulSets are written as the operator writes them, and
-// nobody reconciles.
+// no one reconciles.
 type bed struct {
 	t         *testing.T
 	api       client.Client
@@ -161,7 +161,7 @@ func through[T any](t failer, from *T) *T {
 	return out
 }
 
-// leaf is the path of a rendered value that is no object and no list, or of an empty object.
+// leaf is the path of a rendered value that is neither an object nor a list, or of an empty object.
 type leaf []any
 
 func (l leaf) String() string { return fmt.Sprint([]any(l)) }
@@ -201,7 +201,7 @@ func walk(v any, at leaf, out *[]leaf) {
 	}
 }
 
-// listsOf lists the paths of the lists that the leaves stand in.
+// listsOf lists the paths of the lists that the leaves are in.
 func listsOf(leaves []leaf) []leaf {
 	var out []leaf
 	seen := map[string]bool{}

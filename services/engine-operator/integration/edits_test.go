@@ -145,7 +145,7 @@ func TestRevertedEditIsNotDrift(t *testing.T) {
 	expectMatch(t, engine.Same, g, b.update(original), "after it was taken back")
 }
 
-// update writes the spec as somebody with an editor does, and returns what is stored.
+// update writes the spec as a user with an editor does, and returns what is stored.
 func (b *bed) update(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	b.t.Helper()
 	live := &appsv1.StatefulSet{}

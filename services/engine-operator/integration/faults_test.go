@@ -52,7 +52,7 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 	}
 }
 
-// What the API server fills in is no drift: each of these fields reads back differently
+// What the API server fills in is not drift: each of these fields reads back differently
 // from how it was rendered.
 func TestDefaultedFieldsAreNotDrift(t *testing.T) {
 	t.Parallel()
@@ -202,7 +202,7 @@ func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	expect.Gone(t, s.api, e)
 }
 
-// leftAlone fails the test if somebody changes the object from now on. What the operator
+// leftAlone fails the test if a user changes the object from now on. What the operator
 // sends from a copy that is behind does not count: the API server refuses it.
 func (s *shop) leftAlone(o client.Object) {
 	s.t.Helper()

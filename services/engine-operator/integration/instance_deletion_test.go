@@ -112,7 +112,7 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 			i.Spec.ID, id, claim.UID, volume, string(secret.Data["password"]) == password)
 	}
 
-	// With the volume left and the password gone, none is made: nobody could log in with it.
+	// With the volume left and the password gone, none is made: no one could log in with it.
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func TestRejectedComponentKeepsOtherComponent(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
-	i := instance("shop") // its Secret does not exist, and is not asked for
+	i := instance("shop") // its Secret does not exist, and is not requested
 	i.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Hostname: "h", HostNetwork: true}}
 	s.create(i)
 	i = s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonTemplateRejected)

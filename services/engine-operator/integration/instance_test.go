@@ -77,7 +77,7 @@ func TestInstanceRunsOwnDatabase(t *testing.T) {
 
 	s.writesNothingAnew(2 * short)
 
-	// A lost password cannot be made anew: the data was set up with the old one.
+	// A lost password cannot be made again: the data was set up with the old one.
 	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata-postgres-creds"}})
 	before := i.DeepCopy()
 	i.Labels = map[string]string{"touched": "yes"}
@@ -167,7 +167,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 }
 
 // The operator's own database goes after the last pod of the metadata service when the
-// instance stops, and for good, but for its volume, when the spec names another one.
+// instance stops, and permanently, except for its volume, when the spec names another one.
 func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}

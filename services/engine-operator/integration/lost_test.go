@@ -101,7 +101,7 @@ func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
-// Children are found by their owner; labels that somebody removes come back.
+// Children are found by their owner; labels that a user removes come back.
 func TestRemovedLabelsAreRestored(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -180,7 +180,7 @@ func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 	}
 }
 
-// A name that belongs to somebody else costs a number, and is left alone.
+// A name that belongs to another owner costs a number, and is left alone.
 func TestForeignNameSkipsGenerationNumber(t *testing.T) {
 	t.Parallel()
 	for name, object := range map[string]client.Object{

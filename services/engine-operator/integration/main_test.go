@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	// These tests wait for controllers most of the time, so more of them fit beside each other than there are cores.
+	// These tests wait for controllers most of the time, so more of them run in parallel than there are cores.
 	if !chosen {
 		if err := flag.Set("test.parallel", "6"); err != nil {
 			panic(err)

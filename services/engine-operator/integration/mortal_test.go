@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mortal is a process that dies right after a write: the API server has done it, and
+// mortal is a process that crashes right after a write: the API server has done it, and
 // nothing that would have followed happens.
 type mortal struct {
 	last func(write string) bool // says after which write
@@ -99,7 +99,7 @@ func describe(r *http.Request) (string, error) {
 	return write, nil
 }
 
-// gone says whether the process has died.
+// gone reports whether the process has crashed.
 func (m *mortal) gone() bool {
 	select {
 	case <-m.dead:
@@ -109,7 +109,7 @@ func (m *mortal) gone() bool {
 	}
 }
 
-// diesAfter runs an operator that dies right after a write whose name ends like this.
+// diesAfter runs an operator that crashes right after a write whose name ends like this.
 func (s *shop) diesAfter(end string) {
 	s.t.Helper()
 	m := newMortal(func(write string) bool { return strings.HasSuffix(write, end) })
@@ -125,8 +125,8 @@ func (s *shop) diesAfter(end string) {
 	s.mortal = nil
 }
 
-// dies runs operators that die after a write each, until the given state is reached, and
-// returns the writes after which one died.
+// dies runs operators that crash after a write each, until the given state is reached, and
+// returns the writes after which one crashed.
 func (s *shop) dies(reached func() bool) []string {
 	s.t.Helper()
 	var out []string

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// Bad input, without any webhook: every offending path stands in the condition, the
-// generation that serves goes on, and nothing is created.
+// Bad input, without any webhook: every offending path is in the condition, the
+// generation that serves continues, and nothing is created.
 func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -62,7 +62,7 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 1)
 }
 
-// What only the API server can refuse stands in the engine's condition too.
+// What only the API server can refuse is in the engine's condition too.
 func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -82,7 +82,7 @@ func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// A StatefulSet of somebody else that has the name of the next generation is left alone.
+// A StatefulSet of another owner that has the name of the next generation is left alone.
 func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -106,7 +106,7 @@ func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	}
 }
 
-// The cluster Service has one name only: an engine says who has it, and goes on once it is free.
+// The cluster Service has one name only: an engine says who has it, and continues once it is free.
 func TestEngineReportsForeignClusterService(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -197,7 +197,7 @@ func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, i); err != nil {
 		t.Fatal(err)
 	}
-	s.halt() // somebody forces the instance out of its guard while the operator is away
+	s.halt() // a user forces the instance out of its guard while the operator is unavailable
 	before := i.DeepCopy()
 	i.Finalizers = nil
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
@@ -247,7 +247,7 @@ func TestScaleSubresourceScalesEngine(t *testing.T) {
 	}
 }
 
-// Somebody else's finalizer on a child is told of, and holds up nothing.
+// A foreign finalizer on a child is told of, and holds up nothing.
 func TestForeignFinalizerIsReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -106,7 +106,7 @@ func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 }
 
 // A class edit rolls its engines, no more at a time than the operator was told, and
-// nobody waits who was changed for his own sake.
+// no one waits who was changed for his own sake.
 func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -149,8 +149,8 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	}
 }
 
-// A rollout that nobody asked for is held while another one cannot end; one that was
-// asked for is not.
+// A rollout that no one requested is held while another one cannot end; one that was
+// requested is not.
 func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -216,7 +216,7 @@ func TestDefect6RevertedSpecReturnsToServingGeneration(t *testing.T) {
 }
 
 // Defect 7: a generation that does not get ready is shown after its deadline, and given
-// up where the user asked for that.
+// up where the user requested that.
 func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -261,7 +261,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	}
 }
 
-// warnedOf looks for a Warning event about an engine.
+// warnedOf searches for a Warning event about an engine.
 func (s *shop) warnedOf(e *v1alpha1.FireboltEngine, reason, text string) error {
 	var list eventsv1.EventList
 	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {

@@ -99,7 +99,7 @@ func (a *admission) bundle() string {
 	return string(configuration.Webhooks[0].ClientConfig.CABundle)
 }
 
-// handshake connects anew, which the API server does only when the caBundle changes.
+// handshake connects again, which the API server does only when the caBundle changes.
 func (a *admission) handshake(bundle string, now func() time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(bundle))

@@ -26,7 +26,7 @@ func TestMySQLNetworkPartition(t *testing.T) {
 }
 
 // A stalled connection looks like a slow one. The ingester gives up after the time that the DSN allows for an answer,
-// 30 seconds unless it says something else, and goes on by itself with new connections.
+// 30 seconds unless it says something else, and continues by itself with new connections.
 func TestMySQLNetworkStall(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())

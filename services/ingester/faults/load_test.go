@@ -81,7 +81,7 @@ func (l *load) patch(o *unstructured.Unstructured, patch string) error {
 	return l.count(l.client.Patch(l.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// count counts an operation. That an object is gone, or still there, is no failure.
+// count counts an operation. That an object is gone, or still there, is not a failure.
 func (l *load) count(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, context.Canceled) {
 		err = nil

@@ -174,7 +174,7 @@ func (s *stage) advance(to int64) {
 	}
 }
 
-// TestClusterRestored goes back to a backup while the ingester runs, and again while it is away
+// TestClusterRestored goes back to a backup while the ingester runs, and again while it is unavailable
 // and the cluster passes its old version before it comes back.
 func TestClusterRestored(t *testing.T) {
 	for _, flavour := range flavours() {

@@ -123,7 +123,7 @@ func (s *stage) launch(arguments ...string) *ingester {
 	arguments = append([]string{
 		"--cluster-name=test", "--metrics-bind-address=0", "--health-probe-bind-address=" + i.health,
 		"--log-format=text", "--leader-elect=false", "--watch-namespaces=" + s.namespace, "--requeue-period=2s",
-		// What commits after the look at an object that went is closed by the next sweep, ten minutes later by default.
+		// What commits after the check of an object that went is closed by the next sweep, ten minutes later by default.
 		"--sweep-interval=20s",
 	}, arguments...)
 	i.cmd = exec.Command(program(s), arguments...) //nolint:noctx // ends by kill or stop

@@ -40,7 +40,7 @@ func TestCompletedPipelineRunIsStored(t *testing.T) {
 }
 
 // TestTerminatingDeploymentKeepsDeletionTimestamp holds the object with a
-// finalizer of somebody else and deletes it.
+// finalizer of another owner and deletes it.
 func TestTerminatingDeploymentKeepsDeletionTimestamp(t *testing.T) {
 	b := newBench(t)
 	b.start()

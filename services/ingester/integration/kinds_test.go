@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestKindsHaveControllers: an earlier ingester watched an empty list of kinds, and nobody noticed.
+// TestKindsHaveControllers: an earlier ingester watched an empty list of kinds, and no one noticed.
 func TestKindsHaveControllers(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex

@@ -81,7 +81,7 @@ func (b *bench) row(u *unstructured.Unstructured, want, query string) {
 }
 
 // query runs a query with one text column; unlike dbtest.Strings it survives a server
-// that is away and a schema that is not complete yet.
+// that is unavailable and a schema that is not complete yet.
 func (b *bench) query(query string, args ...any) ([]string, error) {
 	var rows []sql.NullString
 	if err := sqlx.SelectContext(b.Context(), sqlx.NewDb(b.db, "mysql"), &rows, query, args...); err != nil {

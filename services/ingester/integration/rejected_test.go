@@ -10,7 +10,7 @@ import (
 // tooLong is a description that the API server takes and the indexed column does not.
 var tooLong = strings.Repeat("x", 800)
 
-// An object whose final state cannot be stored must not stay Terminating for ever, with
+// An object whose final state cannot be stored must not stay Terminating forever, with
 // what is stored or without a row.
 func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 	b := newBench(t)

@@ -147,7 +147,7 @@ func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
 	first := b.finalizer(b.create(b.model("churn")))
 	b.stored(first)
 	stop()
-	// While nobody looks, the object loses its finalizer by force, goes, and comes back as another one.
+	// While no one looks, the object loses its finalizer by force, goes, and comes back as another one.
 	b.patch(first.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	b.delete(first)
 	b.gone(first)

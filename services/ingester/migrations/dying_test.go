@@ -34,7 +34,7 @@ func openDying(t *testing.T, dsn string, n int64) (*sql.DB, *dying) {
 	return database.OpenConnector(d, database.Pool{}), d
 }
 
-// survived says whether the process did all that it had to do.
+// survived reports whether the process did all that it had to do.
 func (d *dying) survived() bool { return d.left.Load() > 0 }
 
 func (d *dying) Connect(ctx context.Context) (driver.Conn, error) {
@@ -53,7 +53,7 @@ type dyingConn struct {
 	process *dying
 }
 
-// Interfaces of the driver that the pool looks for.
+// Interfaces of the driver that the pool searches for.
 var (
 	_ driver.ExecerContext  = (*dyingConn)(nil)
 	_ driver.QueryerContext = (*dyingConn)(nil)

@@ -35,7 +35,7 @@ const settle = 5 * time.Second
 type aggregator struct {
 	w    *world
 	name string
-	// unaware: the process was paused between its last look at its rights and its writes.
+	// unaware: the process was paused between its last check of its rights and its writes.
 	unaware bool
 
 	model    *model.Store
@@ -176,7 +176,7 @@ func (a *aggregator) listen() {
 	}
 }
 
-// snapshot begins a session: the last word on each object, then what follows.
+// snapshot begins a session: the latest message of each object, then what follows.
 func (a *aggregator) snapshot() {
 	recreated := a.era != a.w.era
 	a.liveness.SetDisconnected()

@@ -64,7 +64,7 @@ func (o *operator) tick() {
 	}
 	changed := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(o.w.truths)) {
-		if now := *o.w.truths[name]; o.saw[name] != now { // package bus drops what repeats the last word
+		if now := *o.w.truths[name]; o.saw[name] != now { // package bus drops what repeats the latest message
 			o.saw[name] = now
 			o.offer(name, o.w.observation(name))
 			changed[name] = true

@@ -71,7 +71,7 @@ func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEnt
 	r.w.bucket[of] = entry{r.w.revision, value}
 	if r.w.chance(5) {
 		delete(r.known, of)
-		return nil, errDown // stored, but nobody told us
+		return nil, errDown // stored, but no one told us
 	}
 	r.known[of] = &history.Record{Entry: e, Memory: m, Revision: r.w.revision}
 	return r.known[of], nil

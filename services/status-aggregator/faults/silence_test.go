@@ -11,7 +11,7 @@ import (
 )
 
 // A day in which beats come late, one is lost now and then but never two in a row, and
-// the operator dies every ten minutes or so: it is called silent each time, at its time,
+// the operator crashes every ten minutes or so: it is called silent each time, at its time,
 // and never else.
 func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	m, err := newMetrics()
@@ -33,7 +33,7 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 
 	var deaths, wrong int
 	soonest, latest := time.Hour, time.Duration(0)
-	var died time.Time // when the operator died; zero: it lives, and has for long enough
+	var died time.Time // when the operator crashed; zero: it lives, and has for long enough
 	unknown := false
 	for range int(soak / time.Second) {
 		r.step(t.Context())
@@ -65,7 +65,7 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	printBar(t, "B8", float64(wrong), "times Unknown although fewer than two beats were missed", "0")
 }
 
-// unknown says whether the objects' conditions do not know; they must agree.
+// unknown reports whether the objects' conditions do not know; they must agree.
 func (r *run) unknown(t *testing.T) bool {
 	t.Helper()
 	said, err := conditionsOf(r.objects[names[0]])

@@ -82,7 +82,7 @@ type world struct {
 
 	basis      map[types.UID]time.Time // ObservedAt of what the conditions stand on
 	lastSign   time.Time               // of life of the operator
-	fenced     int                     // writes that were refused because somebody else wrote first
+	fenced     int                     // writes that were refused because another client wrote first
 	violations []string
 }
 

@@ -111,7 +111,7 @@ func (c combination) tell(s *story) {
 	}
 }
 
-// contradiction says what is wrong with a health, if anything is.
+// contradiction returns what is wrong with a health, if anything is.
 func (c combination) contradiction(s *story, got health) string {
 	is := func(kind string, status metav1.ConditionStatus) bool { return s.condition(kind).Status == status }
 	unread := c.read < 3 || c.wish != c.intent

@@ -20,7 +20,7 @@ const (
 	joinedKey = "resource.customizations"
 )
 
-// scripts says which script judges a kind; a kind of "*" stands for all of its group.
+// scripts lists which script judges a kind; a kind of "*" stands for all of its group.
 var scripts = map[string]string{
 	"superset.apache.org/Superset":            conditionsScript,
 	"compute.firebolt.io/FireboltEngine":      conditionsScript,

@@ -16,7 +16,7 @@ import (
 
 const folder = "../../../deploy/argocd"
 
-// Scripts of the folder.
+// Scripts of the directory.
 const (
 	conditionsScript   = "conditions.lua"
 	classScript        = "fireboltengineclass.lua"

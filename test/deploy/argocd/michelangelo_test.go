@@ -55,7 +55,7 @@ func record(kind string, status map[string]any) map[string]any {
 	return map[string]any{"kind": kind, "metadata": map[string]any{"name": "a", "generation": 1}, "status": status}
 }
 
-// ends says how the last word of a state is to be read; RUNNING depends on the kind.
+// ends lists how the latest message of a state is to be read; RUNNING depends on the kind.
 var ends = map[string]string{
 	"READY": healthy, "HEALTHY": healthy, "SERVING": healthy, "SUCCEEDED": healthy, "SKIPPED": healthy,
 	"INVALID": progressing, "INITIALIZING": progressing, "INITIALIZED": progressing, "PENDING": progressing,
@@ -72,7 +72,7 @@ func TestHealthOfMichelangeloStates(t *testing.T) {
 		for _, state := range all {
 			want := ends[state[strings.LastIndex(state, "_")+1:]]
 			if state == "TRIGGER_RUN_STATE_RUNNING" {
-				want = healthy // it runs until somebody ends it
+				want = healthy // it runs until a user ends it
 			}
 			if got := run(t, script, record(kind, map[string]any{"state": state})); got.status != want {
 				t.Errorf("%s in %s: %s (%s), want %s", kind, state, got.status, got.message, want)

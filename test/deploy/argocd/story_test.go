@@ -32,7 +32,7 @@ func begin() *story {
 	return s
 }
 
-// see folds an observation; nil is none. change may alter what the fold is told beside it.
+// see folds an observation; nil is none. change may alter what the fold is told next to it.
 func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) {
 	in := conditions.Input{
 		Observation: o, Generation: s.generation, Deleting: s.deleting, Now: s.now,
@@ -81,7 +81,7 @@ func (s *story) health(t *testing.T, script string) health {
 	return run(t, script, s.object())
 }
 
-// observed is a healthy object of generation 2 with one unit, but for the changes.
+// observed is a healthy object of generation 2 with one unit, except for the changes.
 func observed(change ...func(*contract.Observation)) *contract.Observation {
 	o := &contract.Observation{
 		Object:             contract.Object{Namespace: "ns", Name: "main", UID: "uid-1", Generation: 2},

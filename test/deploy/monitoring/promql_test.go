@@ -70,7 +70,7 @@ func isOverTime(n parser.Node) bool {
 	return ok && slices.Contains(overTime, call.Func.Name)
 }
 
-// checkGrouping looks for labels that nothing below an aggregation carries.
+// checkGrouping searches for labels that nothing below an aggregation carries.
 func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
 	carried := slices.Clone(scraped)
 	parser.Inspect(n.Expr, func(node parser.Node, _ []parser.Node) error {

@@ -125,7 +125,7 @@ func TestRulesUseExistingMetrics(t *testing.T) {
 
 var mentioned = regexp.MustCompile(`\$labels\.(\w+)`)
 
-// checkAnnotations looks for labels that an alert speaks of and does not have.
+// checkAnnotations searches for labels that an alert speaks of and does not have.
 func (c catalogue) checkAnnotations(t *testing.T, r rule) {
 	t.Helper()
 	expr, err := promQL.ParseExpr(r.Expr)

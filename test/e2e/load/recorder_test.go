@@ -27,8 +27,8 @@ func TestGaps(t *testing.T) {
 	recorder.Add(well(time.Millisecond)) // 1 s
 	w.pass(2 * time.Second)
 	recorder.Add(Outcome{Class: Refused, Detail: "refused"})
-	recorder.Phase("two") // the gap goes on
-	recorder.Phase("two") // asked for again, no new phase
+	recorder.Phase("two") // the gap continues
+	recorder.Phase("two") // requested again, no new phase
 	w.pass(3 * time.Second)
 	recorder.Add(well(300 * time.Millisecond)) // 5 s
 	w.pass(4 * time.Second)                    // and 4 s without an end

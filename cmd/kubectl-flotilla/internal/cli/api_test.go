@@ -88,7 +88,7 @@ func happened(namespace string) []statustest.Event {
 	}
 }
 
-// asReader is a shell of somebody with a token, beside an aggregator that knows the fleet.
+// asReader is a shell of a user with a token, next to an aggregator that knows the fleet.
 func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell, *statustest.Server) {
 	t.Helper()
 	ns := cluster.Get(t).Namespace(t)

@@ -54,7 +54,7 @@ func TestCompletionListsCommandsKindsAndNames(t *testing.T) {
 	}
 }
 
-// TestKubectlCompletesPlugin runs kubectl, the completion program that it looks for, and the plugin.
+// TestKubectlCompletesPlugin runs kubectl, the completion program that it searches for, and the plugin.
 func TestKubectlCompletesPlugin(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// asked returns what an object asks for now: the annotation's value, then spec.suspend if it is set.
+// asked returns what an object requests now: the annotation's value, then spec.suspend if it is set.
 func asked(t *testing.T, u *unstructured.Unstructured) string {
 	t.Helper()
 	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// TestWaitIsNeverEarly changes the spec a hundred times while the status still says that all is well, as it did for the
+// TestWaitIsNeverEarly changes the spec a hundred times while the status still reports that all is well, as it did for the
 // old spec. A wait that begins then must look, find that the answer is too old, and end only with the answer to the new one.
 func TestWaitIsNeverEarly(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)

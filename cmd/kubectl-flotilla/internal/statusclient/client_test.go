@@ -167,7 +167,7 @@ func TestFollowResumesFromStart(t *testing.T) {
 			s.Cut()
 		}
 	}
-	f.OnError = func(error) { s.Publish(event(3, "a")) } // while nobody is connected
+	f.OnError = func(error) { s.Publish(event(3, "a")) } // while no one is connected
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
 	if !errors.Is(err, errEnough) || got[0] != 3 {
 		t.Errorf("got %v, %v", got, err)

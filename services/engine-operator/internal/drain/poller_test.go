@@ -73,7 +73,7 @@ func (b *bench) woken(name string) int {
 	return b.woke[name]
 }
 
-// inBubble runs test beside a watch; the watch has to end when its context does.
+// inBubble runs test next to a watch; the watch has to end when its context does.
 func inBubble(t *testing.T, test func(*testing.T, *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

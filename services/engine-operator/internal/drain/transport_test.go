@@ -34,7 +34,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (host string, port int) {
 	return host, port
 }
 
-// sampleOf looks at one pod through the transport and returns what a verdict would say.
+// sampleOf checks one pod through the transport and returns what a verdict would say.
 func sampleOf(t *testing.T, mode v1alpha1.ScrapeMode, transport Transport, p corev1.Pod) (Sample, string) {
 	t.Helper()
 	s := NewProber(map[v1alpha1.ScrapeMode]Transport{mode: transport}, clock.RealClock{}).Sample(t.Context(), mode, []corev1.Pod{p})

@@ -37,7 +37,7 @@ func TestDefect4DeletedServiceSelectsServingGeneration(t *testing.T) {
 	}
 }
 
-// Traffic never moves to pods that were ready once: switching looks again.
+// Traffic never moves to pods that were ready once: switching checks again.
 func TestDefect5SwitchingChecksPodsAgain(t *testing.T) {
 	p := Decide(Input{
 		State: at(v1alpha1.PhaseSwitching, 1, 0, None), Confirmed: true,

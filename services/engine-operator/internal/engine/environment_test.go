@@ -165,7 +165,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 		return
 	}
 	touch("the cluster Service is deleted", func(k *children) { k.route = int8(None) })
-	if w.lagging { // nobody could know of it
+	if w.lagging { // no one could know of it
 		return
 	}
 	if unused := min(max(newest(w.kids), w.eng.st.allocated)+1, slots-1); m.squats && unused != w.kids.route {

@@ -2,7 +2,7 @@ package engine
 
 // invariants are what the search checks, by name. Where a sentence says "seen", it speaks
 // of the view that the pass was made from: what changes between looking and writing, and
-// is done by somebody else, no operator can know.
+// is done by another client, no operator can know.
 var invariants = map[string]string{
 	"ClusterServiceSelectsExistingReadyGeneration": "The cluster Service is only ever moved to the generation that serves by record, or in switching to one whose StatefulSet was seen with all pods ready; and the move is recorded only while that StatefulSet stands, if there is another to go back to.",
 	"SettledMatchesSpec":                           "A pass calls the engine settled only when its generation was seen to be what the spec asks for.",
@@ -44,7 +44,7 @@ func (p *pass) checkRender(wr Write, seen cell) {
 		seen.made != p.view.wants())
 }
 
-// checkWrite looks at a write that changed something.
+// checkWrite checks a write that changed something.
 func (p *pass) checkWrite(wr Write, before children) {
 	st, n := p.view.st, int8(wr.Generation)
 	c := p.world.kids.cells[n]
@@ -143,7 +143,7 @@ func referenced(r record) (n int) {
 	return n
 }
 
-// checkWaiting looks at a pass that left the recorded state as it is: until something
+// checkWaiting checks a pass that left the recorded state as it is: until something
 // happens, the world stays like this.
 func (p *pass) checkWaiting() {
 	st := p.world.eng.st
@@ -162,7 +162,7 @@ func (p *pass) checkWaiting() {
 	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
 }
 
-// checkLost looks at a pass that left traffic with a StatefulSet that is gone.
+// checkLost checks a pass that left traffic with a StatefulSet that is gone.
 func (p *pass) checkLost(serves int8) {
 	st, kids := p.world.eng.st, p.world.kids
 	if serves < 0 || kids.cells[serves].sts == int8(Present) || p.seen.cells[serves].sts == int8(Present) {
@@ -180,7 +180,7 @@ func (p *pass) checkLost(serves int8) {
 	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(p.before.kids) < 2)
 }
 
-// nothingWorks reports whether all that could serve is gone, but for what never gets ready.
+// nothingWorks reports whether all that could serve is gone, except for what never gets ready.
 func (m *model) nothingWorks(w world) bool {
 	if m.bad == 0 || w.eng.spec != m.bad || w.eng.st.phase != creating || w.eng.st.active < 0 {
 		return false
@@ -189,7 +189,7 @@ func (m *model) nothingWorks(w world) bool {
 	return c.sts == int8(Absent) && (c.past == nothing || c.past == w.eng.wants())
 }
 
-// checkRest looks at a state in which nothing moves any more.
+// checkRest checks a state in which nothing moves any more.
 func (m *model) checkRest(o outcome) string {
 	w := o.world
 	a := w.eng.st.active

@@ -12,7 +12,7 @@ import (
 // operator in it is the real [Decide] with the rules of the write layer around it, see
 // operator_test.go; what others do is in environment_test.go.
 
-// slots is how many generations can be told apart at a time. Numbers grow for ever, but
+// slots is how many generations can be told apart at a time. Numbers grow forever, but
 // Decide only compares them and adds one, so [world.renumbered] closes the gaps that gone
 // generations leave.
 const slots = 8
@@ -21,14 +21,14 @@ const slots = 8
 // spec, its class and the instance's endpoint.
 type rendering int8
 
-// nothing is the empty rendering, byHand one that somebody edited; those that the operator
+// nothing is the empty rendering, byHand one that a user edited; those that the operator
 // makes are above.
 const (
 	nothing rendering = 0
 	byHand  rendering = -1
 )
 
-// atZero is the engine's own spec that asks for zero replicas; the others ask for one.
+// atZero is the engine's own spec that requests zero replicas; the others request one.
 const atZero = 2
 
 func (r rendering) spec() int8 {
@@ -72,17 +72,17 @@ type cell struct {
 	ready      bool      // all pods are ready
 	some       bool      // some pods are ready
 	bare       bool      // the StatefulSet lost its labels
-	taken      bool      // the StatefulSet's name belongs to somebody else's object
+	taken      bool      // the StatefulSet's name belongs to a foreign object
 	retired    bool      // the operator deleted something of it
-	kept       bool      // the StatefulSet has somebody else's finalizer
+	kept       bool      // the StatefulSet has a foreign finalizer
 }
 
 func (c cell) gone() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
 
-// held says whether only somebody else's finalizer keeps the rest.
+// held reports whether only a foreign finalizer keeps the rest.
 func (c cell) held() bool { return c.sts == int8(Terminating) && c.kept && !c.hl && !c.cm }
 
-// able says whether traffic could go there.
+// able reports whether traffic could go there.
 func (c cell) able() bool {
 	return c.sts == int8(Present) && (c.ready || c.made.replicas() == 0)
 }
@@ -146,7 +146,7 @@ func recordOf(s State) record {
 	return r
 }
 
-// refers says whether the record names the generation.
+// refers reports whether the record names the generation.
 func (r record) refers(n int8) bool {
 	return n != int8(None) && (n == r.current || n == r.active || n == r.draining)
 }
@@ -166,7 +166,7 @@ func (o object) wants() rendering { return 1 + rendering(o.spec|o.class<<2|o.end
 type world struct {
 	eng object
 	// old is what a cache of the engine and of what it refers to may still hold. newer and
-	// edited say whether its resource version and its generation have passed since.
+	// edited reports whether its resource version and its generation have passed since.
 	old           object
 	newer, edited bool
 	kids          children
@@ -175,7 +175,7 @@ type world struct {
 	lagging bool
 
 	drained, expired, overdue bool
-	squatter                  bool // the next new name will be somebody else's
+	squatter                  bool // the next new name will be another owner's
 
 	budget // how much more of it may happen
 }

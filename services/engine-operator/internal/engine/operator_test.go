@@ -98,7 +98,7 @@ func (m *model) decide(w *world, v view) decided {
 			d.refused = true // the cache has to catch up
 			return d
 		}
-		d.current = !v.raced // the pass goes on with the object that the API server has
+		d.current = !v.raced // the pass continues with the object that the API server has
 		in.Confirmed = true
 		if d.plan = Decide(in); d.plan.Confirm {
 			d.broken = "EveryFairPathEndsTerminal"
@@ -108,7 +108,7 @@ func (m *model) decide(w *world, v view) decided {
 	return d
 }
 
-// carryOut runs the pass, which dies before write number `crash`; the status write is the last.
+// carryOut runs the pass, which crashes before write number `crash`; the status write is the last.
 func (m *model) carryOut(w world, d decided, crash int) outcome {
 	out := outcome{world: w, plan: d.plan, asked: d.asked, broken: d.broken}
 	if d.refused || d.broken != "" {
@@ -152,8 +152,8 @@ func (p *pass) breaks(name string, when bool) {
 	}
 }
 
-// write carries one write out. did says whether anything was asked of the API server, ok
-// whether the pass goes on: the write layer stops when the cache proves to be behind, and
+// write carries one write out. did reports whether anything was asked of the API server, ok
+// whether the pass continues: the write layer stops when the cache proves to be behind, and
 // when an object is being deleted.
 func (p *pass) write(wr Write) (did, ok bool) {
 	n := int8(wr.Generation)

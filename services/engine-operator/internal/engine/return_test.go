@@ -176,7 +176,7 @@ func TestDecideReturns(t *testing.T) {
 	})
 }
 
-// Rollouts that the engine's own spec did not ask for wait for each other.
+// Rollouts that the engine's own spec did not request wait for each other.
 func TestDecideHolds(t *testing.T) {
 	stable := at(v1alpha1.PhaseStable, 1, 1, None)
 	next := Plan{

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
-// budget says how often somebody may edit what is wanted, disturb what exists, and how
+// budget limits how often a user may edit what is wanted, disturb what exists, and how
 // often the cache of the children may stop.
 type budget struct{ edits, vandals, lags int8 }
 
@@ -11,7 +11,7 @@ type model struct {
 	name        string
 	quick, full budget
 	budget
-	specs              int8 // specs to choose from; the last of three asks for zero replicas
+	specs              int8 // specs to choose from; the last of three requests zero replicas
 	class, endpoint    bool // may be edited
 	instance           bool // may be lost
 	stale              bool // the cache of the engine may be behind, with far by more than one version
@@ -25,11 +25,11 @@ type model struct {
 	some               bool // some of a generation's pods may be ready
 	labels             bool // StatefulSets may lose their labels
 	restarts           bool // the operator may forget what it remembers
-	squats             bool // somebody may take a name
-	finalizers         bool // StatefulSets may get somebody else's finalizer, for ever
+	squats             bool // a user may take a name
+	finalizers         bool // StatefulSets may get a foreign finalizer, forever
 	forgets            bool // the status may be lost
 	serving            bool // starts with a generation that serves
-	anywhere           bool // starts with every record there could be, also such as nobody writes
+	anywhere           bool // starts with every record there could be, also such as no one writes
 	limit              int  // more states than this are a mistake
 }
 
@@ -74,7 +74,7 @@ func anywhere(w world) (out []world) {
 	return out
 }
 
-// scenarios are the searches. Each looks at some of what can happen together, since all of
+// scenarios are the searches. Each checks some of what can happen together, since all of
 // it at once has no end.
 func scenarios(full bool) []model {
 	list := []model{

@@ -125,7 +125,7 @@ func (s *search) undisturbed(w world) (outcome, world) {
 	return o, s.calm(n)
 }
 
-// calm takes from a state what nobody will disturb any more.
+// calm takes from a state what no one will disturb any more.
 func (s *search) calm(w world) world {
 	w.budget = budget{}
 	w.eng.up = true
@@ -137,7 +137,7 @@ func (s *search) calm(w world) world {
 }
 
 // comesToRest follows undisturbed steps. What it learns it remembers, so each calm state
-// is looked at once in a search.
+// is checked once in a search.
 func (s *search) comesToRest(w world) (broken, what string) {
 	if w = s.calm(w); s.rests[w] {
 		return "", ""

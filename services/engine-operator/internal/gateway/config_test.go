@@ -60,7 +60,7 @@ func manager(t testing.TB, l *listenerv3.Listener) *managerv3.HttpConnectionMana
 }
 
 // broken lists what Envoy's own rules say against a message and all that is in it or packed into it.
-// The second result is the number of packed messages that were looked at.
+// The second result is the number of packed messages that were checked.
 func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
 	t.Helper()
 	if v, ok := m.(interface{ ValidateAll() error }); ok {

@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// cases are the instances of testdata, by folder.
+// cases are the instances of testdata, by directory.
 func cases(t *testing.T) map[string]*v1alpha1.FireboltInstance {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*/instance.yaml")

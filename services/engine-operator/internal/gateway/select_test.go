@@ -153,7 +153,7 @@ func TestScriptIgnoresRetryAndTimeoutHeaders(t *testing.T) {
 
 var authority = regexp.MustCompile(`\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?-service\.data\.svc\.cluster\.local:3473\z`)
 
-// expected says what must become of a request, found in another way than the script's.
+// expected returns what must become of a request, found in another way than the script's.
 // An empty authority stands for a refusal.
 func expected(path string, header []string) (wantAuthority, wantPath string) {
 	before, query, marked := strings.Cut(path, "?")
@@ -195,7 +195,7 @@ func illegal(path string, header []string) bool {
 		strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '#' || r >= 0x7f }) || path == ""
 }
 
-// check runs a request and compares the outcome. It says whether the request went through.
+// check runs a request and compares the outcome. It reports whether the request went through.
 func check(t *testing.T, e *filtering, path string, header []string) bool {
 	t.Helper()
 	for i, v := range header {

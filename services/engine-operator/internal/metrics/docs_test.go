@@ -67,7 +67,7 @@ func TestPageListsRegisteredMetrics(t *testing.T) {
 // podsTotal is a gauge in spite of its name, which dashboards of earlier operators know.
 const podsTotal = "firebolt_engine_pods_total"
 
-// TestCountersHaveNoObjectNames: names of objects stand in gauges, which go with the
+// TestCountersHaveNoObjectNames: names of objects are in gauges, which go with the
 // object, and in the one counter that DeleteEngine clears, and in timestamps, which are gauges too.
 func TestCountersHaveNoObjectNames(t *testing.T) {
 	allowed := []string{

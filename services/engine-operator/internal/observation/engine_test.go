@@ -61,7 +61,7 @@ func TestRolesFollowServiceSelector(t *testing.T) {
 	}
 }
 
-// An engine that starts from nothing has a generation without pods that traffic still goes to. It serves nobody.
+// An engine that starts from nothing has a generation without pods that traffic still goes to. It serves no requests.
 func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	set := func(replicas int32) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(replicas)}}

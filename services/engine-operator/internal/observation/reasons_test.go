@@ -76,7 +76,7 @@ func TestReasonsHaveRows(t *testing.T) {
 }
 
 // serving is an engine of generation 4 whose generation g1 serves with all its pods, as
-// generation 3 of its spec asked for.
+// generation 3 of its spec requested.
 func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	object := &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", UID: "u", Generation: 4},

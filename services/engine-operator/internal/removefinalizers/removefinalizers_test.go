@@ -140,7 +140,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	}
 	env := s.env()
 	env.Client = s.as()
-	expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
+	expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
 		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	})
 	out, err = s.run(removefinalizers.Command{}, env)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Everything that is rendered from counts, also what stands in no StatefulSet.
+// Everything that is rendered from counts, also what is in no StatefulSet.
 func TestDefect2FingerprintCoversAllInputs(t *testing.T) {
 	own := func(in *Input) *corev1.Container { return &in.Engine.Template.Spec.Containers[0] }
 	cases := map[string]func(*Input){
@@ -71,7 +71,7 @@ func TestFingerprintIgnoresQuantityNotation(t *testing.T) {
 }
 
 // What the API server makes of a rendering when it is written, be it that it drops a
-// field it does not know, is that rendering until somebody edits it.
+// field it does not know, is that rendering until a user edits it.
 func TestCompareTrustsOwnWrites(t *testing.T) {
 	ours := metav1.ManagedFieldsEntry{
 		Manager: names.FieldManager, Operation: metav1.ManagedFieldsOperationApply,

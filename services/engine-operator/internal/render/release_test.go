@@ -23,7 +23,7 @@ func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	}.Check(t)
 }
 
-// renderCase renders the engine or the instance of a folder, with the fingerprint that decides about rolling.
+// renderCase renders the engine or the instance of a directory, with the fingerprint that decides about rolling.
 func renderCase(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "engine.yaml")); err == nil {

@@ -77,7 +77,7 @@ func TestInstanceReadyAggregatesComponents(t *testing.T) {
 	}
 }
 
-// Engines and clients need what runs, whatever is wrong with what is asked for.
+// Engines and clients need what runs, whatever is wrong with what is requested.
 func TestEndpointsListRunningComponents(t *testing.T) {
 	notSupported := found(up(), up())
 	notSupported.Failure = &Failure{Reason: v1alpha1.ReasonNotSupported, Terminal: true}

@@ -102,7 +102,7 @@ var places = map[string]place{
 
 // Whatever the rule table lets through without a warning is rendered, with everything in it: each field of
 // a pod, of its metadata and of its main container is filled to the last leaf, and when it
-// is admissible it must stand in the pods that come of it.
+// is admissible it must be in the pods that come of it.
 func TestDefect11AllowedFieldsReachPods(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func fill(v reflect.Value, name string) {
 	}
 }
 
-// missing says what of want is not in got: entries of lists and maps may have others
+// missing returns what of want is not in got: entries of lists and maps may have others
 // beside them, everything else is equal.
 func missing(want, got reflect.Value) string {
 	switch want.Kind() {

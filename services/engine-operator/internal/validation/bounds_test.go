@@ -66,7 +66,7 @@ func TestEngineBounds(t *testing.T) {
 	}
 }
 
-// withResources is a template whose engine container has the resources, beside a sidecar
+// withResources is a template whose engine container has the resources, next to a sidecar
 // that nothing bounds.
 func withResources(t *testing.T, resources string) *corev1.PodTemplateSpec {
 	t.Helper()

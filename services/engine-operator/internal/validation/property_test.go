@@ -144,7 +144,7 @@ func (k kind) violations() []violation {
 			t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: name})
 		})
 	}
-	if len(k.mounts) > 0 { // the main container's mounts are the user's, but for the operator's
+	if len(k.mounts) > 0 { // the main container's mounts are the user's, except for the operator's
 		for _, name := range k.volumes {
 			add(main+".volumeMounts["+name+"]", func(t *corev1.PodTemplateSpec) { mount(&t.Spec.Containers[0], name, "/x") })
 		}

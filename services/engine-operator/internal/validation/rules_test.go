@@ -23,8 +23,8 @@ var components = []struct {
 }
 
 // A field that no set names gets the warning of one that nothing is done with. That is
-// safe, but nobody would have thought about it: a new version of the Kubernetes libraries
-// fails here until somebody has.
+// safe, but no one would have thought about it: a new version of the Kubernetes libraries
+// fails here until a user has.
 func TestDefect11FieldsAreInOneSet(t *testing.T) {
 	tables := map[string]struct {
 		of   any
@@ -73,7 +73,7 @@ func TestDefect11UnknownFieldIsReported(t *testing.T) {
 	}
 }
 
-// Every place in a volume that can hold the name of a Secret is looked at.
+// Every place in a volume that can hold the name of a Secret is checked.
 func TestVolumeSecretsAreFound(t *testing.T) {
 	v := &corev1.VolumeSource{}
 	want := plant(reflect.ValueOf(v).Elem(), nil)

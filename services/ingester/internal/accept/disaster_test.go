@@ -134,7 +134,7 @@ func (d *disaster) isOlder() {
 	}
 }
 
-// accept goes on with the database, which must keep the rows that lack an object.
+// accept continues with the database, which must keep the rows that lack an object.
 func (d *disaster) accept(kept ...string) {
 	d.Helper()
 	out, err := d.checkpoint(true)

@@ -219,7 +219,7 @@ func TestConcurrentEvictionsShareOneWrite(t *testing.T) {
 	}
 }
 
-// BenchmarkAdvance is what an eviction costs beside its row, without the API server: alone, and with 256 at once.
+// BenchmarkAdvance is what an eviction costs next to its row, without the API server: alone, and with 256 at once.
 func BenchmarkAdvance(b *testing.B) {
 	db, _ := dbtest.Migrated(b)
 	s := &server{}

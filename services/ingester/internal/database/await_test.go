@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// fakeServer is a server that gives one answer after the other to whoever connects, and the last one for ever.
+// fakeServer is a server that gives one answer after the other to whoever connects, and the last one forever.
 type fakeServer struct{ answers []error }
 
 func (a *fakeServer) Driver() driver.Driver { return nil }

@@ -158,7 +158,7 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	f.exactly(45)
 }
 
-// setStreamAvailable says whether the stream answers questions about its messages.
+// setStreamAvailable reports whether the stream answers questions about its messages.
 func (f *fixture) setStreamAvailable(does bool) {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)

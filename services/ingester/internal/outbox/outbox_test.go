@@ -191,7 +191,7 @@ func TestRelayKeepsOrderAcrossOutage(t *testing.T) {
 	}
 }
 
-// TestRowsStayWithoutStream deletes the stream: the broker answers, but nobody stores.
+// TestRowsStayWithoutStream deletes the stream: the broker answers, but no one stores.
 func TestRowsStayWithoutStream(t *testing.T) {
 	f := newFixture(t)
 	if err := f.js.DeleteStream(t.Context(), contract.StreamChanges); err != nil {

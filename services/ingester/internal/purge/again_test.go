@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Between the look at closed rows and their deletion a row may have become live again.
+// Between the check of closed rows and their deletion a row may have become live again.
 func TestDeleteKeepsRowThatIsLiveAgain(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()

@@ -79,7 +79,7 @@ func TestCandidateWithClosedRowMakesNoRequest(t *testing.T) {
 	if n := w.live.requests.Load(); n != 0 {
 		t.Errorf("%d requests", n)
 	}
-	w.liveRows("model", "b") // nobody suspects it
+	w.liveRows("model", "b") // no one suspects it
 }
 
 func TestCandidatesAreLeftUnchanged(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCandidatesAreLeftUnchanged(t *testing.T) {
 	}
 }
 
-// While MySQL is away objects go on going, and nobody sees them go again.
+// While MySQL is unavailable objects are deleted, and no one notices.
 func TestCandidatesWaitWhileMySQLIsUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])

@@ -86,7 +86,7 @@ func TestSweepKeepsEvictedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.remove(models[0])
-	// The second one is evicted, in the version that is stored, while the sweep looks at it.
+	// The second one is evicted, in the version that is stored, while the sweep checks it.
 	w.remove(models[1])
 	looked := false
 	w.live.get = func(string, client.ObjectKey) error {
@@ -223,7 +223,7 @@ func TestSweepClosesNothingAfterFailedList(t *testing.T) {
 	}
 	w.aborts("Model", unlisted)
 	w.liveRows("model", "a", "b")
-	w.liveRows("project", "q") // other kinds go on
+	w.liveRows("project", "q") // other kinds continue
 }
 
 func TestSweepSkipsUnknownKind(t *testing.T) {

@@ -45,7 +45,7 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// createDifferences makes one difference of each sort, beside objects without one.
+// createDifferences makes one difference of each sort, next to objects without one.
 func createDifferences(b *cmdutiltest.Env) {
 	b.Stored(b.Model("fine"))
 	b.Stored(b.Project("fine"))

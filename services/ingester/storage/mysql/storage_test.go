@@ -57,7 +57,7 @@ func TestStoreAndRead(t *testing.T) {
 	if diff := cmp.Diff(m, byID); diff != "" {
 		t.Errorf("by id (-want +got):\n%s", diff)
 	}
-	for range 2 { // closing twice is no error
+	for range 2 { // closing twice is not an error
 		if err := s.Finish(t.Context(), dbtest.Model("m", "a", 2)); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// An object is deleted and made anew under its name while everything is down: the
+// An object is deleted and made again under its name while everything is down: the
 // former one ends with a gap, and what was said of it never counts for the new one.
 func TestObjectRecreatedDuringOutage(t *testing.T) {
 	t.Parallel()

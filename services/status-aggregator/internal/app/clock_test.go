@@ -26,7 +26,7 @@ func (c *shiftedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) 
 
 func (c *shiftedClock) shift(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// A hold-down goes on while no aggregator runs, and ends at its exact time.
+// A hold-down continues while no aggregator runs, and ends at its exact time.
 func TestHoldDownSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -76,7 +76,7 @@ func TestHoldDownSurvivesRestart(t *testing.T) {
 }
 
 // No rule reads an operator's clock: one that is wrong changes neither what is said nor
-// whose word counts, also when the operator starts anew with a clock that was set back.
+// whose word counts, also when the operator starts again with a clock that was set back.
 func TestConditionsIgnoreOperatorClock(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// said returns the last word on an object that the stream of observations holds; nil for none.
+// said returns the latest message of an object that the stream of observations holds; nil for none.
 func (f *fixture) said(name string) (*contract.Observation, error) {
 	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.superset-operator", clusterName, f.namespace, name)
 	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
@@ -44,7 +44,7 @@ func (f *fixture) swept(name string) {
 	})
 }
 
-// An operator that went before its object leaves its last word, which goes with the
+// An operator that went before its object leaves its latest message, which goes with the
 // object: while the aggregator watches, and when it finds out later.
 func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 )
 
 // Two readers of one stream see different heads: stood in for by a second server that
-// went on from a copy of the first one's disk. The standby reads the old head; conditions
+// continued from a copy of the first one's disk. The standby reads the old head; conditions
 // stay those of the leader, who reads the new one.
 func TestStreamWithTwoHeads(t *testing.T) {
 	var store string

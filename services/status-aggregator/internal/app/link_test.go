@@ -16,7 +16,7 @@ type link struct {
 	server   string
 
 	mu    sync.Mutex
-	down  bool // nobody gets through
+	down  bool // no one gets through
 	deaf  bool // what the server says does not arrive
 	conns map[net.Conn]bool
 }
@@ -63,7 +63,7 @@ func (l *link) accept() {
 	}
 }
 
-// keep says whether the wire takes the connection.
+// keep reports whether the wire takes the connection.
 func (l *link) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	// These tests wait for leases and deadlines most of the time, so more of them fit beside each other than there are cores.
+	// These tests wait for leases and deadlines most of the time, so more of them run in parallel than there are cores.
 	if !chosen {
 		if err := flag.Set("test.parallel", "4"); err != nil {
 			panic(err)

@@ -26,7 +26,7 @@ var (
 	engineKind   = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltEngine"}
 )
 
-// operator stands in for an operator: its observations and heartbeats are real, what it observes is made up.
+// operator is a stub for an operator: its observations and heartbeats are real, what it observes is made up.
 type operator struct {
 	f            *fixture
 	name         string
@@ -94,7 +94,7 @@ func (o *operator) beat(ctx context.Context, n int) error {
 	return err
 }
 
-// superset creates an object that nobody reconciles.
+// superset creates an object that no one reconciles.
 func (f *fixture) superset(name string) *unstructured.Unstructured {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

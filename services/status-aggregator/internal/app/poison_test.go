@@ -21,7 +21,7 @@ type poison struct {
 	cause   string
 }
 
-// Whatever comes is counted, parked with its cause and its place, and everything else goes on.
+// Whatever comes is counted, parked with its cause and its place, and everything else continues.
 func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -137,7 +137,7 @@ func (s *stubborn) more(t *testing.T) {
 }
 
 // Three servers lose their leader, then their majority: nothing that was acknowledged
-// is lost, nothing is said that is not so, and work goes on.
+// is lost, nothing is said that is not so, and work continues.
 func TestThreeServersLoseMajority(t *testing.T) {
 	cluster := startTrio(t)
 	params := bus.DefaultParams()

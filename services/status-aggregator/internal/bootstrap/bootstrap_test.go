@@ -154,7 +154,7 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 		t.Errorf("changes are kept %s, want 24h", got)
 	}
 
-	// What somebody turned is named, and turned back.
+	// What a user turned is named, and turned back.
 	f.change(contract.StreamObservations, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 })
 	const drift = "FLOTILLA_OBS: max_msgs_per_subject is 7, want 1\n"
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || out != drift {

@@ -16,7 +16,7 @@ import (
 )
 
 // The command comes with the certificate and the key that its flags name, to a server
-// that lets nobody else in.
+// that lets no one else in.
 func TestCommandUsesCertificateAndKey(t *testing.T) {
 	user, err := nkeys.CreateUser()
 	if err != nil {

@@ -320,7 +320,7 @@ func (f *fixture) live() error {
 			return err
 		}
 		if s.ring[len(s.ring)-1].Seq < r.Entry.LastTransitionSeq {
-			continue // the object has gone on since
+			continue // the object has continued since
 		}
 		if s.entry.LastTransitionSeq, err = f.store.Phases(ctx, ref, s.entry.Object, s.ring); err != nil {
 			return err

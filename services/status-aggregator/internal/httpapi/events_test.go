@@ -138,7 +138,7 @@ func TestEventsEndOnRevokedPermission(t *testing.T) {
 	}
 	narrow.ended(endRights) // its namespace is closed
 	b.happens(elsewhere, "hidden")
-	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it goes on with what is left
+	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it continues with what is left
 	if a := b.get(statusapi.PathEvents + "?namespace=" + elsewhere); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a new stream is %d", a.StatusCode)
 	}

@@ -276,7 +276,7 @@ func into[T any](b *bench, a answer) T {
 	return out
 }
 
-// refused checks an answer that is no success.
+// refused checks an answer that is not a success.
 func (b *bench) refused(a answer, status int, code, text string) {
 	b.Helper()
 	var e statusapi.Error

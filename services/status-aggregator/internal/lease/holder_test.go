@@ -64,7 +64,7 @@ func (f *fixture) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// pass lets time go by, a look at a time.
+// pass lets time go by, one check at a time.
 func (f *fixture) pass(k *Holder, d time.Duration) error {
 	var err error
 	for range int(d / RetryEvery) {

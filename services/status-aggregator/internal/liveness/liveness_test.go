@@ -148,7 +148,7 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	next := []time.Time{
 		dog.Step(t.Context(), at(0)),  // unsure until it has settled
 		dog.Step(t.Context(), at(5)),  // speaking until 30
-		dog.Step(t.Context(), at(30)), // asked in vain: again in a second
+		dog.Step(t.Context(), at(30)), // asked without success: again in a second
 		dog.Step(t.Context(), at(31)), // the stream has something newer
 		dog.Step(t.Context(), at(61)), // nothing: silent
 	}
@@ -165,7 +165,7 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 }
 
 // A stream that cannot be asked about a silent observer proves nothing, and for longer it
-// says that we are cut off.
+// reports that we are cut off.
 func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})

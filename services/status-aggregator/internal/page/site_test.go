@@ -30,7 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// fleet is what the API answers from; it stands in for the cluster, whose objects package live reads.
+// fleet is what the API answers from; it is a stub for the cluster, whose objects package live reads.
 type fleet struct {
 	mu      sync.Mutex
 	details []statusapi.ResourceDetail

@@ -77,7 +77,7 @@ func TestHubFiltersLiveEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Raw(subject, body) // says that it is about b, but is about a
+	b.Raw(subject, body) // reports that it is about b, but is about a
 	last := b.Event(happened(object("team-b", "b")))
 	if e := take(t, all); e.Ref.Name != "a" || e.Sequence != 1 {
 		t.Errorf("got %s at %d first", e.Ref.Name, e.Sequence)

@@ -56,7 +56,7 @@ func TestOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit  func(*v1alpha1.SupersetSpec)
 		exist map[string]*appsv1.Deployment
-		until time.Time // zero: nobody waits
+		until time.Time // zero: no one waits
 	}{
 		"nothing is there":               {until: now.Add(budget)},
 		"the web server starts":          {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},

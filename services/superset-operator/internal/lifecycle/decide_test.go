@@ -73,7 +73,7 @@ func lastImage(image string) func(*lifecycle.Input) {
 	return func(in *lifecycle.Input) { in.LastImage = image }
 }
 
-// outcome is what a case looks at.
+// outcome is what a case checks.
 type outcome struct {
 	Migrate, Init v1alpha1.TaskState
 	Attempts      int32

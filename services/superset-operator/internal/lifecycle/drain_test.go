@@ -29,7 +29,7 @@ func active(s *v1alpha1.LifecycleStatus) { s.MaintenanceActive = true }
 
 func stopped(in *lifecycle.Input) { in.Stopped = true }
 
-// show is what a case about drains looks at.
+// show is what a case about drains checks.
 type show struct {
 	Drain, Drained, Page, Active, Begun bool
 	Phase                               v1alpha1.LifecyclePhase
@@ -182,7 +182,7 @@ func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 	}
 }
 
-// TestW2DrainFollowsExistingObjects has specs that no longer ask for what still runs.
+// TestW2DrainFollowsExistingObjects has specs that no longer request what still runs.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	cases := map[string]lifecycle.Workloads{
 		"a component removed with the image change": {Desired: true, Exist: true, Pods: 1, WebDesired: true},

@@ -74,7 +74,7 @@ func TestJobWithChangedImageIsReplaced(t *testing.T) {
 	if diff := cmp.Diff(remove(), d.Actions); diff != "" || reasons(d) != "TaskImageChanged" {
 		t.Errorf("events %q, actions (-want +got):\n%s", reasons(d), diff)
 	}
-	// A cluster that rewrites images is no reason to start over and over.
+	// A cluster that rewrites images is not a reason to start over and over.
 	if d := lifecycle.Decide(attempt(1, lifecycle.Job{Image: "mirror.example/superset:1"})); len(d.Actions) > 0 {
 		t.Errorf("rewritten: %v", d.Actions)
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestRandomEventsKeepInvariantsAndConverge drives the decision through random failures,
 // crashes between any two writes, changes and reverts of the spec, approvals, ticks
-// and pods that take their time. The invariants, by name, stand in world_test.go;
+// and pods that take their time. The invariants, by name, are in world_test.go;
 // once the world is calm everything completes and stays as it is.
 func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -156,7 +156,7 @@ func (w *world) succeed() {
 }
 
 // vanish removes a Job with its pod, as a user may. Of a clone whose end was not
-// recorded nobody then knows whether it completed.
+// recorded no one then knows whether it completed.
 func (w *world) vanish(task string) {
 	if job, exists := w.jobs[task]; exists {
 		if task == "clone" {
@@ -180,7 +180,7 @@ func (w *world) stick(task, why string) {
 // calm lets everything go well, and checks that it ends and that nothing follows.
 func (w *world) calm(rt *rapid.T) {
 	w.spec.stopped, w.spec.cronErr, w.spec.foreign = false, nil, nil
-	w.spec.pod = 3 // another pod rescues what failed for good
+	w.spec.pod = 3 // another pod rescues what failed permanently
 	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
 		for _, slug := range words {
 			w.stick(slug, "")

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// spec is what the user of the small world asks for.
+// spec is what the user of the small world requests.
 type spec struct {
 	image               string
 	trigger             map[string]int
@@ -28,7 +28,7 @@ type spec struct {
 	lifecycleOff        bool
 	supervised, stopped bool
 	components, page    bool
-	zero                bool // the components ask for no pods
+	zero                bool // the components request no pods
 	foreign             []string
 	cron                bool // the clone has a schedule: every hour
 	cronErr             error
@@ -41,7 +41,7 @@ type world struct {
 	lastImage string
 	jobs      map[string]lifecycle.Job
 	workloads bool // the Deployments exist
-	size      int  // and ask for so many pods
+	size      int  // and request so many pods
 	webReady  bool
 	pods      int
 	page      lifecycle.Page
@@ -53,7 +53,7 @@ type world struct {
 	// succeeded holds, by task, the checksums that completed on the database that is there now.
 	succeeded map[string]map[string]bool
 	// cloned is what the clone last completed for; a clone that is counted clears it,
-	// since from then on nobody knows whether the database was dropped.
+	// since from then on no one knows whether the database was dropped.
 	cloned string
 	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a
 	// check that begins clears it.
@@ -64,7 +64,7 @@ type world struct {
 	migrated string
 	// touched is true from the first Job that wants to be alone until the components run again.
 	touched bool
-	// allowed holds the tokens of changes that may go on.
+	// allowed holds the tokens of changes that may continue.
 	allowed map[string]bool
 	last    lifecycle.Decision
 }
@@ -110,7 +110,7 @@ func (w *world) input() lifecycle.Input {
 	return in
 }
 
-// desired is how many pods the spec asks for.
+// desired is how many pods the spec requests.
 func (w *world) desired() int {
 	if !w.spec.components || w.spec.stopped || w.spec.zero {
 		return 0
@@ -171,7 +171,7 @@ func (w *world) steps(scheduled string) []lifecycle.Step {
 	return out
 }
 
-// reconcile decides, persists, and acts, but for a crash after any number of writes.
+// reconcile decides, persists, and acts, except for a crash after any number of writes.
 func (w *world) reconcile(rt *rapid.T, writes int) {
 	in := w.input()
 	d := lifecycle.Decide(in)
@@ -196,7 +196,7 @@ func (w *world) reconcile(rt *rapid.T, writes int) {
 	w.checkNext(rt, in, d)
 }
 
-// checkNext holds that whoever has more to do without anything happening asks for it.
+// checkNext holds that whoever has more to do without anything happening requests it.
 func (w *world) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	again := w.input()
 	before := in
@@ -314,7 +314,7 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 	}
 }
 
-// allow notes which change may go on: one that was approved, or that began when
+// allow notes which change may continue: one that was approved, or that began when
 // none was needed. When no change is pending any more, the next one has to ask again.
 func (w *world) allow() {
 	if w.from() == "" || w.from() == w.spec.image {

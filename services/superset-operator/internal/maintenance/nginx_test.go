@@ -31,7 +31,7 @@ const (
 )
 
 // server is a real nginx that runs the rendered files, changed in nothing but
-// the folders and the port.
+// the directories and the port.
 type server struct {
 	address string
 	log     string
@@ -40,7 +40,7 @@ type server struct {
 // serve starts nginx as a user without rights and waits until the page's own readiness probe succeeds.
 func serve(t *testing.T, page *resolve.Page) *server {
 	t.Helper()
-	root := folder(t)
+	root := directory(t)
 	ports, err := freeport.Pick(1)
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +132,8 @@ func mounted(t *testing.T, page *resolve.Page) map[string]string {
 	return out
 }
 
-// folder returns a folder that every user may enter.
-func folder(t *testing.T) string {
+// directory returns a directory that every user may enter.
+func directory(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := errors.Join(os.Chmod(filepath.Dir(root), 0o755), os.Mkdir(filepath.Join(root, "tmp"), 0o755)); err != nil {

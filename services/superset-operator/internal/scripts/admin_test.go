@@ -14,7 +14,7 @@ import (
 )
 
 // standInSuperset does what Superset's command does, as far as the script is
-// concerned: it asks for a password that is not an argument as Python does, and
+// concerned: it requests a password that is not an argument as Python does, and
 // says only by its output what became of the administrator.
 const standInSuperset = `#!/usr/bin/env python3
 import getpass, json, os, sys
@@ -45,7 +45,7 @@ elif words != ["init"]:
     sys.exit("unexpected " + str(words))
 `
 
-// admin runs the script beside users that are there already. It returns the
+// admin runs the script next to users that are there already. It returns the
 // commands that were run, what the administrator was created with, and the output.
 func admin(t *testing.T, shell []string, users, broken string) (commands string, created map[string]any, output string, err error) {
 	t.Helper()

@@ -22,7 +22,7 @@ type runner struct {
 	server
 	shell []string
 	env   map[string]string
-	// bin is a folder in front of PATH, for stand-ins of programs.
+	// bin is a directory in front of PATH, for stand-ins of programs.
 	bin string
 }
 

@@ -159,7 +159,7 @@ func (s my) query(t *testing.T, database, statements string) string {
 
 func (s my) run(ctx context.Context, database, statements string) (string, error) {
 	login := s.login.Clone()
-	login.Logger = &mysql.NopLogger{} // a connection that the script ends is no surprise
+	login.Logger = &mysql.NopLogger{} // a connection that the script ends is not a surprise
 	login.DBName, login.MultiStatements = database, true
 	connector, err := mysql.NewConnector(login)
 	if err != nil {
@@ -205,7 +205,7 @@ func (my) literal(text string) string {
 func (s my) hold(t *testing.T, database, table string) {
 	t.Helper()
 	login := s.login.Clone()
-	login.Logger = &mysql.NopLogger{} // a connection that the script ends is no surprise
+	login.Logger = &mysql.NopLogger{} // a connection that the script ends is not a surprise
 	login.DBName = database
 	connector, err := mysql.NewConnector(login)
 	if err != nil {

@@ -41,7 +41,7 @@ const (
 // foreign finalizers come in any order between the steps of the real controller on a real
 // database, while its cache lags, requests break off, and it restarts. However an object
 // ends, its row must hold the last content that the API server acknowledged, and be closed
-// if somebody deleted the object and evicted if not. The database is restored from older
+// if a user deleted the object and evicted if not. The database is restored from older
 // backups at any moment, and the real sweep runs between: it must not close the only copy of an
 // object. FLOTILLA_SEED repeats one history.
 func TestDeletionHistories(t *testing.T) {

@@ -57,7 +57,7 @@ func names(q workqueue.TypedRateLimitingInterface[reconcile.Request]) map[string
 }
 
 // A list that stops halfway is handled as far as it has come; what has gone until it
-// comes again is looked at once more.
+// comes again is checked once more.
 func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 	half := make(chan struct{})
 	lists := 0
@@ -128,7 +128,7 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 	}
 }
 
-// The informer's own event of the same version is no news; one of another version is.
+// The informer's own event of the same version is not a change; one of another version is.
 func TestInitialListDropsInformerDuplicates(t *testing.T) {
 	e, q := newInitialListBuffer(), newQueue(t)
 	e.add(listed(t, "before", "u1", "7")) // before the controller runs

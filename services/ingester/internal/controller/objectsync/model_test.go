@@ -170,7 +170,7 @@ type users struct {
 	// acknowledged is the content of the last update that the API server accepted, and at which version.
 	content string
 	at      int
-	deleted bool // somebody asked for the deletion before the object was evicted
+	deleted bool // a user requested the deletion before the object was evicted
 }
 
 func (u *users) has(finalizer string) bool {
@@ -211,7 +211,7 @@ func (u *users) act() string {
 			u.deleted = true
 		}
 		if u.object.GetDeletionTimestamp() != nil || !u.has(api.IngesterFinalizer) {
-			return "nothing" // after our finalizer is off nobody can tell an eviction from a deletion
+			return "nothing" // after our finalizer is off no one can tell an eviction from a deletion
 		}
 		u.remove()
 		return "delete"

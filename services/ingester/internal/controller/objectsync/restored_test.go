@@ -26,7 +26,7 @@ import (
 )
 
 // backups restores the database of a history from older backups, with the real checkpoint
-// and the real sweep beside it.
+// and the real sweep next to it.
 type backups struct {
 	*checkpoint.Keeper
 	h         *history
@@ -37,7 +37,7 @@ type backups struct {
 	restored  bool
 	lost      bool // a restore came after the object had gone
 	evicted   bool // the object had gone by an eviction
-	ambiguous bool // nobody can tell any more whether it was evicted or deleted
+	ambiguous bool // no one can tell any more whether it was evicted or deleted
 	found     bool // the restored database has a row of it
 }
 
@@ -123,7 +123,7 @@ func (b *backups) sweep() {
 	b.h.closed = after.closed
 }
 
-// accept goes on with the database as ingester checkpoint --accept does.
+// accept continues with the database as ingester checkpoint --accept does.
 func (b *backups) accept() {
 	b.h.Helper()
 	if err := b.Check(b.h.Context()); !errors.Is(err, checkpoint.ErrBehind) {
@@ -161,7 +161,7 @@ func (h *history) checkInOlderDatabase(row storedRow) {
 		h.Errorf("the only copy of %s is %+v", h.uid, row)
 	}
 	if open := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM model WHERE uid = ? AND delete_time IS NULL AND evict_time IS NULL", h.uid); open[0] != "0" {
-		h.sweep() // nobody had evicted anything: the sweep closes it
+		h.sweep() // no one had evicted anything: the sweep closes it
 		if row = h.row(); !row.closed {
 			h.Errorf("the row of %s, which is gone, stays open: %+v", h.uid, row)
 		}

@@ -89,7 +89,7 @@ func (l *recordedEnv) all(list client.ObjectList) []client.Object {
 	return out
 }
 
-// inTheWay are objects of somebody else's by the names of a Superset's: one of each kind that its components have.
+// inTheWay are objects of another owner's by the names of a Superset's: one of each kind that its components have.
 func inTheWay(labels func(slug string) map[string]string) []client.Object {
 	named := func(name, slug string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Labels: labels(slug)} }
 	pod := corev1.PodTemplateSpec{
@@ -112,7 +112,7 @@ func inTheWay(labels func(slug string) map[string]string) []client.Object {
 	}
 }
 
-// TestForeignObjectsAreReportedAndKept has somebody else's objects by the names that a Superset needs: without its
+// TestForeignObjectsAreReportedAndKept has another owner's objects by the names that a Superset needs: without its
 // labels, with all but one, and with all of them and an owner. Once they are gone the Superset takes their place.
 func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 	ours := func(slug string) map[string]string { return names.Labels("lab", slug) }
@@ -162,7 +162,7 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 	}
 }
 
-// TestForeignObjectBlocksDrain has a Deployment with the labels of a component that belongs to nobody: an upgrade says
+// TestForeignObjectBlocksDrain has a Deployment with the labels of a component that belongs to no one: an upgrade says
 // so before anything is drained.
 func TestForeignObjectBlocksDrain(t *testing.T) {
 	l := experiment(t, options{})

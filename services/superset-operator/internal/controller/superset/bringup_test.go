@@ -23,7 +23,7 @@ func (l *recordedEnv) checkWebServerFirst(since int64) {
 	}
 }
 
-// A web server that does not get ready holds nobody up for longer than its startup probe gives it.
+// A web server that does not get ready holds no one up for longer than its startup probe gives it.
 func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(func(s *v1alpha1.Superset) {

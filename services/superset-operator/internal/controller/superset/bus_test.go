@@ -48,7 +48,7 @@ func TestObservationIsPublished(t *testing.T) {
 		return nil
 	})
 
-	// While the bus is away everything works; when it is back the newest state is there.
+	// While the bus is unavailable everything works; when it is back the newest state is there.
 	server.Stop()
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = new(int32(3)) })
 	e.becomes(sup, func(s *v1alpha1.Superset) error {

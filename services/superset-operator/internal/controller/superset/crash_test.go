@@ -42,7 +42,7 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	var mu sync.Mutex
 	fatal := map[string]bool{}
 	t.Run("runs", func(t *testing.T) {
-		runs := [][2]int{{1, 1}} // an operator that dies after each write it makes
+		runs := [][2]int{{1, 1}} // an operator that crashes after each write it makes
 		for first := range apart {
 			runs = append(runs, [2]int{first, apart})
 		}
@@ -80,8 +80,8 @@ type travelled struct {
 	end     map[string]any
 }
 
-// journey installs and upgrades. The first operator dies after a number of writes,
-// those after it after another number; without one nobody dies.
+// journey installs and upgrades. The first operator crashes after a number of writes,
+// those after it after another number; without one none crashes.
 func journey(t *testing.T, first, then int) travelled {
 	t.Helper()
 	m := newMortality()

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	// These tests wait for controllers most of the time, so more of them fit beside each other than there are cores.
+	// These tests wait for controllers most of the time, so more of them run in parallel than there are cores.
 	if !chosen {
 		if err := flag.Set("test.parallel", "6"); err != nil {
 			panic(err)
@@ -96,7 +96,7 @@ func scheme(t testing.TB) *runtime.Scheme {
 	return s
 }
 
-// start runs the operator as main does, but for leader election, and without a bus.
+// start runs the operator as main does, except for leader election, and without a bus.
 func start(t *testing.T, o options) *env {
 	t.Helper()
 	c := o.cluster
@@ -296,7 +296,7 @@ func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
 	}
 }
 
-// text is the status for people who look for what went wrong.
+// text is the status for people who search for what went wrong.
 func text(sup *v1alpha1.Superset) string {
 	raw, err := json.Marshal(sup.Status)
 	if err != nil {

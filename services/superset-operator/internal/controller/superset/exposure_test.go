@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// withIngress asks for an Ingress for one host.
+// withIngress requests an Ingress for one host.
 func withIngress(host string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {
 		s.Spec.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: host}}

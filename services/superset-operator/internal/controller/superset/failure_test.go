@@ -69,7 +69,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	expect.Gone(t, l.client, failed)
 }
 
-// noSecrets looks for words in everything that other people may read.
+// noSecrets searches for words in everything that other people may read.
 func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 	l.t.Helper()
 	var text strings.Builder
@@ -138,7 +138,7 @@ func (l *recordedEnv) jobs(want map[string]bool) {
 	})
 }
 
-// TestW22ChangedPodSettingsRestartFailedTask fails for good under the policy that removes the Job.
+// TestW22ChangedPodSettingsRestartFailedTask fails permanently under the policy that removes the Job.
 func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(once, tasks(failing("1", "")), func(s *v1alpha1.Superset) {
@@ -241,7 +241,7 @@ func TestComponentStartFailureIsReported(t *testing.T) {
 	if now := l.deployment("web-server"); now.UID != web.UID || now.Generation != web.Generation {
 		t.Error("the web server was touched")
 	}
-	// The worker's old pod still serves: the roll-out waits for the new one.
+	// The worker's old pod still serves: the rollout waits for the new one.
 	if d := l.deployment("celery-worker"); d.Status.ReadyReplicas != 1 {
 		t.Errorf("%d workers are ready", d.Status.ReadyReplicas)
 	}

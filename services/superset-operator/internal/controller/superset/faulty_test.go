@@ -14,11 +14,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// errCrash is what a client answers whose process has died.
+// errCrash is what a client answers whose process has crashed.
 var errCrash = errors.New("the process died")
 
-// mortality lets each process make a number of writes; it dies at the next one.
-// Reads go on, so that what follows is decided by writes alone.
+// mortality lets each process make a number of writes; it crashes at the next one.
+// Reads continue, so that what follows is decided by writes alone.
 type mortality struct {
 	mu      sync.Mutex
 	left    int

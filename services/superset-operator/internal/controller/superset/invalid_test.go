@@ -149,7 +149,7 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 }
 
 // A name of ours that another owner's object has is said with what to do, also before
-// anything else was made, and work goes on once the name is free.
+// anything else was made, and work continues once the name is free.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
 	l := experiment(t, options{})
 	taken := &corev1.Service{

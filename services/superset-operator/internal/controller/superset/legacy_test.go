@@ -73,7 +73,7 @@ func leave(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 	return sup
 }
 
-// adopted starts an operator beside what an earlier one left behind, and waits until it has settled.
+// adopted starts an operator next to what an earlier one left behind, and waits until it has settled.
 func adopted(t *testing.T, edit ...func(*v1alpha1.Superset)) (*recordedEnv, *v1alpha1.Superset, map[string]string) {
 	t.Helper()
 	var sup *v1alpha1.Superset

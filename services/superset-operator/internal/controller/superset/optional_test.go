@@ -54,7 +54,7 @@ func crds(t *testing.T, c *cluster.Cluster, verb, file string) {
 	}
 }
 
-// withGateway asks for an HTTPRoute.
+// withGateway requests an HTTPRoute.
 func withGateway(host gatewayv1.Hostname) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {
 		s.Spec.Networking = &v1alpha1.NetworkingSpec{Gateway: &v1alpha1.GatewaySpec{
@@ -63,7 +63,7 @@ func withGateway(host gatewayv1.Hostname) func(*v1alpha1.Superset) {
 	}
 }
 
-// withMonitor asks for a ServiceMonitor.
+// withMonitor requests a ServiceMonitor.
 func withMonitor(s *v1alpha1.Superset) {
 	s.Spec.Monitoring = &v1alpha1.MonitoringSpec{ServiceMonitor: &v1alpha1.ServiceMonitorSpec{}}
 }

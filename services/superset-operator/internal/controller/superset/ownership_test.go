@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// A status field that somebody patched is taken back, and the operator goes on.
+// A status field that a user patched is taken back, and the operator continues.
 func TestForeignStatusWriteIsReverted(t *testing.T) {
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
@@ -31,7 +31,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 	})
 }
 
-// What a user made beside a Superset is left alone, whatever its name and labels are.
+// What a user made next to a Superset is left alone, whatever its name and labels are.
 func TestForeignObjectsStayUnchanged(t *testing.T) {
 	e := start(t, options{})
 	sup := e.sample("development.yaml")

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// TestRejectedObjectDelaysNoOther has a Service whose port somebody else has.
+// TestRejectedObjectDelaysNoOther has a Service whose port another client has.
 func TestRejectedObjectDelaysNoOther(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())

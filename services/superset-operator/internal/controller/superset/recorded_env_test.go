@@ -342,7 +342,7 @@ func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
 func configMap() *corev1.ConfigMap   { return &corev1.ConfigMap{} }
 func ingress() *networkingv1.Ingress { return &networkingv1.Ingress{} }
 
-// named is an object to look for.
+// named is an object to search for.
 type named struct {
 	client.Object
 	name string

@@ -260,7 +260,7 @@ func (h *history) tasks(since int64) []string {
 }
 
 // checkTasks is what must hold in every scenario: no two task pods live at the
-// same time, and no component's pod lives beside a task that needs a drain.
+// same time, and no component's pod lives next to a task that needs a drain.
 func (h *history) checkTasks(drains ...string) {
 	h.t.Helper()
 	h.catchUp()

@@ -15,7 +15,7 @@ import (
 )
 
 // TestW2DrainFollowsExistingObjects takes pods away from the spec in the same edit that
-// asks for a migration: it must neither wait for ever nor migrate under live pods.
+// requests a migration: it must neither wait forever nor migrate under live pods.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	slow := func(s *v1alpha1.Superset) {
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.EndAfterAnnotation: "500ms"}}

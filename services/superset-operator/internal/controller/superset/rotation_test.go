@@ -51,7 +51,7 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 		t.Errorf("the web server has keys %q and %q", now, before)
 	}
 
-	// The cleanup that the documentation asks for must not migrate again, or drain.
+	// The cleanup that the documentation requests must not migrate again, or drain.
 	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.PreviousSecretKeyFrom, s.Spec.Lifecycle.Rotate = nil, nil })
 	l.becomes(sup, settled)
 	l.rolled("web-server", func(*appsv1.Deployment) error { return nil })

@@ -94,7 +94,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l.podOf("migrate", corev1.PodRunning)
 	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 	l.becomes(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
-	// The Job finishes, since nobody touches it, and nothing follows.
+	// The Job finishes, since no one touches it, and nothing follows.
 	l.podOf("migrate", corev1.PodSucceeded)
 	expect.Never(t, time.Second, func() error {
 		if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
@@ -113,7 +113,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l.history.checkTasks("migrate")
 }
 
-// TestStopDuringUpgradeWaitsForTask also asks for the upgrade of a Superset that is stopped.
+// TestStopDuringUpgradeWaitsForTask also requests the upgrade of a Superset that is stopped.
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -151,7 +151,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l.history.checkTasks("migrate")
 }
 
-// setsReplicas says whether the operator claims the number of pods.
+// setsReplicas reports whether the operator claims the number of pods.
 func setsReplicas(d *appsv1.Deployment) bool {
 	for _, entry := range d.ManagedFields {
 		if entry.Manager == names.FieldManager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
@@ -197,7 +197,7 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 	})
 }
 
-// TestDrainKeepsComponentsWithoutPods drains a Superset of which one component asks for no pods.
+// TestDrainKeepsComponentsWithoutPods drains a Superset of which one component requests no pods.
 func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))

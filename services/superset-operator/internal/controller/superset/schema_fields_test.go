@@ -161,7 +161,7 @@ type field struct {
 	schema   map[string]any
 	required bool
 	// foreign fields belong to types of Kubernetes; shared ones to a template that
-	// stands in several places, of which the first is the one that is pinned.
+	// is in several places, of which the first is the one that is pinned.
 	foreign, shared bool
 }
 
@@ -245,7 +245,7 @@ func ownTemplate(properties map[string]any) (kind string, own bool) {
 	return "", false
 }
 
-// isForeign says whether what is below a path is a type of Kubernetes.
+// isForeign reports whether what is below a path is a type of Kubernetes.
 func isForeign(path string) bool {
 	for _, name := range []string{"From", "gatewayRef", "tls", "extraIngress", "extraEgress", "pullSecrets", "conditions", "hostnames"} {
 		if strings.HasSuffix(path, name) {

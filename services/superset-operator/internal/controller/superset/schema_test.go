@@ -25,7 +25,7 @@ func TestSchemaErrorsNameField(t *testing.T) {
 }
 
 // An Ingress without a host, and a clone from another kind of database, used to be
-// accepted and to fail for ever after.
+// accepted and to fail forever after.
 func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { refuse(t, badPairs) }
 
 // refuse creates each bad spec and its good neighbour on a real API server, and

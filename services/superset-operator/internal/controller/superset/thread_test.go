@@ -236,7 +236,7 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	}
 }
 
-// One that never ran, and one whose spec changes meanwhile, are at rest as well: nobody
+// One that never ran, and one whose spec changes meanwhile, are at rest as well: no one
 // waits for them, and nothing is wrong with them.
 func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	t.Parallel()

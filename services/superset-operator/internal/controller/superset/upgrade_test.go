@@ -21,7 +21,7 @@ import (
 
 const page = "lab-maintenance-page"
 
-// selects says whether a Service selects a component's pods.
+// selects reports whether a Service selects a component's pods.
 func selects(component string) func(*corev1.Service) bool {
 	return func(s *corev1.Service) bool { return s.Spec.Selector[v1alpha1.LabelComponent] == component }
 }
