@@ -40,7 +40,7 @@ func TestInstallRunsOneAtATime(t *testing.T) {
 	if aptGet(t) == nil {
 		return
 	}
-	dir := strings.Split(os.Getenv("PATH"), ":")[0]
+	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":")
 	script := fmt.Sprintf("#!/bin/sh\nmkdir %[1]s/busy || exit 100\nsleep 0.05\nrmdir %[1]s/busy\n", dir)
 	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
