@@ -16,7 +16,7 @@ import (
 
 const (
 	repairNamespace = "superset-repair"
-	tillImage       = "flotilla-e2e/superset:"
+	tillImage       = "flotilla-e2e/superset-standin:"
 )
 
 // till is the Superset of superset-repair.yaml.

@@ -102,7 +102,7 @@ func expanded(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 // imageEnvironment is what the image's build.sh sets.
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
-	data, err := os.ReadFile(images + "/superset/build.sh")
+	data, err := os.ReadFile(images + "/superset-standin/build.sh")
 	must(t, err)
 	found := regexp.MustCompile(`"ENV ([^"]*)"`).FindSubmatch(data)
 	if found == nil {

@@ -78,7 +78,7 @@ func copyOf(t *testing.T, release string) string {
 func build(release, root string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	script, args := "superset", []string{root, release}
+	script, args := "superset-standin", []string{root, release}
 	if release == valkeyImage {
 		script, args = valkeyImage, []string{root}
 	}

@@ -67,25 +67,34 @@ func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) e
 			return err
 		}
 	}
-	if o.samples == "" {
-		return nil
+	if o.samples != "" {
+		return a.step("samples", func() (string, error) { return "applied", a.applyManifests(ctx, o.samples) })
 	}
-	return a.step("samples", func() (string, error) {
-		_, err := a.kubectl(ctx, "", "apply", "--server-side", "--recursive", "-f", o.samples)
-		return "applied", err
-	})
+	if hasSuperset(chosen) && !o.bare && o.images == "" {
+		return a.bringUpSuperset(ctx)
+	}
+	return nil
+}
+
+// applyManifests applies a file, or all files of a directory.
+func (a *app) applyManifests(ctx context.Context, path string) error {
+	_, err := a.kubectl(ctx, "", "apply", "--server-side", "--recursive", "-f", path)
+	return err
 }
 
 // bringUpPlatform brings the images into the node and installs all by charts and manifests.
 func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images string) error {
 	if images == "" {
 		images = a.env.Checkout.Local("images")
-		names := []string{natsImage, mysqlImage}
+		names, others := []string{natsImage, mysqlImage}, []string(nil)
 		for _, service := range chosen {
 			names = append(names, "flotilla/"+service+":dev")
 		}
+		if hasSuperset(chosen) {
+			names, others = append(names, supersetImages...), []string{"superset", "postgres"}
+		}
 		if err := a.step("building images", func() (string, error) {
-			return "done", build.Images(ctx, a.env.Checkout, images, names)
+			return "done", build.Images(ctx, a.env.Checkout, images, names, others)
 		}); err != nil {
 			return err
 		}
