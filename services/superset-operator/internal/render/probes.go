@@ -30,6 +30,7 @@ func defaultProbes(c *resolve.Component) probes {
 	switch c.Descriptor.Name {
 	case component.WebServerName:
 		handler = httpGet(strings.TrimRight(c.AppRoot, "/")+"/health", port)
+		return probes{liveness: patient(handler, c.Python.WebServerTimeout), readiness: probe(handler), startup: startup(handler)}
 	case component.WebsocketServerName:
 		handler = httpGet("/health", port)
 	case component.CeleryFlowerName:
@@ -87,6 +88,21 @@ func probe(handler corev1.ProbeHandler) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: *handler.DeepCopy(), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
 	}
+}
+
+// defaultRequestTimeout is gunicorn's, in seconds, unless the spec sets another one.
+const defaultRequestTimeout = 60
+
+// patient returns a liveness probe that fails a minute after the longest request has ended: the probe's request waits for a
+// thread like any other one, so a server whose threads are all busy must not be killed with what it answers. Gunicorn
+// itself replaces a worker that hangs.
+func patient(handler corev1.ProbeHandler, timeout int32) *corev1.Probe {
+	if timeout == 0 {
+		timeout = defaultRequestTimeout
+	}
+	p := probe(handler)
+	p.FailureThreshold = (timeout + 60 + p.PeriodSeconds - 1) / p.PeriodSeconds
+	return p
 }
 
 // startup returns a probe that allows a process ten minutes: importing Superset takes 10 s of a whole core for each

@@ -160,6 +160,7 @@ func TestProbes(t *testing.T) {
 		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
 		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
 		s.WebServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: "SUPERSET_APP_ROOT", Value: "/root/"}}})
+		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: ptr(int32(300))}
 	})
 	type probe struct {
 		path      string
@@ -185,7 +186,7 @@ func TestProbes(t *testing.T) {
 		return [3]probe{{path, port, 0, 30}, {path, port, 0, 30}, {path, port, 0, 600}}
 	}
 	want := map[string][3]probe{
-		"web-server":       http("/root/health", 8088),
+		"web-server":       {{"/root/health", 8088, 0, 360}, {"/root/health", 8088, 0, 30}, {"/root/health", 8088, 0, 600}},
 		"celery-worker":    {{path: "own"}, {}, {}}, // without a broker there is no sign of life
 		"celery-beat":      {},
 		"celery-flower":    http("/tools/flower/healthcheck", 5555),
@@ -197,6 +198,17 @@ func TestProbes(t *testing.T) {
 		got := [3]probe{read(c.LivenessProbe), read(c.ReadinessProbe), read(c.StartupProbe)}
 		if got != want[slug] {
 			t.Errorf("%s: probes %+v, want %+v", slug, got, want[slug])
+		}
+	}
+}
+
+// TestBusyWebServerIsNotKilled: while all threads answer requests that are allowed to take that long, /health waits too.
+func TestBusyWebServerIsNotKilled(t *testing.T) {
+	for timeout, want := range map[*int32]int32{nil: 120, ptr(int32(1)): 70, ptr(int32(61)): 130} {
+		d := workloads(func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: timeout} })
+		p := main(d[component.WebServerName]).LivenessProbe
+		if got := p.PeriodSeconds * p.FailureThreshold; got != want {
+			t.Errorf("killed after %d s, want %d", got, want)
 		}
 	}
 }
