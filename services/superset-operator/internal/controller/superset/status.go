@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -103,6 +104,7 @@ func (r *Reconciler) report(ctx context.Context, s *reconcileState, failure erro
 	})
 	if before, replaced := r.uids.record(o.Object); replaced {
 		r.Reporter.Delete(before)
+		r.details.Forget(types.UID(before.UID))
 	}
 	after, err := r.Reporter.Report(ctx, s.sup, o)
 	if s.snapshot != nil {
