@@ -155,6 +155,7 @@ if [ $# -eq 0 ]; then
 fi
 if [ -s "$dir/list" ]; then
   if grep -q '^upgrades' "$dir/list"; then step "the previous commit" previous; fi
+  if grep -q '^superset-product' "$dir/list"; then hack/ensure chromium; fi
   step images build
   [ "${KEEP:-}" = yes ] || trap down EXIT
   step cluster "up_$cluster"

@@ -26,6 +26,7 @@ const (
 	Unreachable = "unreachable" // no route, or the network says no
 	Unresolved  = "unresolved"  // the name has no address
 	Drained     = "drained"     // an answer that asks to ask again
+	NoLogin     = "no login"    // a client could not begin its session
 	Other       = "other"       // anything else; the failures have the details
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -30,6 +31,8 @@ type Request struct {
 	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
 	// answer, or answered with DrainedHeader. Refused, late and torn requests are never sent again.
 	RetryDrained bool
+	// Login is the account with which each client begins a session; nil: none.
+	Login *Login
 }
 
 // Validate returns the first violation of a request.
@@ -97,7 +100,7 @@ func (c *client) try(ctx context.Context, body string) Outcome {
 	if err != nil {
 		return Outcome{Class: Other, Detail: err.Error()}
 	}
-	request.Header = c.Header.Clone()
+	maps.Copy(request.Header, c.Header)
 	response, err := c.http.Do(request)
 	reopened := errors.Is(context.Cause(ctx), errReopened)
 	if err != nil {

@@ -68,6 +68,9 @@ func (c *client) loop(ctx context.Context, begin <-chan time.Time, interval time
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	if err := c.login(ctx); err != nil && ctx.Err() == nil {
+		recorder.Add(Outcome{Class: NoLogin, Detail: err.Error()})
+	}
 	for {
 		if o := c.ask(ctx); ctx.Err() == nil {
 			recorder.Add(o)

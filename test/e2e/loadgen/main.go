@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 func parse(args []string) (load.Config, string, error) {
 	var c load.Config
 	var headers, labels []string
-	var connections string
+	var connections, login string
 	flags := pflag.NewFlagSet("loadgen", pflag.ContinueOnError)
 	flags.StringVar(&c.URL, "url", "", "what to ask")
 	flags.StringVar(&c.Method, "method", http.MethodGet, "method of the requests")
@@ -77,8 +77,13 @@ func parse(args []string) (load.Config, string, error) {
 	flags.StringArrayVar(&labels, "label", nil, "NAME=REGEXP: answers with such a body get this label; the first that fits counts")
 	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; without it those with status 200 are good")
 	flags.BoolVar(&c.RetryDrained, "retry-drained", false, "send a request once more when its connection was drained")
+	flags.StringVar(&login, "login", "", "USER:PASSWORD of Superset: each client begins with a session of its own")
 	listen := flags.String("listen", ":8090", "where the counts are served")
 	if err := flags.Parse(args); err != nil {
+		return c, "", err
+	}
+	var err error
+	if c.Login, err = load.ParseLogin(login); err != nil {
 		return c, "", err
 	}
 	c.Connections, c.Header = load.Connections(connections), http.Header{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/test/e2e/browser"
 )
 
 type step = chromedp.Action[chromedp.Void]
@@ -31,17 +31,9 @@ func call[P, R any](c cdp.Command[P, R], params P) step {
 // chromium opens a tab and collects what the browser complains about.
 func chromium(t *testing.T) (context.Context, func() []string) {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("the test of the report needs Chromium: run hack/ensure chromium (the Debian package chromium)")
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
-		chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(expect.Long))
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
 	var mu sync.Mutex
 	var said []string
-	ctx, closeTab := chromedp.NewContext(ctx, chromedp.WithListener(func(event any) {
+	ctx, closeTab, err := browser.Open(context.Background(), chromedp.WithListener(func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := event.(type) {
@@ -51,6 +43,9 @@ func chromium(t *testing.T) (context.Context, func() []string) {
 			said = append(said, e.Entry.Text)
 		}
 	}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(closeTab)
 	if err := chromedp.Do(ctx, call(runtime.Enable, cdp.Empty{}), call(log.Enable, cdp.Empty{})); err != nil {
 		t.Fatalf("start Chromium: %v", err)

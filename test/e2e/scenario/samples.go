@@ -15,7 +15,12 @@ import (
 
 // sample reads the objects of a sample of test/e2e/samples but those of these names.
 func (p *Platform) sample(name string, without ...string) ([]*unstructured.Unstructured, error) {
-	path := filepath.Join(p.Root, "test/e2e/samples", name)
+	return p.objects(filepath.Join("test/e2e/samples", name), without...)
+}
+
+// objects reads the objects of a file of the checkout but those of these names.
+func (p *Platform) objects(file string, without ...string) ([]*unstructured.Unstructured, error) {
+	path := filepath.Join(p.Root, file)
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w; name the checkout by --root", err)

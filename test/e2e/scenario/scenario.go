@@ -29,6 +29,8 @@ type Platform struct {
 	Root   string // the checkout, for samples and charts
 	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
 	Previous string
+	// Pictures is the directory for what browsers show.
+	Pictures string
 	// Simulated means that no pod really runs: there is no load, and nothing that needs a running pod is expected.
 	Simulated bool
 	// Intn returns a number below n, for random moments.
@@ -41,7 +43,7 @@ func (p *Platform) All() [][]run.Scenario {
 		{p.security()},
 		{p.engineRollouts(), p.engineDisruptions(), p.supersetUpgrades(), p.supersetOperations()},
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
-		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair()},
+		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair(), p.supersetProduct()},
 		{p.busDisruptions()}, // alone, since it stops the bus
 		{p.upgrades()},       // alone, since it exchanges all services
 	}

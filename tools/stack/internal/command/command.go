@@ -23,10 +23,10 @@ const usage = `usage: stack COMMAND
 
   up [--services a,b]     start what does not run, apply the samples, wait until they are healthy
   up --node real          start a control plane with one real node and real pods (Linux, root), NATS and MySQL in
-                          it, and the services by their charts and images
+                          it, the services by their charts and images, and Apache Superset
      --bare               only the node, without any of that
-     --images DIR         import these tars of images instead of building images
-     --samples DIR        apply these manifests at the end
+     --images DIR         import these tars of images instead of building images, and install no Superset
+     --samples DIR        apply these manifests at the end, instead of deploy/real-node/superset.yaml
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Login is an account of Superset with which each client begins a session of its own.
+type Login struct {
+	User, Password string
+}
+
+// ParseLogin reads USER:PASSWORD; an empty text is no login.
+func ParseLogin(text string) (*Login, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // no login is no error
+	}
+	user, password, ok := strings.Cut(text, ":")
+	if !ok || user == "" || password == "" {
+		return nil, fmt.Errorf("login: want USER:PASSWORD")
+	}
+	return &Login{User: user, Password: password}, nil
+}
+
+// csrfToken is the hidden field of Superset's form, in each release since 4.
+var csrfToken = regexp.MustCompile(`name="csrf_token"[^>]*value="([^"]+)"`)
+
+// login submits Superset's form, so that the requests that follow have the cookie of a session.
+func (c *client) login(ctx context.Context) error {
+	if c.Login == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err
+	}
+	c.http.Jar = jar
+	form, err := url.Parse(c.URL)
+	if err != nil {
+		return err
+	}
+	form.Path, form.RawQuery = "/login/", ""
+	_, page, err := c.send(ctx, http.MethodGet, form.String(), nil)
+	if err != nil {
+		return fmt.Errorf("get the login form: %w", err)
+	}
+	token := csrfToken.FindSubmatch(page)
+	if token == nil {
+		return fmt.Errorf("%s has no field csrf_token", form.Path)
+	}
+	response, _, err := c.send(ctx, http.MethodPost, form.String(), url.Values{
+		"csrf_token": {string(token[1])}, "username": {c.Login.User}, "password": {c.Login.Password},
+	})
+	if err != nil {
+		return fmt.Errorf("submit the login form: %w", err)
+	}
+	// After a wrong password the form comes again.
+	if to := response.Header.Get("Location"); response.StatusCode != http.StatusFound || strings.Contains(to, form.Path) {
+		return fmt.Errorf("login of %s: status %d, location %q", c.Login.User, response.StatusCode, to)
+	}
+	return nil
+}
+
+// send sends one request of the login, with the fields of a form or without, and returns the answer and its body.
+func (c *client) send(ctx context.Context, method, to string, fields url.Values) (*http.Response, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(fields.Encode()))
+	if err != nil {
+		return nil, nil, err
+	}
+	if fields != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	return response, body, err
+}

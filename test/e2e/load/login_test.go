@@ -1,0 +1,69 @@
+package load
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// superset serves a form like Superset's and a page for those who have a session.
+func superset(w http.ResponseWriter, r *http.Request) {
+	cookie, err := r.Cookie("session")
+	switch {
+	case r.URL.Path == "/login/" && r.Method == http.MethodGet:
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "form", Path: "/"})
+		fmt.Fprint(w, "<input type=\"hidden\"\n name=\"csrf_token\"\n id=\"csrf_token\"\n value=\"t1\" />")
+	case r.URL.Path == "/login/":
+		to := "/login/?next=%2F"
+		if err == nil && cookie.Value == "form" && r.FormValue("csrf_token") == "t1" && r.FormValue("username") == "admin" && r.FormValue("password") == "secret" {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "user", Path: "/"})
+			to = "/"
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	case err == nil && cookie.Value == "user":
+		fmt.Fprint(w, "welcome")
+	default:
+		http.Redirect(w, r, "/login/", http.StatusFound)
+	}
+}
+
+func TestLoginBeginsSession(t *testing.T) {
+	address := answering(t, superset)
+	for name, tc := range map[string]struct {
+		login *Login
+		fails bool
+		class string
+	}{
+		"no login":         {nil, false, "302"},
+		"the right one":    {&Login{"admin", "secret"}, false, "200 page"},
+		"a wrong password": {&Login{"admin", "guess"}, true, "302"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(Request{
+				Method: http.MethodGet, URL: address + "/superset/welcome/", Timeout: 5 * time.Second,
+				Labels: labels(t, "page=welcome"), Good: []string{"page"}, Login: tc.login,
+			}, true)
+			if err := c.login(t.Context()); (err != nil) != tc.fails {
+				t.Errorf("login: %v", err)
+			}
+			if got := c.ask(t.Context()); got.Class != tc.class {
+				t.Errorf("%+v, want %s", got, tc.class)
+			}
+		})
+	}
+}
+
+func TestParseLogin(t *testing.T) {
+	if l, err := ParseLogin("admin:a:b"); err != nil || *l != (Login{"admin", "a:b"}) {
+		t.Errorf("%v, %v", l, err)
+	}
+	if l, err := ParseLogin(""); err != nil || l != nil {
+		t.Errorf("%v, %v", l, err)
+	}
+	for _, text := range []string{"admin", "admin:", ":secret"} {
+		if _, err := ParseLogin(text); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+const (
+	productNamespace = "superset-product"
+	// productFile is what make up NODE=real installs.
+	productFile  = "deploy/real-node/superset.yaml"
+	productName  = "example"
+	productLogin = "admin:admin"
+	productTitle = "Superset is being upgraded" // of its maintenance page
+	productImage = "flotilla-e2e/superset:"
+)
+
+// product is Apache Superset itself.
+type product struct {
+	*Platform
+	loadgen *cluster.Loadgen
+	note    func(string, ...any)
+}
+
+// supersetProduct upgrades Apache Superset itself under users that are logged in.
+func (p *Platform) supersetProduct() run.Scenario {
+	w := &product{Platform: p, note: func(string, ...any) {}}
+	return run.Scenario{
+		Name: productNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
+		Title: "Apache Superset 6.0 itself is installed and upgraded to 6.1 behind its maintenance page, while twenty users that " +
+			"are logged in request its pages. No session is lost, and a browser logs in.",
+		Watch:   []timeline.Object{{GVK: supersets, Namespace: productNamespace, Name: productName}},
+		Prepare: w.prepare,
+		Phases: []run.Phase{
+			{Name: "steady", Do: w.login("before.png")},
+			{Name: "upgrade", Do: w.upgrade},
+			{Name: "upgraded", Do: w.login("after.png")},
+		},
+		Judge: judgeWeb([]webPhase{
+			{name: "steady", pages: []string{oldPage}},
+			{name: "upgrade", pages: []string{oldPage, maintenancePage, newPage}, moves: true},
+			{name: "upgraded", pages: []string{newPage}},
+		}, func(format string, args ...any) { w.note(format, args...) }),
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, productNamespace) },
+	}
+}
+
+// prepare installs the older release with its metastore, and has twenty users log in.
+func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+	w.note = s.Note
+	if err := w.MakeNamespace(ctx, productNamespace); err != nil {
+		return nil, err
+	}
+	objects, err := w.objects(productFile)
+	if err != nil {
+		return nil, err
+	}
+	var kept []*unstructured.Unstructured
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" {
+			continue // the scenario has its own
+		}
+		o.SetNamespace(productNamespace)
+		if o.GetKind() == supersets.Kind {
+			if err := unstructured.SetNestedField(o.Object, "6.0.0", "spec", "image", "tag"); err != nil {
+				return nil, err
+			}
+			unstructured.RemoveNestedField(o.Object, "spec", "webServer", "service", "nodePort") // it may be taken
+		}
+		kept = append(kept, o)
+	}
+	if err := w.applyObjects(ctx, productNamespace, kept); err != nil {
+		return nil, err
+	}
+	began := s.Now()
+	if err := w.serves(ctx, s, "6.0.0"); err != nil || w.Simulated {
+		return nil, err
+	}
+	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(began).Seconds())
+	service, err := w.Get(ctx, services, productNamespace, productName+"-web-server")
+	if err != nil {
+		return nil, err
+	}
+	w.loadgen, err = w.StartLoadgen(ctx, s, productNamespace, "loadgen",
+		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
+		"--clients", "20", "--rate", "4", "--timeout", "30s", "--retry-drained", "--login", productLogin,
+		"--label", oldPage+versionOf("6.0.0"), "--label", newPage+versionOf("6.1.0"), "--label", maintenancePage+"=<h1>"+productTitle,
+		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+	return w.loadgen, err
+}
+
+// versionOf is the part of a label that matches a page of a release for a user that is logged in.
+func versionOf(release string) string {
+	return fmt.Sprintf(`=(?s)username&#34;: &#34;admin.*version_string&#34;: &#34;%s&#34;`, release)
+}
+
+// serves waits until a release serves.
+func (w *product) serves(ctx context.Context, s *run.Step, release string) error {
+	return s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
+		o, err := w.Get(ctx, supersets, productNamespace, productName)
+		if err != nil {
+			return err
+		}
+		if err := runs(o, productImage+release); err != nil {
+			return err
+		}
+		web, err := w.Get(ctx, deployments, productNamespace, productName+"-web-server")
+		if err != nil {
+			return err
+		}
+		return rolledOut(web, productImage+release, 1)
+	})
+}
+
+// upgrade changes the release, and notes where the time went in which users got the maintenance page.
+func (w *product) upgrade(ctx context.Context, s *run.Step) error {
+	if err := s.Until(ctx, "the change of the image is accepted", func(ctx context.Context) error {
+		return w.Patch(ctx, supersets, productNamespace, productName, `{"spec":{"image":{"tag":"6.1.0"}}}`)
+	}); err != nil || w.Simulated {
+		return err
+	}
+	if err := w.loadgen.Sees(ctx, s, "200 "+maintenancePage); err != nil {
+		return err
+	}
+	closed := s.Now()
+	if err := w.loadgen.Sees(ctx, s, "200 "+newPage); err != nil {
+		return err
+	}
+	open := s.Now()
+	if err := w.serves(ctx, s, "6.1.0"); err != nil {
+		return err
+	}
+	o, err := w.Get(ctx, supersets, productNamespace, productName)
+	if err != nil {
+		return err
+	}
+	migrate, err := taken(o, "migrate")
+	if err != nil {
+		return err
+	}
+	initialize, err := taken(o, "init")
+	if err != nil {
+		return err
+	}
+	s.Note("Users had the maintenance page for %.0f s: migrate %.0f s, init %.0f s, the rest %.0f s.", open.Sub(closed).Seconds(),
+		migrate.Seconds(), initialize.Seconds(), (open.Sub(closed) - migrate - initialize).Seconds())
+	return nil
+}
+
+// taken returns how long a task took.
+func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
+	began, err := time.Parse(time.RFC3339, text(o, "status", "lifecycle", task, "startedAt"))
+	if err != nil {
+		return 0, fmt.Errorf("task %s: %w", task, err)
+	}
+	ended, err := time.Parse(time.RFC3339, text(o, "status", "lifecycle", task, "completedAt"))
+	if err != nil {
+		return 0, fmt.Errorf("task %s: %w", task, err)
+	}
+	return ended.Sub(began), nil
+}
+
+// login logs in with a browser, as a user would, and keeps what it shows in the report's directory.
+func (w *product) login(picture string) func(context.Context, *run.Step) error {
+	return func(ctx context.Context, s *run.Step) error {
+		if w.Simulated {
+			return nil
+		}
+		address, err := w.address(ctx)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(w.Pictures, productNamespace+"-"+picture)
+		if err := logIn(ctx, "http://"+address, productLogin, file); err != nil {
+			return fmt.Errorf("log in with a browser: %w", err)
+		}
+		s.Note("A browser logged in; it showed %s.", filepath.Base(file))
+		return s.Pass(ctx, 5*time.Second)
+	}
+}
+
+// address is where this machine reaches the web server.
+func (w *product) address(ctx context.Context) (string, error) {
+	out, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
+	if err != nil {
+		return "", err
+	}
+	service, err := w.Get(ctx, services, productNamespace, productName+"-web-server")
+	if err != nil {
+		return "", err
+	}
+	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range ports {
+		if port, ok := entry.(map[string]any); ok {
+			return net.JoinHostPort(out, fmt.Sprint(port["nodePort"])), nil
+		}
+	}
+	return "", errors.New("the web server's Service has no port")
+}
