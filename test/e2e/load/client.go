@@ -17,6 +17,9 @@ import (
 // maxBody is how much of an answer is read and searched for labels.
 const maxBody = 1 << 20
 
+// maxRedirects is how many redirects a client with a session follows.
+const maxRedirects = 5
+
 // Request is the request to send, and the rules that accept an answer.
 type Request struct {
 	Method string
@@ -31,7 +34,8 @@ type Request struct {
 	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
 	// answer, or answered with DrainedHeader. Refused, late and torn requests are never sent again.
 	RetryDrained bool
-	// Login is the account with which each client begins a session; nil: none.
+	// Login is the account with which each client begins a session, in which it follows redirects as a browser does;
+	// nil: none.
 	Login *Login
 }
 
@@ -84,19 +88,25 @@ func (c *client) ask(ctx context.Context) Outcome {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	o := c.try(ctx, body)
+	o := c.try(ctx, c.URL, body)
 	if c.RetryDrained && !o.Retried && (o.Class == Reset || o.Class == Drained) {
-		o = c.try(ctx, body)
+		o = c.try(ctx, c.URL, body)
 		o.Retried = true
+	}
+	for range maxRedirects {
+		if o.location == "" || c.Login == nil {
+			break
+		}
+		o = c.try(ctx, o.location, "")
 	}
 	o.Took = time.Since(began)
 	return o
 }
 
-func (c *client) try(ctx context.Context, body string) Outcome {
+func (c *client) try(ctx context.Context, address, body string) Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, onlyOnce(cancel)), c.Method, c.URL, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, onlyOnce(cancel)), c.Method, address, strings.NewReader(body))
 	if err != nil {
 		return Outcome{Class: Other, Detail: err.Error()}
 	}
@@ -135,6 +145,9 @@ func (c *client) judge(response *http.Response, body []byte) Outcome {
 	}
 	class, label := classOf(response.StatusCode, body, c.Labels)
 	o := Outcome{Class: class, Answered: true, Good: slices.Contains(c.Good, label)}
+	if to, err := response.Location(); err == nil {
+		o.location = to.String()
+	}
 	if len(c.Good) == 0 {
 		o.Good = response.StatusCode == http.StatusOK
 	}

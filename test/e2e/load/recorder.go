@@ -19,6 +19,7 @@ type Outcome struct {
 	Retried  bool
 	Took     time.Duration // from when it began
 	Detail   string        // of a failure, in words
+	location string        // where a redirect leads
 }
 
 // Recorder counts outcomes by phase. It is safe for use by many clients.

@@ -93,7 +93,7 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 	}
 	w.loadgen, err = w.StartLoadgen(ctx, s, productNamespace, "loadgen",
 		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
-		"--clients", "20", "--rate", "4", "--timeout", "30s", "--retry-drained", "--login", productLogin,
+		"--clients", "20", "--rate", "2", "--timeout", "30s", "--retry-drained", "--login", productLogin,
 		"--label", oldPage+versionOf("6.0.0"), "--label", newPage+versionOf("6.1.0"), "--label", maintenancePage+"=<h1>"+productTitle,
 		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
 	return w.loadgen, err

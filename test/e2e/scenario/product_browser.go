@@ -20,14 +20,14 @@ const loginTimeout = 4 * time.Minute
 // logIn fills in Superset's form, waits for the page that follows, and writes a picture of it.
 func logIn(ctx context.Context, address, login, picture string) error {
 	user, password, _ := strings.Cut(login, ":")
-	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
-	defer cancel()
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeTab()
-	if err := chromedp.Do(tab,
+	acting, cancel := context.WithTimeout(tab, loginTimeout)
+	defer cancel()
+	if err := chromedp.Do(acting,
 		chromedp.EmulateViewport(1280, 800),
 		chromedp.Navigate(address+"/login/"),
 		chromedp.WaitVisible(`input[name="password"], #password`),
@@ -38,7 +38,7 @@ func logIn(ctx context.Context, address, login, picture string) error {
 		return errors.Join(fmt.Errorf("fill in the form: %w", err), shoot(tab, picture))
 	}
 	// The menu is there for users only, and is drawn by the page's own script.
-	if err := chromedp.Do(tab, chromedp.WaitVisible(`a[href*="/dashboard/list"]`)); err != nil {
+	if err := chromedp.Do(acting, chromedp.WaitVisible(`a[href*="/dashboard/list"]`)); err != nil {
 		return errors.Join(fmt.Errorf("wait for the menu: %w", err), shoot(tab, picture))
 	}
 	return shoot(tab, picture)
@@ -46,7 +46,7 @@ func logIn(ctx context.Context, address, login, picture string) error {
 
 // shoot writes a picture of the tab.
 func shoot(tab context.Context, file string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tab), time.Minute)
+	ctx, cancel := context.WithTimeout(tab, time.Minute)
 	defer cancel()
 	image, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {

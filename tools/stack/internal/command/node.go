@@ -91,7 +91,7 @@ func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images strin
 			names = append(names, "flotilla/"+service+":dev")
 		}
 		if hasSuperset(chosen) {
-			names, others = append(names, supersetImages...), []string{"superset", "postgres"}
+			names, others = append(names, supersetImages...), []string{"superset", "postgres", "nginx"}
 		}
 		if err := a.step("building images", func() (string, error) {
 			return "done", build.Images(ctx, a.env.Checkout, images, names, others)

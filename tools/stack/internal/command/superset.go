@@ -8,7 +8,7 @@ import (
 )
 
 // supersetImages are what deploy/real-node/superset.yaml runs.
-var supersetImages = []string{"flotilla-e2e/superset:6.1.0", "flotilla-e2e/postgres:dev"}
+var supersetImages = []string{"flotilla-e2e/superset:6.1.0", "flotilla-e2e/postgres:dev", "flotilla-e2e/nginx:dev"}
 
 func hasSuperset(services []string) bool { return slices.Contains(services, "superset-operator") }
 
