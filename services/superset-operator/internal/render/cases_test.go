@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -41,7 +42,7 @@ func pythons(t *testing.T, name string) map[string]program {
 	plan := resolve.For(load(t, name), resolve.Options{})
 	for i := range plan.Components {
 		if c := &plan.Components[i]; c.Descriptor.Python {
-			out[c.Slug] = program{render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)}
+			out[c.Slug] = program{pyconfig.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)}
 		}
 	}
 	for i := range plan.Tasks {
@@ -53,7 +54,7 @@ func pythons(t *testing.T, name string) map[string]program {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[task.Slug] = program{render.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)}
+		out[task.Slug] = program{pyconfig.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)}
 	}
 	return out
 }

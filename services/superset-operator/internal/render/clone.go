@@ -5,21 +5,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
 // Names of the environment variables that the clone script reads, besides those of the metastore.
 const (
-	envSourceHost     = envPrefix + "CLONE_SRC_HOST"
-	envSourcePort     = envPrefix + "CLONE_SRC_PORT"
-	envSourceDatabase = envPrefix + "CLONE_SRC_DB"
-	envSourceUser     = envPrefix + "CLONE_SRC_USER"
-	envSourcePassword = envPrefix + "CLONE_SRC_PASS"
+	envSourceHost     = pyconfig.EnvPrefix + "CLONE_SRC_HOST"
+	envSourcePort     = pyconfig.EnvPrefix + "CLONE_SRC_PORT"
+	envSourceDatabase = pyconfig.EnvPrefix + "CLONE_SRC_DB"
+	envSourceUser     = pyconfig.EnvPrefix + "CLONE_SRC_USER"
+	envSourcePassword = pyconfig.EnvPrefix + "CLONE_SRC_PASS"
 	// Lists have one variable for each entry, counted from 0: an entry may hold any text.
-	envExcludeTable     = envPrefix + "CLONE_EXCLUDE_TABLE_"
-	envExcludeTableData = envPrefix + "CLONE_EXCLUDE_TABLE_DATA_"
-	envPostSQL          = envPrefix + "CLONE_POST_SQL_"
+	envExcludeTable     = pyconfig.EnvPrefix + "CLONE_EXCLUDE_TABLE_"
+	envExcludeTableData = pyconfig.EnvPrefix + "CLONE_EXCLUDE_TABLE_DATA_"
+	envPostSQL          = pyconfig.EnvPrefix + "CLONE_POST_SQL_"
 )
 
 // cloneCommand returns the user's command unchanged, or the script for the source's kind of database.

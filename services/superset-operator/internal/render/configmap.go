@@ -4,8 +4,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
+)
+
+// Keys of the ConfigMap.
+const (
+	// ConfigKey is the key of a Python workload's configuration.
+	ConfigKey    = "superset_config.py"
+	bootstrapKey = "superset_bootstrap.sh"
+	// secretKeysKey is the key of the program that checks and changes the key of stored secrets.
+	secretKeysKey = "superset_secret_keys.py"
 )
 
 // ComponentConfigMap renders the ConfigMap of a component; nil for a websocket
@@ -34,7 +44,7 @@ func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
 
 // ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
 func ConfigMap(w *resolve.Workload) *corev1.ConfigMap {
-	data := map[string]string{ConfigKey: Config(&w.Python)}
+	data := map[string]string{ConfigKey: pyconfig.Config(&w.Python)}
 	if w.Bootstrap != "" {
 		data[bootstrapKey] = w.Bootstrap
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
@@ -43,11 +44,11 @@ func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1
 // databaseEnvironment returns the variables with the location of a structured metastore.
 func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
 	return appendValue([]corev1.EnvVar{
-		plain(envDatabaseHost, in.DatabaseHost),
-		plain(envDatabasePort, strconv.Itoa(int(in.DatabasePort))),
-		plain(envDatabaseName, in.DatabaseName),
-		plain(envDatabaseUser, in.DatabaseUser),
-	}, envDatabasePassword, in.DatabasePassword)
+		plain(pyconfig.EnvDatabaseHost, in.DatabaseHost),
+		plain(pyconfig.EnvDatabasePort, strconv.Itoa(int(in.DatabasePort))),
+		plain(pyconfig.EnvDatabaseName, in.DatabaseName),
+		plain(pyconfig.EnvDatabaseUser, in.DatabaseUser),
+	}, pyconfig.EnvDatabasePassword, in.DatabasePassword)
 }
 
 // shell returns the command that runs a script. Kubernetes would expand $(NAME) in it.

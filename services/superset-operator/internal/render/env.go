@@ -6,34 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-const envPrefix = "SUPERSET_OPERATOR__"
-
-// Names of the environment variables that superset_config.py reads.
+// Names of the environment variables that the commands of the containers read.
 const (
-	envInstanceName      = envPrefix + "INSTANCE_NAME"
-	envSecretKey         = envPrefix + "SECRET_KEY"
-	envPreviousSecretKey = envPrefix + "PREVIOUS_SECRET_KEY"
-	envDatabaseURI       = envPrefix + "DB_URI"
-	envDatabaseHost      = envPrefix + "DB_HOST"
-	envDatabasePort      = envPrefix + "DB_PORT"
-	envDatabaseName      = envPrefix + "DB_NAME"
-	envDatabaseUser      = envPrefix + "DB_USER"
-	envDatabasePassword  = envPrefix + "DB_PASS"
-	envValkeyHost        = envPrefix + "VALKEY_HOST"
-	envValkeyPort        = envPrefix + "VALKEY_PORT"
-	envValkeyUser        = envPrefix + "VALKEY_USER"
-	envValkeyPassword    = envPrefix + "VALKEY_PASS"
-	envFlowerPrefix      = envPrefix + "FLOWER_URL_PREFIX"
-	envForceReload       = envPrefix + "FORCE_RELOAD"
-	envAdminUsername     = envPrefix + "ADMIN_USERNAME"
-	envAdminPassword     = envPrefix + "ADMIN_PASSWORD"
-	envAdminFirstName    = envPrefix + "ADMIN_FIRST_NAME"
-	envAdminLastName     = envPrefix + "ADMIN_LAST_NAME"
-	envAdminEmail        = envPrefix + "ADMIN_EMAIL"
-	envRotate            = envPrefix + "ROTATE"
+	envFlowerPrefix   = pyconfig.EnvPrefix + "FLOWER_URL_PREFIX"
+	envForceReload    = pyconfig.EnvPrefix + "FORCE_RELOAD"
+	envAdminUsername  = pyconfig.EnvPrefix + "ADMIN_USERNAME"
+	envAdminPassword  = pyconfig.EnvPrefix + "ADMIN_PASSWORD"
+	envAdminFirstName = pyconfig.EnvPrefix + "ADMIN_FIRST_NAME"
+	envAdminLastName  = pyconfig.EnvPrefix + "ADMIN_LAST_NAME"
+	envAdminEmail     = pyconfig.EnvPrefix + "ADMIN_EMAIL"
+	envRotate         = pyconfig.EnvPrefix + "ROTATE"
 
 	// Superset's own: the file with the configuration, and the module that reads it.
 	envConfigPath   = "SUPERSET_CONFIG_PATH"
@@ -56,23 +42,23 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 // FORCE_RELOAD. Inputs that a workload does not have are left out.
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
-	env := []corev1.EnvVar{plain(envInstanceName, w.Superset)}
+	env := []corev1.EnvVar{plain(pyconfig.EnvInstanceName, w.Superset)}
 	if w.Python.Rendered {
 		// An image, or a source of variables that the operator does not read, may set another configuration.
 		env = append(env, plain(envConfigPath, configFolder+"/"+ConfigKey), plain(envConfigModule, "superset.config"))
 	}
-	env = appendValue(env, envSecretKey, in.SecretKey)
-	env = appendValue(env, envPreviousSecretKey, in.PreviousSecretKey)
-	env = appendValue(env, envDatabaseURI, in.DatabaseURI)
+	env = appendValue(env, pyconfig.EnvSecretKey, in.SecretKey)
+	env = appendValue(env, pyconfig.EnvPreviousSecretKey, in.PreviousSecretKey)
+	env = appendValue(env, pyconfig.EnvDatabaseURI, in.DatabaseURI)
 	if w.Python.Database.Mode == resolve.DatabaseParts {
 		env = append(env, databaseEnvironment(in)...)
 	}
 	if w.Python.Valkey != nil {
-		env = append(env, plain(envValkeyHost, in.ValkeyHost), plain(envValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
+		env = append(env, plain(pyconfig.EnvValkeyHost, in.ValkeyHost), plain(pyconfig.EnvValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
 		if in.ValkeyUser != "" {
-			env = append(env, plain(envValkeyUser, in.ValkeyUser))
+			env = append(env, plain(pyconfig.EnvValkeyUser, in.ValkeyUser))
 		}
-		env = appendValue(env, envValkeyPassword, in.ValkeyPassword)
+		env = appendValue(env, pyconfig.EnvValkeyPassword, in.ValkeyPassword)
 	}
 	env = append(env, extra...)
 	if in.ForceReload != "" {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -49,9 +50,9 @@ func celeryProbes(c *resolve.Component) probes {
 	if c.Python.Heartbeat == "" || c.Python.Valkey == nil || c.Python.Valkey.Broker == nil || len(c.Pod.Container.Command) > 0 {
 		return probes{}
 	}
-	alive := probe(execute("python3", "-c", fresh, heartbeatFile, fmt.Sprint(staleAfter)))
+	alive := probe(execute("python3", "-c", fresh, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter)))
 	alive.PeriodSeconds, alive.TimeoutSeconds = 60, 15
-	return probes{liveness: alive, startup: startup(execute("/bin/sh", "-c", "test -e "+heartbeatFile))}
+	return probes{liveness: alive, startup: startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))}
 }
 
 // staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
@@ -66,7 +67,7 @@ except FileNotFoundError:
     age = float("inf")
 if age > float(sys.argv[2]):
     try:
-        socket.create_connection((os.environ["` + envValkeyHost + `"], int(os.environ["` + envValkeyPort + `"])), 5).close()
+        socket.create_connection((os.environ["` + pyconfig.EnvValkeyHost + `"], int(os.environ["` + pyconfig.EnvValkeyPort + `"])), 5).close()
     except OSError:
         sys.exit(0)
     sys.exit(f"the last sign of life is {age:.0f} s old")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -117,7 +118,7 @@ func rendered(t *testing.T, superset, workload string) (string, map[string]strin
 	plan := resolve.For(load(t, superset), resolve.Options{})
 	for i := range plan.Components {
 		if c := &plan.Components[i]; c.Slug == workload {
-			return render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)
+			return pyconfig.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)
 		}
 	}
 	for i := range plan.Tasks {
@@ -126,7 +127,7 @@ func rendered(t *testing.T, superset, workload string) (string, map[string]strin
 			if err != nil {
 				t.Fatal(err)
 			}
-			return render.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)
+			return pyconfig.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)
 		}
 	}
 	t.Fatalf("no workload %q", workload)

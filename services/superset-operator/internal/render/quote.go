@@ -1,30 +1,6 @@
 package render
 
-import (
-	"encoding/json"
-	"fmt"
-	"strings"
-)
-
-// pyString returns text as a Python string literal. The string syntax of JSON, as
-// Go writes it, is a subset of Python's: the same escapes with the same meaning,
-// and everything else is UTF-8.
-func pyString(text string) string {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		// Marshaling a string never fails; the fallback is valid Python too.
-		return fmt.Sprintf("%+q", text)
-	}
-	return string(quoted)
-}
-
-// pyBool returns True or False.
-func pyBool(b bool) string {
-	if b {
-		return "True"
-	}
-	return "False"
-}
+import "strings"
 
 // shellQuote returns text as one word of POSIX shell. Single quotes keep
 // everything unchanged, including newlines and dollar signs.

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 )
 
 // FuzzQuote checks the three ways in which text is quoted with exact readers of
@@ -29,7 +31,7 @@ func FuzzQuote(f *testing.F) {
 		if !utf8.ValidString(text) {
 			return
 		}
-		if got := readPython(t, pyString(text)); got != text {
+		if got := readPython(t, pyconfig.Quote(text)); got != text {
 			t.Errorf("Python reads %q as %q", text, got)
 		}
 	})
@@ -122,7 +124,7 @@ func TestQuotingHoldsInRealInterpreters(t *testing.T) {
 	t.Run("Python", func(t *testing.T) {
 		var literals []string
 		for _, text := range quoteSeeds {
-			literals = append(literals, pyString(text))
+			literals = append(literals, pyconfig.Quote(text))
 		}
 		out := interpret(t, "python3", "-I", "-c", "import json\nprint(json.dumps(["+strings.Join(literals, ",\n")+"]))")
 		var got []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -25,7 +26,7 @@ func worker(v *v1alpha1.ValkeySpec) program {
 	sup.Spec = v1alpha1.SupersetSpec{SecretKey: new("key"), Valkey: v, CeleryWorker: &v1alpha1.CeleryWorkerSpec{}}
 	c := resolve.For(sup, resolve.Options{}).Components[0]
 	env := render.Deployment(&c, "sum").Spec.Template.Spec.Containers[0].Env
-	return program{render.Config(&c.Python), expand(env)}
+	return program{pyconfig.Config(&c.Python), expand(env)}
 }
 
 func TestValkeyDefaults(t *testing.T) {

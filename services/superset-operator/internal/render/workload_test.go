@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -407,13 +408,13 @@ func TestPoolsFitDatabase(t *testing.T) {
 		}}
 		c := resolve.For(sup, resolve.Options{}).Components[0]
 		env := expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env)
-		if diff := cmp.Diff(want, run(t, render.Config(&c.Python), env)["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
+		if diff := cmp.Diff(want, run(t, pyconfig.Config(&c.Python), env)["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
 			t.Errorf("%s: options differ (-want +got):\n%s", uri, diff)
 		}
 	}
 	sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}}}
 	c := resolve.For(sup, resolve.Options{}).Components[0]
-	if text := render.Config(&c.Python); strings.Contains(text, "pool_size") {
+	if text := pyconfig.Config(&c.Python); strings.Contains(text, "pool_size") {
 		t.Errorf("a metastore that is SQLite by default gets a pool:\n%s", text)
 	}
 }
@@ -426,7 +427,7 @@ func TestClientAddressesBehindProxy(t *testing.T) {
 		}}
 		sup.Name = "x"
 		c := resolve.For(sup, resolve.Options{}).Components[0]
-		got := run(t, render.Config(&c.Python), expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env))
+		got := run(t, pyconfig.Config(&c.Python), expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env))
 		for _, name := range slices.Collect(maps.Keys(got)) {
 			if !strings.HasPrefix(name, "RATELIMIT") && !strings.HasPrefix(name, "WEBDRIVER") && !strings.Contains(name, "PROXY") &&
 				!strings.HasPrefix(name, "SESSION") {

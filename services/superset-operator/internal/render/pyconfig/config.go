@@ -1,4 +1,4 @@
-package render
+package pyconfig
 
 import (
 	"fmt"
@@ -9,24 +9,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Keys of the ConfigMap.
-const (
-	// ConfigKey is the key of a Python workload's configuration.
-	ConfigKey    = "superset_config.py"
-	bootstrapKey = "superset_bootstrap.sh"
-	// secretKeysKey is the key of the program that checks and changes the key of stored secrets.
-	secretKeysKey = "superset_secret_keys.py"
-)
-
 // Config returns the text of superset_config.py.
 func Config(p *resolve.Python) string {
 	var b strings.Builder
 	b.Grow(4096)
 	writeImports(&b, p)
 	b.WriteString("\n# Operator-generated configs\n")
-	fmt.Fprintf(&b, "SECRET_KEY = os.environ[%s]\n", pyString(envSecretKey))
+	fmt.Fprintf(&b, "SECRET_KEY = os.environ[%s]\n", Quote(EnvSecretKey))
 	if p.PreviousSecretKey {
-		fmt.Fprintf(&b, "PREVIOUS_SECRET_KEY = os.environ.get(%s)\n", pyString(envPreviousSecretKey))
+		fmt.Fprintf(&b, "PREVIOUS_SECRET_KEY = os.environ.get(%s)\n", Quote(EnvPreviousSecretKey))
 		// Sessions that the previous key signed stay valid; Flask reads it from Superset 6.1 on.
 		b.WriteString("SECRET_KEY_FALLBACKS = [PREVIOUS_SECRET_KEY] if PREVIOUS_SECRET_KEY else []\n")
 	}
@@ -78,7 +69,7 @@ func writeDatabase(b *strings.Builder, db *resolve.Database) {
 	case resolve.DatabaseNone:
 		return
 	case resolve.DatabaseURI:
-		fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = os.environ[%s]\n", pyString(envDatabaseURI))
+		fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = os.environ[%s]\n", Quote(EnvDatabaseURI))
 	case resolve.DatabaseParts:
 		writeDatabaseParts(b, db.Scheme)
 	}
@@ -86,13 +77,13 @@ func writeDatabase(b *strings.Builder, db *resolve.Database) {
 
 // writeDatabaseParts builds the URI at run time from the environment, each part percent-quoted.
 func writeDatabaseParts(b *strings.Builder, scheme string) {
-	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ[%s], safe="")`, pyString(name)) }
-	fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = (\n    %s\n", pyString(scheme+"://"))
-	fmt.Fprintf(b, "    + %s\n", quoted(envDatabaseUser))
-	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(envDatabasePassword), pyString(envDatabasePassword))
-	fmt.Fprintf(b, "    + \"@\" + os.environ[%s]\n", pyString(envDatabaseHost))
-	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n", pyString(envDatabasePort))
-	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", quoted(envDatabaseName))
+	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ[%s], safe="")`, Quote(name)) }
+	fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = (\n    %s\n", Quote(scheme+"://"))
+	fmt.Fprintf(b, "    + %s\n", quoted(EnvDatabaseUser))
+	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(EnvDatabasePassword), Quote(EnvDatabasePassword))
+	fmt.Fprintf(b, "    + \"@\" + os.environ[%s]\n", Quote(EnvDatabaseHost))
+	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n", Quote(EnvDatabasePort))
+	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", quoted(EnvDatabaseName))
 }
 
 func writeFlags(b *strings.Builder, flags map[string]bool) {
@@ -101,7 +92,7 @@ func writeFlags(b *strings.Builder, flags map[string]bool) {
 	}
 	b.WriteString("FEATURE_FLAGS = {\n")
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		fmt.Fprintf(b, "    %s: %s,\n", pyString(name), pyBool(flags[name]))
+		fmt.Fprintf(b, "    %s: %s,\n", Quote(name), literal(flags[name]))
 	}
 	b.WriteString("}\n")
 }

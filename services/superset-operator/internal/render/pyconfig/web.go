@@ -1,4 +1,4 @@
-package render
+package pyconfig
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	if external == "" {
 		external = w.InternalURL
 	}
-	fmt.Fprintf(b, "WEBDRIVER_BASEURL = %s\n", pyString(w.InternalURL))
+	fmt.Fprintf(b, "WEBDRIVER_BASEURL = %s\n", Quote(w.InternalURL))
 	// Superset's default is a copy of the other one's default, so both are needed.
-	fmt.Fprintf(b, "WEBDRIVER_BASEURL_USER_FRIENDLY = %s\n", pyString(external))
+	fmt.Fprintf(b, "WEBDRIVER_BASEURL_USER_FRIENDLY = %s\n", Quote(external))
 	if !w.Proxied {
 		// The proxy is unknown: limits by address would count all users as one.
 		b.WriteString("RATELIMIT_APPLICATION = None\n")
@@ -48,8 +48,8 @@ func writeLimits(b *strings.Builder, p *resolve.Python) {
 	fmt.Fprintf(b, "RATELIMIT_KEY_PREFIX = %s + \"ratelimit\"\nRATELIMIT_IN_MEMORY_FALLBACK_ENABLED = True\n", valkeyPrefix)
 }
 
-// heartbeatFile is touched by a Celery process while it works. /dev/shm is writable with a read-only root.
-const heartbeatFile = "/dev/shm/superset-heartbeat"
+// HeartbeatFile is touched by a Celery process while it works. /dev/shm is writable with a read-only root.
+const HeartbeatFile = "/dev/shm/superset-heartbeat"
 
 // writeHeartbeat lets a probe check that a worker or the scheduler works, without importing Superset each time.
 func writeHeartbeat(b *strings.Builder, h resolve.Heartbeat) {
@@ -57,7 +57,7 @@ func writeHeartbeat(b *strings.Builder, h resolve.Heartbeat) {
 		return
 	}
 	fmt.Fprintf(b, "\n\ndef _heartbeat(**_):\n    try:\n        with open(%s, \"w\"):\n            pass\n    except OSError:\n        pass\n\n\n",
-		pyString(heartbeatFile))
+		Quote(HeartbeatFile))
 	if h == resolve.HeartbeatWorker {
 		b.WriteString("from celery import signals\n\nsignals.worker_ready.connect(_heartbeat, weak=False)\n")
 		b.WriteString("signals.heartbeat_sent.connect(_heartbeat, weak=False)\n")

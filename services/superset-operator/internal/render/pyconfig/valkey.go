@@ -1,4 +1,4 @@
-package render
+package pyconfig
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 		{"ssl_ca_certs", tls.CACertFile},
 	} {
 		if option.value != "" {
-			fmt.Fprintf(b, "    %s: %s,\n", pyString(option.name), pyString(option.value))
+			fmt.Fprintf(b, "    %s: %s,\n", Quote(option.name), Quote(option.value))
 		}
 	}
 	b.WriteString("}\n")
@@ -65,14 +65,14 @@ func writeValkeyURL(b *strings.Builder, tls bool) {
 	if tls {
 		scheme = "rediss://"
 	}
-	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ.get(%s, ""), safe="")`, pyString(name)) }
-	fmt.Fprintf(b, "%s = (\n    %s\n", valkeyURL, pyString(scheme))
-	fmt.Fprintf(b, "    + %s\n", quoted(envValkeyUser))
-	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(envValkeyPassword), pyString(envValkeyPassword))
-	fmt.Fprintf(b, "    + (\"@\" if %s in os.environ or %s in os.environ else \"\")\n", pyString(envValkeyUser), pyString(envValkeyPassword))
-	fmt.Fprintf(b, "    + os.environ[%s]\n", pyString(envValkeyHost))
-	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n)\n", pyString(envValkeyPort))
-	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, pyString(envInstanceName))
+	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ.get(%s, ""), safe="")`, Quote(name)) }
+	fmt.Fprintf(b, "%s = (\n    %s\n", valkeyURL, Quote(scheme))
+	fmt.Fprintf(b, "    + %s\n", quoted(EnvValkeyUser))
+	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(EnvValkeyPassword), Quote(EnvValkeyPassword))
+	fmt.Fprintf(b, "    + (\"@\" if %s in os.environ or %s in os.environ else \"\")\n", Quote(EnvValkeyUser), Quote(EnvValkeyPassword))
+	fmt.Fprintf(b, "    + os.environ[%s]\n", Quote(EnvValkeyHost))
+	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n)\n", Quote(EnvValkeyPort))
+	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, Quote(EnvInstanceName))
 }
 
 // serverURL returns the URL of a database with the timeouts of each connection, as Python.
@@ -97,7 +97,7 @@ func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
 	fmt.Fprintf(b, "%s = {\n", c.Setting)
 	b.WriteString("    \"CACHE_TYPE\": \"RedisCache\",\n")
 	fmt.Fprintf(b, "    \"CACHE_DEFAULT_TIMEOUT\": %d,\n", c.Timeout)
-	fmt.Fprintf(b, "    \"CACHE_KEY_PREFIX\": %s + %s,\n", valkeyPrefix, pyString(c.Prefix))
+	fmt.Fprintf(b, "    \"CACHE_KEY_PREFIX\": %s + %s,\n", valkeyPrefix, Quote(c.Prefix))
 	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", serverURL(c.Database))
 	if tls != nil {
 		fmt.Fprintf(b, "    \"CACHE_OPTIONS\": %s,\n", valkeyTLS)
@@ -113,11 +113,11 @@ func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
 
 // writeCoordination adds the settings of Superset's own client, which does not support URLs.
 func writeCoordination(b *strings.Builder, c *resolve.Cache, tls *resolve.TLS) {
-	fmt.Fprintf(b, "    \"CACHE_REDIS_HOST\": os.environ[%s],\n", pyString(envValkeyHost))
-	fmt.Fprintf(b, "    \"CACHE_REDIS_PORT\": int(os.environ[%s]),\n", pyString(envValkeyPort))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_HOST\": os.environ[%s],\n", Quote(EnvValkeyHost))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_PORT\": int(os.environ[%s]),\n", Quote(EnvValkeyPort))
 	fmt.Fprintf(b, "    \"CACHE_REDIS_DB\": %d,\n", c.Database)
-	fmt.Fprintf(b, "    \"CACHE_REDIS_USER\": os.environ.get(%s),\n", pyString(envValkeyUser))
-	fmt.Fprintf(b, "    \"CACHE_REDIS_PASSWORD\": os.environ.get(%s),\n", pyString(envValkeyPassword))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_USER\": os.environ.get(%s),\n", Quote(EnvValkeyUser))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_PASSWORD\": os.environ.get(%s),\n", Quote(EnvValkeyPassword))
 	if tls == nil {
 		return
 	}
@@ -162,12 +162,12 @@ func writeResults(b *strings.Builder, v *resolve.Valkey) {
 		return
 	}
 	b.WriteString("RESULTS_BACKEND = RedisCache(\n")
-	fmt.Fprintf(b, "    host=os.environ[%s],\n", pyString(envValkeyHost))
-	fmt.Fprintf(b, "    port=int(os.environ[%s]),\n", pyString(envValkeyPort))
-	fmt.Fprintf(b, "    username=os.environ.get(%s),\n", pyString(envValkeyUser))
-	fmt.Fprintf(b, "    password=os.environ.get(%s),\n", pyString(envValkeyPassword))
+	fmt.Fprintf(b, "    host=os.environ[%s],\n", Quote(EnvValkeyHost))
+	fmt.Fprintf(b, "    port=int(os.environ[%s]),\n", Quote(EnvValkeyPort))
+	fmt.Fprintf(b, "    username=os.environ.get(%s),\n", Quote(EnvValkeyUser))
+	fmt.Fprintf(b, "    password=os.environ.get(%s),\n", Quote(EnvValkeyPassword))
 	fmt.Fprintf(b, "    db=%d,\n", v.Results.Database)
-	fmt.Fprintf(b, "    key_prefix=%s + %s,\n", valkeyPrefix, pyString(v.Results.Prefix))
+	fmt.Fprintf(b, "    key_prefix=%s + %s,\n", valkeyPrefix, Quote(v.Results.Prefix))
 	fmt.Fprintf(b, "    **%s,\n", valkeyTimeouts)
 	if v.TLS != nil {
 		fmt.Fprintf(b, "    ssl=True,\n    **%s,\n", valkeyTLS)

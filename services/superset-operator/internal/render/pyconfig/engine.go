@@ -1,4 +1,4 @@
-package render
+package pyconfig
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func writeSizes(b *strings.Builder, pool *resolve.Pool, indent string) {
 	if pool.Recycle > 0 {
 		fmt.Fprintf(b, "%s\"pool_recycle\": %d,\n", indent, pool.Recycle)
 	}
-	fmt.Fprintf(b, "%s\"pool_pre_ping\": %s,\n", indent, pyBool(pool.PrePing))
+	fmt.Fprintf(b, "%s\"pool_pre_ping\": %s,\n", indent, literal(pool.PrePing))
 	if pool.Timeout > 0 {
 		fmt.Fprintf(b, "%s\"pool_timeout\": %d,\n", indent, pool.Timeout)
 	}
@@ -57,7 +57,7 @@ func writeServer(b *strings.Builder, db *resolve.Database) {
 	}
 	quoted := make([]string, len(timeoutDrivers))
 	for i, name := range timeoutDrivers {
-		quoted[i] = pyString(name)
+		quoted[i] = Quote(name)
 	}
 	b.WriteString("_database_driver = SQLALCHEMY_DATABASE_URI.partition(\":\")[0]\n")
 	fmt.Fprintf(b, "if _database_driver in (%s) and \"connect_timeout=\" not in SQLALCHEMY_DATABASE_URI:\n", strings.Join(quoted, ", "))
