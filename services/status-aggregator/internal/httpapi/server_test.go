@@ -109,7 +109,7 @@ func TestServerLimitsAndCountsRequests(t *testing.T) {
 		var want strings.Builder
 		want.WriteString("# HELP flotilla_status_api_requests_total Total number of requests to the HTTP API.\n# TYPE flotilla_status_api_requests_total counter\n")
 		for _, code := range []string{"429", "503"} {
-			want.WriteString(fmt.Sprintf("flotilla_status_api_requests_total{code=%q,method=\"GET\",route=%q} 1\n", code, statusapi.PathResources))
+			fmt.Fprintf(&want, "flotilla_status_api_requests_total{code=%q,method=\"GET\",route=%q} 1\n", code, statusapi.PathResources)
 		}
 		return testutil.GatherAndCompare(b.registry, strings.NewReader(want.String()), "flotilla_status_api_requests_total")
 	})

@@ -199,7 +199,7 @@ func TestEventToCommitIsMeasured(t *testing.T) {
 		if le >= 3 {
 			n = 1
 		}
-		want.WriteString(fmt.Sprintf("flotilla_ingester_event_to_commit_seconds_bucket{kind=\"Model\",le=\"%v\"} %d\n", le, n))
+		fmt.Fprintf(&want, "flotilla_ingester_event_to_commit_seconds_bucket{kind=\"Model\",le=\"%v\"} %d\n", le, n)
 	}
 	want.WriteString(`flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="+Inf"} 1
 flotilla_ingester_event_to_commit_seconds_sum{kind="Model"} 3

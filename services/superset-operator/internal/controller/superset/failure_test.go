@@ -73,18 +73,18 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 	l.t.Helper()
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%+v", sup.Status))
+	fmt.Fprintf(&text, "%+v", sup.Status)
 	for _, entry := range []*v1alpha1.TaskRefStatus{entryOf(sup, "migrate"), entryOf(sup, "init")} {
-		text.WriteString(fmt.Sprintf("%+v", entry))
+		fmt.Fprintf(&text, "%+v", entry)
 	}
-	text.WriteString(fmt.Sprintf("%+v", l.reports.of(sup.Name)))
+	fmt.Fprintf(&text, "%+v", l.reports.of(sup.Name))
 	var events eventsv1.EventList
 	var configs corev1.ConfigMapList
 	for _, list := range []client.ObjectList{&events, &configs} {
 		if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
 			l.t.Fatal(err)
 		}
-		text.WriteString(fmt.Sprintf("%+v", list))
+		fmt.Fprintf(&text, "%+v", list)
 	}
 	for _, w := range words {
 		if i := strings.Index(text.String(), w); i >= 0 {

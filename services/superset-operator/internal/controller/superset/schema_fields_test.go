@@ -182,7 +182,7 @@ func (f field) String() string {
 		"format", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
 	} {
 		if value, ok := f.schema[limit]; ok {
-			out.WriteString(fmt.Sprintf(" %s=%v", limit, value))
+			fmt.Fprintf(&out, " %s=%v", limit, value)
 		}
 	}
 	return out.String()
