@@ -203,7 +203,7 @@ func TestConnReloadsExpiredCredentials(t *testing.T) {
 	c.wantConnected(t, 1)
 }
 
-// What is in a file is never repeated, and the error says which file it is.
+// An error names the file and never quotes its content.
 func TestCheckNamesInvalidFile(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")

@@ -209,7 +209,7 @@ func TestLastTransitionTimeFollowsStatusOnly(t *testing.T) {
 	}
 }
 
-// kubectl wait believes a condition whose observedGeneration has caught up with the object.
+// kubectl wait trusts a condition whose observedGeneration equals the object's generation.
 func TestObservedGenerationFollowsObservation(t *testing.T) {
 	tests := map[string]struct {
 		seen, applied, now int64

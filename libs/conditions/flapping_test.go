@@ -192,7 +192,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	})
 }
 
-// Different failures one after the other are news, each of them.
+// Different failures one after the other are changes, each of them.
 func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())

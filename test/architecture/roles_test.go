@@ -47,7 +47,7 @@ var replaced = map[string]string{
 	"Watcher": "Reader", "Live": "APIReader", "LiveUID": "GetUncachedUID",
 }
 
-// pauses are constants of times whose name does not say what they wait for.
+// pauses are constants of times whose name lacks the cause of the wait.
 var pauses = regexp.MustCompile(`^(retry[A-Z]\w*|\w+Retry|\w+Pause|first\w+|longest\w+|last(Retry|Wait|Pause))$`)
 
 // rolePackages are the packages that a role has in each service that has the role, by the names it must not have.

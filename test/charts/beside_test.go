@@ -149,7 +149,7 @@ func (b *beside) holds() {
 	})
 }
 
-// release takes off the finalizers of the release's namespace, with the rights of its hook.
+// release removes the finalizers of the release's namespace, with the permissions of its hook.
 func (b *beside) release() {
 	b.Helper()
 	checks := map[string]map[string]func(place, string){

@@ -14,7 +14,7 @@ import (
 )
 
 // With watchNamespaces the same rules hold, but in these namespaces only; what no namespace has
-// remains. The API server itself is asked.
+// remains. The API server itself decides.
 func TestPermissionsAreLimitedToWatchedNamespaces(t *testing.T) {
 	watched := map[string]authorizationv1.ResourceAttributes{
 		"superset-operator": {Group: "superset.apache.org", Resource: "supersets", Verb: "patch"},

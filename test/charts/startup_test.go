@@ -128,7 +128,7 @@ func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole 
 	return whole
 }
 
-// dropWatch takes the verb away from one resource, and reports whether it was there.
+// dropWatch removes the verb from one resource, and reports whether it was there.
 func dropWatch(t testing.TB, role *unstructured.Unstructured, resource string) (found bool) {
 	t.Helper()
 	typed, plural := &rbacv1.ClusterRole{}, strings.Split(resource, ".")[0]

@@ -47,7 +47,7 @@ func TestLintAndPackage(t *testing.T) {
 	}
 }
 
-// What the charts refuse, and the setting that the line names.
+// Values that the charts reject, and the setting that the error names.
 func TestValuesRejectInvalidSettings(t *testing.T) {
 	const db = "database.dsnSecret.name=db"
 	cases := []struct {

@@ -145,7 +145,7 @@ func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 	}
 }
 
-// What is recorded must be worth the comparison.
+// The record must be worth the comparison.
 func TestRecordCoversAllSituations(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range releases(t) {

@@ -50,7 +50,7 @@ func root() string {
 
 func newProject() string { return "flotilla-test-" + strings.ToLower(rand.Text()[:8]) }
 
-// guard is `hack/docker guard` in a session of its own: it gives the tests a Docker daemon and takes away all of the
+// guard is `hack/docker guard` in a session of its own: it gives the tests a Docker daemon and removes all of the
 // project, and the daemon if it is its own, when this process ends, however it ends.
 type guard struct {
 	cmd  *exec.Cmd

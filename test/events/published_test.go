@@ -88,7 +88,7 @@ func full() contract.Observation {
 	}
 }
 
-// An event that its reader gives up on, or ends, is told in the stream of dead letters.
+// An event that reaches the delivery limit, or that its reader terminates, has an advisory in the stream of dead letters.
 func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	g, d := newGuarded(t), load(t)
 	c, err := g.admin.CreateConsumer(t.Context(), contract.StreamLifecycle, jetstream.ConsumerConfig{
@@ -110,7 +110,7 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 			}
 		}
 	}
-	pull, err := c.Messages() // the reader has to request more before the server gives up
+	pull, err := c.Messages() // the reader has to request more before the server terminates the message
 	if err != nil {
 		t.Fatal(err)
 	}

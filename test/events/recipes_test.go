@@ -80,7 +80,7 @@ func (k kitchen) publish(subject, body string) {
 	}
 }
 
-// happens publishes an event whose body says which.
+// happens publishes an event whose body names it.
 func (k kitchen) happens(namespace, event string) {
 	k.publish("flotilla.lifecycle.v1.prod."+namespace+".superset.main."+event, namespace+" "+event)
 }
@@ -171,7 +171,7 @@ var served = map[string][]string{
 	"nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_": {"two"},
 }
 
-// live hears what happens from now on.
+// live receives the events from now on.
 func (k kitchen) live(who, subject string) []string {
 	k.Helper()
 	nc := k.plain(who).Conn()

@@ -88,7 +88,7 @@ func (s *stack) eventually(what string, ask func() error) {
 
 var image = regexp.MustCompile(`flotilla-node/busybox:\S+`)
 
-// One node is made, used, cut off, used again and taken away.
+// One node is created, used, cut off, used again and removed.
 func TestNode(t *testing.T) {
 	s := newStack(t)
 	s.up()

@@ -67,7 +67,7 @@ func (s *suite) conditionNow(t *testing.T, kind kindOf, name, conditionType stri
 	return found
 }
 
-// pods returns the pods of one component of a Superset, or of an engine, that are not on their way out.
+// pods returns the pods of one component of a Superset, or of an engine, that are not terminating.
 func (s *suite) pods(t *testing.T, name string) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}

@@ -91,7 +91,7 @@ func (s *suite) supersetRollsOut(t *testing.T) {
 	s.neverUnavailable(t, supersets, "rolls-out", before)
 }
 
-// engineRollsOut exchanges a generation for another, which takes nothing away from the users.
+// engineRollsOut replaces a generation, without an outage for users.
 func (s *suite) engineRollsOut(t *testing.T) {
 	spec := s.newEngine(t, "rolls-out")
 	before := s.conditionNow(t, engines, "rolls-out", "Available")

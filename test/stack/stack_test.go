@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
-// patience is when the test gives up on something that must happen.
+// patience is the timeout of each wait.
 const patience = 3 * time.Minute
 
 var (

@@ -22,7 +22,7 @@ type state struct {
 	units      []contract.Unit
 	change     func(*conditions.Input)
 	own        metav1.ConditionStatus // of the Ready that the operator itself writes; empty: ours is written
-	differs    string                 // the row of README.md that says why the library sees it otherwise
+	differs    string                 // the row of README.md with the reason for the difference
 	want, says status.Status          // ours, the library's
 }
 

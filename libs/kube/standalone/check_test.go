@@ -44,8 +44,8 @@ func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 	type step struct {
 		at     int // seconds
-		cached int // what the watch shows: the second of the last renewal, 0 none, -1 unreadable
-		live   int // what the API server would show
+		cached int // state in the watch: the second of the last renewal, 0 none, -1 unreadable
+		live   int // state in the API server
 		asked  bool
 		must   bool
 		next   time.Duration

@@ -163,7 +163,7 @@ func TestReporterWritesNoConditionsBesideAggregator(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("it made %d requests, want 0", n)
 	}
-	// The aggregator takes over under the same manager, and hands back.
+	// The aggregator becomes the writer under the same manager, and hands back.
 	folded := conditions.Compute(conditions.Input{
 		Observation: new(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
 	})

@@ -35,7 +35,7 @@ func simulated(failure string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Annotations = map[string]string{controlplane.FailAnnotation: failure} }
 }
 
-// What the real scheduler and a simulated kubelet write is understood.
+// The statuses of the real scheduler and of a simulated kubelet are parsed.
 func TestFailuresOfPodsInCluster(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	tests := map[string]struct {

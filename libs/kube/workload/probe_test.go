@@ -73,7 +73,7 @@ func TestFailuresReportProbes(t *testing.T) {
 		pod     corev1.Pod
 		now     time.Time
 		message string    // empty: no failure
-		due     time.Time // when to look again
+		due     time.Time // when to check again
 	}{
 		"starting":                               {probed(), second(35).Time, "", second(36).Time},
 		"its readiness has had its time":         {probed(), second(36).Time, never, time.Time{}},

@@ -155,7 +155,7 @@ func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
 	s.logged.reset()
-	for i := range 5 { // each wakes the operator, for nothing
+	for i := range 5 { // each enqueues the object, without effect
 		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = map[string]string{"note": fmt.Sprint(i)} })
 	}
 	expect.Never(t, short, func() error {

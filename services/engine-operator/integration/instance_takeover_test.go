@@ -213,7 +213,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	expect.Condition(t, l.api, i, "Upgradable", metav1.ConditionTrue)
 	l.writesNothingAnew(2 * short)
 
-	// What is asked of one component changes that component, and is applied in full.
+	// An edit of one component changes that component, and is applied in full.
 	l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8"
 	})

@@ -151,7 +151,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 		t.Errorf("gateway has %d replicas, status %+v", *gateway.Spec.Replicas, i.Status)
 	}
 
-	// An engine that is made meanwhile does not start it again; taking the command away does.
+	// An engine that is created meanwhile does not start it again; removing the command does.
 	b := engineOf("b", 1)
 	s.create(b)
 	expect.Never(t, short, func() error {

@@ -53,7 +53,7 @@ func (q quietHandler) OnUpdate(before, after any) {
 	q.ResourceEventHandler.OnUpdate(before, after)
 }
 
-// lagging is a client whose cache stands still for one object; its writes do not.
+// lagging is a client whose cache is stale for one object; its writes take effect.
 type lagging struct {
 	client.Client
 	old client.Object

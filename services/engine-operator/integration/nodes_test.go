@@ -82,7 +82,7 @@ func (n *nodes) keep(ctx context.Context) error {
 	}
 }
 
-// end kills the processes whose pods are gone, or on their way.
+// end kills the processes whose pods are deleted or terminating.
 func (n *nodes) end(pods []corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

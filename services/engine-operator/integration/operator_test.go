@@ -219,7 +219,7 @@ func (c *counter) reset() {
 	c.all = nil
 }
 
-// list returns what was counted; with writes only what is no read.
+// list returns the counted requests; with writes, only those that are not reads.
 func (c *counter) list(writes bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

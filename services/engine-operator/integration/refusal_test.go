@@ -247,7 +247,7 @@ func TestScaleSubresourceScalesEngine(t *testing.T) {
 	}
 }
 
-// A foreign finalizer on a child is told of, and holds up nothing.
+// A foreign finalizer on a child is reported, and blocks nothing.
 func TestForeignFinalizerIsReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

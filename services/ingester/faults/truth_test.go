@@ -37,7 +37,7 @@ func (s *stage) audit() {
 			"CREATE TRIGGER "+table+"_updated AFTER UPDATE ON "+table+" FOR EACH ROW "+into+"TRUE, OLD.delete_time IS NOT NULL, NEW.update_time FROM DUAL"+
 				" WHERE NOT (NEW.res_version = OLD.res_version AND NEW.incarnation = OLD.incarnation"+
 				" AND NEW.delete_time <=> OLD.delete_time AND NEW.evict_time <=> OLD.evict_time)"+
-				// What an evicted object still became is stored, and announced by no second eviction.
+				// The final state of an evicted object is stored, without a second eviction event.
 				" AND NOT (NEW.incarnation = OLD.incarnation AND NEW.delete_time IS NULL AND OLD.delete_time IS NULL"+
 				" AND NEW.evict_time IS NOT NULL AND OLD.evict_time IS NOT NULL)")
 	}

@@ -57,7 +57,7 @@ func stateOf(t *testing.T, db *sql.DB) state {
 	return s
 }
 
-// before prepares a database; its name says how.
+// before prepares a database, as its name describes.
 type before struct {
 	name    string
 	prepare func(*testing.T, *sql.DB)

@@ -103,7 +103,7 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 			t.Error(err)
 		}
 	}()
-	for rows.Next() { // a query may fail on its way
+	for rows.Next() { // a query may fail in between
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatalf("%s: %v", query, err)

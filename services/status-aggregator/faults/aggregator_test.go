@@ -75,7 +75,7 @@ func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
 func newMetrics() (*metrics.Metrics, error) { return metrics.New(prometheus.NewRegistry()) }
 
 func (a *aggregator) tick(ctx context.Context) {
-	if a.w.now().Sub(a.stepped) >= 10*time.Second { // package lease notices that it stood still
+	if a.w.now().Sub(a.stepped) >= 10*time.Second { // package lease detects the stall
 		a.renewed, a.held = time.Time{}, false
 	}
 	a.stepped = a.w.now()
@@ -159,7 +159,7 @@ func (a *aggregator) listen() {
 	}
 	for _, m := range a.w.log[min(a.read, uint64(len(a.w.log))):] {
 		if !a.w.chance(80) {
-			break // it is still on its way, and all behind it
+			break // it is still in flight, with all behind it
 		}
 		a.hear(m, true)
 		a.read = m.sequence

@@ -4,7 +4,7 @@ package faults
 
 import "time"
 
-// What is simulated: schedules of faults, and time with an observer that crashes now and then.
+// Schedules of faults, and time with an observer that crashes at intervals.
 const (
 	runs = 10_000
 	soak = 24 * time.Hour

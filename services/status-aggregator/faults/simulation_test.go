@@ -80,7 +80,7 @@ func (r *run) fault(ctx context.Context) {
 		if r.alive == nil {
 			r.startAggregator()
 		}
-	case 9: // the leader is paused, another one takes over at once
+	case 9: // the leader is paused, and the standby leads at once
 		if r.alive != nil {
 			r.asleep = r.alive
 			r.startAggregator()

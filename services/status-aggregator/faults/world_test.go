@@ -80,7 +80,7 @@ type world struct {
 		renewed time.Time
 	}
 
-	basis      map[types.UID]time.Time // ObservedAt of what the conditions stand on
+	basis      map[types.UID]time.Time // ObservedAt of the observation behind the conditions
 	lastSign   time.Time               // of life of the operator
 	fenced     int                     // writes that were refused because another client wrote first
 	violations []string

@@ -16,7 +16,7 @@ type story struct {
 	memory     conditions.State
 	conditions []metav1.Condition
 
-	// What the API server has of the object.
+	// The object in the API server.
 	generation  int64
 	annotations map[string]string
 	suspend     bool
@@ -32,7 +32,7 @@ func begin() *story {
 	return s
 }
 
-// see folds an observation; nil is none. change may alter what the fold is told next to it.
+// see computes conditions from an observation; nil is none. change may alter the other inputs.
 func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) {
 	in := conditions.Input{
 		Observation: o, Generation: s.generation, Deleting: s.deleting, Now: s.now,

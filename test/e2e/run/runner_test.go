@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// counter is a load generator that answers by phase as it is told.
+// counter is a load generator with fixed answers by phase.
 type counter struct {
 	mu     sync.Mutex
 	phases []load.Figures

@@ -76,7 +76,7 @@ func (b *bed) say(id, to string) {
 	}
 }
 
-// want waits until the subscriber was told these ids, in this order, and has nothing more to read.
+// want waits until the subscriber has received these ids, in this order, and has nothing more to read.
 func (b *bed) want(s *Subscriber, ids ...string) {
 	b.Helper()
 	expect.Eventually(b.T, expect.Long, func() error {

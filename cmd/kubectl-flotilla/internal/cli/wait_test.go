@@ -52,7 +52,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 	}
 }
 
-// settle lets the status say that all is well with the object's present spec.
+// settle makes the status report a healthy object for its latest spec.
 func settle(t *testing.T, sup *unstructured.Unstructured) {
 	t.Helper()
 	setStatus(t, sup, map[string]any{

@@ -24,7 +24,7 @@ func (credentials) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// fixture is a proxy before an upstream that answers with what it was asked.
+// fixture is a proxy before an upstream that echoes the request.
 func fixture(t *testing.T) (*httptest.Server, string) {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -145,7 +145,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 		q := query("a", 0, "a-0")
 		b.Check(q)
 		synctest.Wait()
-		for range 100 { // other events enqueue the engine, and are no second look
+		for range 100 { // other events enqueue the engine, and do not count as a second check
 			b.Check(q)
 		}
 		synctest.Wait()

@@ -37,7 +37,7 @@ var invariants = map[string]string{
 	"NumbersFitTheModel":                           "Never more generations are under way than the model can tell apart.",
 }
 
-// checkRender is asked before something is drawn from the spec.
+// checkRender runs before a rendering of the spec.
 func (p *pass) checkRender(wr Write, seen cell) {
 	p.breaks("RenderedBlind", !p.view.up || int8(wr.Generation) != p.view.st.current)
 	p.breaks("RunningConfigOverwritten", wr.Op == EnsureConfig && seen.cm && seen.sts == int8(Present) &&
@@ -174,7 +174,7 @@ func (p *pass) checkLost(serves int8) {
 	c := kids.cells[serves]
 	past := p.seen.cells[serves].past
 	known := serves == st.current && (p.view.up || past != nothing)
-	if st.current != serves { // what is being built may be the same
+	if st.current != serves { // the generation that starts may be the same
 		known = past != nothing && (!p.view.up || past != p.view.wants())
 	}
 	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(p.before.kids) < 2)

@@ -67,8 +67,8 @@ var renderingNames = func() (out [17]string) {
 type cell struct {
 	sts        int8 // an [Existence]
 	hl, cm     bool
-	made, conf rendering // what the StatefulSet and the configuration were made from
-	past       rendering // what the operator remembers of a StatefulSet that is gone
+	made, conf rendering // inputs of the StatefulSet and of the configuration
+	past       rendering // record of a StatefulSet that does not exist
 	ready      bool      // all pods are ready
 	some       bool      // some pods are ready
 	bare       bool      // the StatefulSet lost its labels
@@ -95,7 +95,7 @@ func (c cell) answers() bool {
 // children are the engine's objects.
 type children struct {
 	cells [slots]cell
-	route int8 // what the cluster Service selects, None when there is none
+	route int8 // generation that the cluster Service selects, or None
 }
 
 // record is a [State], made small.

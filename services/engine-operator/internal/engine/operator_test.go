@@ -11,12 +11,12 @@ type view struct {
 	held  bool // other rollouts take all places
 }
 
-// outcome of a pass.
+// result of a reconcile.
 type outcome struct {
 	world  world
 	plan   Plan
 	broken string // the name of an invariant
-	asked  bool   // the API server was asked to confirm
+	asked  bool   // the API server was read to confirm
 	writes int    // requests that changed something or tried to
 }
 
@@ -83,7 +83,7 @@ type decided struct {
 	plan   Plan
 	writes []Write
 	broken string
-	// asked is true when the API server was asked to confirm, refused when it did not.
+	// asked reports whether the API server was read to confirm, refused whether it did not.
 	asked, refused bool
 	current        bool // the status write will find the version that it rests on
 }

@@ -82,7 +82,7 @@ func (s *search) operator(w world, add func(string, world)) (broken, what string
 	return "", ""
 }
 
-// name is constant for a view: formatting would cost more than the pass.
+// name is constant for a view: formatting would cost more than the reconcile.
 func name(v view) string {
 	switch {
 	case v.raced:

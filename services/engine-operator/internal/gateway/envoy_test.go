@@ -65,7 +65,7 @@ func newFiltering(t testing.TB, i *v1alpha1.FireboltInstance) *filtering {
 	m.HttpFilters = slices.DeleteFunc(m.GetHttpFilters(), func(f *managerv3.HttpFilter) bool {
 		return f.GetName() == "envoy.filters.http.dynamic_forward_proxy"
 	})
-	m.GetRouteConfig().GetVirtualHosts()[0].Domains = []string{"*"} // what the filter lets through by mistake shows
+	m.GetRouteConfig().GetVirtualHosts()[0].Domains = []string{"*"} // requests that the filter passes by mistake fail
 	repack(t, config, m)
 	config.StaticResources.Clusters[0] = static(echo(t))
 	start(t, config)

@@ -115,7 +115,7 @@ func TestKilledEngineRepeatsNoQuery(t *testing.T) {
 	})
 	done := make(chan []result)
 	go func() { done <- s.load(t.Context(), queries, clients, 0) }()
-	// No query is on its way: one that the killed engine received but did not run would fail as well.
+	// No query is in flight: one that the killed engine received but did not run would fail as well.
 	s.await(t, func() bool {
 		sent := int(s.next.Load())
 		const first = 1 // of newSystem

@@ -204,7 +204,7 @@ func fill(v reflect.Value, name string) {
 }
 
 // missing returns what of want is not in got: entries of lists and maps may have others
-// beside them, everything else is equal.
+// in addition, everything else is equal.
 func missing(want, got reflect.Value) string {
 	switch want.Kind() {
 	case reflect.Slice:

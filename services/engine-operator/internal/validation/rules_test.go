@@ -60,7 +60,7 @@ func jsonNames(of reflect.Type) []string {
 	return out
 }
 
-// A field of a newer Kubernetes is not ignored in silence.
+// A field of a newer Kubernetes is reported.
 func TestDefect11UnknownFieldIsReported(t *testing.T) {
 	future := &struct {
 		Old string   `json:"old,omitempty"`

@@ -185,7 +185,7 @@ func TestAutoStopIsUnsupported(t *testing.T) {
 	}
 }
 
-// What the earlier operator accepted and ran without is a warning, and no mistake.
+// A field that the earlier operator accepted and ignored is a warning, not a violation.
 func TestIgnoredFieldsAreWarnings(t *testing.T) {
 	cases := map[string]struct {
 		template string

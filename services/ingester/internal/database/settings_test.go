@@ -142,7 +142,7 @@ func TestTLSVerifiesServerCertificate(t *testing.T) {
 	}
 }
 
-// certify makes a certificate for 127.0.0.1 that vouches for itself.
+// certify creates a self-signed certificate for 127.0.0.1.
 func certify(t *testing.T) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -96,7 +96,7 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// check makes the watch look at the cluster's version once.
+// check makes the watch read the cluster's version once.
 func (w *watched) check() {
 	w.Helper()
 	before := w.api.lists.Load()

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/asyncapi"
 )
 
-// What other tools are told in docs/events is what the stream holds.
+// The stream holds the messages that docs/events describes.
 func TestMessagesMatchDocument(t *testing.T) {
 	document, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
 	if err != nil {

@@ -164,7 +164,7 @@ func (s *stage) applied() {
 	}
 }
 
-// released checks that the finalizer can be taken off.
+// released checks that the finalizer can be removed.
 func (s *stage) released() {
 	u := s.create(s.object("Project", "released"))
 	if err := s.client.Patch(s.Context(), u, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {

@@ -42,7 +42,7 @@ func TestObjectRecreatedDuringOutage(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, "False")
 }
 
-// An API server that refuses writes is asked again, at growing intervals, until it takes them.
+// Rejected writes are retried with a growing backoff, until the API server accepts them.
 func TestReconcileRetriesRejectedWrites(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{
@@ -65,7 +65,7 @@ func TestReconcileRetriesRejectedWrites(t *testing.T) {
 			}
 			r.requests.answer.Store(&answer)
 			o.observe(u, 2)
-			f.wantHistory("main snapshot") // the bus is told although the API server takes nothing
+			f.wantHistory("main snapshot") // events are published although the API server rejects writes
 			expect.Never(t, 3*time.Second, func() error {
 				if n := refused.Load(); n > 40 {
 					return fmt.Errorf("%d writes within three seconds, want a few", n)

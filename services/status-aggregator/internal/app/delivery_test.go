@@ -135,7 +135,7 @@ func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 	if diff := cmp.Diff(ends[0], ends[1], cmpopts.IgnoreFields(contract.Condition{}, "LastTransitionTime")); diff != "" {
 		t.Errorf("in order and shuffled differ:\n%s", diff)
 	}
-	f.history() // tells of ids that are in the stream twice
+	f.history() // reports ids that are in the stream twice
 }
 
 // A late retry of an old message, which a restarted server does not know for a

@@ -68,7 +68,7 @@ func TestServerDiskFails(t *testing.T) {
 	}
 	f := newFixture(t, func(o *natstest.Options) {
 		o.StoreDir = filepath.Join(disk, "nats")
-		o.JetStreamMaxStore = 8 << 30 // what it believes to have
+		o.JetStreamMaxStore = 8 << 30 // the space that it assumes
 	})
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -81,7 +81,7 @@ func TestServerDiskFails(t *testing.T) {
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
 	seen := o.observe(u, 1)
-	// What others write to the stream brings the error out soon.
+	// Writes of other clients to the stream provoke the error soon.
 	expect.Eventually(t, 2*expect.Long, func() error {
 		fill(t, filler)
 		_, err := f.conn.Publish(t.Context(), bus.Message{

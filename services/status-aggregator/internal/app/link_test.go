@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// link is a wire between clients and the NATS server that a test can cut or make deaf.
+// link is a proxy between clients and the NATS server that a test can cut or block.
 type link struct {
 	t        *testing.T
 	listener net.Listener
@@ -17,7 +17,7 @@ type link struct {
 
 	mu    sync.Mutex
 	down  bool // no one gets through
-	deaf  bool // what the server says does not arrive
+	deaf  bool // responses of the server do not arrive
 	conns map[net.Conn]bool
 }
 

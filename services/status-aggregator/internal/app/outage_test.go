@@ -38,7 +38,7 @@ func TestBusOutageAndRecovery(t *testing.T) {
 				return nil
 			})
 			renewed := f.lease().Spec.RenewTime
-			o.standIn(u, o.observe(u, 1)) // what it would do 30 s after the last renewal
+			o.standIn(u, o.observe(u, 1)) // its decision 30 s after the last renewal
 			version := u.GetResourceVersion()
 			expect.Never(t, 2*time.Second, func() error {
 				f.read(u)
@@ -102,7 +102,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	version := u.GetResourceVersion()
 	f.start()
 	f.leading(time.Time{})
-	f.wantHistory("main snapshot gap") // what was before is not in the history
+	f.wantHistory("main snapshot gap") // earlier changes are not in the history
 	expect.Never(t, time.Second, func() error {
 		if f.read(u); u.GetResourceVersion() != version {
 			return fmt.Errorf("resourceVersion %s to %s", version, u.GetResourceVersion())
@@ -111,7 +111,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	})
 }
 
-// Of two replicas one acts; the other takes over when it goes.
+// Of two replicas one leads; the other becomes the leader when it stops.
 func TestStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

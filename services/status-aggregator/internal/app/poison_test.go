@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// poison is one message that must not be believed.
+// poison is one message that must be rejected.
 type poison struct {
 	subject string // behind the stream's prefix and the cluster
 	body    []byte

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// NATS that is restored from an old backup loses history, which is told, and no truth.
+// NATS that is restored from an old backup loses history, which is reported, and no state.
 func TestBusRestoredFromBackup(t *testing.T) {
 	t.Parallel()
 	var store string

@@ -39,7 +39,7 @@ func startTrio(t *testing.T) *trio {
 	for i := range c.servers {
 		c.servers[i] = natstest.Start(t, func(o *natstest.Options) {
 			o.ServerName, o.Port = fmt.Sprintf("n%d", i), ports[len(others)+i]
-			// What is advertised leads nowhere: servers reach each other by the wires only.
+			// Advertised addresses are unreachable: servers reach each other by the proxies only.
 			o.Cluster = natstest.ClusterOptions{Name: "trio", Host: "127.0.0.1", Port: others[i], Advertise: "127.0.0.1:1"}
 			o.Routes = natstest.Routes(c.routes(i, others)...)
 		})

@@ -154,7 +154,7 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 		t.Errorf("changes are kept %s, want 24h", got)
 	}
 
-	// What a user turned is named, and turned back.
+	// A changed setting is named, and reverted.
 	f.change(contract.StreamObservations, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 })
 	const drift = "FLOTILLA_OBS: max_msgs_per_subject is 7, want 1\n"
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || out != drift {
@@ -280,7 +280,7 @@ func TestVerifyReportsUnreachableBus(t *testing.T) {
 	}
 }
 
-// A single server has no place for three copies: the reason is told, and nothing is half done.
+// A single server cannot hold three copies: the error has the reason, and nothing is created.
 func TestBootstrapReportsServerError(t *testing.T) {
 	f := newFixture(t)
 	_, err := command(t.Context(), t, f.As("bootstrap"), "bootstrap", "--replicas=3")

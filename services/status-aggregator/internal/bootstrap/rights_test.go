@@ -290,7 +290,7 @@ func (f fixture) closeTail(conn *bus.Conn, stream string) {
 	}
 }
 
-// Whoever has no right to write is told so, and nothing is stored.
+// A client without the permission to write gets an error, and nothing is stored.
 func TestOperatorCannotWriteHistory(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap")

@@ -35,7 +35,7 @@ func TestPhaseRegressionPublishesGap(t *testing.T) {
 			if last := f.phases("a", ring(1, 7)); last != 7 {
 				t.Errorf("published up to %d, want 7", last)
 			}
-			got := f.history() // tells of ids that are in the stream twice
+			got := f.history() // reports ids that are in the stream twice
 			want := []string{"a gap 5:Running gap", "a phase 6:P6", "a phase 7:P7"}
 			if got = got[len(got)-3:]; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 				t.Errorf("history ends with %q, want %q", got, want)
@@ -48,7 +48,7 @@ func TestPhaseRegressionPublishesGap(t *testing.T) {
 	}
 }
 
-// An object that a backup brought back ends a second time, which is told too.
+// An object that a backup restored is deleted a second time, which is published too.
 func TestDeletePublishesRestoredObjectAgain(t *testing.T) {
 	f := newFixture(t)
 	for range 2 {

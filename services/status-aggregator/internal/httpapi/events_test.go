@@ -185,7 +185,7 @@ func TestEventsLimitStreams(t *testing.T) {
 	expect.Eventually(t, expect.Long, b.admitted)
 }
 
-// One user's streams, however silent, leave the slots of the others free.
+// One user's streams, even without events, leave the slots of the others free.
 func TestEventsLimitStreamsPerUser(t *testing.T) {
 	const perUser = 2
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })

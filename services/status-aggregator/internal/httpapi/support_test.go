@@ -293,7 +293,7 @@ type feed struct {
 	close func()
 }
 
-// block is one event, or a sign of life.
+// block is one event, or a heartbeat.
 type block struct{ id, data, comment, retry string }
 
 // follow opens a stream.
@@ -354,7 +354,7 @@ func (f *feed) event() (block, bool) {
 	}
 }
 
-// beat reads on to the next sign of life.
+// beat reads on to the next heartbeat.
 func (f *feed) beat() block {
 	f.Helper()
 	for {

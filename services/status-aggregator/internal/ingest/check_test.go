@@ -51,7 +51,7 @@ func TestObservation(t *testing.T) {
 		subject string // in place of the good one
 		body    string // in place of the good one
 		change  func(*contract.Event, *contract.Observation)
-		cause   string // empty: believed
+		cause   string // empty: accepted
 	}{
 		"a good message":                         {},
 		"fewer tokens than the contract has":     {subject: "flotilla.obs.v1.prod.superset.main.superset-operator", cause: causeSubject},

@@ -201,7 +201,7 @@ func TestHolderDetectsStall(t *testing.T) {
 	if err := k.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.want(k, false, 0) // a leader that was replaced hears of it now
+	f.want(k, false, 0) // a leader that was replaced detects it now
 	if err := f.pass(k, f.cfg.HoldOff); err != nil {
 		t.Fatal(err)
 	}

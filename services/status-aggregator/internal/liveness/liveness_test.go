@@ -150,7 +150,7 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 		dog.Step(t.Context(), at(5)),  // speaking until 30
 		dog.Step(t.Context(), at(30)), // asked without success: again in a second
 		dog.Step(t.Context(), at(31)), // the stream has something newer
-		dog.Step(t.Context(), at(61)), // nothing: silent
+		dog.Step(t.Context(), at(61)), // nothing: stale
 	}
 	want := []time.Time{at(5), at(30), at(31), at(61), {}}
 	if diff := cmp.Diff(want, next); diff != "" {

@@ -117,7 +117,7 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 	}
 }
 
-// What a fleet costs: at ten thousand objects each series of an object is ten thousand.
+// Cost of a fleet: with ten thousand objects, each series of an object is ten thousand.
 func TestSeriesOfObjectAreBounded(t *testing.T) {
 	every := conditions.Compute(conditions.Input{Now: start, WithReady: true}).Conditions
 	published := make([]contract.Condition, len(every))
@@ -180,7 +180,7 @@ func (n names) MustRegister(...prometheus.Collector) {}
 
 func (n names) Unregister(prometheus.Collector) bool { return true }
 
-// What the package comment lists is what is registered.
+// The package comment lists the registered metrics.
 func TestDocListsMetrics(t *testing.T) {
 	registered := names{}
 	if _, err := New(registered); err != nil {

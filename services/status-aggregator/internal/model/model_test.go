@@ -91,7 +91,7 @@ func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
 	}
 }
 
-// The version that is believed never goes back while its epoch is heard.
+// The accepted version never decreases while its epoch is alive.
 func TestPickNeverReturnsOlderVersion(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) // reproducible
 	var o Object

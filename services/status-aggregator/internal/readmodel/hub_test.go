@@ -156,7 +156,7 @@ func TestHubDisconnectsSlowReader(t *testing.T) {
 	if !errors.Is(slow.Cause(), readmodel.ErrSlowConsumer) {
 		t.Errorf("cut off by %v", slow.Cause())
 	}
-	for want := uint64(1); want <= 3; want++ { // what it had before is in order, to resume behind
+	for want := uint64(1); want <= 3; want++ { // the events before are in order, to resume behind them
 		if e := <-slow.Events(); e.Sequence != want {
 			t.Errorf("has %d, want %d", e.Sequence, want)
 		}

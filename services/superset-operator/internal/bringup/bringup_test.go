@@ -83,7 +83,7 @@ func TestOrder(t *testing.T) {
 					t.Errorf("%s waits: %t", slug, got.IsDelayed(slug))
 				}
 			}
-			// The one serves users, and the other is no Python.
+			// The one serves users, and the other is not Python.
 			for _, slug := range []string{"web-server", "websocket-server"} {
 				if got.IsDelayed(slug) {
 					t.Errorf("%s waits", slug)

@@ -78,7 +78,7 @@ func rendering(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The exact comparison is slow, and only needed to say what differs.
+	// The exact comparison is slow, and only needed to report the difference.
 	for i := range one.Components {
 		a, b := &one.Components[i], &two.Components[i]
 		for object, pair := range map[string][2]any{

@@ -196,13 +196,13 @@ func (w *world) reconcile(rt *rapid.T, writes int) {
 	w.checkNext(rt, in, d)
 }
 
-// checkNext holds that whoever has more to do without anything happening requests it.
+// checkNext requires a requeue while work remains that no event enqueues.
 func (w *world) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	again := w.input()
 	before := in
 	before.Status, before.LastImage = again.Status, again.LastImage
 	if !d.Next.IsZero() || !cmp.Equal(before, again, cmpopts.EquateErrors(), cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef")) {
-		return // it wakes by itself, or what it did wakes it
+		return // it requeues itself, or its own write enqueues it
 	}
 	if second := lifecycle.Decide(again); !cmp.Equal(d.Status, second.Status) || !cmp.Equal(d.Actions, second.Actions) || d.Mode != second.Mode {
 		rt.Fatalf("invariant asks-again: %v, then %v\n%s", d.Actions, second.Actions, cmp.Diff(d.Status, second.Status))

@@ -201,7 +201,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// silent checks that no request is sent to the API server.
+// silent checks that the API server gets no request.
 func (e *env) silent() {
 	e.Helper()
 	before := len(e.requested())

@@ -45,7 +45,7 @@ func workloads(edit func(*v1alpha1.SupersetSpec)) map[string]*appsv1.Deployment 
 func main(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 
 func TestCommands(t *testing.T) {
-	// What it does is tested in a shell, and with the product.
+	// Its effect is tested in a shell, and with the product.
 	webCommand := main(workloads(func(*v1alpha1.SupersetSpec) {})["web-server"]).Command[2]
 	const app = "--app=superset.tasks.celery_app:app"
 	disabled := v1alpha1.PresetDisabled
@@ -188,7 +188,7 @@ func TestProbes(t *testing.T) {
 	}
 	want := map[string][3]probe{
 		"web-server":       {{"/root/health", 8088, 0, 360}, {"/root/health", 8088, 0, 30}, {"/root/health", 8088, 0, 600}},
-		"celery-worker":    {{path: "own"}, {}, {}}, // without a broker there is no sign of life
+		"celery-worker":    {{path: "own"}, {}, {}}, // without a broker there is no heartbeat
 		"celery-beat":      {},
 		"celery-flower":    http("/tools/flower/healthcheck", 5555),
 		"mcp-server":       {{"", 0, 9000, 30}, {path: "own"}, {"", 0, 9000, 600}},
@@ -353,7 +353,7 @@ func TestLivenessProbe(t *testing.T) {
 	}
 }
 
-// TestComponentTermination: endpoints settle before a web server is told, and each has the time that its work takes.
+// TestComponentTermination: endpoints settle before a web server gets SIGTERM, and each has the time that its work takes.
 func TestComponentTermination(t *testing.T) {
 	end := func(edit func(*v1alpha1.SupersetSpec), slug string) (pause, grace int64) {
 		d := workloads(edit)[slug]

@@ -105,7 +105,7 @@ func TestW4MissingTableFails(t *testing.T) {
 	}
 }
 
-// TestCloneIntoOlderServer has pg_dump say what that of PostgreSQL 17 says.
+// TestCloneIntoOlderServer makes pg_dump print the output of PostgreSQL 17.
 func TestCloneIntoOlderServer(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {

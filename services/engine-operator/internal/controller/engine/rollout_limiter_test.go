@@ -47,7 +47,7 @@ func asks(t *testing.T, l *rolloutLimiter, e v1alpha1.FireboltEngine) bool {
 	return mine
 }
 
-// A rollout that hangs, whoever requested it, takes no one's turn.
+// A rollout that hangs takes no slot of another one, whatever its cause.
 func TestStuckRolloutTakesNoSlot(t *testing.T) {
 	overdue := rolls("a", "overdue", v1alpha1.PhaseCreating, time.Second)
 	overdue.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue}}

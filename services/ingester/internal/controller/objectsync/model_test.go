@@ -31,7 +31,7 @@ type apiServer struct {
 	versions []watchedVersion
 	// precondition is the version of the last deletion by the ingester.
 	precondition int
-	// fault is asked before and after each request of the ingester takes effect.
+	// fault runs before and after each request of the ingester takes effect.
 	fault func() bool
 }
 

@@ -64,7 +64,7 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 		t.Errorf("tasks of the installation differ (-want +got):\n%s", diff)
 	}
 
-	// Nothing happens before the tick, and the operator wakes itself for it.
+	// Nothing happens before the scheduled time, and the operator requeues itself for it.
 	clk.SetTime(day(21, 1, 59))
 	result, err := l.reconciler.Reconcile(t.Context(), request(sup))
 	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Minute {

@@ -53,7 +53,7 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 				if diff := cmp.Diff(calm.end, j.end); diff != "" {
 					t.Errorf("the end is another one (-undisturbed +this):\n%s", diff)
 				}
-				// The process that was about to tell may be gone: nothing is told twice, but some things never.
+				// The process may crash before it emits an event: no event is emitted twice, but some never.
 				for key, n := range j.events {
 					if n > calm.events[key] && key != "Warning ReconcileError" {
 						t.Errorf("%d events %s, undisturbed there are %d", n, key, calm.events[key])
@@ -114,7 +114,7 @@ func journey(t *testing.T, first, then int) travelled {
 	m.begin("upgrade")
 	l.edit(sup, image("6.1.0"))
 	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
-	// What a dying operator left undone, such as removing finished Jobs, the last one does.
+	// The last operator completes the work that a crashed one left, such as removing finished Jobs.
 	l.reconciler = l.process(nil)
 	l.rests(sup)
 	l.becomes(sup, settled)

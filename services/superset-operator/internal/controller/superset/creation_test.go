@@ -37,7 +37,7 @@ type obstacle struct {
 	edit func(*v1alpha1.Superset)
 	// says is part of the API server's answer.
 	says string
-	// remedy takes the obstacle away, if deleting its objects does not.
+	// remedy removes the obstacle, if deleting its objects does not.
 	remedy client.Object
 }
 
@@ -116,7 +116,7 @@ func (o obstacle) remove(l *recordedEnv, obj client.Object) {
 	}
 }
 
-// fall takes the obstacle away.
+// fall removes the obstacle.
 func (o obstacle) fall(l *recordedEnv) {
 	l.t.Helper()
 	for _, obj := range o.objects {

@@ -60,7 +60,7 @@ func (m *mortality) spend(what string) error {
 	return nil
 }
 
-// describe names a write; a status is told by its lifecycle, so that each step of that is another write.
+// describe names a write; a status is identified by its lifecycle, so that each step of that is another write.
 func describe(verb string, obj any) string {
 	if o, ok := obj.(client.Object); ok {
 		return fmt.Sprintf("%s %T %s", verb, obj, o.GetName())

@@ -109,7 +109,7 @@ func servesHost(host string) func(*unstructured.Unstructured) error {
 
 func exists(*unstructured.Unstructured) error { return nil }
 
-// warned waits until the Superset was told, so many times for each kind, that the cluster lacks it.
+// warned waits until the Superset has so many events for each kind that the cluster lacks.
 func (e *env) warned(want map[string]int) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {

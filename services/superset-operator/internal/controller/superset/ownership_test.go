@@ -31,7 +31,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 	})
 }
 
-// What a user made next to a Superset is left alone, whatever its name and labels are.
+// An object that a user created next to a Superset is kept, whatever its name and labels are.
 func TestForeignObjectsStayUnchanged(t *testing.T) {
 	e := start(t, options{})
 	sup := e.sample("development.yaml")

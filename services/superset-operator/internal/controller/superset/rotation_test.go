@@ -17,7 +17,7 @@ func secretKey(name, key string) *corev1.SecretKeySelector {
 	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
 }
 
-// secretRef returns the reference that stands behind a variable of the web server, as "secret/key".
+// secretRef returns the reference of a variable of the web server, as "secret/key".
 func secretRef(d *appsv1.Deployment, name string) string {
 	i := slices.IndexFunc(d.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == name })
 	if i < 0 {

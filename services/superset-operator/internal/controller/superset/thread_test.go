@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// requestBudget is how many requests a small Superset may cost on its way to Running.
+// requestBudget is how many requests a small Superset may cost until it is Running.
 const requestBudget = 40
 
 func TestDevelopmentSampleRuns(t *testing.T) {
