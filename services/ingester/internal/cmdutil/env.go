@@ -168,6 +168,6 @@ func (e Env) Settle(ctx context.Context) error {
 	if !registered {
 		return errors.New("cluster not registered in this database: start the ingester once")
 	}
-	e.Store.Settle(n)
+	e.Store.Settle(n) //nolint:contextcheck // the writer lives as long as the store
 	return nil
 }

@@ -207,7 +207,7 @@ func (s *Storage) SettleFor(ctx context.Context, clusterUID string, resourceVers
 	if err != nil {
 		return fmt.Errorf("resolve incarnation: %w", err)
 	}
-	s.Settle(n)
+	s.Settle(n) //nolint:contextcheck // the writer lives as long as the store
 	return nil
 }
 
