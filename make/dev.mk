@@ -10,7 +10,7 @@ generate: ## write generated code: deepcopy, resource definitions, descriptors
 
 .PHONY: fix
 fix: fmt ## format all Go files, and apply the fixes of the linter
-	@GOWORK=$(CURDIR)/go.work hack/tool golangci-lint run --fix $(patsubst %,./%/...,$(shell hack/modules))
+	@for module in $$(hack/modules); do GOWORK=$(CURDIR)/go.work hack/tool golangci-lint run --fix "./$$module/..." || failed=yes; done; [ -z "$$failed" ]
 
 .PHONY: fmt
 fmt: ## format all Go files
