@@ -98,7 +98,7 @@ func (i installation) task(t *testing.T, word string) *container {
 	state := i.state(t)
 	for n := range state.Tasks {
 		task := &state.Tasks[n]
-		if task.Word != word {
+		if task.Slug != word {
 			continue
 		}
 		job, err := render.Job(&task.Task, task.Checksum, 1)
@@ -116,7 +116,7 @@ func (i installation) component(t *testing.T, word string) *container {
 	t.Helper()
 	state := i.state(t)
 	for n := range state.Components {
-		if c := &state.Components[n]; c.Word == word {
+		if c := &state.Components[n]; c.Slug == word {
 			return i.container(t, c.ConfigMap, &c.Deployment.Spec.Template.Spec)
 		}
 	}
