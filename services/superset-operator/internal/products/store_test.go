@@ -30,6 +30,9 @@ func stores() map[string]func(*testing.T) store {
 	return map[string]func(*testing.T) store{"PostgreSQL": onPostgreSQL, "MySQL": onMySQL}
 }
 
+// releaseOn has the release that runs on a kind of database in tests that do not need each of the four pairs.
+var releaseOn = map[string]string{"PostgreSQL": release61, "MySQL": release60}
+
 func (s store) spec() *v1alpha1.MetastoreSpec {
 	return &v1alpha1.MetastoreSpec{
 		Type: &s.kind, Host: &s.host, Port: &s.port, Database: &s.database, Username: &s.user, PasswordFrom: key("db"),
@@ -113,6 +116,33 @@ func rows(t *testing.T, db *sql.DB, statements string) (string, error) {
 	return strings.Join(out, "\n"), result.Err()
 }
 
+// encryptedColumns are the columns of each table that hold secrets.
+var encryptedColumns = map[string][]string{
+	"dbs":                         {"password", "encrypted_extra", "server_cert"},
+	"ssh_tunnels":                 {"username", "password", "private_key", "private_key_password"},
+	"database_user_oauth2_tokens": {"access_token", "refresh_token"},
+}
+
+// save keeps a copy of all stored secrets for restore.
+func (s store) save(t *testing.T) {
+	t.Helper()
+	for table, columns := range encryptedColumns {
+		s.query(t, "CREATE TABLE saved_"+table+" AS SELECT id, "+strings.Join(columns, ", ")+" FROM "+table)
+	}
+}
+
+// restore puts the saved secrets back.
+func (s store) restore(t *testing.T) {
+	t.Helper()
+	for table, columns := range encryptedColumns {
+		var changes []string
+		for _, column := range columns {
+			changes = append(changes, fmt.Sprintf("%[1]s = (SELECT saved.%[1]s FROM saved_%[2]s saved WHERE saved.id = %[2]s.id)", column, table))
+		}
+		s.query(t, "UPDATE "+table+" SET "+strings.Join(changes, ", "))
+	}
+}
+
 // encrypted returns all stored secrets as they stand in the database.
 func (s store) encrypted(t *testing.T) string {
 	t.Helper()
@@ -121,11 +151,7 @@ func (s store) encrypted(t *testing.T) string {
 		hex = func(column string) string { return fmt.Sprintf("COALESCE(ENCODE(%s, 'hex'), '')", column) }
 	}
 	var out []string
-	for table, columns := range map[string][]string{
-		"dbs":                         {"password", "encrypted_extra", "server_cert"},
-		"ssh_tunnels":                 {"username", "password", "private_key", "private_key_password"},
-		"database_user_oauth2_tokens": {"access_token", "refresh_token"},
-	} {
+	for table, columns := range encryptedColumns {
 		for _, column := range columns {
 			out = append(out, table+"."+column+": "+s.query(t, "SELECT "+hex(column)+" FROM "+table+" ORDER BY id"))
 		}

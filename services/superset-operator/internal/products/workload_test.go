@@ -157,7 +157,7 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 
 // local translates a path of the container, and Kubernetes' way to write a dollar sign.
 func (c *container) local(text string) string {
-	return strings.NewReplacer("$$", "$", mounted, c.dir, corev1.TerminationMessagePathDefault, c.report()).Replace(text)
+	return strings.NewReplacer("$$", "$", mounted, c.dir, "/tmp/celerybeat", c.dir+"/celerybeat", corev1.TerminationMessagePathDefault, c.report()).Replace(text)
 }
 
 func (c *container) report() string { return filepath.Join(c.dir, "termination-log") }

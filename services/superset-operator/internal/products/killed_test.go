@@ -1,0 +1,144 @@
+//go:build products
+
+package products
+
+import (
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// program is the file of the rotation's ConfigMap that does the work.
+const program = "superset_secret_keys.py"
+
+// rotation is a metastore with stored secrets, and the task that changes their key.
+type rotation struct {
+	installation
+	// old is what is stored before, texts what the product reads.
+	old, texts string
+}
+
+func secrets(t *testing.T, release string, s store) rotation {
+	t.Helper()
+	r := rotation{installation: installation{release: release, store: s, secrets: map[string]string{
+		"old/key": oldKey, "new/key": newKey, "db/key": s.password,
+	}}}
+	r.task(t, "migrate").succeeds()
+	r.component(t, "web-server").python("store.py")
+	r.old, r.texts = s.encrypted(t), r.component(t, "web-server").python("read.py")
+	return r
+}
+
+func (r rotation) rotate(t *testing.T) *container {
+	t.Helper()
+	return r.with(rotating("new", "old")).task(t, "rotate")
+}
+
+// TestRotationKilled kills the rotation before and after each of its statements, and when it reports: what is stored then
+// has one key, never two, and a repeated rotation completes.
+func TestRotationKilled(t *testing.T) {
+	for kind, on := range stores() {
+		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
+			s := on(t)
+			r := secrets(t, releaseOn[kind], s)
+			s.save(t)
+			task := r.rotate(t)
+			runs := task.converse("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
+			equal(t, runs.ask(""), "ready")
+
+			// The last run of all is the first that is not killed.
+			equal(t, runs.ask("0"), "ended with 0")
+			stored := s.encrypted(t)
+			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
+			steps := r.killEach(t, runs, stored)
+			for _, step := range []string{
+				"begin", "after SELECT dbs FOR UPDATE", "before UPDATE ssh_tunnels", "after UPDATE database_user_oauth2_tokens",
+				"before COMMIT", "after COMMIT", "before SELECT dbs", "report",
+			} {
+				contains(t, steps, " "+step+"\n")
+			}
+		})
+	}
+}
+
+// killEach kills a rotation at each step, and repeats it. It returns the steps, one a line.
+func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
+	t.Helper()
+	var steps strings.Builder
+	committed := false
+	for n := 1; ; n++ {
+		r.store.restore(t)
+		if r.store.encrypted(t) != r.old {
+			t.Fatal("the secrets with the old key could not be restored")
+		}
+		answer := runs.ask(strconv.Itoa(n))
+		step, killed := strings.CutPrefix(answer, "killed at "+strconv.Itoa(n))
+		if !killed {
+			equal(t, answer, "ended with 0")
+			return steps.String()
+		}
+		steps.WriteString(step + "\n")
+		committed = committed || step == " after COMMIT"
+		want := r.old
+		if committed {
+			want = stored
+		}
+		if r.store.encrypted(t) != want {
+			t.Errorf("killed%s: what is stored has neither the one nor the other key (committed: %t)", step, committed)
+		}
+		if !committed {
+			continue // The next run has what this one had.
+		}
+		// Encryption is deterministic, so equal bytes are texts that the product reads.
+		equal(t, runs.ask("0"), "ended with 0")
+		if r.store.encrypted(t) != stored {
+			t.Errorf("killed%s: a repeated rotation changed what is stored", step)
+		}
+	}
+}
+
+// TestRotationKilledInStatement kills the rotation's container while the server carries out a statement.
+func TestRotationKilledInStatement(t *testing.T) {
+	for kind, on := range stores() {
+		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
+			s := on(t)
+			r := secrets(t, releaseOn[kind], s)
+			lock := r.component(t, "web-server").converse("hold.py", "ssh_tunnels")
+			equal(t, lock.ask(""), "held")
+			task := r.rotate(t)
+			rotation := task.start()
+			// The values of dbs were changed before.
+			expect.Eventually(t, expect.Long, func() error { return s.waiting(t) })
+			rotation.kill()
+			if status, ok := rotation.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+				t.Fatalf("ended with %s: %s", rotation.cmd.ProcessState, tail(rotation.printed.String()))
+			}
+			_ = lock.input.Close()
+			equal(t, strconv.Itoa(lock.code()), "0")
+			if s.encrypted(t) != r.old {
+				t.Error("a rotation that was killed before its commit changed what is stored")
+			}
+			equal(t, task.succeeds(), `{"columns": 9, "values": 13, "reencrypted": 13}`)
+			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
+		})
+	}
+}
+
+// waiting fails unless a session waits for a lock.
+func (s store) waiting(t *testing.T) error {
+	t.Helper()
+	statement := "SELECT COUNT(*) FROM performance_schema.data_lock_waits"
+	if s.kind == v1alpha1.PostgreSQL {
+		statement = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+	}
+	if waiting := strings.TrimSpace(s.query(t, statement)); waiting == "0" {
+		return errors.New("no session waits for a lock")
+	}
+	return nil
+}
