@@ -3,9 +3,9 @@
 package products
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -19,49 +19,118 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestWebServerEndsOnSignal: the signal reaches gunicorn, which listens where the container's port is.
+// slow is the configuration of a web server with a page that takes 3 s.
+const slow = `
+def FLASK_APP_MUTATOR(app):
+    import time
+
+    @app.route("/slow")
+    def slow():
+        print("slow began", flush=True)
+        time.sleep(3)
+        return "slow"
+`
+
+// web is a web server of the product, on a port of its own.
+type web struct {
+	*process
+	t    *testing.T
+	port int
+}
+
+func (i installation) web(t *testing.T, edit ...func(*v1alpha1.SupersetSpec)) *web {
+	t.Helper()
+	c, port := i.listening(t, edit...)
+	return &web{process: c.start(), t: t, port: port}
+}
+
+// listening returns the container of a web server, and the port that it will listen on.
+func (i installation) listening(t *testing.T, edit ...func(*v1alpha1.SupersetSpec)) (*container, int) {
+	t.Helper()
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := i.with(func(s *v1alpha1.SupersetSpec) {
+		s.WebServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{
+			Ports: []corev1.ContainerPort{{ContainerPort: int32(port)}},
+		}}
+	}).with(edit...).component(t, "web-server")
+	return c, port
+}
+
+// get returns the status and the text of a page, and leaves the connection open.
+func (w *web) get(path string) (int, string, error) {
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", w.port, path))
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text), err
+}
+
+// serves waits until the web server is healthy.
+func (w *web) serves() *web {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Long, func() error {
+		status, _, err := w.get("/health")
+		if err == nil && status != http.StatusOK {
+			err = errors.New(http.StatusText(status))
+		}
+		select {
+		case <-w.ended:
+			w.t.Fatalf("the web server ended with %v: %s", w.err, tail(w.printed.String()))
+		default:
+		}
+		return err
+	})
+	return w
+}
+
+// TestWebServerEndsOnSignal: the signal reaches gunicorn, which listens where the container's port is. It answers what it
+// began, waits for no client that keeps a connection open, and is gone soon after the last answer.
 func TestWebServerEndsOnSignal(t *testing.T) {
+	const soon = 2 * time.Second
 	for _, release := range []string{release60, release61} {
 		t.Run(release, func(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			port, err := freeport.One()
-			if err != nil {
-				t.Fatal(err)
-			}
-			web := i.with(func(s *v1alpha1.SupersetSpec) {
-				s.WebServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{
-					Ports: []corev1.ContainerPort{{ContainerPort: int32(port)}},
-				}}
-			}).component(t, "web-server")
-			var out bytes.Buffer
-			cmd := web.command(t.Context(), web.words...)
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			expect.Eventually(t, expect.Long, func() error {
-				answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/health", port))
-				if err != nil {
-					return err
+			server := i.web(t, func(s *v1alpha1.SupersetSpec) { s.Config = ptr(slow) }).serves()
+			var answered time.Time
+			answer := make(chan error, 1)
+			go func() {
+				status, text, err := server.get("/slow")
+				answered = time.Now()
+				if err == nil && (status != http.StatusOK || text != "slow") {
+					err = fmt.Errorf("%d %s", status, text)
 				}
-				_ = answer.Body.Close()
-				if answer.StatusCode != http.StatusOK {
-					return errors.New(answer.Status)
-				}
-				return nil
-			})
-			told := time.Now()
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				answer <- err
+			}()
+			expect.Eventually(t, expect.Long, server.prints("slow began"))
+			// A second connection, which the client keeps open without a request.
+			if _, _, err := server.get("/health"); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-ended; err != nil || strings.Contains(out.String(), "SIGKILL") {
-				t.Errorf("ended with %v: %s", err, tail(out.String()))
+			if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
 			}
-			t.Logf("ended %s after it was told", time.Since(told).Round(10*time.Millisecond))
+			code := server.code()
+			ended := time.Now()
+			if err := <-answer; err != nil {
+				t.Errorf("a request that had begun before the signal: %v", err)
+			}
+			if code != 0 || strings.Contains(server.printed.String(), "SIGKILL") {
+				t.Errorf("ended with %d: %s", code, tail(server.printed.String()))
+			}
+			took := ended.Sub(answered).Round(10 * time.Millisecond)
+			t.Logf("ended %s after the last answer", took)
+			if took > soon {
+				t.Errorf("ended %s after the last answer, want at most %s: %s", took, soon, tail(server.printed.String()))
+			}
 		})
 	}
 }
+
+func ptr[T any](value T) *T { return &value }

@@ -51,8 +51,9 @@ func defaultCommand(c *resolve.Component) []string {
 
 // webServer runs gunicorn as run-server.sh of Superset's image does, with the same variables and in place of the shell, so
 // that signals reach it: that script's own shell stays the parent and forwards none. Requests in progress keep their
-// usual timeout.
-const webServer = `exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
+// usual timeout. A configuration of the image or the user replaces the operator's.
+const webServer = `[ -e gunicorn.conf.py ] || export GUNICORN_CMD_ARGS="--config ` + configFolder + "/" + gunicornKey + ` ${GUNICORN_CMD_ARGS:-}"
+exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
   --access-logfile "${ACCESS_LOG_FILE:--}" --error-logfile "${ERROR_LOG_FILE:--}" \
   --workers "${SERVER_WORKER_AMOUNT:-1}" --worker-class "${SERVER_WORKER_CLASS:-gthread}" \
   --threads "${SERVER_THREADS_AMOUNT:-20}" --log-level "${GUNICORN_LOGLEVEL:-info}" \

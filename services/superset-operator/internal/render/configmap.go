@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
@@ -16,12 +17,18 @@ const (
 	bootstrapKey = "superset_bootstrap.sh"
 	// secretKeysKey is the key of the program that checks and changes the key of stored secrets.
 	secretKeysKey = "superset_secret_keys.py"
+	// gunicornKey is the key of the web server's configuration of gunicorn.
+	gunicornKey = "superset_gunicorn.py"
 )
 
 // ComponentConfigMap renders the ConfigMap of a component; nil for a websocket
 // server without an inline config.json.
 func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
 	switch {
+	case c.Descriptor.Name == component.WebServerName && len(c.Pod.Container.Command) == 0:
+		m := ConfigMap(&c.Workload)
+		m.Data[gunicornKey] = scripts.Gunicorn()
+		return m
 	case c.Descriptor.Python:
 		return ConfigMap(&c.Workload)
 	case c.JSON == nil || c.JSONFrom != nil:

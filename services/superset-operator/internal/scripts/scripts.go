@@ -1,7 +1,7 @@
 // Package scripts holds the programs that copy and create databases, the one that
 // creates an administrator, and the one that checks and changes the key of stored
 // secrets. The last is Python, run by the image's own; the others are POSIX shell. They run under whatever
-// shell an image has: dash, busybox ash or bash.
+// shell an image has: dash, busybox ash or bash. The configuration of gunicorn is Python as well.
 //
 // A script takes everything from environment variables, and nothing from a user is
 // ever part of its text:
@@ -37,6 +37,8 @@ var (
 	createMySQL string
 	//go:embed secret-keys.py
 	secretKeys string
+	//go:embed gunicorn.py
+	gunicorn string
 	//go:embed create-admin.sh
 	initWithAdmin string
 )
@@ -60,6 +62,9 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 // SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are check or rotate, and
 // the file to report to.
 func SecretKeys() string { return secretKeys }
+
+// Gunicorn returns the configuration of the web server.
+func Gunicorn() string { return gunicorn }
 
 // InitWithAdmin returns the script that initializes Superset and creates the administrator.
 func InitWithAdmin() string { return initWithAdmin }

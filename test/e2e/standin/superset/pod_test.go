@@ -56,9 +56,10 @@ func newPod(t *testing.T, release, example, workload string) *pod {
 	for file, mount := range map[string]string{
 		workload + "-superset_config.py": "app/pythonpath/superset_config.py",
 		// The examples show it for components alone; tasks have the same.
-		"*-superset_bootstrap.sh":         "app/pythonpath/superset_bootstrap.sh",
-		workload + "-config.json":         "home/superset-websocket/config.json",
-		"../../../scripts/secret-keys.py": "app/pythonpath/superset_secret_keys.py",
+		"*-superset_bootstrap.sh":          "app/pythonpath/superset_bootstrap.sh",
+		workload + "-superset_gunicorn.py": "app/pythonpath/superset_gunicorn.py",
+		workload + "-config.json":          "home/superset-websocket/config.json",
+		"../../../scripts/secret-keys.py":  "app/pythonpath/superset_secret_keys.py",
 	} {
 		found, err := filepath.Glob(filepath.Join(rendered, example, file))
 		must(t, err)

@@ -34,6 +34,8 @@ func Config(p *resolve.Python) string {
 	writeValkey(&b, p.Valkey)
 	writeLimits(&b, p)
 	writeHeartbeat(&b, p.Heartbeat)
+	// At its end Python would search all objects of Superset for garbage, which takes seconds.
+	b.WriteString("atexit.register(gc.freeze)\n")
 	b.WriteString("\n")
 	writeRaw(&b, "spec.config", p.Config)
 	writeRaw(&b, "component config", p.ComponentConfig)
@@ -41,7 +43,7 @@ func Config(p *resolve.Python) string {
 }
 
 func writeImports(b *strings.Builder, p *resolve.Python) {
-	b.WriteString("import os\n")
+	b.WriteString("import atexit\nimport gc\nimport os\n")
 	switch {
 	case p.Valkey != nil:
 		b.WriteString("from urllib.parse import quote, urlencode\n")

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -102,4 +104,5 @@ RESULTS_BACKEND = RedisCache(
     key_prefix=_valkey_prefix + "superset_results_",
     **_valkey_timeouts,
 )
+atexit.register(gc.freeze)
 

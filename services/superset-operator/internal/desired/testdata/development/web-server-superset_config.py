@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 
@@ -30,4 +32,5 @@ RATELIMIT_APPLICATION = None
 FEATURE_FLAGS = {
     "ENABLE_TEMPLATE_PROCESSING": True,
 }
+atexit.register(gc.freeze)
 

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -154,6 +156,7 @@ def _watch_scheduler(sender=None, **_):
 from celery import signals
 
 signals.beat_init.connect(_watch_scheduler, weak=False)
+atexit.register(gc.freeze)
 
 # spec.config
 RAW = "it's {x} $HOME `id` 💥\u2028"

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -130,6 +132,7 @@ RESULTS_BACKEND = RedisCache(
     ssl=True,
     **_valkey_tls,
 )
+atexit.register(gc.freeze)
 
 # spec.config
 RAW = "it's {x} $HOME `id` 💥\u2028"

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 
@@ -47,4 +49,5 @@ from celery import signals
 
 signals.worker_ready.connect(_heartbeat, weak=False)
 signals.heartbeat_sent.connect(_heartbeat, weak=False)
+atexit.register(gc.freeze)
 

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 from sqlalchemy.pool import NullPool
@@ -31,4 +33,5 @@ FEATURE_FLAGS = {
     "back\\slash": True,
     "💥": False,
 }
+atexit.register(gc.freeze)
 

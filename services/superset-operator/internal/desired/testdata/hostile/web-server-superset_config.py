@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 
@@ -34,4 +36,5 @@ FEATURE_FLAGS = {
     "back\\slash": True,
     "💥": False,
 }
+atexit.register(gc.freeze)
 

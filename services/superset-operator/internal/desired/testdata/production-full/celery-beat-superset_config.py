@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -147,6 +149,7 @@ def _watch_scheduler(sender=None, **_):
 from celery import signals
 
 signals.beat_init.connect(_watch_scheduler, weak=False)
+atexit.register(gc.freeze)
 
 # spec.config
 ROW_LIMIT = 5000

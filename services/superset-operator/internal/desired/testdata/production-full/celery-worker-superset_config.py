@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -139,6 +141,7 @@ from celery import signals
 
 signals.worker_ready.connect(_heartbeat, weak=False)
 signals.heartbeat_sent.connect(_heartbeat, weak=False)
+atexit.register(gc.freeze)
 
 # spec.config
 ROW_LIMIT = 5000

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
@@ -123,6 +125,7 @@ RESULTS_BACKEND = RedisCache(
     ssl=True,
     **_valkey_tls,
 )
+atexit.register(gc.freeze)
 
 # spec.config
 ROW_LIMIT = 5000

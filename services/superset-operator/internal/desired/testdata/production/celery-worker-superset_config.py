@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 from sqlalchemy.pool import NullPool
@@ -38,6 +40,7 @@ from celery import signals
 
 signals.worker_ready.connect(_heartbeat, weak=False)
 signals.heartbeat_sent.connect(_heartbeat, weak=False)
+atexit.register(gc.freeze)
 
 # spec.config
 ROW_LIMIT = 5000

@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 from sqlalchemy.pool import NullPool
@@ -24,6 +26,7 @@ if _database_driver.startswith("mysql"):
 WEBDRIVER_BASEURL = "http://sales-web-server:80/"
 WEBDRIVER_BASEURL_USER_FRIENDLY = "http://sales-web-server:80/"
 RATELIMIT_APPLICATION = None
+atexit.register(gc.freeze)
 
 # spec.config
 ROW_LIMIT = 5000

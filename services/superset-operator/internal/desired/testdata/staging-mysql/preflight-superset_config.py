@@ -1,3 +1,5 @@
+import atexit
+import gc
 import os
 from urllib.parse import quote
 from sqlalchemy.pool import NullPool
@@ -26,4 +28,5 @@ if _database_driver.startswith("mysql"):
 WEBDRIVER_BASEURL = "http://preview-web-server:8088/"
 WEBDRIVER_BASEURL_USER_FRIENDLY = "http://preview-web-server:8088/"
 RATELIMIT_APPLICATION = None
+atexit.register(gc.freeze)
 
