@@ -61,7 +61,8 @@ type ValkeySpec struct {
 
 // ValkeySSLSpec configures TLS. The files are paths inside the containers, where a volume must be mounted.
 type ValkeySSLSpec struct {
-	// certRequired defines whether the certificate of the server is verified: required, optional or none.
+	// certRequired defines how the certificate of the server is verified: required verifies it and its host name, optional
+	// the certificate only, none nothing.
 	// +kubebuilder:default=required
 	// +kubebuilder:validation:Enum=required;optional;none
 	// +optional

@@ -67,7 +67,7 @@ func TestHostileValuesAreUnchanged(t *testing.T) {
 	uri := "mysql+pymysql://us%3Aer%40evil%0A%27%22:p%40ss%2Fw%3Ard%2520%24%28HOME%29%60id%60%7Bx%7D%C3%BC%E2%80%A8%27%22" +
 		"@db\"'`id`$(HOME):3306/super%2Fset%3Fx%3D1%26y%3D%232%20%7BSECRET_KEY%7D"
 	ca := *sup.Spec.Valkey.SSL.CACertFile
-	tls := map[string]any{"ssl_cert_reqs": "none", "ssl_ca_certs": ca}
+	tls := map[string]any{"ssl_cert_reqs": "none", "ssl_check_hostname": false, "ssl_ca_certs": ca}
 	want := map[string]any{
 		"SECRET_KEY": *sup.Spec.SecretKey, "PREVIOUS_SECRET_KEY": *sup.Spec.PreviousSecretKey,
 		"SECRET_KEY_FALLBACKS":    []any{*sup.Spec.PreviousSecretKey},
@@ -89,7 +89,7 @@ func TestHostileValuesAreUnchanged(t *testing.T) {
 		"RESULTS_BACKEND": map[string]any{
 			"host": host, "port": 6379.0, "username": *sup.Spec.Valkey.Username, "password": *sup.Spec.Valkey.Password,
 			"db": 6.0, "key_prefix": "hostile_" + *sup.Spec.Valkey.ResultsBackend.KeyPrefix,
-			"ssl": true, "ssl_cert_reqs": "none", "ssl_ca_certs": ca, "socket_connect_timeout": 5.0, "socket_timeout": 15.0,
+			"ssl": true, "ssl_cert_reqs": "none", "ssl_check_hostname": false, "ssl_ca_certs": ca, "socket_connect_timeout": 5.0, "socket_timeout": 15.0,
 		},
 	}
 	for setting, prefix := range map[string]*string{

@@ -139,14 +139,17 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 		ssl  v1alpha1.ValkeySSLSpec
 		want map[string]any
 	}{
-		"nothing said":       {want: map[string]any{"ssl_cert_reqs": "required"}},
-		"an empty text":      {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required"}},
-		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("none")}, want: map[string]any{"ssl_cert_reqs": "none"}},
+		"nothing said":       {want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
+		"an empty text":      {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
+		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("none")}, want: map[string]any{"ssl_cert_reqs": "none", "ssl_check_hostname": false}},
 		"optional with files": {
 			ssl: v1alpha1.ValkeySSLSpec{
 				CertRequired: new("optional"), KeyFile: new("/k k"), CertFile: new("/c&c"), CACertFile: new("/a=a+%41"),
 			},
-			want: map[string]any{"ssl_cert_reqs": "optional", "ssl_keyfile": "/k k", "ssl_certfile": "/c&c", "ssl_ca_certs": "/a=a+%41"},
+			want: map[string]any{
+				"ssl_cert_reqs": "optional", "ssl_keyfile": "/k k", "ssl_certfile": "/c&c", "ssl_ca_certs": "/a=a+%41",
+				"ssl_check_hostname": false,
+			},
 		},
 	}
 	for name, tc := range cases {
@@ -198,6 +201,9 @@ func query(t *testing.T, raw string) map[string]any {
 	out := map[string]any{}
 	for name, values := range u.Query() {
 		out[name] = values[0]
+		if name == "ssl_check_hostname" {
+			out[name] = values[0] == "True"
+		}
 	}
 	return out
 }

@@ -161,7 +161,7 @@ func TestProbes(t *testing.T) {
 		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
 		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
 		s.WebServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: "SUPERSET_APP_ROOT", Value: "/root/"}}})
-		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: ptr(int32(300))}
+		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: new(int32(300))}
 	})
 	type probe struct {
 		path      string
@@ -205,7 +205,7 @@ func TestProbes(t *testing.T) {
 
 // TestBusyWebServerIsNotKilled: while all threads answer requests that are allowed to take that long, /health waits too.
 func TestBusyWebServerIsNotKilled(t *testing.T) {
-	for timeout, want := range map[*int32]int32{nil: 120, ptr(int32(1)): 70, ptr(int32(61)): 130} {
+	for timeout, want := range map[*int32]int32{nil: 120, new(int32(1)): 70, new(int32(61)): 130} {
 		d := workloads(func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: timeout} })
 		p := main(d[component.WebServerName]).LivenessProbe
 		if got := p.PeriodSeconds * p.FailureThreshold; got != want {

@@ -57,6 +57,8 @@ func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 			fmt.Fprintf(b, "    %s: %s,\n", Quote(option.name), Quote(option.value))
 		}
 	}
+	// By default the client accepts the certificate of any server of the same CA.
+	fmt.Fprintf(b, "    \"ssl_check_hostname\": %s,\n", pyBool(tls.CertRequired == "required"))
 	b.WriteString("}\n")
 }
 

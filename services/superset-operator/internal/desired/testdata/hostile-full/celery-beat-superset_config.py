@@ -39,6 +39,7 @@ FEATURE_FLAGS = {
 _valkey_tls = {
     "ssl_cert_reqs": "none",
     "ssl_ca_certs": "/etc/certs/{SECRET_KEY}\"'\n$(HOME)`id`?\u0026=+%41\u2028",
+    "ssl_check_hostname": False,
 }
 _valkey_url = (
     "rediss://"

@@ -39,6 +39,7 @@ _valkey_tls = {
     "ssl_keyfile": "/etc/certs/tls.key",
     "ssl_certfile": "/etc/certs/tls.crt",
     "ssl_ca_certs": "/etc/certs/ca.crt",
+    "ssl_check_hostname": True,
 }
 _valkey_url = (
     "rediss://"
