@@ -23,8 +23,14 @@ while read -r check key; do
   esac
 done <<< "$pending"
 failed=
+lint() { # PACKAGES
+  hack/tool golangci-lint run "$1" || return
+  # It leaves out files with a build tag, and no other check of CI compiles these.
+  [ "$1" != ./services/superset-operator/... ] ||
+    (cd services/superset-operator && GOWORK=off go vet -tags products ./internal/products)
+}
 for i in "${!packages[@]}"; do # the types of all modules at once take more memory than many machines have
-  if hack/tool golangci-lint run "${packages[i]}"; then hack/pending --passed "${keys[i]}"; else failed=yes; fi
+  if lint "${packages[i]}"; then hack/pending --passed "${keys[i]}"; else failed=yes; fi
 done
 [ -z "$failed" ] || exit 1
 if [ -n "${rules:-}" ]; then
