@@ -9,6 +9,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
+// exit is how a process ends. Python would search all objects of Superset for garbage, which takes seconds. Superset wraps an
+// error of the metastore in one without a text, and the kubelet keeps only the end of the output: the cause comes last.
+const exit = `atexit.register(gc.freeze)
+
+
+def _print_cause(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    cause = error
+    while cause.__cause__:
+        cause = cause.__cause__
+    if cause is not error:
+        print(*traceback.format_exception_only(cause), sep="", end="", file=sys.stderr)
+
+
+sys.excepthook = _print_cause
+`
+
 // Config returns the text of superset_config.py.
 func Config(p *resolve.Python) string {
 	var b strings.Builder
@@ -34,8 +51,7 @@ func Config(p *resolve.Python) string {
 	writeValkey(&b, p.Valkey)
 	writeLimits(&b, p)
 	writeHeartbeat(&b, p.Heartbeat)
-	// At its end Python would search all objects of Superset for garbage, which takes seconds.
-	b.WriteString("atexit.register(gc.freeze)\n")
+	b.WriteString(exit)
 	b.WriteString("\n")
 	writeRaw(&b, "spec.config", p.Config)
 	writeRaw(&b, "component config", p.ComponentConfig)
@@ -43,7 +59,7 @@ func Config(p *resolve.Python) string {
 }
 
 func writeImports(b *strings.Builder, p *resolve.Python) {
-	b.WriteString("import atexit\nimport gc\nimport os\n")
+	b.WriteString("import atexit\nimport gc\nimport os\nimport sys\nimport traceback\n")
 	switch {
 	case p.Valkey != nil:
 		b.WriteString("from urllib.parse import quote, urlencode\n")

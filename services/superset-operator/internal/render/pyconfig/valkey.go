@@ -58,7 +58,7 @@ func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 		}
 	}
 	// By default the client accepts the certificate of any server of the same CA.
-	fmt.Fprintf(b, "    \"ssl_check_hostname\": %s,\n", pyBool(tls.CertRequired == "required"))
+	fmt.Fprintf(b, "    \"ssl_check_hostname\": %s,\n", literal(tls.CertRequired == "required"))
 	b.WriteString("}\n")
 }
 

@@ -1,6 +1,8 @@
 import atexit
 import gc
 import os
+import sys
+import traceback
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
 from sqlalchemy.pool import NullPool
@@ -151,6 +153,18 @@ from celery import signals
 
 signals.beat_init.connect(_watch_scheduler, weak=False)
 atexit.register(gc.freeze)
+
+
+def _print_cause(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    cause = error
+    while cause.__cause__:
+        cause = cause.__cause__
+    if cause is not error:
+        print(*traceback.format_exception_only(cause), sep="", end="", file=sys.stderr)
+
+
+sys.excepthook = _print_cause
 
 # spec.config
 ROW_LIMIT = 5000

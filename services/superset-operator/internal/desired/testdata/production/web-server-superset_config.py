@@ -1,6 +1,8 @@
 import atexit
 import gc
 import os
+import sys
+import traceback
 from urllib.parse import quote
 
 # Operator-generated configs
@@ -30,6 +32,18 @@ WEBDRIVER_BASEURL = "http://sales-web-server:80/"
 WEBDRIVER_BASEURL_USER_FRIENDLY = "http://sales-web-server:80/"
 RATELIMIT_APPLICATION = None
 atexit.register(gc.freeze)
+
+
+def _print_cause(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    cause = error
+    while cause.__cause__:
+        cause = cause.__cause__
+    if cause is not error:
+        print(*traceback.format_exception_only(cause), sep="", end="", file=sys.stderr)
+
+
+sys.excepthook = _print_cause
 
 # spec.config
 ROW_LIMIT = 5000
