@@ -448,7 +448,7 @@ func TestClientAddressesBehindProxy(t *testing.T) {
 		"ENABLE_PROXY_FIX": true, "SESSION_COOKIE_SECURE": true,
 		"PROXY_FIX_CONFIG":      map[string]any{"x_for": 1.0, "x_proto": 1.0, "x_host": 1.0, "x_port": 0.0, "x_prefix": 1.0},
 		"RATELIMIT_ENABLED":     true,
-		"RATELIMIT_STORAGE_URI": "redis://v:6379/1?socket_connect_timeout=5&socket_timeout=15",
+		"RATELIMIT_STORAGE_URI": "redis://v:6379/1?socket_connect_timeout=2&socket_timeout=2",
 		"RATELIMIT_KEY_PREFIX":  "x_ratelimit", "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": true,
 	}
 	tls := &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com", TLS: []networkingv1.IngressTLS{{}}}}

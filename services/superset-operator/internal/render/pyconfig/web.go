@@ -33,6 +33,10 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	}
 }
 
+// limitSeconds is how long a request, which may be a probe with a timeout of 5 s, waits for Valkey before it is counted in
+// memory.
+const limitSeconds = 2
+
 // writeLimits makes all pods count logins together, where the addresses of users are known. While Valkey is down, each
 // process counts for itself: an outage of Valkey does not become an outage of Superset.
 func writeLimits(b *strings.Builder, p *resolve.Python) {
@@ -44,7 +48,12 @@ func writeLimits(b *strings.Builder, p *resolve.Python) {
 	if len(v.Caches) > 0 {
 		database = v.Caches[0].Database
 	}
-	fmt.Fprintf(b, "RATELIMIT_ENABLED = True\nRATELIMIT_STORAGE_URI = %s\n", serverURL(database))
+	options := fmt.Sprintf("\"socket_connect_timeout\": %[1]d, \"socket_timeout\": %[1]d", limitSeconds)
+	if v.TLS != nil {
+		options += ", **" + valkeyTLS
+	}
+	b.WriteString("RATELIMIT_ENABLED = True\n")
+	fmt.Fprintf(b, "RATELIMIT_STORAGE_URI = %s + \"/%d?\" + urlencode({%s}, quote_via=quote)\n", valkeyURL, database, options)
 	fmt.Fprintf(b, "RATELIMIT_KEY_PREFIX = %s + \"ratelimit\"\nRATELIMIT_IN_MEMORY_FALLBACK_ENABLED = True\n", valkeyPrefix)
 }
 
