@@ -84,7 +84,7 @@ func TestValkeyCertificate(t *testing.T) {
 					s.Valkey = &v1alpha1.ValkeySpec{
 						Host: "127.0.0.1", Port: &test.port, SSL: &v1alpha1.ValkeySSLSpec{CertRequired: &test.required, CACertFile: &test.ca},
 					}
-				}).component(t, "celery-worker").python("valkey.py")
+				}).component(t, "celery-worker").python("clients.py")
 				if got != all(test.want) {
 					t.Errorf("%s: got %s, want %s", name, got, all(test.want))
 				}

@@ -13,8 +13,6 @@ import (
 const (
 	oldKey = "the key before, long enough for anybody to use"
 	newKey = "the key now, which is quite another one indeed"
-	// stored is what testdata/store.py leaves: 3 passwords, 3 extras, 2 certificates, 3 of a tunnel, 2 of a token.
-	stored = 13
 )
 
 func sorted(lines []string) string {
