@@ -1,0 +1,73 @@
+//go:build products
+
+package products
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strings"
+	"testing"
+)
+
+// mails is a mail server that keeps what it gets.
+type mails struct {
+	port int
+	// got receives the text of each mail, with its header.
+	got chan string
+}
+
+func mailServer(t *testing.T) *mails {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("listens on %s", listener.Addr())
+	}
+	m := &mails{port: address.Port, got: make(chan string, 100)}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go m.serve(conn)
+		}
+	}()
+	return m
+}
+
+// serve takes the mails of a connection.
+func (m *mails) serve(conn net.Conn) {
+	defer conn.Close()
+	reader := textproto.NewReader(bufio.NewReader(conn))
+	reply := func(line string) { _, _ = fmt.Fprintf(conn, "%s\r\n", line) }
+	reply("220 mail.example.com")
+	for {
+		line, err := reader.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
+		switch verb {
+		case "DATA":
+			reply("354 go on")
+			text, err := reader.ReadDotBytes()
+			if err != nil {
+				return
+			}
+			m.got <- string(text)
+			reply("250 OK")
+		case "QUIT":
+			reply("221 bye")
+			return
+		default:
+			reply("250 OK")
+		}
+	}
+}
