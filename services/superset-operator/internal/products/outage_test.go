@@ -1,0 +1,238 @@
+//go:build products
+
+package products
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// swallower returns a port of this machine that takes no connection and refuses none: the kernel drops packets to it, since
+// the queue of connections is full.
+func swallower(t *testing.T) int32 {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, ok := name.(*syscall.SockaddrInet4)
+	if !ok {
+		t.Fatalf("the address is %v", name)
+	}
+	for range 10 {
+		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", address.Port), 200*time.Millisecond)
+		if err != nil {
+			return int32(address.Port)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	t.Fatal("the queue of connections is never full")
+	return 0
+}
+
+// TestMetastoreSwallowsPackets: the first task fails, and its last line names the cause and the host. It waited for minutes.
+func TestMetastoreSwallowsPackets(t *testing.T) {
+	const imports, connect = 60 * time.Second, 10 * time.Second
+	// 110 is the timeout of a connection; this library names no port.
+	causes := map[string]string{"PostgreSQL": "port %d failed: timeout expired", "MySQL": "Can't connect to server on '127.0.0.1' (110)"}
+	for kind, on := range stores() {
+		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
+			s := on(t)
+			s.port = swallower(t)
+			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
+			began := time.Now()
+			printed := i.task(t, "migrate").fails()
+			took := time.Since(began).Round(100 * time.Millisecond)
+			t.Logf("failed after %s: %s", took, printed)
+			if took > imports+connect {
+				t.Errorf("failed after %s, want at most %s", took, imports+connect)
+			}
+			contains(t, printed, strings.ReplaceAll(causes[kind], "%d", fmt.Sprint(s.port)))
+		})
+	}
+}
+
+// valkey is a server that can be stopped and started.
+type valkey struct {
+	t    *testing.T
+	port int32
+	cmd  *exec.Cmd
+}
+
+func stoppable(t *testing.T) *valkey {
+	t.Helper()
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &valkey{t: t, port: int32(port)}
+	v.start()
+	t.Cleanup(v.stop)
+	return v
+}
+
+func (v *valkey) start() {
+	v.t.Helper()
+	v.cmd = exec.CommandContext(v.t.Context(), "redis-server", "--port", fmt.Sprint(v.port), "--save", "", "--dir", v.t.TempDir(), "--bind", "127.0.0.1")
+	if err := v.cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	expect.Eventually(v.t, expect.Long, func() error {
+		_, err := v.query("PING")
+		return err
+	})
+}
+
+func (v *valkey) stop() { _ = v.cmd.Process.Kill(); _ = v.cmd.Wait() }
+
+func (v *valkey) query(words ...string) (string, error) {
+	out, err := exec.CommandContext(v.t.Context(), "redis-cli", append([]string{"-p", fmt.Sprint(v.port)}, words...)...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// limits fails unless the product counts requests in Valkey.
+func (v *valkey) limits() error {
+	keys, err := v.query("-n", "1", "--scan", "--pattern", "*example_ratelimit*")
+	if err == nil && keys == "" {
+		err = errors.New("no limit in Valkey")
+	}
+	return err
+}
+
+// proxied is a Superset behind a gateway, with a Valkey.
+func proxied(port int32) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &port}
+		s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com"}}
+	}
+}
+
+// answers requires that a page is answered in time.
+func (w *web) answersWithin(path string, limit time.Duration) {
+	w.t.Helper()
+	began := time.Now()
+	status, text, err := w.get(path)
+	took := time.Since(began).Round(10 * time.Millisecond)
+	w.t.Logf("%s: %d after %s", path, status, took)
+	if err != nil || status != http.StatusOK {
+		w.t.Errorf("%s: %d %v: %s", path, status, err, tail(text))
+	}
+	if took > limit {
+		w.t.Errorf("%s: answered after %s, want at most %s", path, took, limit)
+	}
+}
+
+// TestValkeyDown: limits are counted in Valkey; while it is down requests are answered, and afterwards it counts again.
+func TestValkeyDown(t *testing.T) {
+	for kind, on := range stores() {
+		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
+			s, server := on(t), stoppable(t)
+			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
+			i.task(t, "migrate").succeeds()
+			web := i.web(t, proxied(server.port)).serves()
+			if err := server.limits(); err != nil {
+				t.Error(err)
+			}
+			server.stop()
+			for range 10 {
+				web.answersWithin("/health", 5*time.Second)
+			}
+			web.answersWithin("/login/", 10*time.Second)
+			server.start()
+			expect.Eventually(t, expect.Long, func() error {
+				if _, _, err := web.get("/health"); err != nil {
+					return err
+				}
+				return server.limits()
+			})
+		})
+	}
+}
+
+// TestValkeyDoesNotAnswer: pages are answered late, but in seconds, and probes before their timeout.
+func TestValkeyDoesNotAnswer(t *testing.T) {
+	const probe, page = 5 * time.Second, time.Minute
+	for kind, on := range stores() {
+		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
+			s := on(t)
+			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
+			i.task(t, "migrate").succeeds()
+			for name, port := range map[string]int32{"drops packets": swallower(t), "accepts connections": silent(t)} {
+				t.Run(name, func(t *testing.T) {
+					web := i.web(t, proxied(port)).serves()
+					for range 5 {
+						web.answersWithin("/health", probe)
+					}
+					web.answersWithin("/login/", page)
+				})
+			}
+		})
+	}
+}
+
+// silent returns a port that takes connections and never answers.
+func silent(t *testing.T) int32 {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+		}
+	}()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("listens on %s", listener.Addr())
+	}
+	return int32(address.Port)
+}
+
+// TestSessionWhileRotating: from 6.1 on a session that the previous key signed is still one.
+func TestSessionWhileRotating(t *testing.T) {
+	for release, during := range map[string]string{release60: "401", release61: "200"} {
+		t.Run(release, func(t *testing.T) {
+			s := onPostgreSQL(t)
+			i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "new/key": newKey, "db/key": s.password}}
+			i.task(t, "migrate").succeeds()
+			cookie := i.component(t, "web-server").python("session.py", "login")
+			for name, want := range map[string]struct {
+				installation
+				status string
+			}{
+				"before":          {i, "200"},
+				"rotating":        {i.with(rotating("new", "old")), during},
+				"another new key": {i.with(keyed("new")), "401"},
+			} {
+				if got := want.component(t, "web-server").python("session.py", "read", cookie); got != want.status {
+					t.Errorf("%s: got %s, want %s", name, got, want.status)
+				}
+			}
+		})
+	}
+}
