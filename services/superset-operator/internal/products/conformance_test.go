@@ -141,7 +141,7 @@ func TestStubServes(t *testing.T) {
 		t.Run(fmt.Sprintf("stub=%t", stubbed), func(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release61, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
-			c, port := i.listening(t, func(s *v1alpha1.SupersetSpec) { s.Config = ptr(slow) })
+			c, port := i.listening(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slow) })
 			migrate := i.task(t, "migrate")
 			if stubbed {
 				c, migrate = c.stub(release61), migrate.stub(release61)

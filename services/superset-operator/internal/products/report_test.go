@@ -57,6 +57,6 @@ func reporting(valkey int32, mail int) func(*v1alpha1.SupersetSpec) {
 		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &valkey}
 		s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com"}}
 		s.FeatureFlags = map[string]bool{"ALERT_REPORTS": true, "ALERTS_ATTACH_REPORTS": false}
-		s.Config = ptr(fmt.Sprintf("SMTP_HOST, SMTP_PORT, SMTP_STARTTLS, SMTP_USER = \"127.0.0.1\", %d, False, \"\"\n", mail))
+		s.Config = new(fmt.Sprintf("SMTP_HOST, SMTP_PORT, SMTP_STARTTLS, SMTP_USER = \"127.0.0.1\", %d, False, \"\"\n", mail))
 	}
 }

@@ -97,7 +97,7 @@ func TestWebServerEndsOnSignal(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			server := i.web(t, func(s *v1alpha1.SupersetSpec) { s.Config = ptr(slow) }).serves()
+			server := i.web(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slow) }).serves()
 			var answered time.Time
 			answer := make(chan error, 1)
 			go func() {
@@ -132,5 +132,3 @@ func TestWebServerEndsOnSignal(t *testing.T) {
 		})
 	}
 }
-
-func ptr[T any](value T) *T { return &value }
