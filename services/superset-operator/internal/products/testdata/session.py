@@ -1,4 +1,4 @@
-"""Makes the session of a user who logged in, or reads with it. The last line is the cookie, or the status.
+"""Makes the session of a user who logged in, or reads with it. The last line is the cookie, or the user.
 
 Usage: session.py login | session.py read COOKIE
 """
@@ -25,4 +25,7 @@ if sys.argv[1] == "login":
     print(cookie.partition(";")[0].removeprefix(name + "="))
 else:
     browser["headers"]["Cookie"] = f"{name}={sys.argv[2]}"
-    print(app.test_client(use_cookies=False).get("/api/v1/me/", **browser).status_code)
+    with app.test_request_context("/", **browser):
+        from flask_login import current_user
+
+        print(getattr(current_user, "username", "nobody"))
