@@ -104,9 +104,9 @@ func versionOf(release string) string {
 	return fmt.Sprintf(`=(?s)username&#34;: &#34;admin.*version_string&#34;: &#34;%s&#34;`, release)
 }
 
-// serves waits until a release serves.
+// serves waits until a release serves, and the maintenance page is gone.
 func (w *product) serves(ctx context.Context, s *run.Step, release string) error {
-	return s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
+	if err := s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
 		o, err := w.Get(ctx, supersets, productNamespace, productName)
 		if err != nil {
 			return err
@@ -119,7 +119,11 @@ func (w *product) serves(ctx context.Context, s *run.Step, release string) error
 			return err
 		}
 		return rolledOut(web, productImage+release, 1)
-	})
+	}); err != nil {
+		return err
+	}
+	page := map[string]string{"superset.apache.org/parent": productName, "app.kubernetes.io/component": "maintenance-page"}
+	return w.ready(ctx, s, productNamespace, page, 0)
 }
 
 // upgrade changes the release, and notes where the time went in which users got the maintenance page.
