@@ -46,7 +46,7 @@ type LifecycleSpec struct {
 	// it, the web server's Service has no endpoints during a drain.
 	// +optional
 	MaintenancePage *MaintenancePageSpec `json:"maintenancePage,omitempty"`
-	// preflight configures a check that the secret keys decrypt the stored secrets. It runs when the keys change,
+	// preflight configures the check of another image, secret key, configuration, metadata database or broker. It runs
 	// before anything is drained and while the components serve. It also runs when unset.
 	// +optional
 	Preflight *PreflightSpec `json:"preflight,omitempty"`
@@ -175,15 +175,20 @@ type MigrateTaskSpec struct {
 	BaseTaskSpec `json:",inline"`
 }
 
-// PreflightSpec configures the check that runs before anything is drained for another secret key.
+// PreflightSpec configures the check that runs before anything is drained: the image contains Superset and the drivers,
+// the configuration loads, the metadata database and the broker answer, the database is supported, writable and not of a
+// newer release, and the secret keys decrypt the stored secrets. On a first installation migrate starts with these checks.
 type PreflightSpec struct {
+	// trigger is any text. When it changes, the check runs again, and no other task.
+	// +optional
+	Trigger string `json:"trigger,omitempty"`
 	// timeout is the maximum duration of an attempt, for example 30m, including the time until its pod starts.
 	// Defaults to 5m; the minimum is 1s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="timeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// disabled skips the check. Defaults to false. Without the check, a key that does not decrypt the stored secrets
-	// makes Superset unavailable.
+	// disabled skips the check, also in migrate. Defaults to false. Without the check, an image without its driver, a
+	// database that does not answer, or a key that does not decrypt the stored secrets makes Superset unavailable.
 	// +optional
 	Disabled *bool `json:"disabled,omitempty"`
 }

@@ -45,7 +45,8 @@ type LifecycleStatus struct {
 	ChecksumScheme string `json:"checksumScheme,omitempty"`
 	// lastCompletedChecksums are the checksums with which the components last ran, by task type: Preflight, Clone,
 	// Migrate, Rotate, Init. They outlive the status of the tasks, so that reverting to what ran before runs no task.
-	// A clone that starts clears them, because it drops the database that they describe.
+	// A clone that starts clears them, because it drops the database that they describe. PreflightKeys and
+	// PreflightSettings are the secret keys, and all inputs except the image, that the preflight accepted last.
 	// +optional
 	LastCompletedChecksums map[string]string `json:"lastCompletedChecksums,omitempty"`
 	// completedInputs are the fingerprints of each task's own inputs when it last completed, by task type. A task that

@@ -38,13 +38,21 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 	return b.Sum()
 }
 
-// preflight returns the checksum of the check of the keys. It is not part of the chain: a run of the check makes no task
-// run again. It covers only the keys, so another image or command does not run the check.
-func preflight(uid string, t *resolve.Task) string {
+// preflightSums are the checksums of the preflight. It is not part of the chain: it makes no task run again.
+type preflightSums struct{ all, settings, keys string }
+
+// preflight computes the checksums of the preflight. The one of the keys is that of earlier releases, which checked
+// nothing else. Like init, it covers the settings in superset_config.py and not their formatting.
+func preflight(uid string, t *resolve.Task) preflightSums {
 	b := checksum.New("task/"+t.Kind.Type).String("uid", uid).String("trigger", t.Trigger).Bool("rotates", t.Rotates)
 	value(b, "secretKey", t.Inputs.SecretKey)
 	value(b, "previousSecretKey", t.Inputs.PreviousSecretKey)
-	return b.Sum()
+	keys := b.Sum()
+	b = checksum.New("preflight/settings").String("keys", keys).String("bootstrap", t.Bootstrap)
+	python(b, &t.Python)
+	settings := values(b, &t.Workload).Sum()
+	all := checksum.New("preflight").String("settings", settings).String("image", t.Image).String("trigger", t.CheckTrigger)
+	return preflightSums{all: all.Sum(), settings: settings, keys: keys}
 }
 
 // inputs covers what makes a task run again, but not how its pod runs. Default

@@ -72,6 +72,8 @@ type Task struct {
 	// Checksum changes when the task has to run again: for its own inputs, or because
 	// a task before it does. Inputs covers its own only; empty for preflight, which is no link of that chain.
 	Checksum, Inputs string
+	// KeysChecksum and SettingsChecksum are parts of the checksum of preflight; empty for other tasks.
+	KeysChecksum, SettingsChecksum string
 	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
 	PodHash string
 	// ConfigMap is nil for a task that runs no Superset.
@@ -97,7 +99,8 @@ func For(in Input) (*State, error) {
 		}
 		task := Task{Task: t, PodHash: hash, ConfigMap: render.TaskConfigMap(&t)}
 		if t.Kind.Type == resolve.Preflight.Type {
-			task.Checksum = preflight(string(sup.UID), &t)
+			sums := preflight(string(sup.UID), &t)
+			task.Checksum, task.SettingsChecksum, task.KeysChecksum = sums.all, sums.settings, sums.keys
 		} else {
 			task.Inputs = inputs(&t, in.ScheduledTime)
 			task.Checksum = chain.next(t.Kind, task.Inputs)

@@ -165,8 +165,17 @@ func (d *decider) setPhase(phase v1alpha1.LifecyclePhase) {
 }
 
 // allowHold allows changes to running components, on their current image, if nothing forbids it. Everything else
-// follows the spec, so the components are not changed at all while the keys are not verified.
+// follows the spec, so the components are not changed at all while the keys are not verified, nor after the tasks
+// started while the other settings are not.
 func (d *decider) allowHold() {
+	if d.settingsVerified() {
+		d.allowHoldBeforeTasks()
+	}
+}
+
+// allowHoldBeforeTasks is allowHold while no task may start: an approval may take weeks, and meanwhile the configuration
+// follows the spec.
+func (d *decider) allowHoldBeforeTasks() {
 	if !d.keysVerified() {
 		return
 	}

@@ -37,10 +37,9 @@ func (d *decider) pruneTasks() {
 			d.recordCompletion(kind, entry)
 			switch {
 			case entry.CompletedChecksum != "":
-				d.keepChecksum(kind, entry.CompletedChecksum)
+				d.keepChecksum(kind.Type, entry.CompletedChecksum)
 			case isPreflight(kind):
-				// An unfinished check leaves no result.
-				delete(d.status.LastCompletedChecksums, kind.Type)
+				d.forgetPreflight()
 			}
 		}
 		*at = nil
@@ -56,18 +55,18 @@ func (d *decider) recordCompletion(kind resolve.TaskKind, entry *v1alpha1.TaskRe
 	}
 }
 
-// keepChecksum stores the completed checksum of a task. The map is owned by the status.
-func (d *decider) keepChecksum(kind resolve.TaskKind, checksum string) {
+// keepChecksum stores a completed checksum by the type of its task. The map is owned by the status.
+func (d *decider) keepChecksum(name, checksum string) {
 	if d.status.LastCompletedChecksums == nil {
 		d.status.LastCompletedChecksums = map[string]string{}
 	}
-	d.status.LastCompletedChecksums[kind.Type] = checksum
+	d.status.LastCompletedChecksums[name] = checksum
 }
 
 // prepare moves all tasks to their desired checksums and returns the index of the first one that is not complete. A
 // task is complete for the checksum of its last run, and for the one that the components last ran with if all
-// previous tasks are complete in this way too: a reverted change runs nothing except a preflight, since a rotation
-// may have changed what it reads.
+// previous tasks are complete in this way too: a reverted change runs nothing except a preflight of reverted keys, since
+// a rotation may have changed what it reads.
 func (d *decider) prepare() int {
 	first, settled := len(d.in.Steps), true
 	for i := range d.in.Steps {
@@ -137,6 +136,9 @@ func (d *decider) complete(step *Step, entry *v1alpha1.TaskRefStatus) {
 			d.status.CompletedTick = entry.LastScheduledAt.DeepCopy()
 		}
 	}
+	if isPreflight(step.Kind) {
+		d.accept(step)
+	}
 	d.setTaskCondition(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "The task is complete.")
 }
 
@@ -146,11 +148,11 @@ func (d *decider) complete(step *Step, entry *v1alpha1.TaskRefStatus) {
 // checksums are computed, not what the database holds. A preflight only reads, so the other tasks stay complete.
 func (d *decider) clearCompletions(step *Step) {
 	if isPreflight(step.Kind) {
-		d.entry(step).CompletedChecksum = ""
+		d.startPreflight(step)
 		return
 	}
 	if step.Kind.Type == resolve.Clone.Type {
-		d.status.LastCompletedChecksums = nil
+		d.forgetTasks()
 	}
 	after := false
 	for i := range d.in.Steps {
@@ -174,7 +176,7 @@ func (d *decider) finishSequence() {
 	}
 	d.out.Mode, d.out.LastImage, d.status.Upgrade, d.status.MigratedImage = Apply, d.in.Image, nil, ""
 	for i := range d.in.Steps {
-		d.keepChecksum(d.in.Steps[i].Kind, d.in.Steps[i].Checksum)
+		d.keepChecksum(d.in.Steps[i].Kind.Type, d.in.Steps[i].Checksum)
 	}
 	done := d.was.Phase == v1alpha1.LifecycleComplete && !d.out.Upgrading && !d.out.Initial
 	d.status.Phase = v1alpha1.LifecycleRestoring

@@ -154,7 +154,7 @@ func (d *decider) block(phase v1alpha1.LifecyclePhase, summary v1alpha1.Phase) b
 		}
 	}
 	d.deleteActiveJobs(nil)
-	d.allowHold()
+	d.allowHoldBeforeTasks()
 	d.status.Phase, d.out.Phase = phase, summary
 	return d.was.Phase != phase || approvalToken(d.was.Upgrade) != approvalToken(d.status.Upgrade)
 }

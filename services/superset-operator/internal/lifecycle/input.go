@@ -104,6 +104,9 @@ type Step struct {
 	// Checksum covers everything that makes the task run again. Inputs covers only its own inputs, without the tasks
 	// before it.
 	Checksum, Inputs string
+	// KeysChecksum and SettingsChecksum are parts of the preflight's checksum: the secret keys, and all of its inputs except
+	// the image and the trigger.
+	KeysChecksum, SettingsChecksum string
 	// PodHash is the fingerprint of the desired pod.
 	PodHash string
 	Image   string

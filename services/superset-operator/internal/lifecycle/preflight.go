@@ -7,9 +7,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
+// Entries of lastCompletedChecksums for what the last complete preflight accepted: the keys, and all that the components
+// get from the spec except the image.
+const (
+	acceptedKeys     = "PreflightKeys"
+	acceptedSettings = "PreflightSettings"
+)
+
 func isPreflight(kind resolve.TaskKind) bool { return kind.Type == resolve.Preflight.Type }
 
-// preflight returns the key check, which is the first task; nil if it is not enabled.
+// preflight returns the preflight, which is the first task; nil if it is not enabled.
 func (d *decider) preflight() *Step {
 	if len(d.in.Steps) == 0 || !isPreflight(d.in.Steps[0].Kind) {
 		return nil
@@ -17,22 +24,27 @@ func (d *decider) preflight() *Step {
 	return &d.in.Steps[0]
 }
 
-// preparePreflight moves the key check to the desired checksum and reports whether there is nothing to wait for. The
-// check runs when the keys change. A first installation has nothing to check, and neither has one without an earlier
-// check whose other tasks are complete: the components run with these keys. first is the index of the first other
-// task that is not complete.
+// preparePreflight moves the preflight to the desired checksum and reports whether there is nothing to wait for. It runs
+// when the image, the keys, the configuration, the metastore or the broker change. A first installation serves nothing
+// that a check could protect; there the migration checks the same. An installation without an earlier check whose other
+// tasks are complete runs with these inputs. first is the index of the first other task that is not complete.
 func (d *decider) preparePreflight(first int) bool {
 	step := d.preflight()
 	if step == nil {
 		return true
 	}
+	unchanged := first == len(d.in.Steps)
 	fresh := d.entry(step) == nil && d.status.LastCompletedChecksums[step.Kind.Type] == ""
 	entry := d.ensureEntry(step)
+	if d.status.LastCompletedChecksums[acceptedKeys] == "" && entry.CompletedChecksum == step.KeysChecksum {
+		// Earlier releases checked only the keys.
+		d.keepChecksum(acceptedKeys, step.KeysChecksum)
+	}
 	switch {
 	case entry.CompletedChecksum == step.Checksum && entry.State == v1alpha1.TaskComplete:
-	case entry.CompletedChecksum == step.Checksum:
+	case entry.CompletedChecksum == step.Checksum, d.ranBefore(step, entry, unchanged):
 		d.complete(step, entry)
-	case d.out.Initial || fresh && first == len(d.in.Steps):
+	case d.out.Initial || fresh && unchanged:
 		d.complete(step, entry)
 		d.setTaskCondition(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "There is nothing to check.")
 	default:
@@ -42,7 +54,52 @@ func (d *decider) preparePreflight(first int) bool {
 	return true
 }
 
-// jobActive reports whether the Job of a task runs for the desired checksum: a new key check does not interrupt it and
+// ranBefore reports whether the components last ran with the desired inputs, and no check of other keys has started since:
+// a rotation may follow such a check. After an upgrade of the operator, the completion of a check that covered only the
+// keys counts if no other task is pending.
+func (d *decider) ranBefore(step *Step, entry *v1alpha1.TaskRefStatus, unchanged bool) bool {
+	last := d.status.LastCompletedChecksums
+	if last[acceptedKeys] != step.KeysChecksum {
+		return false
+	}
+	keysOnly := last[step.Kind.Type] == step.KeysChecksum || entry.CompletedChecksum == step.KeysChecksum
+	return last[step.Kind.Type] == step.Checksum || unchanged && keysOnly
+}
+
+// accept records what a complete preflight accepted.
+func (d *decider) accept(step *Step) {
+	d.keepChecksum(acceptedKeys, step.KeysChecksum)
+	d.keepChecksum(acceptedSettings, step.SettingsChecksum)
+}
+
+// startPreflight records the start of a check. Until it succeeds, other keys than the accepted ones are unknown.
+func (d *decider) startPreflight(step *Step) {
+	d.entry(step).CompletedChecksum = ""
+	if d.status.LastCompletedChecksums[acceptedKeys] != step.KeysChecksum {
+		delete(d.status.LastCompletedChecksums, acceptedKeys)
+	}
+}
+
+// forgetPreflight removes the result of a check that is disabled before it is complete.
+func (d *decider) forgetPreflight() {
+	for _, name := range []string{resolve.Preflight.Type, acceptedKeys, acceptedSettings} {
+		delete(d.status.LastCompletedChecksums, name)
+	}
+}
+
+// forgetTasks removes what the components last ran with. What the preflight accepted stays: it describes the spec, not the
+// content of the metastore.
+func (d *decider) forgetTasks() {
+	kept := d.status.LastCompletedChecksums
+	d.status.LastCompletedChecksums = nil
+	for _, name := range []string{acceptedKeys, acceptedSettings} {
+		if kept[name] != "" {
+			d.keepChecksum(name, kept[name])
+		}
+	}
+}
+
+// jobActive reports whether the Job of a task runs for the desired checksum: a new preflight does not interrupt it and
 // runs after it.
 func (d *decider) jobActive(first int) bool {
 	if first == len(d.in.Steps) {
@@ -53,7 +110,7 @@ func (d *decider) jobActive(first int) bool {
 	return exists && job.State == JobActive && !job.Deleting && isCurrent(step, d.entry(step), job)
 }
 
-// preflightPending reports whether the key check has to run before another task starts.
+// preflightPending reports whether the preflight has to run before another task starts.
 func (d *decider) preflightPending() bool {
 	step := d.preflight()
 	return step != nil && d.entry(step).State != v1alpha1.TaskComplete
@@ -64,15 +121,37 @@ func (d *decider) preflightPending() bool {
 func (d *decider) keysVerified() bool {
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]
-		if !isPreflight(step.Kind) && step.Kind.Type != resolve.Rotate.Type {
-			continue
-		}
 		entry := d.entry(step)
 		done := entry != nil && entry.State == v1alpha1.TaskComplete && entry.CompletedChecksum == step.Checksum
-		unknown := isPreflight(step.Kind) && entry == nil && d.status.LastCompletedChecksums[step.Kind.Type] == ""
-		if !done && !unknown {
+		switch {
+		case done:
+		case step.Kind.Type == resolve.Rotate.Type:
+			return false
+		case isPreflight(step.Kind) && !d.accepted(entry, acceptedKeys, step.KeysChecksum):
 			return false
 		}
 	}
 	return true
+}
+
+// settingsVerified reports whether the components may get the desired configuration, metastore and broker.
+func (d *decider) settingsVerified() bool {
+	step := d.preflight()
+	return step == nil || d.accepted(d.entry(step), acceptedSettings, step.SettingsChecksum)
+}
+
+// accepted reports whether the last complete preflight accepted these inputs. Without an earlier check it trusts those
+// that the components run with.
+func (d *decider) accepted(entry *v1alpha1.TaskRefStatus, name, checksum string) bool {
+	last := d.status.LastCompletedChecksums
+	switch {
+	case last[name] != "":
+		return last[name] == checksum
+	case name == acceptedSettings:
+		return true
+	case entry == nil:
+		return last[resolve.Preflight.Type] == "" || last[resolve.Preflight.Type] == checksum
+	default:
+		return entry.CompletedChecksum == checksum
+	}
 }

@@ -119,6 +119,7 @@ func (w *world) moves() map[string]func(*rapid.T) {
 			w.spec.image = rapid.SampledFrom([]string{"superset:1.0.0", "superset:2.0.0", "superset:2.0.0-dev", "superset:latest"}).Draw(rt, "image")
 		},
 		"trigger":   func(rt *rapid.T) { w.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger") },
+		"settings":  func(rt *rapid.T) { w.spec.settings = rapid.IntRange(0, 2).Draw(rt, "settings") },
 		"pod":       func(rt *rapid.T) { w.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
 		"task":      func(rt *rapid.T) { slug := task.Draw(rt, "task"); w.spec.disabled[slug] = !w.spec.disabled[slug] },
 		"lifecycle": flag(&w.spec.lifecycleOff), "supervised": flag(&w.spec.supervised), "stopped": flag(&w.spec.stopped),

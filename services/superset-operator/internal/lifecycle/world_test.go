@@ -22,6 +22,7 @@ import (
 // spec is what the user of the small world requests.
 type spec struct {
 	image               string
+	settings            int // configuration, metastore and broker
 	trigger             map[string]int
 	pod                 int
 	disabled            map[string]bool
@@ -58,6 +59,8 @@ type world struct {
 	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a
 	// check that begins clears it.
 	proven string
+	// accepted holds the inputs of all complete preflights, and their settings, with those that components ran with before.
+	accepted map[string]bool
 	// abandoned are Jobs whose end no longer counts, since their removal was decided.
 	abandoned map[types.UID]bool
 	// migrated is the newest image for which migrate completed since the components last ran; empty for none.
@@ -81,7 +84,7 @@ func newWorld() *world {
 			image: "superset:1.0.0", trigger: map[string]int{}, disabled: map[string]bool{"rotate": true},
 			components: true, page: true,
 		},
-		jobs: map[string]lifecycle.Job{}, succeeded: map[string]map[string]bool{},
+		jobs: map[string]lifecycle.Job{}, succeeded: map[string]map[string]bool{}, accepted: map[string]bool{},
 		abandoned: map[types.UID]bool{}, allowed: map[string]bool{}, now: now,
 	}
 }
@@ -141,9 +144,12 @@ func (w *world) steps(scheduled string) []lifecycle.Step {
 	var out []lifecycle.Step
 	var chain []string
 	if !w.spec.disabled["preflight"] {
-		// It covers the keys alone, and is no link of the chain.
+		// It is no link of the chain.
+		keys := fmt.Sprint("keys ", w.spec.trigger["preflight"])
+		settings := fmt.Sprint(keys, ", settings ", w.spec.settings)
 		out = append(out, lifecycle.Step{
-			Kind: resolve.Preflight, JobName: "x-preflight", Checksum: fmt.Sprint("keys ", w.spec.trigger["preflight"]),
+			Kind: resolve.Preflight, JobName: "x-preflight", Checksum: settings + ", " + w.spec.image,
+			KeysChecksum: keys, SettingsChecksum: settings,
 			PodHash: fmt.Sprint("pod", w.spec.pod), Image: w.spec.image, MaxRetries: 2,
 		})
 	}
@@ -158,8 +164,11 @@ func (w *world) steps(scheduled string) []lifecycle.Step {
 			continue
 		}
 		own := fmt.Sprintf("%s/%s/%d", kind.Slug, strings.TrimPrefix(w.spec.image, "superset:"), w.spec.trigger[kind.Slug])
-		if kind.Slug == "clone" {
+		switch kind.Slug {
+		case "clone":
 			own += "/" + scheduled
+		case "init":
+			own += fmt.Sprint("/", w.spec.settings)
 		}
 		chain = append(chain, own)
 		out = append(out, lifecycle.Step{
@@ -269,7 +278,9 @@ func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lif
 	case "clone":
 		w.succeeded = map[string]map[string]bool{}
 	case "preflight":
-		w.proven = ""
+		if w.proven != step.KeysChecksum {
+			w.proven = ""
+		}
 	}
 }
 
@@ -294,8 +305,11 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 			break
 		}
 		if before.Kind.Type == resolve.Preflight.Type {
-			if w.proven != before.Checksum {
-				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Slug, before.Checksum, w.proven)
+			if w.proven != before.KeysChecksum {
+				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Slug, before.KeysChecksum, w.proven)
+			}
+			if !w.accepted[before.Checksum] {
+				rt.Fatalf("invariant accepted-first: %s begins with %q", step.Kind.Slug, before.Checksum)
 			}
 			continue
 		}
@@ -385,29 +399,41 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 }
 
-// checkKeys holds that components get keys, and are drained for them, only after a check of these very keys. It trusts
-// those of a first installation, and those that components ran with when the check was enabled.
+// checkKeys holds that components get keys, and are drained for them, only after a check of these very keys, and the same
+// for an image and for the other settings. It trusts those of a first installation, and those that components ran with
+// when the check was enabled.
 func (w *world) checkKeys(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	if len(in.Steps) == 0 || in.Steps[0].Kind.Type != resolve.Preflight.Type {
 		return
 	}
-	wanted := in.Steps[0].Checksum
+	wanted := in.Steps[0]
 	never := in.Status == nil || in.Status.Preflight == nil && in.Status.LastCompletedChecksums["Preflight"] == ""
 	if in.LastImage == "" || never && d.Mode == lifecycle.Apply {
-		w.proven = wanted
+		w.proven = wanted.KeysChecksum
+		w.accept(wanted)
 	}
-	if w.proven == wanted || never {
+	if never {
 		return
 	}
-	if job := in.Jobs["preflight"]; job.State == lifecycle.JobSucceeded && job.Checksum == wanted {
+	if job := in.Jobs["preflight"]; job.State == lifecycle.JobSucceeded && job.Checksum == wanted.Checksum {
 		return
 	}
-	if d.Mode != lifecycle.Wait {
-		rt.Fatalf("invariant keys-are-proven: mode %s with %q after a check of %q", d.Mode, wanted, w.proven)
+	if w.proven != wanted.KeysChecksum && d.Mode != lifecycle.Wait {
+		rt.Fatalf("invariant keys-are-proven: mode %s with %q after a check of %q", d.Mode, wanted.KeysChecksum, w.proven)
 	}
-	if d.Drain && in.Status.Phase != v1alpha1.LifecycleDraining {
-		rt.Fatalf("invariant keys-are-proven: a drain for %q after a check of %q", wanted, w.proven)
+	gated := d.Status.Phase == v1alpha1.LifecycleAwaitingApproval || d.Status.Phase == v1alpha1.LifecycleBlocked
+	switch {
+	case d.Mode == lifecycle.Apply && !w.accepted[wanted.Checksum]:
+		rt.Fatalf("invariant accepted-first: components get %q", wanted.Checksum)
+	case d.Mode == lifecycle.Hold && !gated && !w.accepted[wanted.SettingsChecksum]:
+		rt.Fatalf("invariant accepted-first: components get %q, held", wanted.SettingsChecksum)
+	case d.Drain && in.Status.Phase != v1alpha1.LifecycleDraining && (w.proven != wanted.KeysChecksum || !w.accepted[wanted.Checksum]):
+		rt.Fatalf("invariant accepted-first: a drain for %q, proven is %q", wanted.Checksum, w.proven)
 	}
+}
+
+func (w *world) accept(step lifecycle.Step) {
+	w.accepted[step.Checksum], w.accepted[step.SettingsChecksum] = true, true
 }
 
 // checkGate holds the invariants of a change that has to be approved.
@@ -445,7 +471,9 @@ func (w *world) finish(task string, state lifecycle.JobState) {
 			w.cloned = j.Checksum
 		}
 		if task == "preflight" {
-			w.proven = j.Checksum
+			settings, _, _ := strings.Cut(j.Checksum, ", superset:")
+			w.accepted[j.Checksum], w.accepted[settings] = true, true
+			w.proven, _, _ = strings.Cut(j.Checksum, ", ")
 		}
 		if task == "migrate" && !w.abandoned[j.UID] && !older(w.migrated, j.Image) {
 			w.migrated = j.Image

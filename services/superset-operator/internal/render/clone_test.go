@@ -91,18 +91,25 @@ func TestScriptsReachShellUnchanged(t *testing.T) {
 
 func TestTaskCommands(t *testing.T) {
 	own := []string{"/own", "$(HOME)"}
+	check := func(mode string) string {
+		return "if ! command -v python3 > /dev/null; then\n" +
+			"  echo \"preflight: the image contains no Superset: it has no python3. Correct spec.image\" >&2\n  exit 1\nfi\n" +
+			"python3 /app/pythonpath/superset_preflight.py " + mode
+	}
 	cases := map[string]struct {
 		word string
 		edit func(*v1alpha1.SupersetSpec)
 		want []string
 	}{
-		"migrate":                {"migrate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset db upgrade"}},
-		"rotate":                 {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
-		"preflight":              {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
-		"init":                   {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
-		"examples":               {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = new(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
-		"a clone of the user's":  {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},
-		"a rotate of the user's": {"rotate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Command = own }, own},
+		"migrate":                 {"migrate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("wait") + " && superset db upgrade"}},
+		"migrate without checks":  {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)} }, []string{"/bin/sh", "-c", "superset db upgrade"}},
+		"a migrate of the user's": {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Command = own }, own},
+		"rotate":                  {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
+		"preflight":               {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("once") + " && exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
+		"init":                    {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
+		"examples":                {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = new(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
+		"a clone of the user's":   {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},
+		"a rotate of the user's":  {"rotate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Command = own }, own},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -101,9 +101,12 @@ func taskCommand(t *resolve.Task) []string {
 func taskScript(t *resolve.Task) string {
 	switch t.Kind.Type {
 	case resolve.Migrate.Type:
+		if t.Checks {
+			return preflight("wait") + " && superset db upgrade"
+		}
 		return "superset db upgrade"
 	case resolve.Preflight.Type:
-		return secretKeys("check")
+		return preflight("once") + " && " + secretKeys("check")
 	case resolve.Rotate.Type:
 		return secretKeys("rotate")
 	}
@@ -115,6 +118,16 @@ func taskScript(t *resolve.Task) string {
 		script += next + "superset load-examples"
 	}
 	return script
+}
+
+// preflight returns the command that checks the image, the metastore and the broker. With "wait" it waits for servers that
+// are about to start.
+func preflight(mode string) string {
+	return `if ! command -v python3 > /dev/null; then
+  echo "preflight: the image contains no Superset: it has no python3. Correct spec.image" >&2
+  exit 1
+fi
+python3 ` + configFolder + "/" + preflightKey + " " + mode
 }
 
 // secretKeys returns the command that checks or changes the key of stored secrets. Its counts become the container's

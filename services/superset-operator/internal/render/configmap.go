@@ -17,6 +17,8 @@ const (
 	bootstrapKey = "superset_bootstrap.sh"
 	// secretKeysKey is the key of the program that checks and changes the key of stored secrets.
 	secretKeysKey = "superset_secret_keys.py"
+	// preflightKey is the key of the program that checks the image, the metastore and the broker.
+	preflightKey = "superset_preflight.py"
 	// gunicornKey is the key of the web server's configuration of gunicorn.
 	gunicornKey = "superset_gunicorn.py"
 )
@@ -43,8 +45,12 @@ func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
 		return nil
 	}
 	c := ConfigMap(&t.Workload)
-	if (t.Kind.Type == resolve.Preflight.Type || t.Kind.Type == resolve.Rotate.Type) && len(t.Command) == 0 {
+	preflight := t.Kind.Type == resolve.Preflight.Type
+	if preflight || t.Kind.Type == resolve.Rotate.Type && len(t.Command) == 0 {
 		c.Data[secretKeysKey] = scripts.SecretKeys()
+	}
+	if preflight || t.Checks {
+		c.Data[preflightKey] = scripts.Preflight()
 	}
 	return c
 }

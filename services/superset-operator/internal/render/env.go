@@ -20,6 +20,7 @@ const (
 	envAdminLastName  = pyconfig.EnvPrefix + "ADMIN_LAST_NAME"
 	envAdminEmail     = pyconfig.EnvPrefix + "ADMIN_EMAIL"
 	envRotate         = pyconfig.EnvPrefix + "ROTATE"
+	envCreateDatabase = pyconfig.EnvPrefix + "CREATE_DATABASE"
 
 	// Superset's own: the file with the configuration, and the module that reads it.
 	envConfigPath   = "SUPERSET_CONFIG_PATH"
@@ -87,10 +88,14 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 
 // taskEnvironment returns the variables that a task's default command reads.
 func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
+	env := adminEnvironment(t)
 	if t.Rotates {
-		return []corev1.EnvVar{plain(envRotate, "true")}
+		env = append(env, plain(envRotate, "true"))
 	}
-	return adminEnvironment(t)
+	if t.CreatesDatabase {
+		env = append(env, plain(envCreateDatabase, "true"))
+	}
+	return env
 }
 
 func adminEnvironment(t *resolve.Task) []corev1.EnvVar {

@@ -56,7 +56,9 @@ const (
 func tasks(sup *v1alpha1.Superset) []Task {
 	lc := orZero(sup.Spec.Lifecycle)
 	var out []Task
-	if preflight := orZero(lc.Preflight); !enabled(preflight.Disabled) {
+	preflight := orZero(lc.Preflight)
+	checks := !enabled(preflight.Disabled)
+	if checks {
 		out = append(out, preflightTask(sup, &preflight))
 	}
 	if lc.Clone != nil && !enabled(lc.Clone.Disabled) {
@@ -65,6 +67,7 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	if migrate := orZero(lc.Migrate); !enabled(migrate.Disabled) {
 		t := supersetTask(sup, Migrate, &migrate.BaseTaskSpec)
 		t.CreateDatabase = createDatabase(sup.Spec.Metastore, &t.Pod)
+		t.Checks = checks && len(t.Command) == 0
 		out = append(out, t)
 	}
 	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
@@ -79,8 +82,8 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	return out
 }
 
-// preflightTask resolves the check of the keys. It runs while the components serve, and again with the rotation that it
-// checks for.
+// preflightTask resolves the check that runs while the components serve. It runs again with the rotation that it checks
+// for.
 func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
 	rotate := orZero(sup.Spec.Lifecycle).Rotate
@@ -89,7 +92,9 @@ func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 		base.Trigger = rotate.Trigger
 	}
 	t := supersetTask(sup, Preflight, &base)
-	t.Rotates = rotates
+	t.Rotates, t.CheckTrigger = rotates, spec.Trigger
+	migrates := !enabled(orZero(orZero(sup.Spec.Lifecycle).Migrate).Disabled)
+	t.CreatesDatabase = migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
 }
 

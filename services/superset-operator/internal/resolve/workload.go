@@ -75,8 +75,12 @@ type Task struct {
 	// AdminUser and LoadExamples are init's.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool
-	// Rotates is preflight's: the task rotate runs after it.
-	Rotates bool
+	// Rotates is preflight's: the task rotate runs after it. CreatesDatabase is preflight's too: migrate creates the
+	// metastore's database. CheckTrigger is its own trigger; Trigger is that of the rotation.
+	Rotates, CreatesDatabase bool
+	CheckTrigger             string
+	// Checks is migrate's: it begins with the checks of the preflight.
+	Checks bool
 	// Clone is clone's, nil for the others.
 	Clone *CloneTask
 	// CreateDatabase is migrate's; nil if no database is to be created.

@@ -1,6 +1,6 @@
 // Package scripts holds the programs that copy and create databases, the one that
-// creates an administrator, and the one that checks and changes the key of stored
-// secrets. The last is Python, run by the image's own; the others are POSIX shell. They run under whatever
+// creates an administrator, the preflight, and the one that checks and changes the key of stored
+// secrets. The last two are Python, run by the image's own; the others are POSIX shell. They run under whatever
 // shell an image has: dash, busybox ash or bash. The configuration of gunicorn is Python as well.
 //
 // A script takes everything from environment variables, and nothing from a user is
@@ -35,6 +35,8 @@ var (
 	createPostgreSQL string
 	//go:embed create-database-mysql.sh
 	createMySQL string
+	//go:embed preflight.py
+	preflight string
 	//go:embed secret-keys.py
 	secretKeys string
 	//go:embed gunicorn.py
@@ -58,6 +60,10 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 	}
 	return createPostgreSQL
 }
+
+// Preflight returns the program that checks the image, the metastore and the broker. Its argument is once, or wait for
+// servers that are about to start.
+func Preflight() string { return preflight }
 
 // SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are check or rotate, and
 // the file to report to.

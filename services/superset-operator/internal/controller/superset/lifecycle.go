@@ -42,6 +42,7 @@ func (r *Reconciler) lifecycleInput(s *reconcileState) lifecycle.Input {
 		t := &s.desired.Tasks[i]
 		in.Steps = append(in.Steps, lifecycle.Step{
 			Kind: t.Kind, JobName: t.Name, Checksum: t.Checksum, Inputs: t.Inputs, PodHash: t.PodHash,
+			KeysChecksum: t.KeysChecksum, SettingsChecksum: t.SettingsChecksum,
 			Image: t.Image, MaxRetries: t.MaxRetries, RequiresDrain: t.RequiresDrain, Retention: t.Retention,
 		})
 	}

@@ -1,0 +1,252 @@
+//go:build products
+
+package products
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
+)
+
+// installed returns an installation of 6.1 on an empty PostgreSQL.
+func installed(t *testing.T) installation {
+	t.Helper()
+	return withStore(onPostgreSQL(t))
+}
+
+func withStore(s store) installation {
+	return installation{release: release61, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password, "valkey/key": "not-the-password"}}
+}
+
+// rejects runs a preflight that must fail in less than a minute, and checks that the condition gets its whole last line.
+func (c *container) rejects(parts ...string) {
+	c.t.Helper()
+	start := time.Now()
+	code, printed, _ := c.run()
+	took := time.Since(start)
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	last := lines[len(lines)-1]
+	if code == 0 || took > time.Minute {
+		c.t.Errorf("exit code %d after %s:\n%s", code, took, tail(printed))
+	}
+	c.t.Logf("%.1fs: %s", took.Seconds(), last)
+	contains(c.t, last, append([]string{"preflight: "}, parts...)...)
+	whole := fmt.Sprintf("container %q ended with exit code %d: %s", "superset", code, last)
+	if shown := redact.Line(whole, 256); shown != whole {
+		c.t.Errorf("the condition shows %s", shown)
+	}
+	for _, secret := range []string{oldKey, "not-the-password"} {
+		if strings.Contains(printed, secret) {
+			c.t.Errorf("a secret is in the output:\n%s", tail(printed))
+		}
+	}
+}
+
+// path replaces the image's PATH.
+func (c *container) path(value string) *container {
+	for n, e := range c.env {
+		if strings.HasPrefix(e, "PATH=") {
+			c.env[n] = "PATH=" + value
+		}
+	}
+	return c
+}
+
+// mute returns the port of a server that accepts connections and never answers.
+func mute(t *testing.T) int32 {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, conn) }()
+		}
+	}()
+	return int32(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func closed(t *testing.T) int32 {
+	t.Helper()
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(port)
+}
+
+// guarded returns the port of a Redis that requires a password.
+func guarded(t *testing.T) int32 {
+	t.Helper()
+	port := redis(t)
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answer := make([]byte, 5)
+	if _, err := io.WriteString(conn, "CONFIG SET requirepass other-password\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "+OK\r\n" {
+		t.Fatalf("%q, %v", answer, err)
+	}
+	return port
+}
+
+func at(port int32) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) { s.Metastore.Port = &port }
+}
+
+func broker(port int32) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &port, PasswordFrom: key("valkey")}
+	}
+}
+
+func config(text string) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) { s.Config = &text }
+}
+
+func driver(name string) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) { s.Metastore.Driver = &name }
+}
+
+// TestPreflightRejectsInput changes one thing after the other of a working installation.
+func TestPreflightRejectsInput(t *testing.T) {
+	i := installed(t)
+	absent := func(s *v1alpha1.SupersetSpec) { name := "absent"; s.Metastore.Database = &name }
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want []string
+	}{
+		"a name that is not defined": {config("ROW_LIMIT = 1\nOTHER = missing_name\n"), []string{"superset_config.py fails: line ", "NameError: name 'missing_name' is not defined"}},
+		"a syntax error":             {config("ROW_LIMIT = = 1\n"), []string{"superset_config.py fails: line ", "SyntaxError: invalid syntax"}},
+		"a secret in an error":       {config("int(SECRET_KEY)\n"), []string{"ValueError: invalid literal for int() with base 10: '***'"}},
+		"a missing package":          {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
+		"a driver without module":    {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
+		"a driver nobody knows":      {driver("unknown"), []string{"the image lacks the driver unknown"}},
+		"a metastore without answer": {at(mute(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
+		"a closed port":              {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
+		"no such database":           {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
+		"a wrong broker password":    {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
+		"a broker without answer":    {broker(mute(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
+		"a broker that is down":      {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").rejects(tc.want...) })
+	}
+	t.Run("an image without Superset", func(t *testing.T) {
+		i.task(t, "preflight").path("/usr/bin:/bin").rejects("the image contains no Superset: correct spec.image")
+		i.task(t, "preflight").path("/nowhere").rejects("the image contains no Superset: it has no python3")
+	})
+}
+
+// TestPreflightRejectsMetastore changes the database under a working installation.
+func TestPreflightRejectsMetastore(t *testing.T) {
+	i := installed(t)
+	i.task(t, "preflight").succeeds()
+	i.task(t, "migrate").succeeds()
+	equal(t, i.task(t, "preflight").succeeds(), `{"columns": 9, "values": 0, "previousKey": 0}`)
+	if left := i.store.query(t, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'flotilla%'"); left != "0" {
+		t.Errorf("%s tables are left", left)
+	}
+	t.Run("a newer release", func(t *testing.T) {
+		before := i.store.query(t, "SELECT version_num FROM alembic_version")
+		i.store.query(t, "UPDATE alembic_version SET version_num = 'f0f0f0f0f0f0'")
+		i.task(t, "preflight").rejects("the metastore's revision f0f0f0f0f0f0 is unknown to this image")
+		i.store.query(t, "UPDATE alembic_version SET version_num = '"+before+"'")
+		i.task(t, "preflight").succeeds()
+	})
+	t.Run("an older image", func(t *testing.T) {
+		i.upgraded(release60).task(t, "preflight").rejects("is unknown to this image: a newer or another release migrated it")
+	})
+	t.Run("read-only", func(t *testing.T) {
+		i.store.query(t, fmt.Sprintf("ALTER DATABASE %q SET default_transaction_read_only = on", i.store.database))
+		i.task(t, "preflight").rejects("the metastore is read-only")
+	})
+}
+
+// onServer returns an empty database of a MySQL-compatible server, without queries.
+func onServer(t *testing.T, flavour mysqltest.Flavour) store {
+	t.Helper()
+	login, err := mysql.ParseDSN(mysqltest.DSNOf(t, flavour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := net.ResolveTCPAddr("tcp", login.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store{
+		kind: v1alpha1.MySQL, host: address.IP.String(), port: int32(address.Port), database: login.DBName,
+		user: login.User, password: login.Passwd,
+	}
+}
+
+func TestPreflightRejectsMySQL(t *testing.T) {
+	t.Run("MariaDB", func(t *testing.T) {
+		withStore(onServer(t, mysqlserver.MariaDB)).task(t, "preflight").rejects("the metastore is MariaDB 1", "use PostgreSQL or MySQL")
+	})
+	i := withStore(onMySQL(t))
+	i.task(t, "preflight").succeeds()
+	t.Run("no answer", func(t *testing.T) {
+		i.with(at(mute(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
+	})
+	t.Run("a wrong password", func(t *testing.T) {
+		i.secrets["db/key"] = "not-the-password"
+		i.task(t, "preflight").rejects("the metastore rejects the user or the password")
+	})
+}
+
+// TestMigrateWaitsForMetastore starts the migration before its database.
+func TestMigrateWaitsForMetastore(t *testing.T) {
+	i := installed(t)
+	port := closed(t)
+	time.AfterFunc(5*time.Second, func() { forward(t, port, i.store.port) })
+	code, printed, _ := i.with(at(port)).task(t, "migrate").run()
+	if code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, tail(printed))
+	}
+	contains(t, printed, fmt.Sprintf("preflight: waiting for the metastore (127.0.0.1:%d, Connection refused)", port))
+}
+
+// forward passes connections to a port on to another one.
+func forward(t *testing.T, from, to int32) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
+		go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
+	}
+}
