@@ -45,6 +45,10 @@ func readTermination(pods []corev1.Pod) termination {
 				end.how += " (" + t.Reason + ")"
 			}
 			output := dropCutLine(t.Message)
+			// A runtime that cannot start a program names the layers that it went through before the cause.
+			if _, cause, found := strings.Cut(output, "unable to start container process: "); found {
+				output = cause
+			}
 			end.line, end.tail = causeLine(redact.Lines(output, len(output), len(output))), redact.Lines(output, maxLogLines, maxLogBytes)
 			return end
 		}

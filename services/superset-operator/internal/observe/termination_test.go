@@ -51,6 +51,13 @@ func TestMessageNamesCause(t *testing.T) {
 		},
 		"only asides":     {failed, taskPod("job", ended(1, "  first\n  last\n")), how + "1: last"},
 		"nothing printed": {failed, taskPod("job", ended(2, "")), how + "2"},
+		"no shell in the image": {
+			failed, taskPod("job", endedBy("StartError", 128), func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].State.Terminated.Message = "failed to create containerd task: failed to create shim task: " +
+					"OCI runtime create failed: runc create failed: unable to start container process: exec: \"/bin/sh\": stat /bin/sh: no such file or directory: unknown"
+			}),
+			how + `128 (StartError): exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown`,
+		},
 		"out of memory":   {failed, taskPod("job", endedBy("OOMKilled", 137)), how + "137 (OOMKilled)"},
 		"nothing special": {failed, taskPod("job", endedBy("Error", 1)), how + "1"},
 		"evicted":         {failed, taskPod("job", evicted), "the pod failed: Evicted: The node was low on resource: memory."},

@@ -216,37 +216,39 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	})
 }
 
-// TestMigrateWaitsForMetastore starts the migration before its database.
+// TestMigrateWaitsForMetastore migrates on a database that rejects the first connections, as one that starts.
 func TestMigrateWaitsForMetastore(t *testing.T) {
 	i := installed(t)
-	port := closed(t)
-	time.AfterFunc(5*time.Second, func() { forward(t, port, i.store.port) })
+	port := starting(t, i.store.port)
 	code, printed, _ := i.with(at(port)).task(t, "migrate").run()
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, tail(printed))
 	}
-	contains(t, printed, fmt.Sprintf("preflight: waiting for the metastore (127.0.0.1:%d, Connection refused)", port))
+	contains(t, printed, fmt.Sprintf("preflight: waiting for the metastore (127.0.0.1:%d, server closed the connection unexpectedly", port))
 }
 
-// forward passes connections to a port on to another one.
-func forward(t *testing.T, from, to int32) {
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from))
+// starting returns a port that closes its first two connections and forwards all others.
+func starting(t *testing.T, to int32) int32 {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Error(err)
-		return
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
+	go func() {
+		for n := 0; ; n++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+			if err != nil || n < 2 {
+				_ = conn.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
+			go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
 		}
-		server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
-		go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
-	}
+	}()
+	return int32(listener.Addr().(*net.TCPAddr).Port)
 }

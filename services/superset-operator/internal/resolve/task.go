@@ -86,15 +86,17 @@ func tasks(sup *v1alpha1.Superset) []Task {
 // for.
 func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
-	rotate := orZero(sup.Spec.Lifecycle).Rotate
+	lc := orZero(sup.Spec.Lifecycle)
+	rotate := lc.Rotate
 	rotates := rotate != nil && !enabled(rotate.Disabled)
 	if rotates {
 		base.Trigger = rotate.Trigger
 	}
 	t := supersetTask(sup, Preflight, &base)
 	t.Rotates, t.CheckTrigger = rotates, spec.Trigger
-	migrates := !enabled(orZero(orZero(sup.Spec.Lifecycle).Migrate).Disabled)
-	t.CreatesDatabase = migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
+	clones := lc.Clone != nil && !enabled(lc.Clone.Disabled)
+	migrates := !enabled(orZero(lc.Migrate).Disabled)
+	t.CreatesDatabase = clones || migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
 }
 

@@ -75,8 +75,8 @@ type Task struct {
 	// AdminUser and LoadExamples are init's.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool
-	// Rotates is preflight's: the task rotate runs after it. CreatesDatabase is preflight's too: migrate creates the
-	// metastore's database. CheckTrigger is its own trigger; Trigger is that of the rotation.
+	// Rotates is preflight's: the task rotate runs after it. CreatesDatabase is preflight's too: a task after it
+	// creates the metastore's database. CheckTrigger is its own trigger; Trigger is that of the rotation.
 	Rotates, CreatesDatabase bool
 	CheckTrigger             string
 	// Checks is migrate's: it begins with the checks of the preflight.

@@ -25,7 +25,7 @@ SECRETS = ("SECRET_KEY", "PREVIOUS_SECRET_KEY", "DB_URI", "DB_PASS", "VALKEY_PAS
 OLDEST = {"postgresql": (10, "PostgreSQL"), "mysql": (5.7, "MySQL")}
 PORTS = {"postgresql": 5432, "mysql": 3306}
 PACKAGES = {"mysqldb": "mysqlclient", "psycopg2": "psycopg2-binary"}
-LOCAL = ("sqla", "memory", "filesystem", "sqlalchemy")  # brokers without a server
+BROKERS = ("redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp")  # others may have no server, or need more than to connect
 
 
 class Refused(Exception):
@@ -63,7 +63,7 @@ def load():
     try:
         import superset.config
     except (Exception, SystemExit) as error:
-        print(masked("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
+        print(masked("".join(traceback.format_exception(type(error), error, error.__traceback__))), file=sys.stderr, flush=True)
         path = os.environ.get("SUPERSET_CONFIG_PATH", "")
         name = os.path.basename(path)
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
@@ -202,11 +202,14 @@ class Metastore:
             return
         if connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
             self.read_only()
-        # A table that is never committed needs the permission and the space.
+        # A table that is never committed needs the permission and the space. Its own connection has a transaction that
+        # no version of SQLAlchemy commits by itself.
         name = f"flotilla_preflight_{os.getpid()}_{time.time_ns()}"
-        connection.exec_driver_sql(f"CREATE TABLE {name} (text text)")
-        connection.exec_driver_sql(f"INSERT INTO {name} SELECT md5(n::text) FROM generate_series(1, 2000) AS n")
-        (getattr(connection, "rollback", None) or connection.connection.rollback)()
+        with self.engine.connect() as other:
+            transaction = other.begin()
+            other.exec_driver_sql(f"CREATE TABLE {name} (text text)")
+            other.exec_driver_sql(f"INSERT INTO {name} SELECT md5(n::text) FROM generate_series(1, 2000) AS n")
+            transaction.rollback()
 
     def check_revision(self, connection):
         import sqlalchemy as sa
@@ -231,7 +234,7 @@ class Broker:
         get = celery.get if isinstance(celery, dict) else lambda name: getattr(celery, name, None)
         self.url, self.ssl = get("broker_url"), get("broker_use_ssl")
         self.options = get("broker_transport_options")
-        self.local = not self.url or self.url.partition(":")[0].partition("+")[0] in LOCAL
+        self.checked = (self.url or "").partition(":")[0] in BROKERS
         self.where = re.sub(r"^\w+://|[^/]*@|[/?;].*", "", self.url or "")
 
     def check(self):
@@ -259,7 +262,7 @@ def check(mode):
             remedy = "start it, allow the connection, or correct spec.metastore"
             until_answered("metastore", metastore.where, remedy, mode, metastore.check)
         broker = Broker(getattr(config, "CELERY_CONFIG", None) or {})
-        if not broker.local:
+        if broker.checked:
             remedy = "start it, allow the connection, or correct spec.valkey"
             until_answered("broker", broker.where, remedy, mode, broker.check)
     except Refused as refused:

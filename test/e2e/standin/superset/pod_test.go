@@ -60,6 +60,7 @@ func newPod(t *testing.T, release, example, workload string) *pod {
 		workload + "-superset_gunicorn.py": "app/pythonpath/superset_gunicorn.py",
 		workload + "-config.json":          "home/superset-websocket/config.json",
 		"../../../scripts/secret-keys.py":  "app/pythonpath/superset_secret_keys.py",
+		"../../../scripts/preflight.py":    "app/pythonpath/superset_preflight.py",
 	} {
 		found, err := filepath.Glob(filepath.Join(rendered, example, file))
 		must(t, err)

@@ -67,7 +67,7 @@ func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
 		return nil
 	}))
 	l.history.checkTasks("migrate")
-	if diff := cmp.Diff([]string{"migrate apache/superset:6.2.0", "init apache/superset:6.2.0"}, l.history.tasks(start)); diff != "" {
+	if diff := cmp.Diff([]string{"preflight apache/superset:6.2.0", "migrate apache/superset:6.2.0", "init apache/superset:6.2.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 
@@ -173,7 +173,7 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 		return nil
 	}))
 	l.history.checkTasks("migrate")
-	if diff := cmp.Diff([]string{"migrate apache/superset:6.0.0", "init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
+	if diff := cmp.Diff([]string{"preflight apache/superset:6.0.0", "migrate apache/superset:6.0.0", "init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	l.eventually(map[string]int{"Warning DowngradeBlocked": 2})

@@ -126,13 +126,14 @@ func checkJourney(t *testing.T, l *recordedEnv) {
 	t.Helper()
 	l.history.checkTasks("migrate")
 	want := []string{
-		"migrate apache/superset:6.0.0", "init apache/superset:6.0.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0",
+		"migrate apache/superset:6.0.0", "init apache/superset:6.0.0",
+		"preflight apache/superset:6.1.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0",
 	}
 	if diff := cmp.Diff(want, l.history.tasks(0)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
-	if n := l.requests.matching(`^POST .*/jobs 201$`); n != 4 {
-		t.Errorf("%d Jobs were made instead of 4", n)
+	if n := l.requests.matching(`^POST .*/jobs 201$`); n != 5 {
+		t.Errorf("%d Jobs were made instead of 5", n)
 	}
 }
 

@@ -244,6 +244,7 @@ func TestDeletionDuringUpgradeLeavesNothing(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
 	l.edit(sup, func(s *v1alpha1.Superset) {
+		unchecked(s)
 		tasks(adopting("1h"))(s)
 		image("6.1.0")(s)
 	})

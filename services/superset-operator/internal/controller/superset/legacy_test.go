@@ -180,7 +180,7 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 		return nil
 	}))
 	l.history.checkTasks("migrate")
-	if diff := cmp.Diff([]string{"migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
+	if diff := cmp.Diff([]string{"preflight apache/superset:6.1.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	for _, slug := range []string{"web-server", "celery-worker", "celery-beat"} {

@@ -131,6 +131,16 @@ func failing(code, printed string) map[string]string {
 	}
 }
 
+// unchecked disables the preflight, for tests of what the tasks after it do.
+func unchecked(s *v1alpha1.Superset) {
+	s.Spec.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
+}
+
+// changing leaves out the preflight, which changes nothing.
+func changing(tasks []string) []string {
+	return slices.DeleteFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "preflight ") })
+}
+
 // approve sets an annotation of a Superset without touching its spec.
 func annotate(key, value string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {

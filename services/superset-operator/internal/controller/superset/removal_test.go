@@ -62,7 +62,7 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 			}))
 			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
 			l.history.checkTasks("migrate")
-			if diff := cmp.Diff([]string{"migrate", "init"}, words(l.history.tasks(start))); diff != "" {
+			if diff := cmp.Diff([]string{"preflight", "migrate", "init"}, words(l.history.tasks(start))); diff != "" {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
 			}
 			var got []string

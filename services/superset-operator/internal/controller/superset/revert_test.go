@@ -47,7 +47,7 @@ func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := experiment(t, options{})
 			sup := l.runs(full())
-			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(tc.tasks)(s); image("6.1.0")(s) })
+			start := l.alter(sup, func(s *v1alpha1.Superset) { unchecked(s); tasks(tc.tasks)(s); image("6.1.0")(s) })
 			tc.point(l, sup)
 			if tc.downgrade {
 				l.edit(sup, image("6.0.0"))
@@ -103,7 +103,12 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
-	start := l.alter(sup, func(s *v1alpha1.Superset) { once(s); tasks(failing("1", "no such column"))(s); image("6.1.0")(s) })
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		unchecked(s)
+		once(s)
+		tasks(failing("1", "no such column"))(s)
+		image("6.1.0")(s)
+	})
 	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
 	service := get(l.env, "lab-web-server", &corev1.Service{})

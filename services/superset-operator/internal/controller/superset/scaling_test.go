@@ -125,7 +125,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 		t.Errorf("pods %v are left", pods)
 	}
 	expect.Never(t, 500*time.Millisecond, func() error {
-		if ran := words(l.history.tasks(start)); len(ran) != 1 {
+		if ran := words(l.history.tasks(start)); len(ran) != 2 {
 			return fmt.Errorf("%v ran", ran)
 		}
 		return nil

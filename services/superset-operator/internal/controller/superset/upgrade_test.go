@@ -46,7 +46,7 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	if diff := cmp.Diff(before, l.front()); diff != "" {
 		t.Errorf("what clients connect to changed (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
+	if diff := cmp.Diff([]string{"preflight apache/superset:6.1.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	checkOrderOfUpgrade(t, l, start)
@@ -56,7 +56,7 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	l.eventually(map[string]int{
 		"Normal UpgradeStarted": 1, "Normal UpgradeCompleted": 1, "Normal LifecycleStarted": 1, "Normal LifecycleComplete": 2,
 		"Normal MaintenanceStarted": 1, "Normal MaintenanceEnded": 1, "Normal DrainingStarted": 1, "Normal DrainingCompleted": 1,
-		"Normal TaskStarted": 4, "Normal TaskSucceeded": 4,
+		"Normal TaskStarted": 5, "Normal TaskSucceeded": 5,
 	})
 }
 
@@ -104,6 +104,7 @@ func checkOrderOfUpgrade(t *testing.T, l *recordedEnv, start int64) {
 	back := when(h, away, "lab-web-server", selects("web-server"))
 	ascending(t,
 		moment{"the change", start},
+		moment{"the Job of preflight", made[*batchv1.Job](h, start, "lab-preflight")},
 		moment{"a ready page", when(h, start, page, hasReadyPod)},
 		moment{"the Service leading to the page", away},
 		moment{"the first Deployment's deletion", firstRemoved},
@@ -135,7 +136,7 @@ func checkStatusDuringUpgrade(t *testing.T, l *recordedEnv, start int64) {
 		t.Errorf("phases differ (-want +got):\n%s", diff)
 	}
 	steps := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return string(s.Status.Lifecycle.Phase) })
-	if diff := cmp.Diff([]string{"Complete", "Draining", "Migrating", "Initializing", "Restoring", "Complete"}, steps); diff != "" {
+	if diff := cmp.Diff([]string{"Complete", "Checking", "Draining", "Migrating", "Initializing", "Restoring", "Complete"}, steps); diff != "" {
 		t.Errorf("lifecycle phases differ (-want +got):\n%s", diff)
 	}
 	active := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return fmt.Sprint(s.Status.Lifecycle.MaintenanceActive) })

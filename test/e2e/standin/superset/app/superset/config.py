@@ -36,3 +36,12 @@ def load():
         if not settings.get(name):
             raise Invalid(f"superset_config.py sets no {name}")
     return settings
+
+
+def __getattr__(name):
+    """Programs that read settings from this module get those of superset_config.py, as in the real one."""
+    if name.isupper():
+        settings = load()
+        if name in settings:
+            return settings[name]
+    raise AttributeError(name)

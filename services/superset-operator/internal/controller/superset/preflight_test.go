@@ -1,0 +1,46 @@
+package superset_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// TestRejectedPreflightTouchesNoPod fails the preflight of one change after the other, and reverts the change.
+func TestRejectedPreflightTouchesNoPod(t *testing.T) {
+	const why = "preflight: the metastore is MariaDB 10.11, which Superset cannot use: use PostgreSQL or MySQL"
+	edits := map[string]func(*v1alpha1.Superset){
+		"another image":         image("6.1.0"),
+		"another metastore":     func(s *v1alpha1.Superset) { s.Spec.Metastore.Host = new("other") },
+		"another broker":        func(s *v1alpha1.Superset) { s.Spec.Valkey.Host = "other" },
+		"another configuration": func(s *v1alpha1.Superset) { s.Spec.Config = new("ROW_LIMIT = 1") },
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full())
+			good := sup.Spec.DeepCopy()
+			before, pods := l.deployment("web-server"), l.pods()
+			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(failing("1", why))(s); edit(s) })
+			l.becomes(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
+			if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why+".") {
+				t.Errorf("the condition does not name the cause: %s", text)
+			}
+			l.still(pods)
+			if after := l.deployment("web-server"); after.Generation != before.Generation {
+				t.Errorf("the web server changed: %+v", after.Spec.Template.Spec.Containers[0])
+			}
+			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *good })
+			l.becomes(sup, settled)
+			l.still(pods)
+			l.history.catchUp()
+			if diff := cmp.Diff([]string{"preflight"}, words(l.history.tasks(start))); diff != "" {
+				t.Errorf("tasks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package scripts_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
+)
+
+// standInConfig loads superset_config.py as the product's superset.config does.
+const standInConfig = `import importlib.util, os
+spec = importlib.util.spec_from_file_location("superset_config", os.environ["SUPERSET_CONFIG_PATH"])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+`
+
+// preflight runs the program in an image that has the given files, and returns the last line of its output and all of it.
+func preflight(t *testing.T, files map[string]string) (last, output string) {
+	t.Helper()
+	dir := t.TempDir()
+	files["preflight.py"] = scripts.Preflight()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program has to be executable
+			t.Fatal(err)
+		}
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "preflight.py"), "once") //nolint:gosec // the program under test
+	cmd.Env = []string{
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + dir, "SUPERSET_CONFIG_PATH=" + filepath.Join(dir, "superset_config.py"),
+		prefix + "SECRET_KEY=a-secret-key", prefix + "DB_PASS=a-password",
+	}
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("the preflight succeeded:\n%s", out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1], string(out)
+}
+
+func TestPreflightNamesCauseInImage(t *testing.T) {
+	const program = "#!/bin/sh\n"
+	cases := map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"another product": {map[string]string{"bin/superset": program}, "the image contains no Superset: correct spec.image"},
+		"the module alone": {
+			map[string]string{"superset/__init__.py": "", "superset/config.py": ""}, "the image contains no Superset: correct spec.image",
+		},
+		"an incomplete image": {
+			map[string]string{"bin/superset": program, "superset/__init__.py": "import nowhere\n"},
+			"Superset cannot be imported: ModuleNotFoundError: No module named 'nowhere'. Correct spec.image",
+		},
+		"an error in the configuration": {
+			map[string]string{"superset_config.py": "A = 1\nB = missing\n"},
+			"superset_config.py fails: line 2: NameError: name 'missing' is not defined. Correct spec.config or the image",
+		},
+		"a configuration that exits": {
+			map[string]string{"superset_config.py": "import sys\nsys.exit('stop')\n"},
+			"superset_config.py fails: line 2: SystemExit: stop. Correct spec.config or the image",
+		},
+		"an error with secrets": {
+			map[string]string{"superset_config.py": "raise ValueError('a-secret-key, postgresql://user:a-password@host/db')\n"},
+			"superset_config.py fails: line 1: ValueError: ***, postgresql://user:***@host/db. Correct spec.config or the image",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.files["superset_config.py"] != "" {
+				tc.files["bin/superset"], tc.files["superset/__init__.py"], tc.files["superset/config.py"] = program, "", standInConfig
+			}
+			last, output := preflight(t, tc.files)
+			if last != "preflight: "+tc.want {
+				t.Errorf("got %s\nwant preflight: %s", last, tc.want)
+			}
+			for _, secret := range []string{"a-secret-key", "a-password"} {
+				if strings.Contains(output, secret) {
+					t.Errorf("a secret is in the output:\n%s", output)
+				}
+			}
+		})
+	}
+}
