@@ -1,0 +1,78 @@
+package desired_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+)
+
+// preflight returns the preflight of the golden case "staging".
+func preflight(t *testing.T, edit func(*v1alpha1.SupersetSpec)) desired.Task {
+	t.Helper()
+	sup := load(t, "testdata/staging/superset.yaml")
+	edit(&sup.Spec)
+	state, err := desired.For(desired.Input{Superset: sup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Tasks[0].Slug != "preflight" {
+		t.Fatalf("the first task is %s", state.Tasks[0].Slug)
+	}
+	return state.Tasks[0]
+}
+
+func TestPreflightChecksumInputs(t *testing.T) {
+	ref := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "k"}
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string // which of the checksums change
+	}{
+		"nothing":              {func(*v1alpha1.SupersetSpec) {}, ""},
+		"the image":            {func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }, "all"},
+		"its trigger":          {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Trigger: "again"} }, "all"},
+		"the configuration":    {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1\n") }, "all settings"},
+		"a feature flag":       {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags = map[string]bool{"A": true} }, "all settings"},
+		"the bootstrap":        {func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = new("true") }, "all settings"},
+		"the metastore":        {func(s *v1alpha1.SupersetSpec) { s.Metastore.Host = new("other") }, "all settings"},
+		"its password":         {func(s *v1alpha1.SupersetSpec) { s.Metastore.PasswordFrom = ref }, "all settings"},
+		"the broker":           {func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "other"} }, "all settings"},
+		"the key":              {func(s *v1alpha1.SupersetSpec) { s.SecretKeyFrom = ref }, "all settings keys"},
+		"the previous key":     {func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKeyFrom = ref }, "all settings keys"},
+		"another rotation":     {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Trigger = "again" }, "all settings keys"},
+		"another migration":    {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Trigger = "again" }, ""},
+		"replicas and pods":    {func(s *v1alpha1.SupersetSpec) { s.Replicas, s.PodTemplate = new(int32(9)), nil }, ""},
+		"of one component":     {func(s *v1alpha1.SupersetSpec) { s.WebServer = &v1alpha1.WebServerSpec{} }, ""},
+		"pods of the tasks":    {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate = nil }, ""},
+		"what init configures": {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init = nil }, ""},
+	}
+	before := preflight(t, func(*v1alpha1.SupersetSpec) {})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			after, got := preflight(t, tc.edit), ""
+			if after.Checksum != before.Checksum {
+				got = "all"
+			}
+			if after.SettingsChecksum != before.SettingsChecksum {
+				got += " settings"
+			}
+			if after.KeysChecksum != before.KeysChecksum {
+				got += " keys"
+			}
+			if got != tc.want {
+				t.Errorf("changed %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestPreflightKeysChecksumIsPinned: with another value every installation whose preflight checked only the keys would run
+// it after an update of the operator.
+func TestPreflightKeysChecksumIsPinned(t *testing.T) {
+	const want = "sha256:4b5cb7dda1026cc0e9aed064da6951ca84e96b637a6895d69aeeb9e2f8902f82"
+	if got := preflight(t, func(*v1alpha1.SupersetSpec) {}).KeysChecksum; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
