@@ -19,7 +19,7 @@ type Login struct {
 // ParseLogin reads USER:PASSWORD; an empty text is no login.
 func ParseLogin(text string) (*Login, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // no login is no error
+		return nil, nil
 	}
 	user, password, ok := strings.Cut(text, ":")
 	if !ok || user == "" || password == "" {
@@ -48,41 +48,48 @@ func (c *client) login(ctx context.Context) error {
 		return err
 	}
 	form.Path, form.RawQuery = "/login/", ""
-	_, page, err := c.send(ctx, http.MethodGet, form.String(), nil)
+	shown, err := c.send(ctx, http.MethodGet, form.String(), nil)
 	if err != nil {
 		return fmt.Errorf("get the login form: %w", err)
 	}
-	token := csrfToken.FindSubmatch(page)
+	token := csrfToken.FindSubmatch(shown.body)
 	if token == nil {
 		return fmt.Errorf("%s has no field csrf_token", form.Path)
 	}
-	response, _, err := c.send(ctx, http.MethodPost, form.String(), url.Values{
+	answer, err := c.send(ctx, http.MethodPost, form.String(), url.Values{
 		"csrf_token": {string(token[1])}, "username": {c.Login.User}, "password": {c.Login.Password},
 	})
 	if err != nil {
 		return fmt.Errorf("submit the login form: %w", err)
 	}
 	// After a wrong password the form comes again.
-	if to := response.Header.Get("Location"); response.StatusCode != http.StatusFound || strings.Contains(to, form.Path) {
-		return fmt.Errorf("login of %s: status %d, location %q", c.Login.User, response.StatusCode, to)
+	if answer.status != http.StatusFound || strings.Contains(answer.location, form.Path) {
+		return fmt.Errorf("login of %s: status %d, location %q", c.Login.User, answer.status, answer.location)
 	}
 	return nil
 }
 
-// send sends one request of the login, with the fields of a form or without, and returns the answer and its body.
-func (c *client) send(ctx context.Context, method, to string, fields url.Values) (*http.Response, []byte, error) {
+// page is an answer during the login.
+type page struct {
+	status   int
+	location string
+	body     []byte
+}
+
+// send sends one request of the login, with the fields of a form or without.
+func (c *client) send(ctx context.Context, method, to string, fields url.Values) (page, error) {
 	request, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(fields.Encode()))
 	if err != nil {
-		return nil, nil, err
+		return page{}, err
 	}
 	if fields != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return page{}, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	return response, body, err
+	return page{response.StatusCode, response.Header.Get("Location"), body}, err
 }

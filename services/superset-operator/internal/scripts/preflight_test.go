@@ -27,7 +27,7 @@ func preflight(t *testing.T, files map[string]string) (last, output string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program has to be executable
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +35,7 @@ func preflight(t *testing.T, files map[string]string) (last, output string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "preflight.py"), "once") //nolint:gosec // the program under test
+	cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "preflight.py"), "once")
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + dir, "SUPERSET_CONFIG_PATH=" + filepath.Join(dir, "superset_config.py"),
 		prefix + "SECRET_KEY=a-secret-key", prefix + "DB_PASS=a-password",
