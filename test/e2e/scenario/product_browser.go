@@ -14,34 +14,59 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/browser"
 )
 
-// loginTimeout is how long a browser may take to log in on a busy machine.
-const loginTimeout = 4 * time.Minute
+const (
+	// loginTimeout is how long a browser may take to log in on a busy machine, attemptTimeout one attempt.
+	loginTimeout   = 5 * time.Minute
+	attemptTimeout = 75 * time.Second
 
-// logIn fills in Superset's form, waits for the page that follows, and writes a picture of it.
+	userField     = `input[name="username"], #username`
+	passwordField = `input[name="password"], #password`
+	submitButton  = `button[type="submit"], input[type="submit"]`
+	// usersMenu is there for users only, and is drawn by the page's own script.
+	usersMenu = `a[href*="/dashboard/list"]`
+)
+
+// logIn logs in by Superset's form, waits for the page that follows, and writes a picture of it. Superset draws the form
+// anew while it loads, so what was typed early may be lost, and is typed again, as a user would.
 func logIn(ctx context.Context, address, login, picture string) error {
-	user, password, _ := strings.Cut(login, ":")
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeTab()
-	acting, cancel := context.WithTimeout(tab, loginTimeout)
+	ctx, cancel := context.WithTimeout(tab, loginTimeout)
 	defer cancel()
-	if err := chromedp.Do(acting,
-		chromedp.EmulateViewport(1280, 800),
-		chromedp.Navigate(address+"/login/"),
-		chromedp.WaitVisible(`input[name="password"], #password`),
-		chromedp.SendKeys(`input[name="username"], #username`, user),
-		chromedp.SendKeys(`input[name="password"], #password`, password),
-		chromedp.Click(`button[type="submit"], input[type="submit"]`),
-	); err != nil {
-		return errors.Join(fmt.Errorf("fill in the form: %w", err), shoot(tab, picture))
+	err = chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800))
+	for attempts := 1; err == nil; attempts++ {
+		if failed := submit(ctx, address, login); failed == nil {
+			break
+		} else if ctx.Err() != nil {
+			err = fmt.Errorf("%d attempts: %w", attempts, failed)
+		}
 	}
-	// The menu is there for users only, and is drawn by the page's own script.
-	if err := chromedp.Do(acting, chromedp.WaitVisible(`a[href*="/dashboard/list"]`)); err != nil {
-		return errors.Join(fmt.Errorf("wait for the menu: %w", err), shoot(tab, picture))
+	return errors.Join(err, shoot(tab, picture))
+}
+
+// submit fills in the form and submits it, unless the user is logged in.
+func submit(ctx context.Context, address, login string) error {
+	user, password, _ := strings.Cut(login, ":")
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/login/"), chromedp.WaitVisible(usersMenu+", "+passwordField)); err != nil {
+		return fmt.Errorf("open the form: %w", err)
 	}
-	return shoot(tab, picture)
+	done, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("document.querySelector(%q) !== null", usersMenu)))
+	if err != nil || done {
+		return err
+	}
+	if err := chromedp.Do(ctx, chromedp.SendKeys(userField, user), chromedp.SendKeys(passwordField, password),
+		chromedp.Click(submitButton)); err != nil {
+		return fmt.Errorf("fill in the form: %w", err)
+	}
+	if err := chromedp.Do(ctx, chromedp.WaitVisible(usersMenu)); err != nil {
+		return fmt.Errorf("wait for the menu: %w", err)
+	}
+	return nil
 }
 
 // shoot writes a picture of the tab.
