@@ -79,9 +79,11 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	platform := &scenario.Platform{System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated,
+	platform := &scenario.Platform{
+		System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated,
 		Intn:     moments(o.seed),
-		Pictures: filepath.Dir(o.report)}
+		Pictures: filepath.Dir(o.report),
+	}
 	plan, err := scenario.Choose(platform.All(), o.only)
 	if err != nil {
 		return err
