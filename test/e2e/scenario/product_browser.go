@@ -26,8 +26,8 @@ const (
 	usersMenu = `a[href*="/dashboard/list"]`
 )
 
-// logIn logs in by Superset's form, waits for the page that follows, and writes a picture of it. Superset draws the form
-// anew while it loads, so what was typed early may be lost, and is typed again, as a user would.
+// logIn logs in by Superset's form, waits for the page that follows, and writes a picture of it. Superset renders the form
+// again while it loads, so early input may be lost, and is entered again, as by a user.
 func logIn(ctx context.Context, address, login, picture string) error {
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
