@@ -72,10 +72,9 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 		}
 		o.SetNamespace(productNamespace)
 		if o.GetKind() == supersets.Kind {
-			if err := unstructured.SetNestedField(o.Object, "6.0.0", "spec", "image", "tag"); err != nil {
+			if err := adaptProduct(o.Object); err != nil {
 				return nil, err
 			}
-			unstructured.RemoveNestedField(o.Object, "spec", "webServer", "service", "nodePort") // it may be taken
 		}
 		kept = append(kept, o)
 	}
@@ -93,10 +92,24 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 	}
 	w.loadgen, err = w.StartLoadgen(ctx, s, productNamespace, "loadgen",
 		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
-		"--clients", "20", "--rate", "2", "--timeout", "30s", "--retry-drained", "--login", productLogin,
+		"--clients", "20", "--rate", "2", "--timeout", "60s", "--retry-drained", "--login", productLogin,
 		"--label", oldPage+versionOf("6.0.0"), "--label", newPage+versionOf("6.1.0"), "--label", maintenancePage+"=<h1>"+productTitle,
 		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
 	return w.loadgen, err
+}
+
+// adaptProduct makes of the sample what the scenario installs.
+func adaptProduct(superset map[string]any) error {
+	unstructured.RemoveNestedField(superset, "spec", "webServer", "service", "nodePort") // it may be taken
+	// A busy node must not take the only web server out of its Service.
+	ready := map[string]any{
+		"httpGet":       map[string]any{"path": "/health", "port": int64(8088)},
+		"periodSeconds": int64(5), "timeoutSeconds": int64(15), "failureThreshold": int64(12),
+	}
+	return errors.Join(
+		unstructured.SetNestedField(superset, "6.0.0", "spec", "image", "tag"),
+		unstructured.SetNestedMap(superset, ready, "spec", "webServer", "podTemplate", "container", "readinessProbe"),
+	)
 }
 
 // versionOf is the part of a label that matches a page of a release for a user that is logged in.

@@ -47,7 +47,7 @@ type server struct {
 
 func privateMySQL(t *testing.T) server {
 	t.Helper()
-	private := mysqltest.Private(t)
+	private := mysqltest.PrivateOf(t, mysqltest.MySQL)
 	return server{private, atDSN(t, private.DSN())}
 }
 
