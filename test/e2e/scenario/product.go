@@ -208,22 +208,11 @@ func (w *product) login(picture string) func(context.Context, *run.Step) error {
 
 // address is where this machine reaches the web server.
 func (w *product) address(ctx context.Context) (string, error) {
-	out, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
+	node, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
 	if err != nil {
 		return "", err
 	}
-	service, err := w.Get(ctx, services, productNamespace, productName+"-web-server")
-	if err != nil {
-		return "", err
-	}
-	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
-	if err != nil {
-		return "", err
-	}
-	for _, entry := range ports {
-		if port, ok := entry.(map[string]any); ok {
-			return net.JoinHostPort(out, fmt.Sprint(port["nodePort"])), nil
-		}
-	}
-	return "", errors.New("the web server's Service has no port")
+	port, err := w.Kubectl(ctx, "", "get", "service", productName+"-web-server", "--namespace", productNamespace,
+		"--output", "jsonpath={.spec.ports[0].nodePort}")
+	return net.JoinHostPort(node, port), err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/test/e2e/browser"
 )
 
@@ -34,16 +35,10 @@ func logIn(ctx context.Context, address, login, picture string) error {
 		return err
 	}
 	defer closeTab()
-	ctx, cancel := context.WithTimeout(tab, loginTimeout)
-	defer cancel()
-	err = chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800))
-	for attempts := 1; err == nil; attempts++ {
-		if failed := submit(ctx, address, login); failed == nil {
-			break
-		} else if ctx.Err() != nil {
-			err = fmt.Errorf("%d attempts: %w", attempts, failed)
-		}
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(1280, 800)); err != nil {
+		return err
 	}
+	err = await.Nil(tab, loginTimeout, time.Second, func(ctx context.Context) error { return submit(ctx, address, login) })
 	return errors.Join(err, shoot(tab, picture))
 }
 

@@ -216,7 +216,7 @@ func engineReasons() []reasonRow {
 			e.Object.DeletionTimestamp = &metav1.Time{}
 		}, false, nil, "TTFFFF Deleting AsExpected", ""),
 		row("ApplyRefused, invalid", refuses(status.Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
-		row("ApplyRefused, for now", refuses(status.Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
+		row("ApplyRefused, transient", refuses(status.Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
 	}
 }
 

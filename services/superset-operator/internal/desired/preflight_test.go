@@ -1,12 +1,14 @@
 package desired_test
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 )
 
 // preflight returns the preflight of the golden case "staging".
@@ -74,5 +76,22 @@ func TestPreflightKeysChecksumIsPinned(t *testing.T) {
 	const want = "sha256:4b5cb7dda1026cc0e9aed064da6951ca84e96b637a6895d69aeeb9e2f8902f82"
 	if got := preflight(t, func(*v1alpha1.SupersetSpec) {}).KeysChecksum; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestPreflightSkipsPermissionOfMigration: where somebody else migrates, the metastore's user may lack the permission to create
+// tables.
+func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
+	for _, disabled := range []bool{false, true} {
+		task := preflight(t, func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Disabled = &disabled })
+		job, err := render.Job(&task.Task, task.Checksum, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := job.Spec.Template.Spec.Containers[0].Env
+		skips := slices.Contains(env, corev1.EnvVar{Name: "SUPERSET_OPERATOR__SKIPS_MIGRATION", Value: "true"})
+		if skips != disabled {
+			t.Errorf("migrate disabled %t: the preflight skips the permission %t", disabled, skips)
+		}
 	}
 }

@@ -13,32 +13,15 @@ import (
 
 // mails is a mail server that keeps what it gets.
 type mails struct {
-	port int
+	port int32
 	// got receives the text of each mail, with its header.
 	got chan string
 }
 
 func mailServer(t *testing.T) *mails {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("listens on %s", listener.Addr())
-	}
-	m := &mails{port: address.Port, got: make(chan string, 100)}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go m.serve(conn)
-		}
-	}()
+	m := &mails{got: make(chan string, 100)}
+	m.port = listen(t, func(conn net.Conn) { go m.serve(conn) })
 	return m
 }
 

@@ -49,7 +49,8 @@ func swallower(t *testing.T) int32 {
 	return 0
 }
 
-// TestMetastoreSwallowsPackets: the first task fails, and its last line names the cause and the host. It waited for minutes.
+// TestMetastoreSwallowsPackets: a task that no preflight begins fails, and its last line names the cause and the host. It waited
+// for minutes.
 func TestMetastoreSwallowsPackets(t *testing.T) {
 	const imports, connect = 60 * time.Second, 10 * time.Second
 	// 110 is the timeout of a connection; this library names no port.
@@ -60,7 +61,7 @@ func TestMetastoreSwallowsPackets(t *testing.T) {
 			s.port = swallower(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			began := time.Now()
-			printed := i.task(t, "migrate").fails()
+			printed := i.task(t, "init").fails()
 			took := time.Since(began).Round(100 * time.Millisecond)
 			t.Logf("failed after %s: %s", took, printed)
 			if took > imports+connect {
@@ -192,24 +193,30 @@ func TestValkeyDoesNotAnswer(t *testing.T) {
 // silent returns a port that takes connections and never answers.
 func silent(t *testing.T) int32 {
 	t.Helper()
+	return listen(t, func(conn net.Conn) { t.Cleanup(func() { _ = conn.Close() }) })
+}
+
+// listen gives serve each connection to a port until the test ends, one after the other, and returns the port.
+func listen(t *testing.T, serve func(net.Conn)) int32 {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("listens on %s", listener.Addr())
+	}
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			t.Cleanup(func() { _ = conn.Close() })
+			serve(conn)
 		}
 	}()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("listens on %s", listener.Addr())
-	}
 	return int32(address.Port)
 }
 

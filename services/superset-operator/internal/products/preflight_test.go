@@ -63,26 +63,6 @@ func (c *container) path(value string) *container {
 	return c
 }
 
-// mute returns the port of a server that accepts connections and never answers.
-func mute(t *testing.T) int32 {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-		}
-	}()
-	return int32(listener.Addr().(*net.TCPAddr).Port)
-}
-
 func closed(t *testing.T) int32 {
 	t.Helper()
 	port, err := freeport.One()
@@ -143,11 +123,11 @@ func TestPreflightRejectsInput(t *testing.T) {
 		"a missing package":          {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
 		"a driver without module":    {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
 		"a driver nobody knows":      {driver("unknown"), []string{"the image lacks the driver unknown"}},
-		"a metastore without answer": {at(mute(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
+		"a metastore without answer": {at(silent(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
 		"a closed port":              {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
 		"no such database":           {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
 		"a wrong broker password":    {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
-		"a broker without answer":    {broker(mute(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
+		"a broker without answer":    {broker(silent(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
 		"a broker that is down":      {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
 	}
 	for name, tc := range cases {
@@ -177,6 +157,17 @@ func TestPreflightRejectsMetastore(t *testing.T) {
 	})
 	t.Run("an older image", func(t *testing.T) {
 		i.upgraded(release60).task(t, "preflight").rejects("is unknown to this image: a newer or another release migrated it")
+	})
+	t.Run("a user without CREATE", func(t *testing.T) {
+		name := i.store.database + "_reader"
+		i.store.query(t, fmt.Sprintf("CREATE ROLE %q LOGIN PASSWORD '%s'", name, i.store.password))
+		i.store.query(t, fmt.Sprintf("GRANT SELECT ON ALL TABLES IN SCHEMA public TO %q", name))
+		reader := i.with(func(s *v1alpha1.SupersetSpec) { s.Metastore.Username = &name })
+		reader.task(t, "preflight").rejects("the metastore's user may not create tables (permission denied for schema public)")
+		reader.with(func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Migrate: &v1alpha1.MigrateTaskSpec{}}
+			s.Lifecycle.Migrate.Disabled = new(true)
+		}).task(t, "preflight").succeeds()
 	})
 	t.Run("read-only", func(t *testing.T) {
 		i.store.query(t, fmt.Sprintf("ALTER DATABASE %q SET default_transaction_read_only = on", i.store.database))
@@ -208,7 +199,7 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	i := withStore(onMySQL(t))
 	i.task(t, "preflight").succeeds()
 	t.Run("no answer", func(t *testing.T) {
-		i.with(at(mute(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
+		i.with(at(silent(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
 	})
 	t.Run("a wrong password", func(t *testing.T) {
 		i.secrets["db/key"] = "not-the-password"
@@ -230,25 +221,14 @@ func TestMigrateWaitsForMetastore(t *testing.T) {
 // starting returns a port that closes its first two connections and forwards all others.
 func starting(t *testing.T, to int32) int32 {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for n := 0; ; n++ {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
-			if err != nil || n < 2 {
-				_ = conn.Close()
-				continue
-			}
-			go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
-			go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
+	n := 0
+	return listen(t, func(conn net.Conn) {
+		server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+		if n++; err != nil || n <= 2 {
+			_ = conn.Close()
+			return
 		}
-	}()
-	return int32(listener.Addr().(*net.TCPAddr).Port)
+		go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
+		go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
+	})
 }

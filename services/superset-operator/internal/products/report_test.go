@@ -52,7 +52,7 @@ func TestReportIsSent(t *testing.T) {
 }
 
 // reporting is a Superset whose alerts go to a mail server, without a picture, which needs a browser.
-func reporting(valkey int32, mail int) func(*v1alpha1.SupersetSpec) {
+func reporting(valkey, mail int32) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) {
 		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &valkey}
 		s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com"}}

@@ -21,6 +21,7 @@ const (
 	envAdminEmail     = pyconfig.EnvPrefix + "ADMIN_EMAIL"
 	envRotate         = pyconfig.EnvPrefix + "ROTATE"
 	envCreateDatabase = pyconfig.EnvPrefix + "CREATE_DATABASE"
+	envSkipsMigration = pyconfig.EnvPrefix + "SKIPS_MIGRATION"
 
 	// Superset's own: the file with the configuration, and the module that reads it.
 	envConfigPath   = "SUPERSET_CONFIG_PATH"
@@ -94,6 +95,9 @@ func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	}
 	if t.CreatesDatabase {
 		env = append(env, plain(envCreateDatabase, "true"))
+	}
+	if t.SkipsMigration {
+		env = append(env, plain(envSkipsMigration, "true"))
 	}
 	return env
 }

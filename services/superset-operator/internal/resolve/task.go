@@ -96,6 +96,7 @@ func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	t.Rotates, t.CheckTrigger = rotates, spec.Trigger
 	clones := lc.Clone != nil && !enabled(lc.Clone.Disabled)
 	migrates := !enabled(orZero(lc.Migrate).Disabled)
+	t.SkipsMigration = !migrates
 	t.CreatesDatabase = clones || migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
 }

@@ -79,6 +79,8 @@ type Task struct {
 	// creates the metastore's database. CheckTrigger is its own trigger; Trigger is that of the rotation.
 	Rotates, CreatesDatabase bool
 	CheckTrigger             string
+	// SkipsMigration is preflight's: the task migrate is disabled, so the metastore's user may lack the permission for it.
+	SkipsMigration bool
 	// Checks is migrate's: it begins with the checks of the preflight.
 	Checks bool
 	// Clone is clone's, nil for the others.

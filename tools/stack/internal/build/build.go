@@ -60,11 +60,11 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 	return nil
 }
 
-// Images builds the images of the services, of NATS and of MySQL without a registry, also the others of
-// test/e2e/images with these names, and saves the named ones as tars in a directory.
-func Images(ctx context.Context, c checkout.Checkout, folder string, names, others []string) error {
+// Images builds the images of the services, of NATS and of MySQL without a registry, also those of the given directories of
+// test/e2e/images, and saves the named ones as tars in a directory.
+func Images(ctx context.Context, c checkout.Checkout, dir string, names, e2e []string) error {
 	script := `hack/images.sh offline >&2; [ -z "$1" ] || hack/images.sh e2e $1 >&2; hack/images.sh save "$0" "${@:2}"`
-	args := append([]string{"run", "bash", "-euc", script, folder, strings.Join(others, " ")}, names...)
+	args := append([]string{"run", "bash", "-euc", script, dir, strings.Join(e2e, " ")}, names...)
 	out, err := command(ctx, c.Root, c.Path("hack", "docker"), args...)
 	if err != nil {
 		return fmt.Errorf("build images: %w\n%s", err, out)

@@ -86,15 +86,15 @@ func (a *app) applyManifests(ctx context.Context, path string) error {
 func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images string) error {
 	if images == "" {
 		images = a.env.Checkout.Local("images")
-		names, others := []string{natsImage, mysqlImage}, []string(nil)
+		names, e2e := []string{natsImage, mysqlImage}, []string(nil)
 		for _, service := range chosen {
 			names = append(names, "flotilla/"+service+":dev")
 		}
 		if hasSuperset(chosen) {
-			names, others = append(names, supersetImages...), []string{"superset", "postgres", "nginx"}
+			names, e2e = append(names, supersetImages...), supersetDirectories
 		}
 		if err := a.step("building images", func() (string, error) {
-			return "done", build.Images(ctx, a.env.Checkout, images, names, others)
+			return "done", build.Images(ctx, a.env.Checkout, images, names, e2e)
 		}); err != nil {
 			return err
 		}

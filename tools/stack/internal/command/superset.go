@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// supersetImages are what deploy/real-node/superset.yaml runs.
-var supersetImages = []string{"flotilla-e2e/superset:6.1.0", "flotilla-e2e/postgres:dev", "flotilla-e2e/nginx:dev"}
+// What deploy/real-node/superset.yaml runs: the images, and the directories of test/e2e/images that make them.
+var (
+	supersetImages      = []string{"flotilla-e2e/superset:6.1.0", "flotilla-e2e/postgres:dev", "flotilla-e2e/nginx:dev"}
+	supersetDirectories = []string{"superset", "postgres", "nginx"}
+)
 
 func hasSuperset(services []string) bool { return slices.Contains(services, "superset-operator") }
 
