@@ -147,7 +147,8 @@ type WebsocketServerSpec struct {
 	Service *ComponentServiceSpec `json:"service,omitempty"`
 }
 
-// MCPServerSpec configures the MCP server, through which language models use Superset. It listens on port 8088.
+// MCPServerSpec configures the MCP server, through which language models use Superset 6.1 and later. It listens on port 8088,
+// and exits unless its config sets MCP_AUTH_ENABLED and a key, or a function MCP_AUTH_FACTORY: see docs/networking.md.
 type MCPServerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`

@@ -132,7 +132,7 @@ type CloneTaskSpec struct {
 	// postCloneSQL are SQL statements, one per entry, that run in the metadata database after the copy, in this order.
 	// +optional
 	PostCloneSQL []string `json:"postCloneSQL,omitempty"`
-	// image is the image with the database tools. Defaults to postgres:17-alpine or mysql:8-alpine, depending on the
+	// image is the image with the database tools. Defaults to postgres:17-alpine or mysql:8.4, depending on the
 	// type of the source.
 	// +optional
 	Image *ContainerImageSpec `json:"image,omitempty"`

@@ -52,6 +52,9 @@ func preflight(uid string, t *resolve.Task) preflightSums {
 	python(b, &t.Python)
 	settings := values(b, &t.Workload).Sum()
 	all := checksum.New("preflight").String("settings", settings).String("image", t.Image).String("trigger", t.CheckTrigger)
+	if t.ServesMCP {
+		all.Bool("servesMCP", true)
+	}
 	return preflightSums{all: all.Sum(), settings: settings, keys: keys}
 }
 
@@ -61,7 +64,7 @@ func preflight(uid string, t *resolve.Task) preflightSums {
 func inputs(t *resolve.Task, scheduled string) string {
 	b := checksum.New("inputs/"+t.Kind.Type).
 		List("command", t.Command).String("trigger", t.Trigger).
-		String("image", t.Image).String("bootstrap", t.Bootstrap)
+		String("image", imageInput(t)).String("bootstrap", t.Bootstrap)
 	switch t.Kind.Type {
 	case resolve.Clone.Type:
 		clone(b, t.Clone, scheduled)
@@ -81,6 +84,13 @@ func inputs(t *resolve.Task, scheduled string) string {
 		b.Bool("loadExamples", t.LoadExamples)
 	}
 	return b.Sum()
+}
+
+func imageInput(t *resolve.Task) string {
+	if t.Clone != nil {
+		return t.Clone.Tool.ImageInput
+	}
+	return t.Image
 }
 
 func clone(b *checksum.Builder, c *resolve.CloneTask, scheduled string) {

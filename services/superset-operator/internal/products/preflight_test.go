@@ -133,6 +133,10 @@ func TestPreflightRejectsInput(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").rejects(tc.want...) })
 	}
+	t.Run("an image without MCP server", func(t *testing.T) {
+		serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
+		i.upgraded(release60).with(serves).task(t, "preflight").rejects("the image contains no MCP server, which Superset has since 6.1: remove")
+	})
 	t.Run("an image without Superset", func(t *testing.T) {
 		i.task(t, "preflight").path("/usr/bin:/bin").rejects("the image contains no Superset: correct spec.image")
 		i.task(t, "preflight").path("/nowhere").rejects("the image contains no Superset: it has no python3")

@@ -148,6 +148,9 @@ func TestProductionSettings(t *testing.T) {
 		if _, found := got["MCP_ONLY"]; found != (slug == "mcp-server") {
 			t.Errorf("%s: Python of the MCP server: %v", slug, found)
 		}
+		if _, required := got["MCP_AUTH_FACTORY"]; required != (slug == "mcp-server") {
+			t.Errorf("%s: requires authentication of MCP: %v", slug, required)
+		}
 		celery := got["CELERY_CONFIG"].(map[string]any)
 		if celery["broker_url"] != "rediss://superset:superset%2Fvalkey-password@valkey.bi.svc:6380/10" {
 			t.Errorf("%s: broker %v", slug, celery["broker_url"])

@@ -22,6 +22,7 @@ const (
 	envRotate         = pyconfig.EnvPrefix + "ROTATE"
 	envCreateDatabase = pyconfig.EnvPrefix + "CREATE_DATABASE"
 	envSkipsMigration = pyconfig.EnvPrefix + "SKIPS_MIGRATION"
+	envServesMCP      = pyconfig.EnvPrefix + "SERVES_MCP"
 
 	// Superset's own: the file with the configuration, and the module that reads it.
 	envConfigPath   = "SUPERSET_CONFIG_PATH"
@@ -98,6 +99,9 @@ func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	}
 	if t.SkipsMigration {
 		env = append(env, plain(envSkipsMigration, "true"))
+	}
+	if t.ServesMCP {
+		env = append(env, plain(envServesMCP, "true"))
 	}
 	return env
 }

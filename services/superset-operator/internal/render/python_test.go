@@ -38,6 +38,7 @@ stand_in("cachelib"); stand_in("cachelib.redis", RedisCache=RedisCache)
 def plain(value):
     if isinstance(value, RedisCache): return value.options
     if isinstance(value, type): return {k: getattr(value, k) for k in dir(value) if not k.startswith("__")}
+    if isinstance(value, types.FunctionType): return value.__name__
     raise TypeError(value)
 results = []
 for case in json.load(sys.stdin):

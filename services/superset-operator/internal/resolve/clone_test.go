@@ -46,7 +46,7 @@ func TestCloneImage(t *testing.T) {
 		"PostgreSQL": {func(*v1alpha1.CloneTaskSpec) {}, image{"postgres:17-alpine", "IfNotPresent", 5432}},
 		"MySQL": {
 			func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = new(v1alpha1.MySQL) },
-			image{"mysql:8-alpine", "IfNotPresent", 3306},
+			image{"mysql:8.4", "IfNotPresent", 3306},
 		},
 		"only a tag": {
 			func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{Tag: "16"} },

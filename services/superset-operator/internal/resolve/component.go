@@ -64,6 +64,8 @@ func pythonComponent(sup *v1alpha1.Superset, c *Component, settings *component.S
 		c.Python.Heartbeat = HeartbeatWorker
 	case component.CeleryBeatName:
 		c.Python.Heartbeat = HeartbeatBeat
+	case component.MCPServerName:
+		c.Python.MCP = true
 	}
 }
 

@@ -13,6 +13,8 @@ type DatabaseTool struct {
 	Type       v1alpha1.DatabaseType
 	Image      string
 	PullPolicy corev1.PullPolicy
+	// ImageInput stands for Image in checksums: a new default of the operator runs no clone again.
+	ImageInput string
 	// Security prevents the container from running as root, unless the user overrides it.
 	Security *corev1.SecurityContext
 }
@@ -21,13 +23,15 @@ type DatabaseTool struct {
 // defines for its server: the image itself would start as root.
 type tool struct {
 	repository, tag string
-	user            int64
-	port            int32
+	// inputTag stands for tag in checksums.
+	inputTag string
+	user     int64
+	port     int32
 }
 
 var databaseTools = map[v1alpha1.DatabaseType]tool{
-	v1alpha1.PostgreSQL: {repository: "postgres", tag: "17-alpine", user: 70, port: 5432},
-	v1alpha1.MySQL:      {repository: "mysql", tag: "8-alpine", user: 999, port: 3306},
+	v1alpha1.PostgreSQL: {repository: "postgres", tag: "17-alpine", inputTag: "17-alpine", user: 70, port: 5432},
+	v1alpha1.MySQL:      {repository: "mysql", tag: "8.4", inputTag: "8-alpine", user: 999, port: 3306},
 }
 
 func toolOf(kind v1alpha1.DatabaseType) tool {
@@ -42,17 +46,17 @@ func toolOf(kind v1alpha1.DatabaseType) tool {
 func databaseTool(kind v1alpha1.DatabaseType, image *v1alpha1.ContainerImageSpec, pod *v1alpha1.PodTemplate) DatabaseTool {
 	defaults, own := toolOf(kind), orZero(image)
 	t := DatabaseTool{Type: kind, PullPolicy: corev1.PullIfNotPresent}
-	repository, tag := defaults.repository, defaults.tag
+	repository, tag, inputTag := defaults.repository, defaults.tag, defaults.inputTag
 	if own.Repository != "" {
 		repository = own.Repository
 	}
 	if own.Tag != "" {
-		tag = own.Tag
+		tag, inputTag = own.Tag, own.Tag
 	}
 	if own.PullPolicy != "" {
 		t.PullPolicy = own.PullPolicy
 	}
-	t.Image = repository + ":" + tag
+	t.Image, t.ImageInput = repository+":"+tag, repository+":"+inputTag
 	t.Security = restricted(pod, &defaults.user)
 	return t
 }

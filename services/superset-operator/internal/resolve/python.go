@@ -17,6 +17,8 @@ type Python struct {
 	WebServerTimeout int32
 	// Web holds how users reach Superset.
 	Web Web
+	// MCP reports whether the workload is the MCP server.
+	MCP bool
 	// Examples reports whether the task loads the examples.
 	Examples bool
 	// Heartbeat is set for Celery components: the signal that their process works.

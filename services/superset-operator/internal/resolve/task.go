@@ -97,6 +97,10 @@ func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	clones := lc.Clone != nil && !enabled(lc.Clone.Disabled)
 	migrates := !enabled(orZero(lc.Migrate).Disabled)
 	t.SkipsMigration = !migrates
+	if mcp := sup.Spec.MCPServer; mcp != nil {
+		image, _ := overrideImage(&sup.Spec.Image, mcp.Image)
+		t.ServesMCP = image == t.Image
+	}
 	t.CreatesDatabase = clones || migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
 }

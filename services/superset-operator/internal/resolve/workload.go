@@ -81,6 +81,8 @@ type Task struct {
 	CheckTrigger             string
 	// SkipsMigration is preflight's: the task migrate is disabled, so the metastore's user may lack the permission for it.
 	SkipsMigration bool
+	// ServesMCP is preflight's: the MCP server runs the task's image, which must contain it.
+	ServesMCP bool
 	// Checks is migrate's: it begins with the checks of the preflight.
 	Checks bool
 	// Clone is clone's, nil for the others.

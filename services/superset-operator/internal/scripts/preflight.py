@@ -73,6 +73,8 @@ def load():
             raise Refused(f"{name} fails: line {lines[-1]}: {described(error)}. Correct spec.config or the image")
         raise Refused(f"Superset cannot be imported: {described(error)}. Correct spec.image")
     logging.disable(logging.NOTSET)
+    if os.environ.get(PREFIX + "SERVES_MCP") == "true" and importlib.util.find_spec("superset.mcp_service") is None:
+        raise Refused("the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image")
     return superset.config
 
 

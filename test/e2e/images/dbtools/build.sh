@@ -12,4 +12,4 @@ users "$root" nonroot:65532
 pack "$image" "$root" "$(labels dbtools "$(basename "$(dirname "$bin")")" debian-sid "PostgreSQL AND GPL-2.0-only")" \
   "USER 65532:65532" "ENV PATH=/usr/bin" 'CMD ["sh"]'
 # The image that the Superset operator runs for createDatabase, which has no setting for it.
-also "$image" postgres:17-alpine mysql:8-alpine
+also "$image" postgres:17-alpine mysql:8.4

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -108,9 +107,7 @@ func TestBeatRunsConfiguredSchedule(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	worker := p.pod("celery-worker").start()
 	beat := p.pod("celery-beat")
-	data, err := os.ReadFile(filepath.Join(beat.root, "app/pythonpath/superset_config.py"))
-	must(t, err)
-	beat.write("app/pythonpath/superset_config.py", string(data)+everySecond)
+	beat.configured("", everySecond)
 	scheduler := beat.start()
 	expect.Eventually(t, expect.Long, func() error {
 		if got := p.query("SELECT count(*) FROM report_execution_log"); got == "0" {
@@ -125,7 +122,9 @@ func TestBeatRunsConfiguredSchedule(t *testing.T) {
 func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	port := freePort(t)
+	p.pod("mcp-server").failed("the MCP server has no authentication")
 	server := p.pod("mcp-server").replaced("9000", strconv.Itoa(port)).at(port)
+	server.configured("MCP_ONLY = True", "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"")
 	server.process = server.pod.start()
 	server.becomes("/mcp", http.StatusMethodNotAllowed, "superset mcp: version=6.0.0")
 	for body, want := range map[string]string{
@@ -136,6 +135,12 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/mcp", strings.NewReader(body))
 		must(t, err)
+		if status, got, err := do(request.Clone(t.Context())); err != nil || status != http.StatusUnauthorized {
+			t.Errorf("without a token %s is answered %d %q (%v)", body, status, got, err)
+		}
+		request.Body, err = request.GetBody()
+		must(t, err)
+		request.Header.Set("Authorization", "Bearer token")
 		if _, got, err := do(request); err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s is answered %q (%v) without %s", body, got, err, want)
 		}

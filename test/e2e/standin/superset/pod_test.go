@@ -134,6 +134,19 @@ func (p *pod) replaced(before, after string) *pod {
 	return p
 }
 
+// configured replaces a part of superset_config.py; an empty one is its end.
+func (p *pod) configured(before, after string) {
+	p.t.Helper()
+	const file = "app/pythonpath/superset_config.py"
+	data, err := os.ReadFile(filepath.Join(p.root, file))
+	must(p.t, err)
+	text := string(data) + after
+	if before != "" {
+		text = strings.Replace(string(data), before, after, 1)
+	}
+	p.write(file, text)
+}
+
 func (p *pod) write(path, text string) {
 	p.t.Helper()
 	path = filepath.Join(p.root, path)

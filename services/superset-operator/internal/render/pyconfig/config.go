@@ -55,6 +55,9 @@ func Config(p *resolve.Python) string {
 	b.WriteString("\n")
 	writeRaw(&b, "spec.config", p.Config)
 	writeRaw(&b, "component config", p.ComponentConfig)
+	if p.MCP {
+		b.WriteString(requireMCPAuth)
+	}
 	return b.String()
 }
 

@@ -9,7 +9,7 @@ import time
 import click
 import sqlalchemy as sa
 
-from superset import config, mcp, release
+from superset import config, mcp_service, release
 from superset.metastore import Behind, Metastore, secret_of
 
 ROLES = ("Admin", "Alpha", "Gamma", "Public", "sql_lab")
@@ -100,7 +100,7 @@ def mcp_group():
 def run(host, port):
     metastore = store()
     metastore.require_schema()
-    mcp.run(metastore, host, port)
+    mcp_service.run(metastore, host, port)
 
 
 @superset.group()

@@ -1,19 +1,35 @@
 """superset mcp run: a server of the Model Context Protocol that knows two methods."""
 
 import json
+from types import SimpleNamespace
 
 from superset import release
+from superset.mcp_service.mcp_config import create_default_mcp_auth_factory
 from superset.serve import serve
 
 JSON = "application/json"
 
 
+def auth_provider(settings):
+    """Returns None where there is none, and where its factory raises, as in the real one."""
+    factory = settings.get("MCP_AUTH_FACTORY") or create_default_mcp_auth_factory
+    try:
+        return factory(SimpleNamespace(config=settings))
+    except Exception as problem:
+        print(f"Failed to create auth provider: {type(problem).__name__}", flush=True)
+        return None
+
+
 def run(store, host, port):
-    def respond(method, path, _headers, body):
+    provider = auth_provider(store.settings)
+
+    def respond(method, path, headers, body):
         if path.rstrip("/") != "/mcp":
             return 404, "text/plain", "superset mcp: no such page\n"
         if method != "POST":
             return 405, "text/plain", f"superset mcp: {release.signature()}\n"
+        if provider is not None and headers.get("Authorization") != f"Bearer {provider}":
+            return 401, JSON, json.dumps({"error": "invalid_token"})
         try:
             return 200, JSON, json.dumps(reply(store, json.loads(body)))
         except (ValueError, TypeError, AttributeError) as problem:
