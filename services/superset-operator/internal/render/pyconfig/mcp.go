@@ -1,7 +1,7 @@
 package pyconfig
 
 // requireMCPAuth ends the MCP server where the user's settings make no provider of authentication: Superset only logs that, and
-// serves everybody. It stands behind the user's Python, whose settings it reads. The text of an error may contain a key.
+// serves everybody. It follows the user's Python, whose settings it reads. The text of an error may contain a key.
 const requireMCPAuth = `
 
 _mcp_auth_factory = globals().get("MCP_AUTH_FACTORY")
