@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -22,6 +21,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/warnings"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -58,9 +60,9 @@ type Reconciler struct {
 	written *mutationcache.Cache[*v1alpha1.FireboltEngine]
 	drains  *drain.Poller
 	// limiter, warnings and sets are state that a restart may lose.
-	limiter  *rolloutLimiter
-	sets     *sets
-	warnings *warningCache
+	limiter  *throttle.Limiter
+	sets     *lastset.Cache
+	warnings *warnings.Reader
 	tracer   *steps.Tracer
 }
 
@@ -73,9 +75,9 @@ func New(cfg Config) *Reconciler {
 			ownedstatus.WithConditions(status.EngineConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
 		written:  mutationcache.New[*v1alpha1.FireboltEngine](cfg.Clock),
 		drains:   drain.NewPoller(cfg.Prober, cfg.Clock),
-		limiter:  newRolloutLimiter(cfg.MaxRollouts, cfg.Client, cfg.Clock),
-		sets:     newSets(),
-		warnings: &warningCache{of: map[types.UID]cachedWarning{}},
+		limiter:  throttle.New(cfg.MaxRollouts, cfg.Client, cfg.Clock),
+		sets:     lastset.New(),
+		warnings: warnings.New(cfg.Events, cfg.Clock),
 		tracer:   steps.NewTracer("FireboltEngine", cfg.Clock),
 	}
 }
@@ -152,7 +154,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 		result.Requeue = steps.MinRequeue(result.Requeue, after)
 	}
 	if s.newSlot {
-		r.limiter.release(s.engine.UID)
+		r.limiter.Release(s.engine.UID)
 	}
 	if stale {
 		s.stale = true

@@ -54,6 +54,20 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	return steps.Result{Requeue: steps.MinRequeue(left, result.RequeueAfter)}, nil
 }
 
+// overdue reports whether the generation that is being built missed its deadline, and else
+// how long it has left; zero when there is no deadline or nothing is being built.
+func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) (missed bool, left time.Duration) {
+	began := e.Status.RolloutStartedAt
+	if deadline <= 0 || began == nil || e.Status.Phase != v1alpha1.PhaseCreating {
+		return false, 0
+	}
+	left = began.Add(deadline).Sub(now)
+	if left <= 0 {
+		return true, 0
+	}
+	return false, left
+}
+
 // expired reports whether the drain has exceeded its timeout, and otherwise the time that
 // is left; zero means no limit.
 func expired(switched time.Time, timeout time.Duration, now time.Time) (over bool, left time.Duration) {

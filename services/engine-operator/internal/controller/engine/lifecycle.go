@@ -59,9 +59,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", s.engine.Name, err)
 	}
 	r.drains.Forget(s.engine.UID)
-	r.limiter.release(s.engine.UID)
-	r.warnings.forget(s.engine.UID)
-	r.sets.forget(s.engine.UID)
+	r.limiter.Release(s.engine.UID)
+	r.warnings.Forget(s.engine.UID)
+	r.sets.Forget(s.engine.UID)
 	metrics.DeleteEngine(client.ObjectKeyFromObject(s.engine))
 	r.Reporter.Delete(workload.Object(s.engine, v1alpha1.GroupVersion.WithKind("FireboltEngine")))
 	return steps.Result{Stop: true}, nil

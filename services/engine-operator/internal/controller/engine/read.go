@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
@@ -19,7 +22,7 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 	if err != nil {
 		return steps.Result{}, err
 	}
-	children.Past = r.sets.past(s.engine, children)
+	children.Past = r.sets.Past(s.engine, children)
 	s.children, s.observed = children, true
 	return steps.Result{}, nil
 }
@@ -96,4 +99,22 @@ func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result,
 	var err error
 	s.snapshot, err = s.children.Snapshot(renderGeneration, s.plan.Next.Current, s.plan.Next.Active)
 	return steps.Result{}, err
+}
+
+// readWarnings searches the reason why pods of the current generation are missing (seed 001,
+// "StatefulSet event propagation"). A failure of the
+// list is logged and counted, and the reconcile continues.
+func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	set := s.children.StatefulSets[s.plan.Next.Current]
+	if set == nil || s.snapshot.Generations[s.plan.Next.Current].PodsTotal >= ptr.Deref(set.Spec.Replicas, 1) {
+		r.warnings.Forget(s.engine.UID)
+		return steps.Result{}, nil
+	}
+	warning, requeue, err := r.warnings.Latest(ctx, s.engine.UID, set)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Failed to read the events of a StatefulSet", "statefulset", set.Name, "error", err.Error())
+		metrics.EventReadFailed()
+	}
+	s.warning = warning
+	return steps.Result{Requeue: requeue}, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
@@ -53,9 +54,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			}
 			return *e.Spec.EngineClassRef
 		},
-		indexRolling: func(e *v1alpha1.FireboltEngine) string {
-			if isRollingOut(e) {
-				return rolling
+		throttle.IndexRolling: func(e *v1alpha1.FireboltEngine) string {
+			if throttle.IsRollingOut(e) {
+				return throttle.Rolling
 			}
 			return ""
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
@@ -41,7 +44,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		plan = engine.Decide(in)
 	}
 	if plan.External {
-		acquired, isNew, err := r.limiter.acquire(ctx, s.engine, plan.Next.Allocated)
+		acquired, isNew, err := r.limiter.Acquire(ctx, s.engine, plan.Next.Allocated)
 		if err != nil {
 			return steps.Result{}, err
 		}
@@ -57,7 +60,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		}
 		if closed {
 			if s.newSlot {
-				r.limiter.release(s.engine.UID)
+				r.limiter.Release(s.engine.UID)
 				s.newSlot = false
 			}
 			in.Renderable = false
@@ -67,14 +70,14 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 	s.plan, s.decided = plan, true
 	metrics.EngineHeld(client.ObjectKeyFromObject(s.engine), plan.Waiting)
 	if plan.Waiting {
-		left = requeueThrottled
+		left = throttle.RetryInterval
 	}
 	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, left)}, nil
 }
 
 // input gathers what the decision depends on, and how long until a deadline changes it.
 func (r *Reconciler) input(s *reconcileState) (in engine.Input, left time.Duration) {
-	r.limiter.observe(s.engine)
+	r.limiter.Observe(s.engine)
 	rollout := resolve.RolloutOf(s.engine, s.class)
 	s.overdue, left = overdue(s.engine, rollout.Deadline, r.Clock.Now())
 	in = engine.Input{
@@ -162,7 +165,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	case engine.CreateStatefulSet:
 		return r.create(ctx, s, s.desired.StatefulSet)
 	case engine.RestoreStatefulSet:
-		return r.create(ctx, s, restored(s.children.Past[n]))
+		return r.create(ctx, s, lastset.Restored(s.children.Past[n]))
 	case engine.RepairLabels:
 		return r.relabel(ctx, s, n)
 	case engine.RouteService:
@@ -212,4 +215,19 @@ func (r *Reconciler) create(ctx context.Context, s *reconcileState, desired *app
 		return fmt.Errorf("create statefulset %q: %w", desired.Name, apply.ErrNotOwned)
 	}
 	return errStale
+}
+
+// relabel gives a StatefulSet the labels back by which its generation is selected.
+func (r *Reconciler) relabel(ctx context.Context, s *reconcileState, n int64) error {
+	live := s.children.StatefulSets[n]
+	after := live.DeepCopy()
+	if after.Labels == nil {
+		after.Labels = map[string]string{}
+	}
+	maps.Copy(after.Labels, names.GenerationLabels(s.engine.Name, n))
+	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-labels")); err != nil {
+		return fmt.Errorf("repair labels of statefulset %q: %w", live.Name, err)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package engine
+package throttle
 
 import (
 	"context"
@@ -38,9 +38,9 @@ func rolls(namespace, name string, phase v1alpha1.EnginePhase, since time.Durati
 	return e
 }
 
-func asks(t *testing.T, l *rolloutLimiter, e v1alpha1.FireboltEngine) bool {
+func asks(t *testing.T, l *Limiter, e v1alpha1.FireboltEngine) bool {
 	t.Helper()
-	mine, _, err := l.acquire(t.Context(), &e, 7)
+	mine, _, err := l.Acquire(t.Context(), &e, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestStuckRolloutTakesNoSlot(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			turns := newRolloutLimiter(1, &listed{engines: []v1alpha1.FireboltEngine{tc.other}}, clocktesting.NewFakePassiveClock(noon))
+			turns := New(1, &listed{engines: []v1alpha1.FireboltEngine{tc.other}}, clocktesting.NewFakePassiveClock(noon))
 			if got := asks(t, turns, rolls("a", "me", v1alpha1.PhaseStable, 0)); got != tc.free {
 				t.Errorf("it is my turn: %t, want %t", got, tc.free)
 			}
@@ -85,7 +85,7 @@ func TestStuckRolloutTakesNoSlot(t *testing.T) {
 func TestNamespacesShareSlotsFairly(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	cache := &listed{engines: []v1alpha1.FireboltEngine{rolls("big", "1", v1alpha1.PhaseCreating, 0), rolls("big", "2", v1alpha1.PhaseCreating, 0)}}
-	turns := newRolloutLimiter(2, cache, clock)
+	turns := New(2, cache, clock)
 	if asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
 		t.Fatal("a third engine rolls out, two may")
 	}
@@ -96,12 +96,12 @@ func TestNamespacesShareSlotsFairly(t *testing.T) {
 	if !asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
 		t.Error("small gets no turn")
 	}
-	turns.release("small/a")
+	turns.Release("small/a")
 	if !asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big waits for nobody and gets no turn")
 	}
-	turns.release("big/3")
-	asks(t, newRolloutLimiter(2, cache, clock), rolls("small", "b", v1alpha1.PhaseStable, 0))
+	turns.Release("big/3")
+	asks(t, New(2, cache, clock), rolls("small", "b", v1alpha1.PhaseStable, 0))
 	cache.engines = append(cache.engines, rolls("big", "2", v1alpha1.PhaseCreating, 0))
 	asks(t, turns, rolls("small", "gone", v1alpha1.PhaseStable, 0))
 	cache.engines = cache.engines[:1]

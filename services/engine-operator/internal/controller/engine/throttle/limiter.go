@@ -1,4 +1,5 @@
-package engine
+// Package throttle limits how many engines start a rollout at once.
+package throttle
 
 import (
 	"context"
@@ -16,23 +17,24 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// indexRolling finds the engines that replace a generation.
-const indexRolling = "status.rolling"
+// IndexRolling finds the engines that replace a generation.
+const IndexRolling = "status.rolling"
 
-const rolling = "true"
+// Rolling is the value of [IndexRolling].
+const Rolling = "true"
 
-// requeueThrottled is the delay after which a throttled engine tries to get a slot again. The
+// RetryInterval is the delay after which a throttled engine tries to get a slot again. The
 // attempt reads only the cache.
-const requeueThrottled = 2 * time.Second
+const RetryInterval = 2 * time.Second
 
-// rolloutLimiter limits how many engines at a time start a rollout that their own spec did
+// Limiter limits how many engines at a time start a rollout that their own spec did
 // not request: an edit of a class, or an operator release that renders differently, must
 // not double the fleet at once.
 //
 // Only rollouts that make progress count: one that hangs, because pods do not start or
 // queries do not end, would block all others. Slots are shared fairly between namespaces:
 // an engine waits while one waits in another namespace with fewer rollouts.
-type rolloutLimiter struct {
+type Limiter struct {
 	limit  int // zero means no limit
 	client client.Reader
 	clock  clock.PassiveClock
@@ -55,16 +57,17 @@ type waiter struct {
 	at        time.Time
 }
 
-// waiterTTL is how long an engine counts as waiting after its last attempt; it tries again after [requeueThrottled].
-const waiterTTL = 5 * requeueThrottled
+// waiterTTL is how long an engine counts as waiting after its last attempt; it tries again after [RetryInterval].
+const waiterTTL = 5 * RetryInterval
 
-func newRolloutLimiter(limit int, c client.Reader, clock clock.PassiveClock) *rolloutLimiter {
-	return &rolloutLimiter{limit: limit, client: c, clock: clock, slots: map[types.UID]slot{}, waiting: map[types.UID]waiter{}}
+// New returns a Limiter that reads the engines from the cache; a limit of zero means no limit.
+func New(limit int, c client.Reader, clock clock.PassiveClock) *Limiter {
+	return &Limiter{limit: limit, client: c, clock: clock, slots: map[types.UID]slot{}, waiting: map[types.UID]waiter{}}
 }
 
-// acquire reports whether the engine may allocate the given number now, and whether the slot is
+// Acquire reports whether the engine may allocate the given number now, and whether the slot is
 // new; a new slot must be released if it is not used.
-func (l *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine, number int64) (acquired, isNew bool, err error) {
+func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, number int64) (acquired, isNew bool, err error) {
 	if l.limit == 0 {
 		return true, false, nil
 	}
@@ -75,7 +78,7 @@ func (l *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine
 	}
 	now := l.clock.Now()
 	var list v1alpha1.FireboltEngineList
-	if err := l.client.List(ctx, &list, client.MatchingFields{indexRolling: rolling}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.client.List(ctx, &list, client.MatchingFields{IndexRolling: Rolling}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, false, fmt.Errorf("list engines that roll out: %w", err)
 	}
 	busy := map[types.UID]string{}
@@ -98,7 +101,7 @@ func (l *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine
 }
 
 // fair reports whether no engine waits in another namespace with fewer rollouts.
-func (l *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
+func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
 	rolling := map[string]int{}
 	for _, in := range busy {
 		rolling[in]++
@@ -141,15 +144,15 @@ func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 // drainProgress is how long a drain counts as progress: the new generation serves already.
 const drainProgress = time.Minute
 
-// release returns a slot that was not used.
-func (l *rolloutLimiter) release(uid types.UID) {
+// Release returns a slot that was not used.
+func (l *Limiter) Release(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.slots, uid)
 }
 
-// observe drops a slot once the cache shows its rollout.
-func (l *rolloutLimiter) observe(e *v1alpha1.FireboltEngine) {
+// Observe drops a slot once the cache shows its rollout.
+func (l *Limiter) Observe(e *v1alpha1.FireboltEngine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held, ok := l.slots[e.UID]; ok && engine.StateOf(e.Status).Allocated >= held.number {
@@ -157,9 +160,9 @@ func (l *rolloutLimiter) observe(e *v1alpha1.FireboltEngine) {
 	}
 }
 
-// isRollingOut reports whether the engine is between two generations. A new engine is not: it
+// IsRollingOut reports whether the engine is between two generations. A new engine is not: it
 // replaces no generation.
-func isRollingOut(e *v1alpha1.FireboltEngine) bool {
+func IsRollingOut(e *v1alpha1.FireboltEngine) bool {
 	switch e.Status.Phase {
 	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
 		return e.Status.ActiveGeneration != engine.None

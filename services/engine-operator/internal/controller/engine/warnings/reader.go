@@ -1,0 +1,95 @@
+// Package warnings reads the Warning events of a StatefulSet whose pods are missing, once per interval.
+package warnings
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+const (
+	// gracePeriod is how long a StatefulSet may be without its pods before its events are read:
+	// the ordinary moments of a creation cost no request.
+	gracePeriod = 3 * time.Second
+	// refreshInterval is how long a result is cached.
+	refreshInterval = 10 * time.Second
+)
+
+// Reader keeps the latest result for each StatefulSet. A restart may lose it.
+type Reader struct {
+	events typedcorev1.EventsGetter
+	clock  clock.PassiveClock
+
+	mu sync.Mutex
+	of map[types.UID]cachedWarning // by engine
+}
+
+type cachedWarning struct {
+	set     types.UID
+	at      time.Time
+	warning status.Warning
+}
+
+// New returns a Reader of events; the getter reads from the API server.
+func New(events typedcorev1.EventsGetter, clk clock.PassiveClock) *Reader {
+	return &Reader{events: events, clock: clk, of: map[types.UID]cachedWarning{}}
+}
+
+func (r *Reader) last(uid types.UID) cachedWarning {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[uid]
+}
+
+func (r *Reader) store(uid types.UID, h cachedWarning) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[uid] = h
+}
+
+// Forget drops the result of an engine.
+func (r *Reader) Forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, uid)
+}
+
+// Latest returns the newest Warning event of the StatefulSet of an engine, and when to read again.
+func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.StatefulSet) (status.Warning, time.Duration, error) {
+	now := r.clock.Now()
+	if age := now.Sub(set.CreationTimestamp.Time); age < gracePeriod {
+		return status.Warning{}, gracePeriod - age, nil
+	}
+	h := r.last(engine)
+	if h.set != set.UID || now.Sub(h.at) >= refreshInterval {
+		found, err := r.list(ctx, set)
+		if err != nil {
+			return status.Warning{}, refreshInterval, err
+		}
+		h = cachedWarning{set: set.UID, at: now, warning: found}
+		r.store(engine, h)
+	}
+	return h.warning, refreshInterval, nil
+}
+
+// list reads from the API server, not from a cache: events are many, and needed rarely. It reads
+// all of the StatefulSet's: a list is in the order of names, and the newest may be the last.
+func (r *Reader) list(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
+	list, err := r.events.Events(set.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"involvedObject.uid": string(set.UID), "type": corev1.EventTypeWarning}.String(),
+	})
+	if err != nil {
+		return status.Warning{}, err
+	}
+	return status.WarningOf(set.Name, list.Items), nil
+}
