@@ -13,7 +13,7 @@ var pureNames = map[string]bool{
 	"liveness": true, "index": true, "wire": true, "desired": true, "snapshot": true,
 	"observation": true, "registry": true, "record": true, "crd": true,
 	"exposure": true, "maintenance": true, "version": true, "bringup": true, "schedule": true, "redact": true,
-	"validation": true, "adopt": true, "gateway": true, "pyconfig": true,
+	"validation": true, "adopt": true, "gateway": true, "pyconfig": true, "managedfields": true,
 }
 
 // purePaths are pure packages whose name does not say so, by path inside the repository.

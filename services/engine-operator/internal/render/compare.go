@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render/managedfields"
 )
 
 // Compare reports whether a live StatefulSet is what would be rendered now.
@@ -49,17 +50,17 @@ func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (eng
 	if made != desired.Fingerprint || !within(want.Annotations, live.Annotations) {
 		return engine.Differs, nil
 	}
-	by, err := authorsOf(live)
+	by, err := managedfields.Of(live)
 	if err != nil {
 		return engine.Unknown, err
 	}
-	if by.oursAlone() && live.Generation == 1 {
+	if by.OursAlone() && live.Generation == 1 {
 		return engine.Same, nil
 	}
 	if !holds(reflect.ValueOf(want.Spec), reflect.ValueOf(live.Spec)) {
 		return engine.Differs, nil
 	}
-	added, err := by.added(want, live)
+	added, err := by.Added(want, live)
 	if err != nil {
 		return engine.Unknown, err
 	}

@@ -1,4 +1,5 @@
-package render
+// Package managedfields identifies who wrote the fields of a StatefulSet.
+package managedfields
 
 import (
 	"encoding/json"
@@ -13,9 +14,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// authors are the writers of the spec of an object, as the API server has recorded them in
+// Authors are the writers of the spec of an object, as the API server has recorded them in
 // managedFields. Defaults have no writer.
-type authors struct {
+type Authors struct {
 	// ours is true when we applied the object. A copy from a backup has lost that: then
 	// managedFields name the restorer, and no edits.
 	ours bool
@@ -23,8 +24,9 @@ type authors struct {
 	others []map[string]any
 }
 
-func authorsOf(live *appsv1.StatefulSet) (authors, error) {
-	var out authors
+// Of returns the authors of the spec of a StatefulSet.
+func Of(live *appsv1.StatefulSet) (Authors, error) {
+	var out Authors
 	for _, e := range live.ManagedFields {
 		switch {
 		case e.Subresource != "" || e.FieldsV1 == nil:
@@ -35,7 +37,7 @@ func authorsOf(live *appsv1.StatefulSet) (authors, error) {
 				Spec map[string]any `json:"f:spec"`
 			}
 			if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
-				return authors{}, fmt.Errorf("read fields of %q on StatefulSet %q: %w", e.Manager, live.Name, err)
+				return Authors{}, fmt.Errorf("read fields of %q on StatefulSet %q: %w", e.Manager, live.Name, err)
 			}
 			if fields.Spec != nil {
 				out.others = append(out.others, fields.Spec)
@@ -45,11 +47,12 @@ func authorsOf(live *appsv1.StatefulSet) (authors, error) {
 	return out, nil
 }
 
-func (a authors) oursAlone() bool { return a.ours && len(a.others) == 0 }
+// OursAlone reports whether no other writer than the operator wrote the spec.
+func (a Authors) OursAlone() bool { return a.ours && len(a.others) == 0 }
 
-// added reports whether another writer set a field that was not rendered. [holds] detects
+// Added reports whether another writer set a field that was not rendered. Package render detects
 // entries that were added to lists and maps.
-func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
+func (a Authors) Added(want, live *appsv1.StatefulSet) (bool, error) {
 	if !a.ours || len(a.others) == 0 {
 		return false, nil
 	}
