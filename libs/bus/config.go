@@ -1,15 +1,20 @@
 package bus
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/nkey"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -52,7 +57,7 @@ const (
 	noBuffer        = -1
 )
 
-// check completes the configuration and rejects an invalid one.
+// Check completes the configuration and rejects an invalid one.
 func (cfg *Config) check() error {
 	if cfg.URL == "" {
 		return errors.New("bus URL is required")
@@ -92,7 +97,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.MaxPingsOutstanding(maxPingsOut),
 		nats.DrainTimeout(drainTimeout),
 		nats.ConnectHandler(c.handleConnected),
-		nats.ReconnectHandler(func(nc *nats.Conn) { c.metrics.reconnects.Inc(); c.handleConnected(nc) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { c.metrics.Reconnects.Inc(); c.handleConnected(nc) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.handleDisconnected(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.log.V(1).Info("Failed to connect to NATS", "cause", text(err)) }),
 		nats.LameDuckModeHandler(func(*nats.Conn) { c.log.Info("NATS server is shutting down") }),
@@ -108,4 +113,139 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// File is one of the files that a [Config] names.
+type File string
+
+// Files of a [Config].
+const (
+	FileCreds File = "credentials"
+	FileNKey  File = "NKey"
+	FileCA    File = "authorities"
+	FileCert  File = "certificate"
+	FileKey   File = "certificate's key"
+)
+
+// FileError reports which file of a [Config] is unusable, and why. It never contains
+// the content of the file.
+type FileError struct {
+	File File
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%s of the bus: %v", e.File, e.Err) }
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Check reads the files that the configuration names. The error joins a [FileError] for
+// each that cannot be used.
+func (cfg *Config) Check() error {
+	return errors.Join(cfg.checkCreds(), cfg.checkNKey(), cfg.checkCA(), cfg.checkCert())
+}
+
+func (cfg *Config) checkCreds() error {
+	if cfg.CredsFile == "" {
+		return nil
+	}
+	content, err := os.ReadFile(cfg.CredsFile)
+	if err != nil {
+		return &FileError{FileCreds, err}
+	}
+	pair, err := nkeys.ParseDecoratedUserNKey(content)
+	if err != nil {
+		return &FileError{FileCreds, fmt.Errorf("%s holds no user's credentials", cfg.CredsFile)}
+	}
+	pair.Wipe()
+	return nil
+}
+
+func (cfg *Config) checkNKey() error {
+	if cfg.NKeyFile == "" {
+		return nil
+	}
+	if cfg.CredsFile != "" {
+		return &FileError{FileNKey, errors.New("cannot be used together with credentials")}
+	}
+	if _, err := publicKey(cfg.NKeyFile); err != nil {
+		return &FileError{FileNKey, err}
+	}
+	return nil
+}
+
+func (cfg *Config) checkCA() error {
+	if cfg.TLS.CAFile == "" {
+		return nil
+	}
+	content, err := os.ReadFile(cfg.TLS.CAFile)
+	if err != nil {
+		return &FileError{FileCA, err}
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(content) {
+		return &FileError{FileCA, fmt.Errorf("%s holds no PEM certificate", cfg.TLS.CAFile)}
+	}
+	return nil
+}
+
+func (cfg *Config) checkCert() error {
+	cert, key := cfg.TLS.CertFile, cfg.TLS.KeyFile
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case cert == "":
+		return &FileError{FileCert, errors.New("is needed with its key")}
+	case key == "":
+		return &FileError{FileKey, errors.New("is needed with the certificate")}
+	}
+	if _, err := os.Stat(key); err != nil {
+		return &FileError{FileKey, err}
+	}
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		return &FileError{FileCert, err}
+	}
+	return nil
+}
+
+// publicKey returns the public key of the user whose seed a file holds.
+func publicKey(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	pair, err := nkeys.ParseDecoratedUserNKey(content)
+	if err != nil {
+		return "", fmt.Errorf("%s holds no seed of a user", file)
+	}
+	defer pair.Wipe()
+	return pair.PublicKey()
+}
+
+// credentials returns the client's options for its own identity and for the CAs that it
+// trusts. All files are read again on every reconnect.
+func (c *Conn) credentials() ([]nats.Option, error) {
+	var opts []nats.Option
+	if c.cfg.CredsFile != "" {
+		opts = append(opts, nats.UserCredentials(c.cfg.CredsFile))
+	}
+	if c.cfg.NKeyFile != "" {
+		option, err := nats.NkeyOptionFromSeed(c.cfg.NKeyFile)
+		if err != nil {
+			return nil, &FileError{FileNKey, err}
+		}
+		c.keyDialer = nkey.NewDialer(dialTimeout, func() (string, error) {
+			key, err := publicKey(c.cfg.NKeyFile)
+			if err != nil {
+				return "", &FileError{FileNKey, err}
+			}
+			return key, nil
+		})
+		opts = append(opts, option, nats.SetCustomDialer(c.keyDialer))
+	}
+	if c.cfg.TLS.CAFile != "" {
+		opts = append(opts, nats.RootCAs(c.cfg.TLS.CAFile))
+	}
+	if c.cfg.TLS.CertFile != "" {
+		opts = append(opts, nats.ClientCert(c.cfg.TLS.CertFile, c.cfg.TLS.KeyFile))
+	}
+	return opts, nil
 }

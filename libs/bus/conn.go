@@ -13,6 +13,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/metrics"
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/nkey"
 )
 
 // drainTimeout limits how long Close waits even if its context does not end.
@@ -25,12 +28,12 @@ const deniedTTL = time.Minute
 type Conn struct {
 	cfg     Config
 	log     logr.Logger
-	metrics *metrics
+	metrics *metrics.Metrics
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	closed  chan struct{} // closed with the connection
 	// keyDialer is nil without an NKey.
-	keyDialer *keyDialer
+	keyDialer *nkey.Dialer
 
 	mu          sync.Mutex
 	publishers  []*Publisher
@@ -45,7 +48,7 @@ func Connect(cfg Config) (*Conn, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(cfg.Registerer)
+	m, err := metrics.New(cfg.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("register bus metrics: %w", err)
 	}
@@ -58,7 +61,7 @@ func Connect(cfg Config) (*Conn, error) {
 		return nil, fmt.Errorf("create NATS connection: %w", err)
 	}
 	if c.keyDialer != nil {
-		c.keyDialer.nc.Store(c.nc)
+		c.keyDialer.SetConn(c.nc)
 	}
 	if c.js, err = jetstream.New(c.nc); err != nil {
 		c.nc.Close()
@@ -120,7 +123,7 @@ func (c *Conn) Close(ctx context.Context) error {
 }
 
 func (c *Conn) handleConnected(nc *nats.Conn) {
-	c.metrics.connected.Set(1)
+	c.metrics.Connected.Set(1)
 	c.log.Info("Connected to NATS", "server", nc.ConnectedUrlRedacted())
 	c.mu.Lock()
 	fs := append([]func(){}, c.onReconnect...)
@@ -132,7 +135,7 @@ func (c *Conn) handleConnected(nc *nats.Conn) {
 }
 
 func (c *Conn) handleDisconnected(err error) {
-	c.metrics.connected.Set(0)
+	c.metrics.Connected.Set(0)
 	if err != nil {
 		c.log.Info("Disconnected from NATS, reconnecting", "cause", err.Error())
 	}
@@ -146,7 +149,7 @@ func (c *Conn) asyncError(err error) {
 		return
 	}
 	subject := quoted(err.Error())
-	c.metrics.denied.Inc()
+	c.metrics.Denied.Inc()
 	c.mu.Lock()
 	_, known := c.denied[subject]
 	c.denied[subject] = c.cfg.Clock.Now()

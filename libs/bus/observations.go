@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/epoch"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -26,7 +27,7 @@ type ObservationPublisher struct {
 	p        *Publisher
 	cluster  string
 	observer contract.Observer
-	epoch    *epoch
+	epoch    *epoch.Epoch
 
 	mu      sync.Mutex
 	objects map[string]*observed // by subject
@@ -48,7 +49,7 @@ type observed struct {
 // whichever is greater: a clock that was set back cannot make the new term older.
 func NewObservationPublisher(p *Publisher, cluster string, observer contract.Observer, start func() int64) *ObservationPublisher {
 	o := &ObservationPublisher{p: p, cluster: cluster, observer: observer, objects: map[string]*observed{}}
-	o.epoch = newEpoch(p.conn, cluster, observer.Name, start)
+	o.epoch = epoch.New(cluster, observer.Name, start, p.conn.lastEpoch, p.conn.cfg.Clock, p.conn.log)
 	p.OnReset(o.offerAll)
 	return o
 }
@@ -82,7 +83,7 @@ func (o *ObservationPublisher) Epoch() int64 {
 	if o == nil {
 		return 0
 	}
-	return o.epoch.current()
+	return o.epoch.Current()
 }
 
 func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, deleted bool) {
@@ -92,7 +93,7 @@ func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observatio
 	ref := contract.Ref{Cluster: o.cluster, Namespace: obs.Object.Namespace, Kind: kind, Name: obs.Object.Name}
 	subject, err := contract.ObservationSubject(ref, o.observer.Name)
 	if err != nil {
-		o.p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
+		o.p.conn.metrics.Published.WithLabelValues(outcomeInvalid).Inc()
 		o.p.log.Error(err, "Dropped an observation with an invalid subject", "namespace", obs.Object.Namespace, "name", obs.Object.Name)
 		return
 	}
@@ -138,9 +139,9 @@ func (o *ObservationPublisher) offerAll() {
 
 // build builds the message of the last observation of a subject; it runs in the sender.
 func (o *ObservationPublisher) build(subject string) (Message, error) {
-	epoch, err := o.epoch.resolve()
+	epoch, err := o.epoch.Resolve()
 	if err != nil {
-		return Message{}, err
+		return Message{}, fmt.Errorf("%w: %w", ErrLater, err)
 	}
 	o.mu.Lock()
 	last := o.objects[subject]
@@ -207,4 +208,22 @@ func sameObservation(a, b contract.Observation) bool {
 		o.Epoch, o.Seq, o.Coalesced = 0, 0, 0
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// lastEpoch returns the epoch of the newest observation that matches the filter, or 0
+// when there is none.
+func (c *Conn) lastEpoch(filter string) (int64, error) {
+	reply, err := c.nc.Request("$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil, publishTimeout)
+	if err != nil {
+		return 0, fmt.Errorf("get last message: %w", err)
+	}
+	if len(reply.Data) == 0 {
+		return 0, nil // 404, or the marker of a message that expired
+	}
+	_, obs, err := contract.Decode[contract.Observation](reply.Data)
+	if err != nil {
+		c.log.Error(err, "Failed to decode the last observation", "filter", filter)
+		return 0, nil
+	}
+	return obs.Epoch, nil
 }

@@ -64,7 +64,7 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 	ack, err := c.js.PublishMsg(ctx, msg, opts...)
 	outcome := c.outcomeOf(m.Subject, ack, err)
 	EndPublish(span, outcome, err)
-	c.metrics.published.WithLabelValues(outcome).Inc()
+	c.metrics.Published.WithLabelValues(outcome).Inc()
 	switch {
 	case err == nil:
 		return ack, nil

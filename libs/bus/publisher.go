@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/streamreset"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -31,7 +32,7 @@ type Publisher struct {
 	log        logr.Logger
 	checkEvery time.Duration
 	wakeup     chan struct{}
-	streams    *streamMonitor
+	streams    *streamreset.Monitor
 
 	mu       sync.Mutex
 	entries  map[string]*entry
@@ -62,7 +63,7 @@ type PublisherOption func(*Publisher)
 // WithStreams names the streams whose reset makes the publisher call OnReset; the
 // default is the stream of observations.
 func WithStreams(names ...string) PublisherOption {
-	return func(p *Publisher) { p.streams = newStreamMonitor(names) }
+	return func(p *Publisher) { p.streams = streamreset.New(names) }
 }
 
 // WithStreamCheck sets how soon a re-created stream is noticed while nothing is
@@ -78,7 +79,7 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 		log:        conn.log.WithName("publisher"),
 		checkEvery: streamCheckEvery,
 		wakeup:     make(chan struct{}, 1),
-		streams:    newStreamMonitor([]string{contract.StreamObservations}),
+		streams:    streamreset.New([]string{contract.StreamObservations}),
 		entries:    map[string]*entry{},
 	}
 	for _, o := range opts {
@@ -99,9 +100,9 @@ func (p *Publisher) Offer(subject string, build func() (Message, error)) {
 	if e == nil {
 		e = &entry{subject: subject}
 		p.entries[subject] = e
-		p.conn.metrics.outbox.Inc()
+		p.conn.metrics.Outbox.Inc()
 	} else if e.build != nil || (e.message != nil && !e.sending) {
-		p.conn.metrics.coalesced.Inc()
+		p.conn.metrics.Coalesced.Inc()
 	}
 	e.build = build
 	p.enqueue(e)

@@ -54,7 +54,7 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		p.handleBuildError(e, err)
 		return
 	}
-	before := p.streams.mark()
+	before := p.streams.Mark()
 	// A message that is being sent is waited for even if Run ends.
 	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
@@ -67,7 +67,7 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		message.acked()
 	}
 	p.handleAck(e)
-	if !ack.Duplicate && p.streams.regressed(before, ack) {
+	if !ack.Duplicate && p.streams.Regressed(before, ack) {
 		p.reset(ack.Stream)
 	}
 }
@@ -101,7 +101,7 @@ func (p *Publisher) take(e *entry) (*Message, error) {
 // handleBuildError delays an entry whose message cannot be built yet, and drops one on any other error.
 func (p *Publisher) handleBuildError(e *entry, err error) {
 	if !errors.Is(err, ErrLater) {
-		p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
+		p.conn.metrics.Published.WithLabelValues(outcomeInvalid).Inc()
 		p.log.Error(err, "Dropped a message: build failed", "subject", e.subject)
 	}
 	p.finish(e, func(now time.Time) {
@@ -162,7 +162,7 @@ func (p *Publisher) finish(e *entry, settle func(now time.Time)) {
 	settle(now)
 	if e.build == nil && e.message == nil {
 		delete(p.entries, e.subject)
-		p.conn.metrics.outbox.Dec()
+		p.conn.metrics.Outbox.Dec()
 	} else {
 		p.enqueue(e)
 	}
@@ -174,8 +174,8 @@ func (p *Publisher) finish(e *entry, settle func(now time.Time)) {
 func (p *Publisher) checkStreams(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamCheckTimeout)
 	defer cancel()
-	for _, name := range p.streams.names {
-		replaced, err := p.streams.check(ctx, p.conn.js, name)
+	for _, name := range p.streams.Names {
+		replaced, err := p.streams.Check(ctx, p.conn.js, name)
 		if err != nil {
 			p.log.V(1).Info("Failed to check stream", "stream", name, "cause", err.Error())
 			p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
@@ -195,7 +195,7 @@ func (p *Publisher) scheduleCheck(at time.Time) {
 
 // reset calls the functions of OnReset, which offer their whole state again.
 func (p *Publisher) reset(stream string) {
-	p.conn.metrics.resets.Inc()
+	p.conn.metrics.Resets.Inc()
 	p.log.Info("Stream was reset, publishing all messages again", "stream", stream)
 	p.mu.Lock()
 	fs := append([]func(){}, p.onReset...)

@@ -1,4 +1,5 @@
-package bus
+// Package metrics holds the metrics of a connection to the bus.
+package metrics
 
 import (
 	"errors"
@@ -6,37 +7,39 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-type metrics struct {
-	connected  prometheus.Gauge
-	reconnects prometheus.Counter
-	denied     prometheus.Counter
-	published  *prometheus.CounterVec
-	outbox     prometheus.Gauge
-	coalesced  prometheus.Counter
-	resets     prometheus.Counter
+// Metrics are the metrics of one process.
+type Metrics struct {
+	Connected  prometheus.Gauge
+	Reconnects prometheus.Counter
+	Denied     prometheus.Counter
+	Published  *prometheus.CounterVec
+	Outbox     prometheus.Gauge
+	Coalesced  prometheus.Counter
+	Resets     prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		connected: prometheus.NewGauge(prometheus.GaugeOpts{
+// New returns the metrics, registered unless reg is nil.
+func New(reg prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		Connected: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "flotilla_bus_connected", Help: "Whether the client is connected to NATS (1) or not (0).",
 		}),
-		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
+		Reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flotilla_bus_reconnects_total", Help: "Total number of reconnects to NATS.",
 		}),
-		denied: prometheus.NewCounter(prometheus.CounterOpts{
+		Denied: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flotilla_bus_permission_violations_total", Help: "Total number of publishes and subscriptions that the server denied.",
 		}),
-		published: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flotilla_bus_published_total", Help: "Total number of publish attempts by outcome.",
 		}, []string{"outcome"}),
-		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
+		Outbox: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "flotilla_bus_outbox_depth", Help: "Number of subjects with an unacknowledged message.",
 		}),
-		coalesced: prometheus.NewCounter(prometheus.CounterOpts{
+		Coalesced: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flotilla_bus_coalesced_total", Help: "Total number of messages replaced by a newer one before they were acknowledged.",
 		}),
-		resets: prometheus.NewCounter(prometheus.CounterOpts{
+		Resets: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flotilla_bus_stream_resets_total", Help: "Total number of stream resets.",
 		}),
 	}
@@ -44,8 +47,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	return m, errors.Join(
-		register(reg, &m.connected), register(reg, &m.reconnects), register(reg, &m.denied), register(reg, &m.published),
-		register(reg, &m.outbox), register(reg, &m.coalesced), register(reg, &m.resets),
+		register(reg, &m.Connected), register(reg, &m.Reconnects), register(reg, &m.Denied), register(reg, &m.Published),
+		register(reg, &m.Outbox), register(reg, &m.Coalesced), register(reg, &m.Resets),
 	)
 }
 

@@ -1,4 +1,5 @@
-package bus
+// Package streamreset detects that a stream lost messages that it had acknowledged.
+package streamreset
 
 import (
 	"context"
@@ -11,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// streamMonitor detects a stream reset: the stream was re-created, or its last sequence
+// Monitor detects a stream reset: the stream was re-created, or its last sequence
 // is lower than one that it acknowledged to us.
-type streamMonitor struct {
-	names []string
+type Monitor struct {
+	Names []string // of the streams
 
 	mu      sync.Mutex
 	created map[string]time.Time
@@ -22,28 +23,30 @@ type streamMonitor struct {
 	resets  int
 }
 
-// mark is the state of the monitor before a publish.
-type mark struct {
+// Mark is the state of the monitor before a publish.
+type State struct {
 	heads  map[string]uint64
 	resets int
 }
 
-func newStreamMonitor(names []string) *streamMonitor {
-	return &streamMonitor{names: slices.Clone(names), created: map[string]time.Time{}, heads: map[string]uint64{}}
+// New returns a Monitor of the named streams.
+func New(names []string) *Monitor {
+	return &Monitor{Names: slices.Clone(names), created: map[string]time.Time{}, heads: map[string]uint64{}}
 }
 
-func (m *streamMonitor) mark() mark {
+// Mark returns the state before a publish.
+func (m *Monitor) Mark() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return mark{heads: maps.Clone(m.heads), resets: m.resets}
+	return State{heads: maps.Clone(m.heads), resets: m.resets}
 }
 
-// regressed records an acknowledgment. It reports, once for each reset, whether a message
+// Regressed records an acknowledgment. It reports, once for each reset, whether a message
 // that was sent after the mark got a sequence that had been assigned before it.
-func (m *streamMonitor) regressed(before mark, ack *jetstream.PubAck) bool {
+func (m *Monitor) Regressed(before State, ack *jetstream.PubAck) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.names, ack.Stream) {
+	if !slices.Contains(m.Names, ack.Stream) {
 		return false
 	}
 	if ack.Sequence > before.heads[ack.Stream] || before.resets != m.resets {
@@ -55,9 +58,9 @@ func (m *streamMonitor) regressed(before mark, ack *jetstream.PubAck) bool {
 	return true
 }
 
-// check compares a stream with its recorded state.
-func (m *streamMonitor) check(ctx context.Context, js jetstream.JetStream, name string) (replaced bool, err error) {
-	before := m.mark() // later acknowledgments may be ahead of the reply
+// Check compares a stream with its recorded state.
+func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string) (replaced bool, err error) {
+	before := m.Mark() // later acknowledgments may be ahead of the reply
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
 		return false, fmt.Errorf("get stream info %q: %w", name, err)
@@ -78,7 +81,7 @@ func (m *streamMonitor) check(ctx context.Context, js jetstream.JetStream, name 
 	return false, nil
 }
 
-func (m *streamMonitor) recordReset(name string, head uint64) {
+func (m *Monitor) recordReset(name string, head uint64) {
 	m.resets++
 	m.heads[name] = head
 }
