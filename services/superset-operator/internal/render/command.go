@@ -153,3 +153,13 @@ func bootstrapped(bootstrap string, command []string) []string {
 	// The last argument is the script's $0, so that the user's args become its "$@".
 	return []string{"/bin/sh", "-c", source + "exec " + strings.Join(quoted, " ") + ` "$@"`, shellName}
 }
+
+// shellQuote returns text as one word of POSIX shell. Single quotes keep
+// everything unchanged, including newlines and dollar signs.
+func shellQuote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// escapeDollars keeps Kubernetes from expanding $(NAME) in the value of a
+// variable: every doubled dollar sign reaches the container as one.
+func escapeDollars(text string) string { return strings.ReplaceAll(text, "$", "$$") }

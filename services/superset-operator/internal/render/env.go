@@ -138,3 +138,7 @@ func plain(name, value string) corev1.EnvVar {
 func number(name string, value int32) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, Value: strconv.Itoa(int(value))}
 }
+
+// Variable returns an environment variable whose value reaches the container
+// unchanged, dollar signs included.
+func Variable(name, value string) corev1.EnvVar { return plain(name, value) }
