@@ -5,6 +5,13 @@ import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1
 // FieldManager owns everything that the operator writes, except the conditions of flotilla-conditions.
 const FieldManager = "superset-operator"
 
+// FormerManager is the field manager of the legacy operator. BeforeFirstApply is the name that the API server gives
+// to all managers before the first server-side apply.
+const (
+	FormerManager    = "manager"
+	BeforeFirstApply = "before-first-apply"
+)
+
 // MainContainer is the name of the container that runs Superset.
 const MainContainer = "superset"
 

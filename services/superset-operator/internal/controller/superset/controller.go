@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -22,16 +24,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/trackers"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
-)
-
-// formerManager is the field manager of the legacy operator. beforeFirstApply is the name that the API server gives
-// to all managers before the first server-side apply.
-const (
-	formerManager    = "manager"
-	beforeFirstApply = "before-first-apply"
 )
 
 // requeueStale is how long to wait for the cache after a conflict.
@@ -67,8 +63,8 @@ type Reconciler struct {
 	creation *createfailure.Finder
 	optional optionals
 	// errors and uids are state that a restart may lose.
-	errors *errorTracker
-	uids   *uidTracker
+	errors *trackers.Errors
+	uids   *trackers.UIDs
 	// details limits the writes of changed details.
 	details *coalesce.Details[types.UID]
 }
@@ -77,15 +73,15 @@ type Reconciler struct {
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
 		Config:  cfg,
-		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(names.FormerManager)),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
 		written:  mutationcache.New[*v1alpha1.Superset](cfg.Clock),
 		tracer:   steps.NewTracer(v1alpha1.Kind, cfg.Clock),
 		creation: createfailure.New(cfg.APIReader, cfg.Clock),
-		optional: optionals{missing: newMissingKinds()},
-		errors:   newErrorTracker(),
-		uids:     newUIDTracker(),
+		optional: optionals{missing: trackers.NewMissingKinds()},
+		errors:   trackers.NewErrors(),
+		uids:     trackers.NewUIDs(),
 		details:  coalesce.New[types.UID](cfg.Clock),
 	}
 }
@@ -139,11 +135,11 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 // owner references.
 func (r *Reconciler) reconcileDelete(key types.NamespacedName) {
 	r.written.Forget(key)
-	r.errors.forget(key)
+	r.errors.Forget(key)
 	r.tracer.Forget(key)
 	metrics.Delete(key)
-	r.optional.missing.forget(key)
-	if object, found := r.uids.forget(key); found {
+	r.optional.missing.Forget(key)
+	if object, found := r.uids.Forget(key); found {
 		r.details.Forget(types.UID(object.UID))
 		r.Reporter.Delete(object)
 	}
@@ -153,4 +149,43 @@ func (r *Reconciler) reconcileDelete(key types.NamespacedName) {
 // reported.
 func isStale(err error) bool {
 	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
+}
+
+// tolerate records the error of a part that no other part depends on, so that one object that cannot be written does
+// not block the others. It returns a stale cache error, after which nothing may be written.
+func (s *reconcileState) tolerate(part string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", part, err)
+	if isStale(err) {
+		return err
+	}
+	s.failures = append(s.failures, err)
+	return nil
+}
+
+// failure returns the joined error of a reconcile that ended with err. Failed writes to a terminating namespace are
+// not errors.
+func (s *reconcileState) failure(err error) error {
+	all := s.failures
+	if err != nil {
+		all = append(slices.Clone(all), err)
+	}
+	return join(slices.DeleteFunc(slices.Clone(all), func(err error) bool {
+		return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	}))
+}
+
+// join joins errors in one line.
+func join(list []error) error {
+	var out error
+	for _, err := range list {
+		if out == nil {
+			out = err
+		} else {
+			out = fmt.Errorf("%w; %w", out, err)
+		}
+	}
+	return out
 }

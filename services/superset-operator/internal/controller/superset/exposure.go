@@ -93,7 +93,7 @@ func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind
 	case optional.Unknown:
 		return steps.Result{}, nil
 	case optional.Absent:
-		if want != nil && r.optional.missing.shouldReport(s.sup, kind.CRD()) {
+		if want != nil && r.optional.missing.ShouldReport(s.sup, kind.CRD()) {
 			// The missing object is the related one: events that differ only in their text are aggregated.
 			r.Recorder.Eventf(s.sup, want, corev1.EventTypeWarning, statusevents.EventOptionalKindMissing, "Reconcile",
 				"%s is not installed; %s %q is created once CRD %s is available.",
@@ -101,7 +101,7 @@ func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind
 		}
 		return steps.Result{}, nil
 	case optional.Served:
-		r.optional.missing.setServed(s.sup, kind.CRD())
+		r.optional.missing.SetServed(s.sup, kind.CRD())
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.CRD().Kind)

@@ -2,14 +2,23 @@ package superset
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 // decide decides about the tasks, and what the components may do meanwhile.
@@ -92,4 +101,59 @@ func pods(s *snapshot.Snapshot) int {
 		n += len(list)
 	}
 	return n
+}
+
+// clearApprovals removes the approval annotations of a settled change, so that they cannot approve another one.
+func (r *Reconciler) clearApprovals(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !s.decision.ClearApprovals {
+		return steps.Result{}, nil
+	}
+	annotations := map[string]any{}
+	for _, name := range []string{v1alpha1.AnnotationApproveUpgrade, v1alpha1.AnnotationApproveDowngrade} {
+		if _, set := s.sup.Annotations[name]; set {
+			annotations[name] = nil
+		}
+	}
+	if len(annotations) == 0 {
+		return steps.Result{}, nil
+	}
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": s.sup.ResourceVersion, "annotations": annotations,
+	}})
+	if err != nil {
+		return steps.Result{}, fmt.Errorf("encode patch of approvals: %w", err)
+	}
+	target := s.sup.DeepCopy()
+	err = r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, text), client.FieldOwner(names.FieldManager))
+	switch {
+	case apierrors.IsConflict(err):
+		return steps.Result{}, errStale
+	case err != nil:
+		return steps.Result{}, fmt.Errorf("clear approvals: %w", err)
+	}
+	s.sup = target
+	r.written.Record(s.sup)
+	return steps.Result{}, nil
+}
+
+// recordEvents emits the events of the decision if this reconcile persisted it.
+func (r *Reconciler) recordEvents(_ context.Context, s *reconcileState) (steps.Result, error) {
+	if !s.persisted {
+		return steps.Result{}, nil
+	}
+	for _, e := range s.decision.Events {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(s.sup, nil, kind, e.Reason, "Lifecycle", "%s", e.Message)
+	}
+	return steps.Result{}, nil
+}
+
+// emitError emits a Warning event when the reconcile error changes.
+func (r *Reconciler) emitError(sup *v1alpha1.Superset, err error) {
+	if message, fresh := r.errors.Changed(sup, err); fresh {
+		r.Recorder.Eventf(sup, nil, corev1.EventTypeWarning, statusevents.EventReconcileError, "Reconcile", "%s", message)
+	}
 }

@@ -49,7 +49,7 @@ func recorded() []client.ObjectList {
 	}
 }
 
-// record begins a history of the namespace, which should still be empty.
+// Record begins a history of the namespace, which should still be empty.
 func record(t testing.TB, namespace string) *history {
 	t.Helper()
 	cl, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: scheme(t)})

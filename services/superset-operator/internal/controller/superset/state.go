@@ -1,10 +1,13 @@
 package superset
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
@@ -12,6 +15,68 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observation"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
+
+// step is a step of a reconcile.
+type step = steps.Step[reconcileState]
+
+// Modes of the decision in which a step runs. While the tasks change the metastore ([lifecycle.Wait]) only the traffic
+// and the number of components change.
+var (
+	waiting        = []lifecycle.Mode{lifecycle.Wait}
+	holding        = []lifecycle.Mode{lifecycle.Hold}
+	applying       = []lifecycle.Mode{lifecycle.Apply}
+	incomplete     = []lifecycle.Mode{lifecycle.Wait, lifecycle.Hold}
+	withComponents = []lifecycle.Mode{lifecycle.Hold, lifecycle.Apply}
+)
+
+// steps lists the steps of a reconcile in order. What must not be lost is written first: a decision is persisted
+// before anything acts on it. Everything else of the status is written once, at the end. A step that returns Stop ends
+// the reconcile; the error of an [unrelated] step is returned at the end.
+//
+// The actions on Jobs have two positions. While the tasks are incomplete everything else waits for them, whatever fails
+// later. Once the tasks are complete only finished Jobs remain to be deleted, and a failure of that must not keep the
+// components from being applied.
+func (r *Reconciler) steps() []step {
+	return []step{
+		{Name: "observe", Run: r.observe},
+		{Name: "plan", Run: r.plan},
+		{Name: "admission", Run: r.admit},
+		{Name: "adoption", Run: r.adopt},
+		{Name: "service account", Run: r.serviceAccount},
+		{Name: "decide", Run: r.decide},
+		{Name: "persist", Run: r.persistDecision},
+		{Name: "events", Run: r.recordEvents},
+		in(incomplete, step{Name: "jobs", Run: r.runJobs}),
+		{Name: "task config", Run: r.pruneTaskConfig},
+		{Name: "approvals", Run: r.clearApprovals},
+		unrelated("maintenance page", r.applyPage),
+		in(holding, step{Name: "pin images", Run: r.pinImages}),
+		in(waiting, step{Name: "traffic", Run: r.routeTraffic}),
+		in(withComponents, step{Name: "components", Run: r.components}),
+		in(withComponents, unrelated("networking", r.networking)),
+		in(withComponents, unrelated("monitoring", r.monitoring)),
+		in(withComponents, unrelated("policies", r.policies)),
+		unrelated("maintenance page removal", r.removePage),
+		in(waiting, step{Name: "drain", Run: r.drain}),
+		in(waiting, step{Name: "scale down", Run: r.scaleDown}),
+		in(withComponents, step{Name: "status", Run: r.persistStatus}),
+		in(applying, step{Name: "retention", Run: r.runJobs}),
+	}
+}
+
+// in limits a step to modes of the decision.
+func in(modes []lifecycle.Mode, st step) step {
+	st.When = func(s *reconcileState) bool { return slices.Contains(modes, s.decision.Mode) }
+	return st
+}
+
+// unrelated returns a step whose failure does not stop the following steps.
+func unrelated(name string, run func(context.Context, *reconcileState) (steps.Result, error)) step {
+	return step{Name: name, Run: func(ctx context.Context, s *reconcileState) (steps.Result, error) {
+		result, err := run(ctx, s)
+		return result, s.tolerate(name, err)
+	}}
+}
 
 // errStale means that the decision was made from a stale cache.
 var errStale = errors.New("stale cache")

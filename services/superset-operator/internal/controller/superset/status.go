@@ -97,12 +97,12 @@ func (r *Reconciler) persistFailure(ctx context.Context, s *reconcileState, fail
 func (r *Reconciler) report(ctx context.Context, s *reconcileState, failure error) (time.Duration, error) {
 	now := r.Clock.Now()
 	outcome := s.outcome(failure)
-	outcome.Since = r.errors.failingSince(s.sup, outcome.Outcome == contract.Failed, now)
+	outcome.Since = r.errors.FailingSince(s.sup, outcome.Outcome == contract.Failed, now)
 	o := observation.For(observation.Input{
 		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Intent: s.intent,
 		Applied: s.applied, Generations: s.generations, Outcome: outcome, Now: now,
 	})
-	if before, replaced := r.uids.record(o.Object); replaced {
+	if before, replaced := r.uids.Record(o.Object); replaced {
 		r.Reporter.Delete(before)
 		r.details.Forget(types.UID(before.UID))
 	}

@@ -1,13 +1,22 @@
 package superset
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // routeTraffic updates only the Service of the web server, while the other objects of the components must not change.
@@ -37,4 +46,107 @@ func (s *reconcileState) route(service *corev1.Service) *corev1.Service {
 // behindPage reports whether the maintenance page receives the traffic of the web server.
 func (s *reconcileState) behindPage() bool {
 	return s.decision != nil && s.decision.Status != nil && s.decision.Status.MaintenanceActive
+}
+
+// applyPage applies the maintenance page. A stopped Superset runs no pods, including these.
+func (r *Reconciler) applyPage(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !s.decision.Page {
+		return steps.Result{}, nil
+	}
+	page := resolve.MaintenancePage(s.sup)
+	if page == nil {
+		return steps.Result{}, nil
+	}
+	if s.intent.Stopped {
+		page.Replicas = 0
+	}
+	if err := applyOrRemove(ctx, r, s, maintenance.ConfigMap(page), s.snapshot.PageConfig); err != nil {
+		return steps.Result{}, err
+	}
+	_, err := r.applier.Object(ctx, s.sup, maintenance.Deployment(page), s.snapshot.Page)
+	return steps.Result{}, err
+}
+
+// removePage deletes the maintenance page once the Service no longer selects it.
+func (r *Reconciler) removePage(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if s.decision.Page || pageState(s).Routed {
+		return steps.Result{}, nil
+	}
+	if err := r.applier.Delete(ctx, s.snapshot.Page); err != nil {
+		return steps.Result{}, err
+	}
+	return steps.Result{}, r.applier.Delete(ctx, s.snapshot.PageConfig)
+}
+
+// pageState returns the state of the maintenance page.
+func pageState(s *reconcileState) lifecycle.Page {
+	lc := s.sup.Spec.Lifecycle
+	out := lifecycle.Page{Configured: lc != nil && lc.MaintenancePage != nil && s.sup.Spec.WebServer != nil}
+	if d := s.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
+		out.Ready = snapshot.IsReady(d)
+		if !out.Ready {
+			out.StartFailure = cmp.Or(snapshot.StartFailure(s.snapshot.PagePods), snapshot.CreateFailure(d))
+		}
+	}
+	if service := s.snapshot.Services[component.WebServerName]; service != nil {
+		out.Routed = service.Spec.Selector[v1alpha1.LabelComponent] == names.MaintenancePage
+	}
+	return out
+}
+
+// drain deletes the workloads of all components, including those that the spec no longer enables. The Service of the
+// web server stays: it selects the maintenance page.
+func (r *Reconciler) drain(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !s.decision.Drain {
+		return steps.Result{}, nil
+	}
+	if err := r.checkFresh(ctx, s); err != nil {
+		return steps.Result{}, err
+	}
+	for _, d := range component.All() {
+		if idle(s.snapshot, d.Name) {
+			continue
+		}
+		if err := s.tolerate("drain "+d.Key, r.removeWorkload(ctx, s, d.Name)); err != nil {
+			return steps.Result{}, err
+		}
+		if d.Name == component.WebServerName {
+			continue
+		}
+		if err := s.tolerate("drain "+d.Key, r.applier.Delete(ctx, s.snapshot.Services[d.Name])); err != nil {
+			return steps.Result{}, err
+		}
+	}
+	return steps.Result{}, nil
+}
+
+// scaleDown scales the components to zero while the tasks are incomplete. Nothing else of their Deployments changes.
+func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if s.decision.Drain || !s.intent.Stopped {
+		return steps.Result{}, nil
+	}
+	for name, d := range s.snapshot.Deployments {
+		if snapshot.DesiredReplicas(d) == 0 || !d.DeletionTimestamp.IsZero() {
+			continue
+		}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
+		if err := r.Client.Patch(ctx, d.DeepCopy(), patch, client.FieldOwner(names.FieldManager)); err != nil {
+			return steps.Result{}, fmt.Errorf("scale down component %s: %w", name, err)
+		}
+	}
+	return steps.Result{}, nil
+}
+
+// idle reports whether the component has a Deployment that is scaled to zero and has no pods.
+func idle(s *snapshot.Snapshot, slug string) bool {
+	return s.Deployments[slug] != nil && snapshot.Idle(s.Deployments[slug])
+}
+
+// toRemove reports whether a drain has something of the component to delete. An idle component stays as it is.
+func toRemove(s *snapshot.Snapshot, slug string) bool {
+	if idle(s, slug) {
+		return false
+	}
+	service := s.Services[slug] != nil && slug != component.WebServerName
+	return service || s.Deployments[slug] != nil || s.Autoscalers[slug] != nil || s.Budgets[slug] != nil
 }

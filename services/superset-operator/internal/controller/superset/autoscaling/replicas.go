@@ -1,4 +1,5 @@
-package superset
+// Package autoscaling leaves spec.replicas of a Deployment to its autoscaler.
+package autoscaling
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
@@ -21,9 +23,9 @@ import (
 // the autoscaler sets it.
 const replicasManager = names.FieldManager + "-replicas"
 
-// autoscaled removes spec.replicas from an autoscaled Deployment. The operator sets it where no autoscaler would: on
+// WithoutReplicas removes spec.replicas from an autoscaled Deployment. The operator sets it where no autoscaler would: on
 // a new Deployment, and on one that it scaled to zero.
-func autoscaled(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deployment, error) {
+func WithoutReplicas(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deployment, error) {
 	if c.HPA == nil || c.Replicas == 0 || live == nil {
 		return d, nil
 	}
@@ -36,10 +38,10 @@ func autoscaled(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deplo
 	return d, nil
 }
 
-// releaseReplicas transfers spec.replicas to a manager that no apply of the operator removes it from. A field that is
+// ReleaseReplicas transfers spec.replicas to a manager that no apply of the operator removes it from. A field that is
 // no longer applied and has no other owner falls back to its default, one pod. See "Transferring ownership" in the
-// documentation of server-side apply.
-func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deployment) error {
+// documentation of server-side apply. It returns [apply.ErrStale] after a conflict.
+func ReleaseReplicas(ctx context.Context, c client.Client, live *appsv1.Deployment) error {
 	ours, others, err := replicasOwners(live.ManagedFields)
 	if err != nil || !ours || others {
 		return err
@@ -47,10 +49,10 @@ func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deploymen
 	config := appsv1apply.Deployment(live.Name, live.Namespace).
 		WithUID(live.UID).WithResourceVersion(live.ResourceVersion).
 		WithSpec(appsv1apply.DeploymentSpec().WithReplicas(snapshot.DesiredReplicas(live)))
-	err = r.Client.Apply(ctx, config, client.FieldOwner(replicasManager), client.ForceOwnership)
+	err = c.Apply(ctx, config, client.FieldOwner(replicasManager), client.ForceOwnership)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return errStale
+		return apply.ErrStale
 	case err != nil:
 		return fmt.Errorf("transfer replicas of deployment %q: %w", live.Name, err)
 	}
@@ -60,7 +62,7 @@ func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deploymen
 // replicasOwners reports whether the operator owns spec.replicas, under its current or a former name, and whether
 // another manager does.
 func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err error) {
-	own := []string{names.FieldManager, formerManager, beforeFirstApply}
+	own := []string{names.FieldManager, names.FormerManager, names.BeforeFirstApply}
 	for i := range entries {
 		if entries[i].FieldsV1 == nil {
 			continue

@@ -1,4 +1,5 @@
-package superset
+// Package predicates filters the watch events of the children of a Superset.
+package predicates
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,51 +15,22 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// shouldReconcile ignores updates that change only the conditions of other managers, and own status writes.
-func (r *Reconciler) shouldReconcile() predicate.Predicate {
+// Child ignores updates that cannot change a decision.
+func Child() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		old, okOld := e.ObjectOld.(*v1alpha1.Superset)
-		now, okNow := e.ObjectNew.(*v1alpha1.Superset)
-		if !okOld || !okNow {
-			return true
-		}
-		own := r.written.Observe(now)
-		if metadataDiffers(old, now) || old.Generation != now.Generation {
-			return true
-		}
-		return !own && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
+		return MetadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// ownStatus returns the status without the conditions of other managers.
-func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
-	own := sup.Status
-	own.Conditions = nil
-	for _, c := range sup.Status.Conditions {
-		if status.Owned(c.Type) {
-			own.Conditions = append(own.Conditions, c)
-		}
-	}
-	return own
-}
-
-// childPredicate ignores updates that cannot change a decision.
-func childPredicate() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return metadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
-	}}
-}
-
-// podPredicate ignores events of task pods, except a change of why the pod cannot start: the result of a task comes
+// Pod ignores events of task pods, except a change of why the pod cannot start: the result of a task comes
 // from its Job.
-func podPredicate() predicate.Predicate {
+func Pod() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
 	}
-	update := childPredicate()
+	update := Child()
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isTask(e.Object) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return !isTask(e.Object) },
@@ -73,7 +45,8 @@ func podPredicate() predicate.Predicate {
 	}
 }
 
-func metadataDiffers(old, now client.Object) bool {
+// MetadataDiffers reports whether metadata that a decision depends on differs.
+func MetadataDiffers(old, now client.Object) bool {
 	return old.GetUID() != now.GetUID() || old.GetGeneration() != now.GetGeneration() ||
 		old.GetDeletionTimestamp().IsZero() != now.GetDeletionTimestamp().IsZero() ||
 		!equality.Semantic.DeepEqual(old.GetLabels(), now.GetLabels()) ||
