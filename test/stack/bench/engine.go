@@ -2,12 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
@@ -68,4 +76,160 @@ func serves(generation int64) func(client.Object) bool {
 		active, found, err := unstructured.NestedInt64(obj.(*unstructured.Unstructured).Object, "status", "activeGeneration")
 		return err == nil && found && active >= generation && text(obj, "status", "phase") == "stable"
 	}
+}
+
+const (
+	engineLabel     = "firebolt.io/engine"
+	generationLabel = "firebolt.io/generation"
+)
+
+// rawEngines reports what Kubernetes alone takes for the StatefulSets, Services and ConfigMaps of n engines, created by a plain
+// client that knows what it wants, and then for replacing them: the other generation, its traffic, and the end of the first.
+func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *benchenv.Figures) error {
+	first, err := copies(ctx, e, engines, n, "a")
+	if err != nil {
+		return err
+	}
+	second, err := copies(ctx, e, engines, n, "b")
+	if err != nil {
+		return err
+	}
+	cost, err := e.Raw(ctx, n, func(ctx context.Context) error {
+		return e.Bring(ctx, first.sets(), first.create(e, true), allAre("readyReplicas"))
+	})
+	if err != nil {
+		return err
+	}
+	f.Raw(fmt.Sprintf("create%d.raw_statefulsets", n), cost)
+	cost, err = e.Raw(ctx, n, func(ctx context.Context) error {
+		if err := e.Bring(ctx, second.sets(), second.create(e, false), allAre("readyReplicas")); err != nil {
+			return err
+		}
+		if err := benchenv.Each(ctx, first.sets(), first.replaceBy(e, second)); err != nil {
+			return err
+		}
+		return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return gone(ctx, e, "a") })
+	})
+	if err != nil {
+		return err
+	}
+	f.Raw(fmt.Sprintf("rollout%d.raw_statefulsets", n), cost)
+	return nil
+}
+
+// generation is the objects of an engine, as Kubernetes would get them from another client.
+type generation struct {
+	set      *appsv1.StatefulSet
+	headless *corev1.Service
+	config   *corev1.ConfigMap
+	cluster  *corev1.Service
+}
+
+// engineCopies are a generation of each engine, by the name of its StatefulSet.
+type engineCopies struct {
+	order []string
+	of    map[string]generation
+}
+
+// copies takes what the operator made of the first n engines.
+func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix string) (engineCopies, error) {
+	out := engineCopies{of: map[string]generation{}}
+	for i := range n {
+		name := engines.nameOf(i)
+		var sets appsv1.StatefulSetList
+		var services corev1.ServiceList
+		var configs corev1.ConfigMapList
+		for _, list := range []client.ObjectList{&sets, &services, &configs} {
+			err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace), client.MatchingLabels{engineLabel: name})
+			if err != nil {
+				return engineCopies{}, fmt.Errorf("list what engine %q consists of: %w", name, err)
+			}
+		}
+		if len(sets.Items) != 1 || len(services.Items) != 2 || len(configs.Items) != 1 {
+			return engineCopies{}, fmt.Errorf("engine %q has %d statefulsets, %d services, %d configmaps",
+				name, len(sets.Items), len(services.Items), len(configs.Items))
+		}
+		g := generation{set: &sets.Items[0], config: &configs.Items[0]}
+		for i := range services.Items {
+			if s := &services.Items[i]; s.Name == g.set.Spec.ServiceName {
+				g.headless = s
+			} else {
+				g.cluster = s
+			}
+		}
+		g.detach(suffix)
+		out.order, out.of[g.set.Name] = append(out.order, g.set.Name), g
+	}
+	return out, nil
+}
+
+// detach makes the copies independent objects, which only Kubernetes controls.
+func (g generation) detach(suffix string) {
+	engine := g.set.Labels[engineLabel]
+	labels := map[string]string{engineLabel: engine, generationLabel: suffix}
+	g.set.ObjectMeta = rawMeta(engine+"-"+suffix, labels)
+	g.config.ObjectMeta = rawMeta(engine+"-"+suffix+"-config", labels)
+	g.headless.ObjectMeta = rawMeta(engine+"-"+suffix+"-hl", labels)
+	g.cluster.ObjectMeta = rawMeta(engine+"-service", labels)
+	g.set.Status = appsv1.StatefulSetStatus{}
+	g.set.Spec.ServiceName = g.headless.Name
+	g.set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	g.set.Spec.Template.Labels = labels
+	for _, s := range []*corev1.Service{g.headless, g.cluster} {
+		s.Status, s.Spec.ClusterIPs, s.Spec.Selector = corev1.ServiceStatus{}, nil, labels
+	}
+}
+
+func (f engineCopies) sets() []client.Object {
+	var out []client.Object
+	for _, name := range f.order {
+		out = append(out, f.of[name].set)
+	}
+	return out
+}
+
+// create is a write of a whole generation, with or without the Service that users know.
+func (f engineCopies) create(e *benchenv.Env, cluster bool) benchenv.Write {
+	return func(ctx context.Context, set client.Object) error {
+		g := f.of[set.GetName()]
+		for _, o := range []client.Object{g.config, g.headless} {
+			if err := e.Client.Create(ctx, o); err != nil {
+				return err
+			}
+		}
+		if cluster {
+			if err := e.Client.Create(ctx, g.cluster); err != nil {
+				return err
+			}
+		}
+		return e.Client.Create(ctx, set)
+	}
+}
+
+// replaceBy is a write that moves the traffic from one generation to the other and deletes the first.
+func (f engineCopies) replaceBy(e *benchenv.Env, other engineCopies) benchenv.Write {
+	return func(ctx context.Context, set client.Object) error {
+		g := f.of[set.GetName()]
+		next := other.of[strings.TrimSuffix(set.GetName(), "a")+"b"]
+		routed := g.cluster.DeepCopy()
+		routed.Spec.Selector = next.cluster.Spec.Selector
+		if err := e.Client.Patch(ctx, routed, client.MergeFrom(g.cluster)); err != nil {
+			return err
+		}
+		return errors.Join(
+			e.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationForeground)),
+			e.Client.Delete(ctx, g.headless), e.Client.Delete(ctx, g.config),
+		)
+	}
+}
+
+// gone is an error while a StatefulSet of the generation is left.
+func gone(ctx context.Context, e *benchenv.Env, suffix string) error {
+	left := &metav1.PartialObjectMetadataList{}
+	left.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSetList"})
+	err := e.Client.List(ctx, left, client.InNamespace(benchenv.RawNamespace), client.MatchingLabels{generationLabel: suffix})
+	if err == nil && len(left.Items) > 0 {
+		return fmt.Errorf("%d statefulsets are left", len(left.Items))
+	}
+	return err
 }
