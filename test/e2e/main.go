@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/report"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
@@ -79,12 +80,12 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	platform := &scenario.Platform{
+	platform := &platform.Platform{
 		System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated,
 		Intn:     moments(o.seed),
 		Pictures: filepath.Dir(o.report),
 	}
-	plan, err := scenario.Choose(platform.All(), o.only)
+	plan, err := scenario.Choose(scenario.All(platform), o.only)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/eventcheck"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
@@ -26,7 +27,7 @@ var natsLabels = map[string]string{"app": "nats"}
 
 // busScenario is two Supersets that change while the bus comes and goes, and who watches them.
 type busScenario struct {
-	*Platform
+	*platform.Platform
 	truth   *eventcheck.Recorder
 	outside *subscriber.Subscriber
 	reader  subscriber.Access
@@ -35,14 +36,14 @@ type busScenario struct {
 }
 
 // busDisruptions stops NATS in three ways, while a program outside the cluster follows its events.
-func (p *Platform) busDisruptions() run.Scenario {
+func busDisruptions(p *platform.Platform) run.Scenario {
 	b := &busScenario{Platform: p, truth: eventcheck.NewRecorder()}
 	return run.Scenario{
 		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
 		Title: "Two Supersets change while NATS's pod is killed, then is down, then has lost its volume. Their " +
 			"conditions are right all the time, and a subscriber outside the cluster receives each change once.",
 		Watch: []timeline.Object{
-			{GVK: supersets, Namespace: busNamespace, Name: "desk"}, {GVK: supersets, Namespace: busNamespace, Name: "till"},
+			{GVK: platform.Supersets, Namespace: busNamespace, Name: "desk"}, {GVK: platform.Supersets, Namespace: busNamespace, Name: "till"},
 		},
 		Prepare: b.prepare,
 		Phases: []run.Phase{
@@ -55,7 +56,7 @@ func (p *Platform) busDisruptions() run.Scenario {
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
 			// However it ended: others need the bus.
-			err := errors.Join(b.scaleNATS(ctx, 1), b.ready(ctx, s, b.Data, natsLabels, 1))
+			err := errors.Join(b.scaleNATS(ctx, 1), b.Ready(ctx, s, b.Data, natsLabels, 1))
 			if b.wiped > 0 {
 				err = errors.Join(err, b.bootstrap(ctx))
 			}
@@ -71,9 +72,9 @@ func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, er
 	if err := b.subscribe(ctx, s); err != nil {
 		return nil, err
 	}
-	go b.truth.Watch(ctx, b.Client, supersets, busNamespace)
+	go b.truth.Watch(ctx, b.Client, platform.Supersets, busNamespace)
 	for _, name := range []string{"desk", "till"} {
-		if err := b.applyManifest(ctx, busNamespace, "bus.yaml", "${NAME}", name); err != nil {
+		if err := b.ApplyManifest(ctx, busNamespace, "bus.yaml", "${NAME}", name); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +84,7 @@ func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, er
 	return nil, b.told(ctx, s)
 }
 
-// steady changes both once while nothing is wrong.
+// Steady changes both once while nothing is wrong.
 func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 	if err := b.pauseAndStop(ctx, s); err != nil {
 		return err
@@ -98,14 +99,14 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
 		b.begin(s)
-		if err := b.killPods(ctx, b.Data, natsLabels); err != nil {
+		if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
 			return err
 		}
 		again := make(chan error, 1)
 		go func() {
 			err := s.Pass(ctx, time.Duration(b.Intn(8000))*time.Millisecond)
 			if err == nil {
-				err = b.killPods(ctx, b.Data, natsLabels)
+				err = b.KillPods(ctx, b.Data, natsLabels)
 			}
 			again <- err
 		}()
@@ -147,7 +148,7 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	if err := b.deleteVolume(ctx, s); err != nil {
 		return err
 	}
-	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
 	}
 	if err := b.goOn(ctx, s); err != nil {
@@ -201,7 +202,7 @@ func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, eventcheck.Ou
 
 // back waits until the aggregator writes again, which ends the time in which no service could publish.
 func (b *busScenario) back(ctx context.Context, s *run.Step) error {
-	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
 	}
 	since := s.Now()
@@ -210,9 +211,9 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 		if err != nil {
 			return err
 		}
-		renewed, err := time.Parse(time.RFC3339, text(lease, "spec", "renewTime"))
+		renewed, err := time.Parse(time.RFC3339, platform.Text(lease, "spec", "renewTime"))
 		if err != nil || renewed.Before(since) {
-			return fmt.Errorf("it was renewed at %s by %s", text(lease, "spec", "renewTime"), text(lease, "spec", "holderIdentity"))
+			return fmt.Errorf("it was renewed at %s by %s", platform.Text(lease, "spec", "renewTime"), platform.Text(lease, "spec", "holderIdentity"))
 		}
 		return nil
 	}); err != nil {
@@ -264,7 +265,7 @@ func (b *busScenario) conditions(ctx context.Context, s *run.Step, desk, till si
 		sixConditions
 	}{{"desk", desk}, {"till", till}} {
 		if err := s.Until(ctx, "the conditions of "+want.name+" are right", func(ctx context.Context) error {
-			o, err := b.Get(ctx, supersets, busNamespace, want.name)
+			o, err := b.Get(ctx, platform.Supersets, busNamespace, want.name)
 			if err != nil {
 				return err
 			}
@@ -279,7 +280,7 @@ func (b *busScenario) conditions(ctx context.Context, s *run.Step, desk, till si
 func (want sixConditions) of(o *unstructured.Unstructured) error {
 	var problems []error
 	for _, conditionType := range timeline.Types {
-		status, reason := condition(o, conditionType)
+		status, reason := platform.Condition(o, conditionType)
 		if got := [2]string{status, reason}; got != want[conditionType] {
 			problems = append(problems, fmt.Errorf("%s is %s/%s instead of %s/%s", conditionType, status, reason,
 				want[conditionType][0], want[conditionType][1]))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
 )
 
@@ -50,7 +51,7 @@ func (b *busScenario) access(ctx context.Context, identity string) (subscriber.A
 }
 
 func (b *busScenario) busAddress(ctx context.Context) (string, error) {
-	service, err := b.Get(ctx, services, b.Data, "nats-outside")
+	service, err := b.Get(ctx, platform.Services, b.Data, "nats-outside")
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +86,7 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	encoded := text(o, "data", key)
+	encoded := platform.Text(o, "data", key)
 	if encoded == "" {
 		return nil, fmt.Errorf("the Secret %s/%s has no %s", b.System, name, key)
 	}
@@ -115,7 +116,7 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	if err := b.removeJob(ctx); err != nil {
 		return err
 	}
-	aggregator, err := b.Get(ctx, deployments, b.System, "status-aggregator")
+	aggregator, err := b.Get(ctx, platform.Deployments, b.System, "status-aggregator")
 	if err != nil {
 		return err
 	}
@@ -127,17 +128,17 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	if !ok {
 		return fmt.Errorf("the status aggregator's container is %v", containers[0])
 	}
-	if err := b.applyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", fmt.Sprint(first["image"]),
+	if err := b.ApplyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", fmt.Sprint(first["image"]),
 		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+busCluster+"."+busNamespace+".>"); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "the Job "+consumerJob+" has made the consumer", func(ctx context.Context) error {
-		job, err := b.Get(ctx, jobs, b.System, consumerJob)
+		job, err := b.Get(ctx, platform.Jobs, b.System, consumerJob)
 		if err != nil {
 			return err
 		}
-		if number(job, "status", "succeeded") != 1 {
-			return fmt.Errorf("%d of its pods have failed", max(0, number(job, "status", "failed")))
+		if platform.Number(job, "status", "succeeded") != 1 {
+			return fmt.Errorf("%d of its pods have failed", max(0, platform.Number(job, "status", "failed")))
 		}
 		return nil
 	}); err != nil {
@@ -159,11 +160,11 @@ func (b *busScenario) bootstrap(ctx context.Context) error {
 }
 
 func (b *busScenario) scaleNATS(ctx context.Context, replicas int) error {
-	return b.Patch(ctx, statefulSets, b.Data, "nats", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+	return b.Patch(ctx, platform.StatefulSets, b.Data, "nats", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 }
 
 func (b *busScenario) noNATS(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "NATS is gone", func(ctx context.Context) error { return b.leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
+	return s.Until(ctx, "NATS is gone", func(ctx context.Context) error { return b.Leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
 }
 
 // deleteVolume deletes the claim, which goes with its pod and takes the volume along.
@@ -175,7 +176,7 @@ func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 	if err := b.Client.Delete(ctx, before); err != nil {
 		return fmt.Errorf("delete the claim of NATS: %w", err)
 	}
-	if err := b.killPods(ctx, b.Data, natsLabels); err != nil {
+	if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
 		return err
 	}
 	return s.Until(ctx, "NATS has another volume", func(ctx context.Context) error {
@@ -183,7 +184,7 @@ func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		if err != nil || now.GetUID() == before.GetUID() || text(now, "status", "phase") != "Bound" {
+		if err != nil || now.GetUID() == before.GetUID() || platform.Text(now, "status", "phase") != "Bound" {
 			return errors.New("it does not")
 		}
 		return nil
@@ -203,7 +204,7 @@ func (b *busScenario) goOn(ctx context.Context, s *run.Step) error {
 func (b *busScenario) command(ctx context.Context, s *run.Step, desk, till string) error {
 	for name, command := range map[string]string{"desk": desk, "till": till} {
 		if err := s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
-			return b.Patch(ctx, supersets, busNamespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
+			return b.Patch(ctx, platform.Supersets, busNamespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
 		}); err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 func TestConditionCheckNamesMismatch(t *testing.T) {
@@ -43,7 +45,7 @@ func TestConditionCheckNamesMismatch(t *testing.T) {
 
 // No list has it yet: it has not been played to its end.
 func TestBusDisruptionsHaveCleanup(t *testing.T) {
-	s := (&Platform{}).busDisruptions()
+	s := busDisruptions(&platform.Platform{})
 	if s.Clean == nil || s.Limit == 0 || len(s.Phases) == 0 {
 		t.Errorf("%+v", s)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 const ingesterNamespace = "ingester-disruptions"
@@ -23,7 +24,7 @@ var mysql = map[string]string{"app": "mysql"}
 const copies = 10
 
 // ingesterDisruptions creates, changes and deletes objects of all 13 kinds by kubectl while MySQL comes and goes.
-func (p *Platform) ingesterDisruptions() run.Scenario {
+func ingesterDisruptions(p *platform.Platform) run.Scenario {
 	i := &ingester{Platform: p}
 	return run.Scenario{
 		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
@@ -45,7 +46,7 @@ func (p *Platform) ingesterDisruptions() run.Scenario {
 }
 
 type ingester struct {
-	*Platform
+	*platform.Platform
 	kinds []string // plural.group of each kind
 }
 
@@ -69,7 +70,7 @@ func (i *ingester) meanwhile(do, disturb work) work {
 		if err != nil {
 			return err
 		}
-		return i.ready(ctx, s, i.Data, mysql, 1)
+		return i.Ready(ctx, s, i.Data, mysql, 1)
 	}
 }
 
@@ -172,7 +173,7 @@ func (i *ingester) delete(ctx context.Context, s *run.Step, which ...string) err
 
 func (i *ingester) kill(ctx context.Context, s *run.Step) error {
 	s.Log("MySQL's pod is killed")
-	return i.killPods(ctx, i.Data, mysql)
+	return i.KillPods(ctx, i.Data, mysql)
 }
 
 // move evicts the pod, as a drain of its node does. On a cluster of one node it comes back to the same one, with its
@@ -183,20 +184,20 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	s.Log("MySQL's pod is evicted")
-	if err := i.evictPod(ctx, s, before); err != nil {
+	if err := i.EvictPod(ctx, s, before); err != nil {
 		return err
 	}
-	from := text(before, "status", "podIP")
+	from := platform.Text(before, "status", "podIP")
 	return s.Until(ctx, "MySQL serves by another address than "+from, func(ctx context.Context) error {
 		now, err := i.mysqlPod(ctx)
 		if err != nil {
 			return err
 		}
-		to := text(now, "status", "podIP")
+		to := platform.Text(now, "status", "podIP")
 		if now.GetUID() == before.GetUID() || to == "" || to == from {
 			return fmt.Errorf("it is at %q", to)
 		}
-		if err := isTrue(now, "Ready"); err != nil {
+		if err := platform.IsTrue(now, "Ready"); err != nil {
 			return err
 		}
 		s.Note("MySQL moved from %s to %s.", from, to)
@@ -205,7 +206,7 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 }
 
 func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, error) {
-	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
+	pods, err := i.List(ctx, cluster.Pod, i.Data, platform.Matching(mysql))
 	if err != nil {
 		return nil, err
 	}

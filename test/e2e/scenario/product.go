@@ -12,6 +12,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
@@ -27,41 +29,41 @@ const (
 
 // product is Apache Superset itself.
 type product struct {
-	*Platform
+	*platform.Platform
 	loadgen *cluster.Loadgen
 	note    func(string, ...any)
 }
 
 // supersetProduct upgrades Apache Superset itself under users that are logged in.
-func (p *Platform) supersetProduct() run.Scenario {
+func supersetProduct(p *platform.Platform) run.Scenario {
 	w := &product{Platform: p, note: func(string, ...any) {}}
 	return run.Scenario{
 		Name: productNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "Apache Superset 6.0 itself is installed and upgraded to 6.1 behind its maintenance page, while twenty users that " +
 			"are logged in request its pages. No session is lost, and a browser logs in.",
-		Watch:   []timeline.Object{{GVK: supersets, Namespace: productNamespace, Name: productName}},
+		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: productNamespace, Name: productName}},
 		Prepare: w.prepare,
 		Phases: []run.Phase{
 			{Name: "steady", Do: w.login("before.png")},
 			{Name: "upgrade", Do: w.upgrade},
 			{Name: "upgraded", Do: w.login("after.png")},
 		},
-		Judge: judgeWeb([]webPhase{
-			{name: "steady", pages: []string{oldPage}},
-			{name: "upgrade", pages: []string{oldPage, maintenancePage, newPage}, moves: true},
-			{name: "upgraded", pages: []string{newPage}},
+		Judge: superset.JudgeWeb([]superset.WebPhase{
+			{Name: "steady", Pages: []string{superset.OldPage}},
+			{Name: "upgrade", Pages: []string{superset.OldPage, superset.MaintenancePage, superset.NewPage}, Moves: true},
+			{Name: "upgraded", Pages: []string{superset.NewPage}},
 		}, func(format string, args ...any) { w.note(format, args...) }),
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, productNamespace) },
 	}
 }
 
-// prepare installs the older release with its metastore, and has twenty users log in.
+// Prepare installs the older release with its metastore, and has twenty users log in.
 func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
 	if err := w.MakeNamespace(ctx, productNamespace); err != nil {
 		return nil, err
 	}
-	objects, err := w.objects(productFile)
+	objects, err := w.Objects(productFile)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +73,14 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 			continue // the scenario has its own
 		}
 		o.SetNamespace(productNamespace)
-		if o.GetKind() == supersets.Kind {
+		if o.GetKind() == platform.Supersets.Kind {
 			if err := adaptProduct(o.Object); err != nil {
 				return nil, err
 			}
 		}
 		kept = append(kept, o)
 	}
-	if err := w.applyObjects(ctx, productNamespace, kept); err != nil {
+	if err := w.ApplyObjects(ctx, productNamespace, kept); err != nil {
 		return nil, err
 	}
 	began := s.Now()
@@ -86,15 +88,15 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 		return nil, err
 	}
 	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(began).Seconds())
-	service, err := w.Get(ctx, services, productNamespace, productName+"-web-server")
+	service, err := w.Get(ctx, platform.Services, productNamespace, productName+"-web-server")
 	if err != nil {
 		return nil, err
 	}
 	w.loadgen, err = w.StartLoadgen(ctx, s, productNamespace, "loadgen",
-		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
+		"--url", "http://"+net.JoinHostPort(platform.Text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
 		"--clients", "20", "--rate", "2", "--timeout", "60s", "--retry-drained", "--login", productLogin,
-		"--label", oldPage+versionOf("6.0.0"), "--label", newPage+versionOf("6.1.0"), "--label", maintenancePage+"=<h1>"+productTitle,
-		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+		"--label", superset.OldPage+versionOf("6.0.0"), "--label", superset.NewPage+versionOf("6.1.0"), "--label", superset.MaintenancePage+"=<h1>"+productTitle,
+		"--good", superset.OldPage, "--good", superset.NewPage, "--good", superset.MaintenancePage)
 	return w.loadgen, err
 }
 
@@ -120,44 +122,44 @@ func versionOf(release string) string {
 // serves waits until a release serves, and the maintenance page is gone.
 func (w *product) serves(ctx context.Context, s *run.Step, release string) error {
 	if err := s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
-		o, err := w.Get(ctx, supersets, productNamespace, productName)
+		o, err := w.Get(ctx, platform.Supersets, productNamespace, productName)
 		if err != nil {
 			return err
 		}
-		if err := runs(o, productImage+release); err != nil {
+		if err := superset.Runs(o, productImage+release); err != nil {
 			return err
 		}
-		web, err := w.Get(ctx, deployments, productNamespace, productName+"-web-server")
+		web, err := w.Get(ctx, platform.Deployments, productNamespace, productName+"-web-server")
 		if err != nil {
 			return err
 		}
-		return rolledOut(web, productImage+release, 1)
+		return superset.RolledOut(web, productImage+release, 1)
 	}); err != nil {
 		return err
 	}
 	page := map[string]string{"superset.apache.org/parent": productName, "app.kubernetes.io/component": "maintenance-page"}
-	return w.ready(ctx, s, productNamespace, page, 0)
+	return w.Ready(ctx, s, productNamespace, page, 0)
 }
 
 // upgrade changes the release, and notes where the time went in which users got the maintenance page.
 func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the change of the image is accepted", func(ctx context.Context) error {
-		return w.Patch(ctx, supersets, productNamespace, productName, `{"spec":{"image":{"tag":"6.1.0"}}}`)
+		return w.Patch(ctx, platform.Supersets, productNamespace, productName, `{"spec":{"image":{"tag":"6.1.0"}}}`)
 	}); err != nil || w.Simulated {
 		return err
 	}
-	if err := w.loadgen.Sees(ctx, s, "200 "+maintenancePage); err != nil {
+	if err := w.loadgen.Sees(ctx, s, "200 "+superset.MaintenancePage); err != nil {
 		return err
 	}
 	closed := s.Now()
-	if err := w.loadgen.Sees(ctx, s, "200 "+newPage); err != nil {
+	if err := w.loadgen.Sees(ctx, s, "200 "+superset.NewPage); err != nil {
 		return err
 	}
 	open := s.Now()
 	if err := w.serves(ctx, s, "6.1.0"); err != nil {
 		return err
 	}
-	o, err := w.Get(ctx, supersets, productNamespace, productName)
+	o, err := w.Get(ctx, platform.Supersets, productNamespace, productName)
 	if err != nil {
 		return err
 	}
@@ -176,11 +178,11 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 
 // taken returns how long a task took.
 func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
-	began, err := time.Parse(time.RFC3339, text(o, "status", "lifecycle", task, "startedAt"))
+	began, err := time.Parse(time.RFC3339, platform.Text(o, "status", "lifecycle", task, "startedAt"))
 	if err != nil {
 		return 0, fmt.Errorf("task %s: %w", task, err)
 	}
-	ended, err := time.Parse(time.RFC3339, text(o, "status", "lifecycle", task, "completedAt"))
+	ended, err := time.Parse(time.RFC3339, platform.Text(o, "status", "lifecycle", task, "completedAt"))
 	if err != nil {
 		return 0, fmt.Errorf("task %s: %w", task, err)
 	}

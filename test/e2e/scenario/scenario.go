@@ -1,51 +1,26 @@
-// Package scenario holds what must go well on a cluster with real pods, a file for each service.
+// Package scenario lists what must go well on a cluster with real pods; each service has files or a package.
 package scenario
 
 import (
-	"context"
-	"embed"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/engine"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 )
 
-var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-
-//go:embed manifests
-var manifests embed.FS
-
-// Platform is what scenarios run on.
-type Platform struct {
-	*cluster.Cluster
-	System string // namespace of the services
-	Data   string // namespace of MySQL and NATS
-	Root   string // the checkout, for samples and charts
-	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
-	Previous string
-	// Pictures is the directory for what browsers show.
-	Pictures string
-	// Simulated means that no pod really runs: there is no load, and nothing that needs a running pod is expected.
-	Simulated bool
-	// Intn returns a number below n, for random moments.
-	Intn func(n int) int
-}
-
 // All returns every scenario, in the order in which they are played; those of a group are played in parallel.
-func (p *Platform) All() [][]run.Scenario {
+func All(p *platform.Platform) [][]run.Scenario {
 	return [][]run.Scenario{
-		{p.security()},
-		{p.engineRollouts(), p.engineDisruptions(), p.supersetUpgrades(), p.supersetOperations()},
-		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
-		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair(), p.supersetProduct()},
-		{p.busDisruptions()}, // alone, since it stops the bus
-		{p.upgrades()},       // alone, since it exchanges all services
+		{security(p)},
+		{engine.Rollouts(p), engine.Disruptions(p), superset.Upgrades(p), superset.Operations(p)},
+		{engine.Pressure(p)}, // alone, since its node takes no pods meanwhile
+		{ingesterDisruptions(p), superset.Clone(p), superset.Repair(p), supersetProduct(p)},
+		{busDisruptions(p)},  // alone, since it stops the bus
+		{serviceUpgrades(p)}, // alone, since it exchanges all services
 	}
 }
 
@@ -71,140 +46,4 @@ func Choose(plan [][]run.Scenario, names []string) ([][]run.Scenario, error) {
 		}
 	}
 	return out, nil
-}
-
-// manifest returns an embedded manifest with values in place of ${NAME}.
-func manifest(name string, values ...string) (string, error) {
-	raw, err := manifests.ReadFile("manifests/" + name)
-	if err != nil {
-		return "", err
-	}
-	return strings.NewReplacer(values...).Replace(string(raw)), nil
-}
-
-// applyManifest applies an embedded manifest.
-func (p *Platform) applyManifest(ctx context.Context, namespace, name string, values ...string) error {
-	filled, err := manifest(name, values...)
-	if err != nil {
-		return err
-	}
-	return p.Apply(ctx, namespace, filled)
-}
-
-// condition returns status and reason of a condition that was computed from the object's present generation.
-func condition(o *unstructured.Unstructured, conditionType string) (status, reason string) {
-	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
-	if err != nil {
-		return "", err.Error()
-	}
-	for _, entry := range conditions {
-		c, ok := entry.(map[string]any)
-		if !ok || c["type"] != conditionType {
-			continue
-		}
-		if observed, ok := c["observedGeneration"].(int64); ok && observed != 0 && observed != o.GetGeneration() {
-			return "", fmt.Sprintf("of generation %d instead of %d", observed, o.GetGeneration())
-		}
-		return fmt.Sprint(c["status"]), fmt.Sprint(c["reason"])
-	}
-	return "", "absent"
-}
-
-// isTrue returns an error with the status of a condition that is not True.
-func isTrue(o *unstructured.Unstructured, conditionType string) error {
-	if status, reason := condition(o, conditionType); status != "True" {
-		return fmt.Errorf("%s is %q (%s) instead of True", conditionType, status, reason)
-	}
-	return nil
-}
-
-func number(o *unstructured.Unstructured, path ...string) int64 {
-	n, found, err := unstructured.NestedInt64(o.Object, path...)
-	if err != nil || !found {
-		return -1
-	}
-	return n
-}
-
-func text(o *unstructured.Unstructured, path ...string) string {
-	s, _, err := unstructured.NestedString(o.Object, path...)
-	if err != nil {
-		return err.Error()
-	}
-	return s
-}
-
-func matching(labels map[string]string) client.ListOption { return client.MatchingLabels(labels) }
-
-func names(items []unstructured.Unstructured) []string {
-	var out []string
-	for _, item := range items {
-		out = append(out, item.GetName())
-	}
-	return out
-}
-
-// leftovers names the objects of these kinds that bear the labels.
-func (p *Platform) leftovers(ctx context.Context, namespace string, labels map[string]string, kinds ...schema.GroupVersionKind) error {
-	var left []string
-	for _, kind := range kinds {
-		items, err := p.List(ctx, kind, namespace, client.MatchingLabels(labels))
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			left = append(left, kind.Kind+" "+item.GetName())
-		}
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("left: %s", strings.Join(left, ", "))
-	}
-	return nil
-}
-
-// killPods ends the pods of a service at once, as a node that crashes would.
-func (p *Platform) killPods(ctx context.Context, namespace string, labels map[string]string) error {
-	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
-	if err != nil {
-		return err
-	}
-	if len(pods) == 0 {
-		return fmt.Errorf("no pod in %s has the labels %v", namespace, labels)
-	}
-	for i := range pods {
-		if err := client.IgnoreNotFound(p.Client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))); err != nil {
-			return fmt.Errorf("kill pod %s: %w", pods[i].GetName(), err)
-		}
-	}
-	return nil
-}
-
-// evictPod evicts a pod by the Eviction API, as kubectl drain does, as soon as its disruption budget allows.
-func (p *Platform) evictPod(ctx context.Context, step *run.Step, pod *unstructured.Unstructured) error {
-	return step.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
-		return p.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "policy/v1", "kind": "Eviction",
-			"metadata": map[string]any{"name": pod.GetName(), "namespace": pod.GetNamespace()},
-		}})
-	})
-}
-
-// ready waits until as many pods as wanted, and no other, have these labels and are ready.
-func (p *Platform) ready(ctx context.Context, step *run.Step, namespace string, labels map[string]string, want int) error {
-	return step.Until(ctx, fmt.Sprintf("%d ready pods with %v", want, labels), func(ctx context.Context) error {
-		pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
-		if err != nil {
-			return err
-		}
-		n := 0
-		for i := range pods {
-			if status, _ := condition(&pods[i], "Ready"); status == "True" && pods[i].GetDeletionTimestamp() == nil {
-				n++
-			}
-		}
-		if n != want || len(pods) != want {
-			return fmt.Errorf("%d of %d pods are ready", n, len(pods))
-		}
-		return nil
-	})
 }

@@ -9,25 +9,27 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/engine"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
 const upgradeNamespace = "upgrades"
 
-// upgrades exchanges all services for those of the previous commit and back, while users work.
-func (p *Platform) upgrades() run.Scenario {
-	u := &upgrades{Platform: p, engine: &engine{Platform: p, namespace: upgradeNamespace, replicas: 1}}
-	upgrade, back := u.install(p.charts(), presentTag), u.rollBack
+// serviceUpgrades exchanges all services for those of the previous commit and back, while users work.
+func serviceUpgrades(p *platform.Platform) run.Scenario {
+	u := &upgrades{Platform: p, engine: &engine.Engine{Platform: p, Namespace: upgradeNamespace, Replicas: 1}}
+	upgrade, back := u.install(charts(p), presentTag), u.rollBack
 	return run.Scenario{
 		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first while " +
 			"nothing else changes, then while an engine rolls, a Superset is upgraded, objects come and go, and MySQL or NATS is killed.",
 		Watch: []timeline.Object{
-			{GVK: supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: engines, Namespace: upgradeNamespace, Name: "etl"},
+			{GVK: platform.Supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: platform.Engines, Namespace: upgradeNamespace, Name: "etl"},
 		},
 		Prepare: u.prepare,
 		Phases: []run.Phase{
-			{Name: "the previous commit", Do: u.engine.steady},
+			{Name: "the previous commit", Do: u.engine.Steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
 			{Name: "upgrade while all changes", Do: u.busy(upgrade, u.lose(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
@@ -40,15 +42,15 @@ func (p *Platform) upgrades() run.Scenario {
 	}
 }
 
-// upgrades has an engine and a Superset under load, and projects that come and go.
+// serviceUpgrades has an engine and a Superset under load, and projects that come and go.
 type upgrades struct {
-	*Platform
-	engine  *engine
+	*platform.Platform
+	engine  *engine.Engine
 	tag     string // of the services that were installed last
 	touches int
 }
 
-// prepare lets users begin on the previous commit, so that what they have was made by it.
+// Prepare lets users begin on the previous commit, so that what they have was made by it.
 func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := u.havePrevious(); err != nil {
 		return nil, err
@@ -56,11 +58,11 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	if err := u.install(u.Previous, previousTag)(ctx, s); err != nil {
 		return nil, fmt.Errorf("go to the previous commit: %w", err)
 	}
-	queries, err := u.engine.prepare(ctx, s)
+	queries, err := u.engine.Prepare(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := u.applyManifest(ctx, upgradeNamespace, "upgrade-superset.yaml"); err != nil {
+	if err := u.ApplyManifest(ctx, upgradeNamespace, "upgrade-superset.yaml"); err != nil {
 		return nil, err
 	}
 	if err := u.running(ctx, s); err != nil {
@@ -98,20 +100,20 @@ func (u *upgrades) quiet(exchange work) work {
 // that services need is lost.
 func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	return func(ctx context.Context, s *run.Step) error {
-		before, err := u.engine.serving(ctx)
+		before, err := u.engine.Serving(ctx)
 		if err != nil {
 			return err
 		}
-		if err := u.engine.patch(ctx, s, engines, "etl", withImage(engineImage)); err != nil {
+		if err := u.engine.Edit(ctx, s, platform.Engines, "etl", engine.WithImage(engineImage)); err != nil {
 			return err
 		}
-		if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
+		if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
 			return err
 		}
 		if err := inParallel(ctx, s, exchange, u.projects, lose); err != nil {
 			return err
 		}
-		if err := u.engine.rolled(ctx, s, before); err != nil {
+		if err := u.engine.Rolled(ctx, s, before); err != nil {
 			return err
 		}
 		if err := u.running(ctx, s); err != nil {
@@ -129,10 +131,10 @@ func (u *upgrades) lose(labels map[string]string) work {
 			return err
 		}
 		s.Log("the pod of %s is killed after %s", labels["app"], after)
-		if err := u.killPods(ctx, u.Data, labels); err != nil {
+		if err := u.KillPods(ctx, u.Data, labels); err != nil {
 			return err
 		}
-		return u.ready(ctx, s, u.Data, labels, 1)
+		return u.Ready(ctx, s, u.Data, labels, 1)
 	}
 }
 
@@ -141,7 +143,7 @@ func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
 	if err := (&ingester{Platform: u.Platform}).verify(ctx, s); err != nil {
 		return err
 	}
-	return u.engine.steady(ctx, s)
+	return u.engine.Steady(ctx, s)
 }
 
 // inParallel runs all functions in parallel.
@@ -169,7 +171,7 @@ func (u *upgrades) judge(phases []load.Figures) error {
 func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
 	problem := u.unlock(ctx)
 	if u.tag == previousTag {
-		problem = errors.Join(problem, u.install(u.charts(), presentTag)(ctx, s))
+		problem = errors.Join(problem, u.install(charts(u.Platform), presentTag)(ctx, s))
 	}
 	return errors.Join(problem, u.RemoveNamespace(ctx, upgradeNamespace))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // Tags of the services' images.
@@ -37,7 +38,7 @@ var exchanged = map[string][]string{
 // allServices returns the directories of all services, sorted.
 func allServices() []string { return slices.Sorted(maps.Keys(exchanged)) }
 
-func (p *Platform) charts() string { return filepath.Join(p.Root, "deploy", "charts") }
+func charts(p *platform.Platform) string { return filepath.Join(p.Root, "deploy", "charts") }
 
 // havePrevious looks whether there is something to upgrade from.
 func (u *upgrades) havePrevious() error {
@@ -144,11 +145,11 @@ func (u *upgrades) unlock(ctx context.Context) error {
 // replaced returns the first difference from the desired state: all pods have the new image, are ready and were never
 // started again, and one of them leads.
 func (u *upgrades) replaced(ctx context.Context, service string) error {
-	deployment, err := u.Get(ctx, deployments, u.System, service)
+	deployment, err := u.Get(ctx, platform.Deployments, u.System, service)
 	if err != nil {
 		return err
 	}
-	pods, err := u.List(ctx, cluster.Pod, u.System, matching(map[string]string{"app.kubernetes.io/name": service}))
+	pods, err := u.List(ctx, cluster.Pod, u.System, platform.Matching(map[string]string{"app.kubernetes.io/name": service}))
 	if err != nil {
 		return err
 	}
@@ -164,12 +165,12 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 		case restarts > 0:
 			return fmt.Errorf("pod %s was started again: %d", pod.GetName(), restarts)
 		}
-		if err := isTrue(pod, "Ready"); err != nil {
+		if err := platform.IsTrue(pod, "Ready"); err != nil {
 			return fmt.Errorf("pod %s: %w", pod.GetName(), err)
 		}
 		ready[pod.GetName()] = true
 	}
-	if want := number(deployment, "spec", "replicas"); int64(len(ready)) != want {
+	if want := platform.Number(deployment, "spec", "replicas"); int64(len(ready)) != want {
 		return fmt.Errorf("%d of %d pods", len(ready), want)
 	}
 	for _, name := range exchanged[service] {
@@ -177,7 +178,7 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 		if err != nil {
 			return err
 		}
-		if holder, _, _ := strings.Cut(text(lease, "spec", "holderIdentity"), "_"); !ready[holder] {
+		if holder, _, _ := strings.Cut(platform.Text(lease, "spec", "holderIdentity"), "_"); !ready[holder] {
 			return fmt.Errorf("lease %s is held by %q", name, holder)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 func TestUpgradeReportsChangedPods(t *testing.T) {
@@ -55,7 +56,7 @@ func TestUpgradeFailsOnOldPage(t *testing.T) {
 func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 	dir := t.TempDir()
 	for _, previous := range []string{"", dir} {
-		err := (&upgrades{Platform: &Platform{Previous: previous}}).havePrevious()
+		err := (&upgrades{Platform: &platform.Platform{Previous: previous}}).havePrevious()
 		if err == nil || !strings.Contains(err.Error(), "--previous") || !strings.Contains(err.Error(), "make e2e") {
 			t.Errorf("%q: %v", previous, err)
 		}
@@ -68,16 +69,16 @@ func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := (&upgrades{Platform: &Platform{Previous: dir}}).havePrevious(); err != nil {
+	if err := (&upgrades{Platform: &platform.Platform{Previous: dir}}).havePrevious(); err != nil {
 		t.Error(err)
 	}
-	if (&upgrades{Platform: &Platform{Previous: dir, Simulated: true}}).havePrevious() == nil {
+	if (&upgrades{Platform: &platform.Platform{Previous: dir, Simulated: true}}).havePrevious() == nil {
 		t.Error("simulated pods are not exchanged")
 	}
 }
 
 func TestUpgradePhasesHaveUniqueNames(t *testing.T) {
-	s := (&Platform{}).upgrades()
+	s := serviceUpgrades(&platform.Platform{})
 	seen := map[string]bool{}
 	for _, p := range s.Phases {
 		if seen[p.Name] || p.Do == nil || p.Outage {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // settling is how long conditions may take to come back to what they were.
@@ -40,15 +41,15 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 		}
 		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), restarts)
 	}
-	shop, err := u.Get(ctx, supersets, upgradeNamespace, "shop")
+	shop, err := u.Get(ctx, platform.Supersets, upgradeNamespace, "shop")
 	if err != nil {
 		return now, err
 	}
-	etl, err := u.Get(ctx, engines, upgradeNamespace, "etl")
+	etl, err := u.Get(ctx, platform.Engines, upgradeNamespace, "etl")
 	if err != nil {
 		return now, err
 	}
-	main, err := u.Get(ctx, instances, upgradeNamespace, "main")
+	main, err := u.Get(ctx, platform.Instances, upgradeNamespace, "main")
 	if err != nil {
 		return now, err
 	}
@@ -112,31 +113,31 @@ func differences(kind string, before, now map[string]string) error {
 // that was exchanged works. The conditions come from the aggregator.
 func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	u.touches++
-	generation, err := u.engine.serving(ctx)
+	generation, err := u.engine.Serving(ctx)
 	if err != nil {
 		return err
 	}
-	if err := u.engine.patch(ctx, s, engines, "etl", fmt.Sprintf(`{"spec":{"progressDeadline":"%dm"}}`, 20+u.touches)); err != nil {
+	if err := u.engine.Edit(ctx, s, platform.Engines, "etl", fmt.Sprintf(`{"spec":{"progressDeadline":"%dm"}}`, 20+u.touches)); err != nil {
 		return err
 	}
 	change := fmt.Sprintf(`{"spec":{"webServer":{"service":{"annotations":{"touched":"%d"}}}}}`, u.touches)
-	if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
+	if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "engine etl has taken up its change", func(ctx context.Context) error {
-		o, err := u.Get(ctx, engines, upgradeNamespace, "etl")
+		o, err := u.Get(ctx, platform.Engines, upgradeNamespace, "etl")
 		if err != nil {
 			return err
 		}
-		return u.engine.settled(o, generation-1)
+		return u.engine.Settled(o, generation-1)
 	}); err != nil {
 		return err
 	}
-	if now, err := u.engine.serving(ctx); err != nil || now != generation {
+	if now, err := u.engine.Serving(ctx); err != nil || now != generation {
 		return fmt.Errorf("a change of no pod brought generation %d instead of %d: %w", now, generation, err)
 	}
 	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
-		o, err := u.Get(ctx, services, upgradeNamespace, "shop-web-server")
+		o, err := u.Get(ctx, platform.Services, upgradeNamespace, "shop-web-server")
 		if err == nil && o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
 			err = fmt.Errorf("its annotations are %v", o.GetAnnotations())
 		}
@@ -153,18 +154,18 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 // running waits until the Superset matches its spec.
 func (u *upgrades) running(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, "Superset shop matches its spec", func(ctx context.Context) error {
-		o, err := u.Get(ctx, supersets, upgradeNamespace, "shop")
+		o, err := u.Get(ctx, platform.Supersets, upgradeNamespace, "shop")
 		if err != nil {
 			return err
 		}
-		tag, phase := text(o, "spec", "image", "tag"), text(o, "status", "phase")
-		if version := text(o, "status", "version"); phase != "Running" || version != tag {
+		tag, phase := platform.Text(o, "spec", "image", "tag"), platform.Text(o, "status", "phase")
+		if version := platform.Text(o, "status", "version"); phase != "Running" || version != tag {
 			return fmt.Errorf("phase is %q, version is %q, want %q", phase, version, tag)
 		}
-		if number(o, "status", "observedGeneration") != o.GetGeneration() {
+		if platform.Number(o, "status", "observedGeneration") != o.GetGeneration() {
 			return fmt.Errorf("generation %d is not yet observed", o.GetGeneration())
 		}
-		return errors.Join(isTrue(o, "Available"), isTrue(o, "Ready"), isTrue(o, "LifecycleComplete"))
+		return errors.Join(platform.IsTrue(o, "Available"), platform.IsTrue(o, "Ready"), platform.IsTrue(o, "LifecycleComplete"))
 	})
 }
 

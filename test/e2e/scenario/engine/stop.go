@@ -1,4 +1,4 @@
-package scenario
+package engine
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // Classes of answers: that of an engine, and what the gateway says at once of an engine that has no pods.
@@ -20,9 +21,9 @@ const (
 const unfound = 2 * 20
 
 // stop stops the engine. Its pods answer earlier queries; later queries fail, since there are no pods.
-func (e *engine) stop(ctx context.Context, s *run.Step) error {
+func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	var err error
-	if e.before, err = e.serving(ctx); err != nil {
+	if e.before, err = e.Serving(ctx); err != nil {
 		return err
 	}
 	// The queries of the previous phase must not be refused: they have reached an engine when one of this phase is answered.
@@ -31,24 +32,24 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 			return err
 		}
 	}
-	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
+	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "engine etl is stopped", func(ctx context.Context) error {
-		o, err := e.Get(ctx, engines, e.namespace, "etl")
+		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 		if err != nil {
 			return err
 		}
 		if err := e.countDrains(o); err != nil {
 			return err
 		}
-		return isTrue(o, "Stopped")
+		return platform.IsTrue(o, "Stopped")
 	}); err != nil {
 		return err
 	}
-	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
+	pods, err := e.List(ctx, cluster.Pod, e.Namespace, platform.Matching(engineLabels))
 	if err == nil && len(pods) > 0 {
-		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", names(pods))
+		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", platform.Names(pods))
 	}
 	if err != nil || e.loadgen == nil {
 		return err
@@ -60,21 +61,21 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 }
 
 // start ends when the engine is Available and the gateway has found its pods, at most two seconds later.
-func (e *engine) start(ctx context.Context, s *run.Step) error {
-	before, err := e.serving(ctx)
+func (e *Engine) start(ctx context.Context, s *run.Step) error {
+	before, err := e.Serving(ctx)
 	if err != nil {
 		return err
 	}
 	e.before = before
-	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
+	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "engine etl is Available", func(ctx context.Context) error {
-		o, err := e.Get(ctx, engines, e.namespace, "etl")
+		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 		if err != nil {
 			return err
 		}
-		return isTrue(o, "Available")
+		return platform.IsTrue(o, "Available")
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
@@ -98,16 +99,16 @@ func (e *engine) start(ctx context.Context, s *run.Step) error {
 }
 
 // started is the time since, in which every query is answered.
-func (e *engine) started(ctx context.Context, s *run.Step) error {
-	if err := e.rolled(ctx, s, e.before); err != nil {
+func (e *Engine) started(ctx context.Context, s *run.Step) error {
+	if err := e.Rolled(ctx, s, e.before); err != nil {
 		return err
 	}
-	return e.steady(ctx, s)
+	return e.Steady(ctx, s)
 }
 
 // remove deletes the engine. The queries that run are answered, later ones refused.
-func (e *engine) remove(ctx context.Context, s *run.Step) error {
-	if _, err := e.Kubectl(ctx, "", "delete", "fireboltengine", "etl", "-n", e.namespace, "--timeout=3m"); err != nil {
+func (e *Engine) remove(ctx context.Context, s *run.Step) error {
+	if _, err := e.Kubectl(ctx, "", "delete", "fireboltengine", "etl", "-n", e.Namespace, "--timeout=3m"); err != nil {
 		return err
 	}
 	s.Note("%d old generations went when they had no queries left; none went before.", e.drained)
@@ -115,7 +116,7 @@ func (e *engine) remove(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("no old generation was drained: the queries kept none busy")
 	}
 	if err := s.Until(ctx, "nothing is left of engine etl", func(ctx context.Context) error {
-		return e.leftovers(ctx, e.namespace, engineLabels, statefulSets, services, configMaps, cluster.Pod)
+		return e.Leftovers(ctx, e.Namespace, engineLabels, platform.StatefulSets, platform.Services, platform.ConfigMaps, cluster.Pod)
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (e *engine) remove(ctx context.Context, s *run.Step) error {
 }
 
 // asked is what was counted in the present phase.
-func (e *engine) asked(ctx context.Context) (load.Figures, error) {
+func (e *Engine) asked(ctx context.Context) (load.Figures, error) {
 	phases, err := e.loadgen.Figures(ctx)
 	if err != nil {
 		return load.Figures{}, err
@@ -136,7 +137,7 @@ func (e *engine) asked(ctx context.Context) (load.Figures, error) {
 
 // clear wants every query of the present phase to be answered by the engine or clearly refused: none was cut, and none
 // was left without an answer.
-func (e *engine) clear(ctx context.Context) error {
+func (e *Engine) clear(ctx context.Context) error {
 	now, err := e.asked(ctx)
 	if err != nil {
 		return err

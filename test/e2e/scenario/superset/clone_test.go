@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"strings"
@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 func TestJudgeWebOfClones(t *testing.T) {
-	all := (&Platform{}).copies()
+	all := metastoreCopies(&platform.Platform{})
 	figures := func(phase string, classes ...string) []load.Figures {
 		f := load.Figures{Phase: phase, Classes: map[string]int{}}
 		for _, class := range classes {
@@ -19,7 +20,7 @@ func TestJudgeWebOfClones(t *testing.T) {
 		}
 		return []load.Figures{f}
 	}
-	judge := func(f []load.Figures) error { return judgeWeb(copyRules(all, f), func(string, ...any) {})(f) }
+	judge := func(f []load.Figures) error { return JudgeWeb(copyRules(all, f), func(string, ...any) {})(f) }
 	const page, page2, away, away2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
 	for name, tc := range map[string]struct {
 		f  []load.Figures
@@ -50,7 +51,7 @@ func TestScheduleSlowsDownOnSlowNode(t *testing.T) {
 
 func TestSupersetManifestsAreValidYAML(t *testing.T) {
 	for _, name := range []string{"superset-clone.yaml", "superset-repair.yaml"} {
-		filled, err := manifest(name, "${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root")
+		filled, err := platform.Manifest(name, "${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestSupersetManifestsAreValidYAML(t *testing.T) {
 
 // Users are asked about in each phase by a rule of its own.
 func TestRepairPhasesHaveRules(t *testing.T) {
-	s := (&Platform{}).supersetRepair()
+	s := Repair(&platform.Platform{})
 	var phases []load.Figures
 	for _, phase := range s.Phases {
 		phases = append(phases, load.Figures{Phase: phase.Name})
@@ -79,7 +80,7 @@ func TestRepairPhasesHaveRules(t *testing.T) {
 }
 
 func TestCloneEndsWithoutSchedule(t *testing.T) {
-	s := (&Platform{}).supersetClone()
+	s := Clone(&platform.Platform{})
 	if last := s.Phases[len(s.Phases)-1].Name; last != noSchedule || len(s.Watch) != 2 {
 		t.Errorf("the last phase is %s, %d objects are watched", last, len(s.Watch))
 	}

@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // The secrets are what SQLAlchemy-Utils of the stand-in's image makes of "the password of warehouse".
@@ -42,9 +43,9 @@ func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 }
 
 func TestJudgeWeb(t *testing.T) {
-	rules := []webPhase{
-		{name: "steady", pages: []string{oldPage}},
-		{name: "upgrade", pages: []string{oldPage, newPage}, moves: true},
+	rules := []WebPhase{
+		{Name: "steady", Pages: []string{OldPage}},
+		{Name: "upgrade", Pages: []string{OldPage, NewPage}, Moves: true},
 	}
 	figures := func(phase string, gap float64, classes ...string) load.Figures {
 		f := load.Figures{Phase: phase, LongestGap: gap, Classes: map[string]int{}}
@@ -74,7 +75,7 @@ func TestJudgeWeb(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var note string
-			err := judgeWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
+			err := JudgeWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -87,8 +88,8 @@ func TestJudgeWeb(t *testing.T) {
 
 // Each phase in which users ask has a rule, and no rule is for a phase that is not.
 func TestSupersetPhasesHaveRules(t *testing.T) {
-	p := &Platform{}
-	for _, s := range []run.Scenario{p.supersetUpgrades(), p.supersetOperations()} {
+	p := &platform.Platform{}
+	for _, s := range []run.Scenario{Upgrades(p), Operations(p)} {
 		for _, phase := range s.Phases {
 			err := s.Judge([]load.Figures{{Phase: phase.Name}})
 			if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
@@ -99,8 +100,8 @@ func TestSupersetPhasesHaveRules(t *testing.T) {
 }
 
 func TestSampleOmitsUnwantedObjects(t *testing.T) {
-	p := &Platform{Root: "../../.."}
-	objects, err := p.sample("superset-databases.yaml", "mysql")
+	p := &platform.Platform{Root: "../../../.."}
+	objects, err := p.Sample("superset-databases.yaml", "mysql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestSampleOmitsUnwantedObjects(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}
-	if _, err := (&Platform{Root: t.TempDir()}).sample("superset.yaml"); err == nil || !strings.Contains(err.Error(), "--root") {
+	if _, err := (&platform.Platform{Root: t.TempDir()}).Sample("superset.yaml"); err == nil || !strings.Contains(err.Error(), "--root") {
 		t.Errorf("without a checkout: %v", err)
 	}
 }
@@ -171,14 +172,14 @@ func TestSupersetChecksReportUnmetState(t *testing.T) {
 		spoil map[string]string
 	}{
 		"a Superset that runs": {
-			running, func(o *unstructured.Unstructured) error { return runs(o, "shop:2") },
+			running, func(o *unstructured.Unstructured) error { return Runs(o, "shop:2") },
 			map[string]string{
 				"phase: Running": "phase: Degraded", "phase: Complete": "phase: Restoring", "shop:2": "shop:1", "generation: 2": "generation: 3",
 				`Available, status: "True"`: `Available, status: "False"`, `Ready, status: "True", observedGeneration: 2`: `Ready, status: "True", observedGeneration: 1`,
 			},
 		},
 		"a Deployment that is rolled out": {
-			rolled, func(o *unstructured.Unstructured) error { return rolledOut(o, "shop:2", 2) },
+			rolled, func(o *unstructured.Unstructured) error { return RolledOut(o, "shop:2", 2) },
 			map[string]string{
 				"shop:2": "shop:1", "generation: 3": "generation: 4", "{replicas: 2": "{replicas: 1",
 				" replicas: 2, updated": " replicas: 3, updated", "updatedReplicas: 2": "updatedReplicas: 1", "availableReplicas: 2": "availableReplicas: 1",

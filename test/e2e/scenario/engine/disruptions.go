@@ -1,4 +1,4 @@
-package scenario
+package engine
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// engineDisruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
-func (p *Platform) engineDisruptions() run.Scenario {
-	e, s := p.engineScenario("engine-disruptions", "Pods of an engine are evicted, and the operator is killed at random "+
+// Disruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
+func Disruptions(p *platform.Platform) run.Scenario {
+	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, and the operator is killed at random "+
 		"while generations roll, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
-		{Name: "steady", Do: e.steady},
+		{Name: "steady", Do: e.Steady},
 		{Name: "eviction", Do: e.evict},
 		{Name: "operator killed at random", Do: e.killOperator},
 		{Name: "operator is back", Do: e.operatorIsBack},
@@ -24,40 +25,40 @@ func (p *Platform) engineDisruptions() run.Scenario {
 }
 
 // evict removes each pod by the Eviction API, as kubectl drain would, one after the other.
-func (e *engine) evict(ctx context.Context, s *run.Step) error {
-	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
+func (e *Engine) evict(ctx context.Context, s *run.Step) error {
+	pods, err := e.List(ctx, cluster.Pod, e.Namespace, platform.Matching(engineLabels))
 	if err != nil {
 		return err
 	}
 	for i := range pods {
 		pod := &pods[i]
-		if err := e.evictPod(ctx, s, pod); err != nil {
+		if err := e.EvictPod(ctx, s, pod); err != nil {
 			return err
 		}
 		if err := s.Until(ctx, "another pod takes the place of "+pod.GetName(), func(ctx context.Context) error {
-			now, err := e.Get(ctx, cluster.Pod, e.namespace, pod.GetName())
+			now, err := e.Get(ctx, cluster.Pod, e.Namespace, pod.GetName())
 			if err != nil {
 				return err
 			}
 			if now.GetUID() == pod.GetUID() {
 				return fmt.Errorf("%s is still there", pod.GetName())
 			}
-			return isTrue(now, "Ready")
+			return platform.IsTrue(now, "Ready")
 		}); err != nil {
 			return err
 		}
 	}
-	return e.rolled(ctx, s, -1)
+	return e.Rolled(ctx, s, -1)
 }
 
 // killOperator rolls generations and kills the operator's pod at random moments.
-func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
+func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 	for i, image := range []string{"flotilla-e2e/engine:dev-2", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-2"} {
-		before, err := e.serving(ctx)
+		before, err := e.Serving(ctx)
 		if err != nil {
 			return err
 		}
-		if err := e.patch(ctx, s, engines, "etl", withImage(image)); err != nil {
+		if err := e.Edit(ctx, s, platform.Engines, "etl", WithImage(image)); err != nil {
 			return err
 		}
 		for range 2 {
@@ -66,32 +67,32 @@ func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
 				return err
 			}
 			s.Log("rollout %d: the operator is killed after %s", i+1, wait)
-			if err := e.killPods(ctx, e.System, engineOperator); err != nil {
+			if err := e.KillPods(ctx, e.System, engineOperator); err != nil {
 				return err
 			}
 		}
-		if err := e.rolled(ctx, s, before); err != nil {
+		if err := e.Rolled(ctx, s, before); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *engine) operatorIsBack(ctx context.Context, s *run.Step) error {
+func (e *Engine) operatorIsBack(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the operator is available", func(ctx context.Context) error {
-		deployments, err := e.List(ctx, deployments, e.System, matching(engineOperator))
+		deployments, err := e.List(ctx, platform.Deployments, e.System, platform.Matching(engineOperator))
 		if err != nil {
 			return err
 		}
 		if len(deployments) != 1 {
 			return fmt.Errorf("%d Deployments of the engine operator in %s", len(deployments), e.System)
 		}
-		if ready := number(&deployments[0], "status", "availableReplicas"); ready < 1 {
+		if ready := platform.Number(&deployments[0], "status", "availableReplicas"); ready < 1 {
 			return fmt.Errorf("%d available replicas", ready)
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	return e.steady(ctx, s)
+	return e.Steady(ctx, s)
 }

@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // inMySQL asks the MySQL of the sample, within its pod, and returns what it answers, a line for each row.
-func (p *Platform) inMySQL(ctx context.Context, namespace, database, statement string) (string, error) {
+func inMySQL(ctx context.Context, p *platform.Platform, namespace, database, statement string) (string, error) {
 	out, err := p.Kubectl(ctx, statement, "exec", "--stdin", "-n", namespace, "mysql-0", "--", "sh", "-c",
 		`MYSQL_PWD="$MYSQL_ROOT_PASSWORD" exec mysql --host=127.0.0.1 --user=root --batch --skip-column-names --database="$1"`, "sh", database)
 	return strings.TrimSpace(out), err

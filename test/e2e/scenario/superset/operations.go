@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// supersetOperations does with a Superset what its users do from day to day.
-func (p *Platform) supersetOperations() run.Scenario {
-	w, s := p.supersetScenario("superset-operations", "Components of a Superset are removed, it is suspended and resumed, "+
-		"upgraded after an approval, stopped, started and deleted, while users request its page.", []webPhase{
-		{name: "steady", pages: []string{oldPage}},
-		{name: "components removed", pages: []string{oldPage}},
-		{name: "suspended", pages: []string{oldPage}},
-		{name: "resumed", pages: []string{oldPage}},
-		{name: "upgrade waits", pages: []string{oldPage}},
-		{name: "upgrade approved", pages: []string{oldPage, maintenancePage, newPage}, moves: true},
-		{name: "back", pages: []string{newPage}},
+// Operations does with a Superset what its users do from day to day.
+func Operations(p *platform.Platform) run.Scenario {
+	w, s := supersetScenario(p, "superset-operations", "Components of a Superset are removed, it is suspended and resumed, "+
+		"upgraded after an approval, stopped, started and deleted, while users request its page.", []WebPhase{
+		{Name: "steady", Pages: []string{OldPage}},
+		{Name: "components removed", Pages: []string{OldPage}},
+		{Name: "suspended", Pages: []string{OldPage}},
+		{Name: "resumed", Pages: []string{OldPage}},
+		{Name: "upgrade waits", Pages: []string{OldPage}},
+		{Name: "upgrade approved", Pages: []string{OldPage, MaintenancePage, NewPage}, Moves: true},
+		{Name: "back", Pages: []string{NewPage}},
 	})
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: w.steady},
@@ -45,13 +46,13 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	components := []string{"celery-flower", "websocket-server", "mcp-server"}
 	for _, component := range components {
 		// The objects checked below must have existed.
-		for _, kind := range []schema.GroupVersionKind{deployments, services, configMaps} {
-			found, err := w.List(ctx, kind, w.namespace, matching(componentLabels(component)))
+		for _, kind := range []schema.GroupVersionKind{platform.Deployments, platform.Services, platform.ConfigMaps} {
+			found, err := w.List(ctx, kind, w.namespace, platform.Matching(componentLabels(component)))
 			if err != nil {
 				return err
 			}
-			if len(found) != 1 && (kind != configMaps || component != "websocket-server") {
-				return fmt.Errorf("component %s has %v of kind %s instead of one", component, names(found), kind.Kind)
+			if len(found) != 1 && (kind != platform.ConfigMaps || component != "websocket-server") {
+				return fmt.Errorf("component %s has %v of kind %s instead of one", component, platform.Names(found), kind.Kind)
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	}
 	for _, component := range components {
 		if err := s.Until(ctx, "nothing is left of "+component, func(ctx context.Context) error {
-			return w.leftovers(ctx, w.namespace, componentLabels(component), ofShop...)
+			return w.Leftovers(ctx, w.namespace, componentLabels(component), ofShop...)
 		}); err != nil {
 			return err
 		}
@@ -83,11 +84,11 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 			return err
 		}
 	}
-	web, err := w.Get(ctx, deployments, w.namespace, "shop-web-server")
+	web, err := w.Get(ctx, platform.Deployments, w.namespace, "shop-web-server")
 	if err != nil {
 		return err
 	}
-	if err := rolledOut(web, w.image, w.replicas); err != nil {
+	if err := RolledOut(web, w.image, w.replicas); err != nil {
 		return fmt.Errorf("the spec of a suspended Superset was followed: %w", err)
 	}
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
@@ -102,7 +103,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 
 // pods names the pods of the shop, each with its UID.
 func (w *shop) pods(ctx context.Context) ([]string, error) {
-	items, err := w.List(ctx, cluster.Pod, w.namespace, matching(shopLabels))
+	items, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(shopLabels))
 	var out []string
 	for _, item := range items {
 		out = append(out, item.GetName()+" "+string(item.GetUID()))
@@ -114,12 +115,12 @@ func (w *shop) pods(ctx context.Context) ([]string, error) {
 // is waits until conditions of the present generation are True.
 func (w *shop) is(ctx context.Context, s *run.Step, conditions ...string) error {
 	return s.Until(ctx, fmt.Sprintf("the shop is %v", conditions), func(ctx context.Context) error {
-		o, err := w.Get(ctx, supersets, w.namespace, "shop")
+		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
 			return err
 		}
 		for _, c := range conditions {
-			if err := isTrue(o, c); err != nil {
+			if err := platform.IsTrue(o, c); err != nil {
 				return err
 			}
 		}
@@ -145,7 +146,7 @@ func (w *shop) await(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if err := s.Until(ctx, "the upgrade waits for its approval", func(ctx context.Context) error {
-		o, err := w.Get(ctx, supersets, w.namespace, "shop")
+		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
 			return err
 		}
@@ -165,13 +166,13 @@ func (w *shop) await(ctx context.Context, s *run.Step) error {
 
 // waits returns an error for an upgrade that does not wait for approval.
 func waits(o *unstructured.Unstructured) error {
-	if phase := text(o, "status", "phase"); phase != "AwaitingApproval" {
+	if phase := platform.Text(o, "status", "phase"); phase != "AwaitingApproval" {
 		return fmt.Errorf("the phase is %q", phase)
 	}
-	if status, reason := condition(o, "LifecycleComplete"); status != "False" || reason != "AwaitingApproval" {
+	if status, reason := platform.Condition(o, "LifecycleComplete"); status != "False" || reason != "AwaitingApproval" {
 		return fmt.Errorf("LifecycleComplete is %q (%s)", status, reason)
 	}
-	if text(o, "status", "lifecycle", "upgrade", "approvalToken") == "" {
+	if platform.Text(o, "status", "lifecycle", "upgrade", "approvalToken") == "" {
 		return fmt.Errorf("there is no token")
 	}
 	return nil
@@ -180,11 +181,11 @@ func waits(o *unstructured.Unstructured) error {
 // approve does what the guide says: it annotates the shop with the token of this one change.
 func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	const approval = "superset.apache.org/approve-upgrade"
-	o, err := w.Get(ctx, supersets, w.namespace, "shop")
+	o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 	if err != nil {
 		return err
 	}
-	token := text(o, "status", "lifecycle", "upgrade", "approvalToken")
+	token := platform.Text(o, "status", "lifecycle", "upgrade", "approvalToken")
 	if _, err := w.Kubectl(ctx, "", "annotate", "superset", "shop", "-n", w.namespace, approval+"="+token, "--overwrite"); err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if err := s.Until(ctx, "the approval is used up", func(ctx context.Context) error {
-		o, err := w.Get(ctx, supersets, w.namespace, "shop")
+		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err == nil && o.GetAnnotations()[approval] != "" {
 			err = fmt.Errorf("the annotation is there")
 		}
@@ -204,7 +205,7 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	return w.seen(ctx, s, "200 "+newPage)
+	return w.seen(ctx, s, "200 "+NewPage)
 }
 
 // stop ends all pods: users get no connection.
@@ -247,7 +248,7 @@ func (w *shop) start(ctx context.Context, s *run.Step) error {
 	began := s.Now()
 	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := w.seen(bounded, s, "200 "+newPage); err != nil {
+	if err := w.seen(bounded, s, "200 "+NewPage); err != nil {
 		return err
 	}
 	s.Note("After the start, the first page was there %.1f s after Available.", s.Now().Sub(began).Seconds())

@@ -1,4 +1,4 @@
-package scenario
+package engine
 
 import (
 	"context"
@@ -7,64 +7,65 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// serving is the generation that serves.
-func (e *engine) serving(ctx context.Context) (int64, error) {
-	o, err := e.Get(ctx, engines, e.namespace, "etl")
+// Serving is the generation that serves.
+func (e *Engine) Serving(ctx context.Context) (int64, error) {
+	o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 	if err != nil {
 		return 0, err
 	}
-	return number(o, "status", "activeGeneration"), nil
+	return platform.Number(o, "status", "activeGeneration"), nil
 }
 
-// rolled waits until a generation after the given one serves alone, and every older one has gone as it should.
-func (e *engine) rolled(ctx context.Context, s *run.Step, before int64) error {
+// Rolled waits until a generation after the given one serves alone, and every older one has gone as it should.
+func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 	var last *unstructured.Unstructured
 	if err := s.Until(ctx, fmt.Sprintf("engine etl serves by a generation after %d", before), func(ctx context.Context) error {
-		o, err := e.Get(ctx, engines, e.namespace, "etl")
+		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 		if err != nil {
 			return err
 		}
 		last = o
-		return e.settled(o, before)
+		return e.Settled(o, before)
 	}); err != nil {
 		return err
 	}
 	if err := e.countDrains(last); err != nil {
 		return err
 	}
-	if err := e.ready(ctx, s, e.namespace, engineLabels, e.replicas); err != nil {
+	if err := e.Ready(ctx, s, e.Namespace, engineLabels, e.Replicas); err != nil {
 		return err
 	}
 	return s.Until(ctx, "nothing is left of older generations", func(ctx context.Context) error {
-		sets, err := e.List(ctx, statefulSets, e.namespace, matching(engineLabels))
+		sets, err := e.List(ctx, platform.StatefulSets, e.Namespace, platform.Matching(engineLabels))
 		if err != nil {
 			return err
 		}
-		if want := fmt.Sprintf("etl-g%d", number(last, "status", "activeGeneration")); len(sets) != 1 || sets[0].GetName() != want {
-			return fmt.Errorf("there are %v instead of %s", names(sets), want)
+		if want := fmt.Sprintf("etl-g%d", platform.Number(last, "status", "activeGeneration")); len(sets) != 1 || sets[0].GetName() != want {
+			return fmt.Errorf("there are %v instead of %s", platform.Names(sets), want)
 		}
 		return nil
 	})
 }
 
-func (e *engine) settled(o *unstructured.Unstructured, before int64) error {
-	phase, active := text(o, "status", "phase"), number(o, "status", "activeGeneration")
+func (e *Engine) Settled(o *unstructured.Unstructured, before int64) error {
+	phase, active := platform.Text(o, "status", "phase"), platform.Number(o, "status", "activeGeneration")
 	switch {
 	case phase != "stable":
 		return fmt.Errorf("phase is %q", phase)
 	case active <= before:
 		return fmt.Errorf("generation %d serves", active)
-	case number(o, "status", "observedGeneration") != o.GetGeneration():
-		return fmt.Errorf("generation %d of the object is rolled out, not %d", number(o, "status", "observedGeneration"), o.GetGeneration())
+	case platform.Number(o, "status", "observedGeneration") != o.GetGeneration():
+		return fmt.Errorf("generation %d of the object is rolled out, not %d", platform.Number(o, "status", "observedGeneration"), o.GetGeneration())
 	}
-	return isTrue(o, "Available")
+	return platform.IsTrue(o, "Available")
 }
 
 // countDrains reads the transitions since the last look: a generation that went although it may have had queries is
 // an error.
-func (e *engine) countDrains(o *unstructured.Unstructured) error {
+func (e *Engine) countDrains(o *unstructured.Unstructured) error {
 	entries, _, err := unstructured.NestedSlice(o.Object, "status", "transitions")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // cause is what the broken release's migration fails of, as the database says it.
@@ -22,14 +23,14 @@ func failedFor(o *unstructured.Unstructured) error {
 		return err
 	}
 	migrate := []string{"status", "lifecycle", "migrate"}
-	said, attempts := message(o, "LifecycleComplete"), number(o, append(migrate, "attempts")...)
+	said, attempts := message(o, "LifecycleComplete"), platform.Number(o, append(migrate, "attempts")...)
 	switch {
-	case number(o, append(migrate, "exitCode")...) != 1:
-		return fmt.Errorf("exit code %d", number(o, append(migrate, "exitCode")...))
+	case platform.Number(o, append(migrate, "exitCode")...) != 1:
+		return fmt.Errorf("exit code %d", platform.Number(o, append(migrate, "exitCode")...))
 	case !strings.Contains(said, "exit code 1") || !strings.Contains(said, cause):
 		return fmt.Errorf("LifecycleComplete lacks the cause: %s", said)
-	case !strings.Contains(text(o, append(migrate, "logTail")...), cause):
-		return fmt.Errorf("the log's last lines lack the cause: %s", text(o, append(migrate, "logTail")...))
+	case !strings.Contains(platform.Text(o, append(migrate, "logTail")...), cause):
+		return fmt.Errorf("the log's last lines lack the cause: %s", platform.Text(o, append(migrate, "logTail")...))
 	case attempts != 2:
 		return fmt.Errorf("%d attempts", attempts)
 	}
@@ -40,7 +41,7 @@ func failedFor(o *unstructured.Unstructured) error {
 // generation that was applied last, which is not the present one while its task has not succeeded. Where it comes and
 // goes within minutes, its reason is Flapping, and its message names the failure.
 func tells(o *unstructured.Unstructured, lifecycle, degraded, trouble string) error {
-	status, reason := condition(o, "LifecycleComplete")
+	status, reason := platform.Condition(o, "LifecycleComplete")
 	if got := status + " " + reason; got != lifecycle {
 		return fmt.Errorf("LifecycleComplete is %s instead of %s", got, lifecycle)
 	}
@@ -80,8 +81,8 @@ func (t *till) told(ctx context.Context, s *run.Step) error {
 		}
 		missing := map[string]bool{"TaskRetry": true, "TaskFailed": true}
 		for i := range list {
-			if strings.Contains(text(&list[i], "note"), cause) {
-				delete(missing, text(&list[i], "reason"))
+			if strings.Contains(platform.Text(&list[i], "note"), cause) {
+				delete(missing, platform.Text(&list[i], "reason"))
 			}
 		}
 		if len(missing) > 0 {

@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
@@ -21,25 +22,25 @@ const (
 
 // till is the Superset of superset-repair.yaml.
 type till struct {
-	*Platform
+	*platform.Platform
 	loadgen *cluster.Loadgen
 	began   string // when the last migration began, by the status
 }
 
-// supersetRepair upgrades to a release whose migration fails, and to one that is nowhere, and repairs it.
-func (p *Platform) supersetRepair() run.Scenario {
+// Repair upgrades to a release whose migration fails, and to one that is nowhere, and repairs it.
+func Repair(p *platform.Platform) run.Scenario {
 	t := &till{Platform: p}
-	closing := []string{oldPage, maintenancePage}
-	rules := []webPhase{
-		{name: "steady", pages: []string{oldPage}},
-		{name: "the migration fails", pages: closing, moves: true},
-		{name: "abandoned", pages: []string{maintenancePage}},
-		{name: "back to the old image", pages: closing, moves: true},
-		{name: "it fails again", pages: closing, moves: true},
-		{name: "a fixed image", pages: []string{maintenancePage, newPage}, moves: true},
-		{name: "an image that is nowhere", pages: []string{newPage}},
-		{name: "back to the image that ran", pages: []string{newPage}},
-		{name: "steady again", pages: []string{newPage}},
+	closing := []string{OldPage, MaintenancePage}
+	rules := []WebPhase{
+		{Name: "steady", Pages: []string{OldPage}},
+		{Name: "the migration fails", Pages: closing, Moves: true},
+		{Name: "abandoned", Pages: []string{MaintenancePage}},
+		{Name: "back to the old image", Pages: closing, Moves: true},
+		{Name: "it fails again", Pages: closing, Moves: true},
+		{Name: "a fixed image", Pages: []string{MaintenancePage, NewPage}, Moves: true},
+		{Name: "an image that is nowhere", Pages: []string{NewPage}},
+		{Name: "back to the image that ran", Pages: []string{NewPage}},
+		{Name: "steady again", Pages: []string{NewPage}},
 	}
 	note := func(string, ...any) {}
 	return run.Scenario{
@@ -47,7 +48,7 @@ func (p *Platform) supersetRepair() run.Scenario {
 		Title: "A Superset is upgraded to a release whose migration fails, goes back, tries again and is repaired by another " +
 			"release; then an image cannot be pulled. Users see the page or the maintenance page, and no page changes for an image " +
 			"that cannot be pulled.",
-		Watch: []timeline.Object{{GVK: supersets, Namespace: repairNamespace, Name: "till"}},
+		Watch: []timeline.Object{{GVK: platform.Supersets, Namespace: repairNamespace, Name: "till"}},
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
 			return t.prepare(ctx, s)
@@ -56,14 +57,14 @@ func (p *Platform) supersetRepair() run.Scenario {
 			{Name: "steady", Do: t.steady},
 			{Name: "the migration fails", Do: t.failsOf("broken")},
 			{Name: "abandoned", Do: t.givenUp},
-			{Name: "back to the old image", Do: t.backTo("6.0.0", maintenancePage, oldPage)},
+			{Name: "back to the old image", Do: t.backTo("6.0.0", MaintenancePage, OldPage)},
 			{Name: "it fails again", Do: t.failsOf("broken")},
 			{Name: "a fixed image", Do: t.fixed},
 			{Name: "an image that is nowhere", Do: t.nowhere},
-			{Name: "back to the image that ran", Do: t.backTo("6.1.0", newPage, newPage)},
+			{Name: "back to the image that ran", Do: t.backTo("6.1.0", NewPage, NewPage)},
 			{Name: "steady again", Do: t.steady},
 		},
-		Judge: judgeWeb(rules, func(format string, args ...any) { note(format, args...) }),
+		Judge: JudgeWeb(rules, func(format string, args ...any) { note(format, args...) }),
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, repairNamespace) },
 	}
 }
@@ -72,17 +73,17 @@ func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := t.MakeNamespace(ctx, repairNamespace); err != nil {
 		return nil, err
 	}
-	objects, err := t.sample("superset-databases.yaml", "mysql", "valkey")
+	objects, err := t.Sample("superset-databases.yaml", "mysql", "valkey")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.applyObjects(ctx, repairNamespace, objects); err != nil {
+	if err := t.ApplyObjects(ctx, repairNamespace, objects); err != nil {
 		return nil, err
 	}
-	if err := t.ready(ctx, s, repairNamespace, map[string]string{"app": "postgres"}, 1); err != nil {
+	if err := t.Ready(ctx, s, repairNamespace, map[string]string{"app": "postgres"}, 1); err != nil {
 		return nil, err
 	}
-	if err := t.applyManifest(ctx, repairNamespace, "superset-repair.yaml"); err != nil {
+	if err := t.ApplyManifest(ctx, repairNamespace, "superset-repair.yaml"); err != nil {
 		return nil, err
 	}
 	if err := t.serves(ctx, s, "6.0.0"); err != nil {
@@ -91,15 +92,15 @@ func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	t.loadgen, err = t.StartLoadgen(ctx, s, repairNamespace, "loadgen",
 		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", repairNamespace),
 		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
-		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
-		"--label", maintenancePage+`=<h1>The till is closed for a moment</h1>`,
-		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+		"--label", OldPage+`=superset page: version=6\.0\.0 `, "--label", NewPage+`=superset page: version=6\.1\.0 `,
+		"--label", MaintenancePage+`=<h1>The till is closed for a moment</h1>`,
+		"--good", OldPage, "--good", NewPage, "--good", MaintenancePage)
 	return t.loadgen, err
 }
 
 // steady changes nothing for a while.
 func (t *till) steady(ctx context.Context, s *run.Step) error {
-	if n, err := t.restricted(ctx, repairNamespace); err != nil || n == 0 {
+	if n, err := t.Restricted(ctx, repairNamespace); err != nil || n == 0 {
 		return fmt.Errorf("%d containers of %s were checked: %w", n, repairNamespace, err)
 	}
 	return s.Pass(ctx, 3*time.Second)
@@ -108,17 +109,17 @@ func (t *till) steady(ctx context.Context, s *run.Step) error {
 // serves waits until all that the spec wants runs by a tag, and the maintenance page is gone.
 func (t *till) serves(ctx context.Context, s *run.Step, tag string) error {
 	if err := t.look(ctx, s, "the till serves by "+tag, func(o *unstructured.Unstructured) error {
-		return runs(o, tillImage+tag)
+		return Runs(o, tillImage+tag)
 	}); err != nil {
 		return err
 	}
 	page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
-	return t.ready(ctx, s, repairNamespace, page, 0)
+	return t.Ready(ctx, s, repairNamespace, page, 0)
 }
 
 func (t *till) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := t.Get(ctx, supersets, repairNamespace, "till")
+		o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (t *till) look(ctx context.Context, s *run.Step, what string, check func(*u
 }
 
 func (t *till) setTag(ctx context.Context, tag string) error {
-	return t.Patch(ctx, supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
+	return t.Patch(ctx, platform.Supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
 }
 
 // seen waits for an answer of a class in the present phase.
@@ -147,7 +148,7 @@ func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
 // failsOf upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
 func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
-		if err := t.seen(ctx, s, oldPage); err != nil {
+		if err := t.seen(ctx, s, OldPage); err != nil {
 			return err
 		}
 		if err := t.setTag(ctx, tag); err != nil {
@@ -160,12 +161,12 @@ func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 		}); err != nil {
 			return err
 		}
-		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
+		t.began = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
 		s.Note("LifecycleComplete said: %s", message(o, "LifecycleComplete"))
 		if err := t.told(ctx, s); err != nil {
 			return err
 		}
-		return t.seen(ctx, s, maintenancePage)
+		return t.seen(ctx, s, MaintenancePage)
 	}
 }
 
@@ -174,11 +175,11 @@ func (t *till) givenUp(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	o, err := t.Get(ctx, supersets, repairNamespace, "till")
+	o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
 	if err != nil {
 		return err
 	}
-	_, err = t.Get(ctx, deployments, repairNamespace, "till-web-server")
+	_, err = t.Get(ctx, platform.Deployments, repairNamespace, "till-web-server")
 	if err == nil {
 		return errors.New("the web server runs with a metastore in an unknown state")
 	}
@@ -201,11 +202,11 @@ func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step)
 		if err := t.serves(ctx, s, tag); err != nil {
 			return err
 		}
-		o, err := t.Get(ctx, supersets, repairNamespace, "till")
+		o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
 		if err != nil {
 			return err
 		}
-		if now := text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
+		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
 			return fmt.Errorf("a migration began at %s, though the metastore was migrated for %s; the last one was that of %s", now, tag, t.began)
 		}
 		return t.seen(ctx, s, page)
@@ -214,7 +215,7 @@ func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step)
 
 // fixed upgrades to a release whose migration works.
 func (t *till) fixed(ctx context.Context, s *run.Step) error {
-	if err := t.seen(ctx, s, maintenancePage); err != nil {
+	if err := t.seen(ctx, s, MaintenancePage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.1.0"); err != nil {
@@ -223,13 +224,13 @@ func (t *till) fixed(ctx context.Context, s *run.Step) error {
 	if err := t.serves(ctx, s, "6.1.0"); err != nil {
 		return err
 	}
-	return t.seen(ctx, s, newPage)
+	return t.seen(ctx, s, NewPage)
 }
 
 // nowhere upgrades to an image that cannot be pulled, and wants to be told so long before the attempt's deadline, while the
 // image that runs serves on: the preflight pulls first.
 func (t *till) nowhere(ctx context.Context, s *run.Step) error {
-	if err := t.seen(ctx, s, newPage); err != nil {
+	if err := t.seen(ctx, s, NewPage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.9.9"); err != nil {
@@ -237,7 +238,7 @@ func (t *till) nowhere(ctx context.Context, s *run.Step) error {
 	}
 	began := s.Now()
 	if err := t.look(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
-		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
+		t.began = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
 		return tells(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package scenario
+package platform
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sample reads the objects of a sample of test/e2e/samples but those of these names.
-func (p *Platform) sample(name string, without ...string) ([]*unstructured.Unstructured, error) {
-	return p.objects(filepath.Join("test/e2e/samples", name), without...)
+// Sample reads the objects of a sample of test/e2e/samples but those of these names.
+func (p *Platform) Sample(name string, without ...string) ([]*unstructured.Unstructured, error) {
+	return p.Objects(filepath.Join("test/e2e/samples", name), without...)
 }
 
-// objects reads the objects of a file of the checkout but those of these names.
-func (p *Platform) objects(file string, without ...string) ([]*unstructured.Unstructured, error) {
+// Objects reads the objects of a file of the checkout but those of these names.
+func (p *Platform) Objects(file string, without ...string) ([]*unstructured.Unstructured, error) {
 	path := filepath.Join(p.Root, file)
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -38,8 +38,8 @@ func (p *Platform) objects(file string, without ...string) ([]*unstructured.Unst
 	return out, nil
 }
 
-// applyObjects applies objects as a person would apply their file.
-func (p *Platform) applyObjects(ctx context.Context, namespace string, objects []*unstructured.Unstructured) error {
+// ApplyObjects applies objects as a person would apply their file.
+func (p *Platform) ApplyObjects(ctx context.Context, namespace string, objects []*unstructured.Unstructured) error {
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	if err != nil {
 		return err
@@ -47,8 +47,8 @@ func (p *Platform) applyObjects(ctx context.Context, namespace string, objects [
 	return p.Apply(ctx, namespace, string(list))
 }
 
-// inPostgres asks the PostgreSQL of the sample, within its pod, and returns what it answers, a line for each row.
-func (p *Platform) inPostgres(ctx context.Context, namespace, database, statement string) (string, error) {
+// InPostgres asks the PostgreSQL of the sample, within its pod, and returns what it answers, a line for each row.
+func (p *Platform) InPostgres(ctx context.Context, namespace, database, statement string) (string, error) {
 	out, err := p.Kubectl(ctx, "", "exec", "-n", namespace, "postgres-0", "--",
 		"psql", "--username=superset", "--dbname="+database, "--no-align", "--tuples-only", "--command", statement)
 	return strings.TrimSpace(out), err

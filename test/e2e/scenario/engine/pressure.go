@@ -1,4 +1,4 @@
-package scenario
+package engine
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 var (
@@ -28,12 +29,12 @@ const (
 	largestSpill = 2 << 30
 )
 
-// enginePressure fills the disk of a node by a query, so that the kubelet evicts the pod that runs it.
-func (p *Platform) enginePressure() run.Scenario {
-	e, s := p.engineScenario("engine-pressure", "A query fills the disk of its node, and the kubelet evicts the engine's pod "+
+// Pressure fills the disk of a node by a query, so that the kubelet evicts the pod that runs it.
+func Pressure(p *platform.Platform) run.Scenario {
+	e, s := engineScenario(p, "engine-pressure", "A query fills the disk of its node, and the kubelet evicts the engine's pod "+
 		"that runs it, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
-		{Name: "steady", Do: e.steady},
+		{Name: "steady", Do: e.Steady},
 		{Name: "pressure", Do: e.pressure},
 		{Name: "relief", Do: e.relief},
 	}
@@ -42,7 +43,7 @@ func (p *Platform) enginePressure() run.Scenario {
 
 // pressure lets the second pod write until the node has too little left, while it runs a query that mostly lasts until
 // the pod is terminated: both must be answered too.
-func (e *engine) pressure(ctx context.Context, s *run.Step) error {
+func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	if e.Simulated {
 		return nil // no pod writes anything
 	}
@@ -50,7 +51,7 @@ func (e *engine) pressure(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	node := text(victim, "spec", "nodeName")
+	node := platform.Text(victim, "spec", "nodeName")
 	size, err := e.spill(ctx, node)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (e *engine) pressure(ctx context.Context, s *run.Step) error {
 	answers := make(chan error, 2)
 	for _, query := range []string{fmt.Sprintf("/?spill=%d", size), "/?sleep=30s"} {
 		go func() {
-			_, err := e.Pod(ctx, http.MethodPost, e.namespace, victim.GetName(), engineQueries, query)
+			_, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineQueries, query)
 			answers <- err
 		}()
 	}
@@ -85,9 +86,9 @@ func (e *engine) pressure(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("a query in the evicted pod: %w", err)
 	}
 	if err := s.Until(ctx, victim.GetName()+" is replaced", func(ctx context.Context) error {
-		now, err := e.Get(ctx, cluster.Pod, e.namespace, victim.GetName())
+		now, err := e.Get(ctx, cluster.Pod, e.Namespace, victim.GetName())
 		if err == nil && now.GetUID() == victim.GetUID() {
-			err = fmt.Errorf("it is %s", text(now, "status", "phase"))
+			err = fmt.Errorf("it is %s", platform.Text(now, "status", "phase"))
 		}
 		return err
 	}); err != nil {
@@ -106,7 +107,7 @@ func (e *engine) pressure(ctx context.Context, s *run.Step) error {
 }
 
 // relief waits until the node takes pods again and the engine is whole.
-func (e *engine) relief(ctx context.Context, s *run.Step) error {
+func (e *Engine) relief(ctx context.Context, s *run.Step) error {
 	all, err := e.List(ctx, nodes, "")
 	if err != nil {
 		return err
@@ -119,42 +120,42 @@ func (e *engine) relief(ctx context.Context, s *run.Step) error {
 			return err
 		}
 	}
-	if err := e.rolled(ctx, s, -1); err != nil {
+	if err := e.Rolled(ctx, s, -1); err != nil {
 		return err
 	}
-	return e.steady(ctx, s)
+	return e.Steady(ctx, s)
 }
 
 // victim is the engine's second pod.
-func (e *engine) victim(ctx context.Context) (*unstructured.Unstructured, error) {
-	serving, err := e.serving(ctx)
+func (e *Engine) victim(ctx context.Context) (*unstructured.Unstructured, error) {
+	serving, err := e.Serving(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return e.Get(ctx, cluster.Pod, e.namespace, fmt.Sprintf("etl-g%d-1", serving))
+	return e.Get(ctx, cluster.Pod, e.Namespace, fmt.Sprintf("etl-g%d-1", serving))
 }
 
-func (e *engine) nodeSays(ctx context.Context, name, want string) error {
+func (e *Engine) nodeSays(ctx context.Context, name, want string) error {
 	node, err := e.Get(ctx, nodes, "", name)
 	if err != nil {
 		return err
 	}
-	if status, reason := condition(node, "DiskPressure"); status != want {
+	if status, reason := platform.Condition(node, "DiskPressure"); status != want {
 		return fmt.Errorf("DiskPressure is %q (%s)", status, reason)
 	}
 	return nil
 }
 
 // evicted are the pods that kubelets have evicted, by their UID, with the reason in words.
-func (e *engine) evicted(ctx context.Context) (map[string]string, error) {
+func (e *Engine) evicted(ctx context.Context) (map[string]string, error) {
 	all, err := e.List(ctx, coreEvents, "")
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
 	for i := range all {
-		if o := &all[i]; text(o, "reason") == "Evicted" {
-			out[text(o, "involvedObject", "uid")] = "Evicted " + text(o, "involvedObject", "name") + ": " + text(o, "message")
+		if o := &all[i]; platform.Text(o, "reason") == "Evicted" {
+			out[platform.Text(o, "involvedObject", "uid")] = "Evicted " + platform.Text(o, "involvedObject", "name") + ": " + platform.Text(o, "message")
 		}
 	}
 	return out, nil
@@ -172,7 +173,7 @@ func others(now, before map[string]string) []string {
 }
 
 // spill is how many bytes leave a node less than its soft threshold and more than its hard one.
-func (e *engine) spill(ctx context.Context, node string) (int64, error) {
+func (e *Engine) spill(ctx context.Context, node string) (int64, error) {
 	var kubelet struct {
 		Config struct {
 			EvictionSoft, EvictionHard map[string]string

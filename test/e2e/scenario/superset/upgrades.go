@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -6,18 +6,19 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 const secondKey = "the second key of the shop, as long as the first one was"
 
-// supersetUpgrades changes what the metastore depends on.
-func (p *Platform) supersetUpgrades() run.Scenario {
-	w, s := p.supersetScenario("superset-upgrades", "A Superset is installed with a database of its own making, upgraded "+
-		"behind its maintenance page, and given another secret key, while users request its page.", []webPhase{
-		{name: "steady", pages: []string{oldPage}},
-		{name: "upgrade", pages: []string{oldPage, maintenancePage, newPage}, moves: true},
-		{name: "another secret key", pages: []string{newPage, maintenancePage}, moves: true},
-		{name: "the first key is forgotten", pages: []string{newPage}},
+// Upgrades changes what the metastore depends on.
+func Upgrades(p *platform.Platform) run.Scenario {
+	w, s := supersetScenario(p, "superset-upgrades", "A Superset is installed with a database of its own making, upgraded "+
+		"behind its maintenance page, and given another secret key, while users request its page.", []WebPhase{
+		{Name: "steady", Pages: []string{OldPage}},
+		{Name: "upgrade", Pages: []string{OldPage, MaintenancePage, NewPage}, Moves: true},
+		{Name: "another secret key", Pages: []string{NewPage, MaintenancePage}, Moves: true},
+		{Name: "the first key is forgotten", Pages: []string{NewPage}},
 	})
 	w.adapt = func(spec map[string]any) {
 		for _, component := range []string{"celeryFlower", "websocketServer", "mcpServer"} {
@@ -60,7 +61,7 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	if err := w.seen(ctx, s, "200 "+newPage); err != nil || w.Simulated {
+	if err := w.seen(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
 		return err
 	}
 	// The column that 6.1 brings; the tasks' pods, which are kept, are as restricted as all others.
@@ -71,14 +72,14 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	if found != "1" {
 		return fmt.Errorf("the metastore has %q columns of 6.1 instead of 1", found)
 	}
-	tasks, err := w.List(ctx, cluster.Pod, w.namespace, matching(componentLabels("init")))
+	tasks, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(componentLabels("init")))
 	if err == nil && len(tasks) < 2 {
-		err = fmt.Errorf("there are the pods %v of tasks instead of two", names(tasks))
+		err = fmt.Errorf("there are the pods %v of tasks instead of two", platform.Names(tasks))
 	}
 	if err != nil {
 		return err
 	}
-	n, err := w.restricted(ctx, w.namespace)
+	n, err := w.Restricted(ctx, w.namespace)
 	s.Note("%d containers, those of %d tasks among them, run as nonroot with a read-only root.", n, len(tasks))
 	return err
 }
@@ -88,10 +89,10 @@ func (w *shop) behindPage(ctx context.Context, s *run.Step) error {
 	if w.Simulated {
 		return nil
 	}
-	if err := w.seen(ctx, s, "200 "+maintenancePage); err != nil {
+	if err := w.seen(ctx, s, "200 "+MaintenancePage); err != nil {
 		return err
 	}
-	_, err := w.restricted(ctx, w.namespace)
+	_, err := w.Restricted(ctx, w.namespace)
 	return err
 }
 
@@ -111,7 +112,7 @@ func (w *shop) rotate(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	if err := w.seen(ctx, s, "200 "+newPage); err != nil || w.Simulated {
+	if err := w.seen(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
 		return err
 	}
 	rows, err := w.rows(ctx)

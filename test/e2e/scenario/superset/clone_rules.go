@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"time"
@@ -8,13 +8,13 @@ import (
 
 // copyRules list the pages that users may see. The schedule follows the clock: whether it fires while it is removed, and a
 // maintenance page is seen then too, is the moment's doing.
-func copyRules(all []*metastoreCopy, phases []load.Figures) []webPhase {
-	var rules []webPhase
+func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
+	var rules []WebPhase
 	for _, f := range phases {
-		rule := webPhase{name: f.Phase, pages: seenOf(all, "page"), moves: true}
+		rule := WebPhase{Name: f.Phase, Pages: seenOf(all, "page"), Moves: true}
 		for _, page := range seenOf(all, "maintenance") {
 			if f.Phase != noSchedule || f.Classes["200 "+page] > 0 {
-				rule.pages = append(rule.pages, page)
+				rule.Pages = append(rule.Pages, page)
 			}
 		}
 		rules = append(rules, rule)

@@ -1,4 +1,5 @@
-package scenario
+// Package superset plays the scenarios of a Superset.
+package superset
 
 import (
 	"context"
@@ -12,16 +13,15 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
 var (
-	supersets = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
-	jobs      = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 	// ofShop are the kinds of which a Superset has objects, ReplicaSets and pods included.
 	ofShop = []schema.GroupVersionKind{
-		deployments, services, configMaps, jobs, cluster.Pod,
+		platform.Deployments, platform.Services, platform.ConfigMaps, platform.Jobs, cluster.Pod,
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 		{Version: "v1", Kind: "ServiceAccount"},
 		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
@@ -42,7 +42,7 @@ const (
 
 // shop is the Superset of the sample superset.yaml, in a namespace of its own.
 type shop struct {
-	*Platform
+	*platform.Platform
 	namespace string
 	image     string                    // that should serve
 	replicas  int64                     // of the web server
@@ -52,13 +52,13 @@ type shop struct {
 }
 
 // supersetScenario is what the scenarios of the shop have in common. Each phase has its rule.
-func (p *Platform) supersetScenario(name, title string, phases []webPhase) (*shop, run.Scenario) {
+func supersetScenario(p *platform.Platform, name, title string, phases []WebPhase) (*shop, run.Scenario) {
 	w := &shop{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{
 		Name: name, Title: title, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
-		Watch:   []timeline.Object{{GVK: supersets, Namespace: name, Name: "shop"}},
+		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: name, Name: "shop"}},
 		Prepare: w.prepare,
-		Judge: judgeWeb(phases, func(format string, args ...any) {
+		Judge: JudgeWeb(phases, func(format string, args ...any) {
 			if w.note != nil {
 				w.note(format, args...)
 			}
@@ -78,12 +78,12 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			return nil, err
 		}
 	}
-	objects, err := w.sample("superset.yaml")
+	objects, err := w.Sample("superset.yaml")
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
-		if o.GetKind() == supersets.Kind {
+		if o.GetKind() == platform.Supersets.Kind {
 			spec, ok := o.Object["spec"].(map[string]any)
 			if !ok {
 				return nil, errors.New("the Superset of the sample has no spec")
@@ -92,7 +92,7 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			w.adapt(spec)
 		}
 	}
-	if err := w.applyObjects(ctx, w.namespace, objects); err != nil {
+	if err := w.ApplyObjects(ctx, w.namespace, objects); err != nil {
 		return nil, err
 	}
 	began := s.Now()
@@ -101,30 +101,30 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	}
 	s.Note("Installed in %.0f s, with a database that the operator's Job made.", s.Now().Sub(began).Seconds())
 	// By its address, which has to stay whatever becomes of the pods, and which no busy DNS stands before.
-	service, err := w.Get(ctx, services, w.namespace, "shop-web-server")
+	service, err := w.Get(ctx, platform.Services, w.namespace, "shop-web-server")
 	if err != nil {
 		return nil, err
 	}
 	w.loadgen, err = w.StartLoadgen(ctx, s, w.namespace, "loadgen",
-		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/",
+		"--url", "http://"+net.JoinHostPort(platform.Text(service, "spec", "clusterIP"), "8088")+"/",
 		"--clients", "8", "--rate", "12", "--timeout", "20s", "--retry-drained",
-		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
-		"--label", maintenancePage+`=<h1>The shop is closed for a moment</h1>`,
-		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+		"--label", OldPage+`=superset page: version=6\.0\.0 `, "--label", NewPage+`=superset page: version=6\.1\.0 `,
+		"--label", MaintenancePage+`=<h1>The shop is closed for a moment</h1>`,
+		"--good", OldPage, "--good", NewPage, "--good", MaintenancePage)
 	return w.loadgen, err
 }
 
 // databases starts PostgreSQL and Valkey, and makes sure that the shop's database is not there before the shop is.
 func (w *shop) databases(ctx context.Context, s *run.Step) error {
-	objects, err := w.sample("superset-databases.yaml", "mysql")
+	objects, err := w.Sample("superset-databases.yaml", "mysql")
 	if err != nil {
 		return err
 	}
-	if err := w.applyObjects(ctx, w.namespace, objects); err != nil {
+	if err := w.ApplyObjects(ctx, w.namespace, objects); err != nil {
 		return err
 	}
 	for _, app := range []string{"postgres", "valkey"} {
-		if err := w.ready(ctx, s, w.namespace, map[string]string{"app": app}, 1); err != nil {
+		if err := w.Ready(ctx, s, w.namespace, map[string]string{"app": app}, 1); err != nil {
 			return err
 		}
 	}
@@ -137,12 +137,12 @@ func (w *shop) databases(ctx context.Context, s *run.Step) error {
 
 // psql asks PostgreSQL within its pod and returns what it answers.
 func (w *shop) psql(ctx context.Context, database, statement string) (string, error) {
-	return w.inPostgres(ctx, w.namespace, database, statement)
+	return w.InPostgres(ctx, w.namespace, database, statement)
 }
 
 // steady changes nothing for a while.
 func (w *shop) steady(ctx context.Context, s *run.Step) error {
-	if _, err := w.restricted(ctx, w.namespace); err != nil {
+	if _, err := w.Restricted(ctx, w.namespace); err != nil {
 		return err
 	}
 	return s.Pass(ctx, 5*time.Second)
@@ -151,37 +151,37 @@ func (w *shop) steady(ctx context.Context, s *run.Step) error {
 // edit merges JSON into the shop.
 func (w *shop) edit(ctx context.Context, s *run.Step, patch string) error {
 	return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
-		return w.Patch(ctx, supersets, w.namespace, "shop", patch)
+		return w.Patch(ctx, platform.Supersets, w.namespace, "shop", patch)
 	})
 }
 
 // serves waits until the shop runs as its spec wants, by the image and by nothing else.
 func (w *shop) serves(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, fmt.Sprintf("the shop serves by %s, %d pods", w.image, w.replicas), func(ctx context.Context) error {
-		o, err := w.Get(ctx, supersets, w.namespace, "shop")
+		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
 			return err
 		}
-		if err := runs(o, w.image); err != nil {
+		if err := Runs(o, w.image); err != nil {
 			return err
 		}
-		web, err := w.Get(ctx, deployments, w.namespace, "shop-web-server")
+		web, err := w.Get(ctx, platform.Deployments, w.namespace, "shop-web-server")
 		if err != nil {
 			return err
 		}
-		if err := rolledOut(web, w.image, w.replicas); err != nil {
+		if err := RolledOut(web, w.image, w.replicas); err != nil {
 			return err
 		}
-		pods, err := w.List(ctx, cluster.Pod, w.namespace, matching(componentLabels("maintenance-page")))
+		pods, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(componentLabels("maintenance-page")))
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("the maintenance page is there: %v", names(pods))
+			err = fmt.Errorf("the maintenance page is there: %v", platform.Names(pods))
 		}
 		return err
 	})
 }
 
-// runs returns the difference between a Superset and its spec.
-func runs(o *unstructured.Unstructured, image string) error {
+// Runs returns the difference between a Superset and its spec.
+func Runs(o *unstructured.Unstructured, image string) error {
 	for _, want := range []struct {
 		value string
 		path  []string
@@ -190,18 +190,18 @@ func runs(o *unstructured.Unstructured, image string) error {
 		{"Complete", []string{"status", "lifecycle", "phase"}},
 		{image, []string{"status", "lastLifecycleImage"}},
 	} {
-		if got := text(o, want.path...); got != want.value {
+		if got := platform.Text(o, want.path...); got != want.value {
 			return fmt.Errorf("%v is %q instead of %q", want.path, got, want.value)
 		}
 	}
-	if n := number(o, "status", "observedGeneration"); n != o.GetGeneration() {
+	if n := platform.Number(o, "status", "observedGeneration"); n != o.GetGeneration() {
 		return fmt.Errorf("generation %d is observed, not %d", n, o.GetGeneration())
 	}
-	return errors.Join(isTrue(o, "LifecycleComplete"), isTrue(o, "Available"), isTrue(o, "Ready"))
+	return errors.Join(platform.IsTrue(o, "LifecycleComplete"), platform.IsTrue(o, "Available"), platform.IsTrue(o, "Ready"))
 }
 
-// rolledOut returns an error for a Deployment that is not rolled out.
-func rolledOut(d *unstructured.Unstructured, image string, replicas int64) error {
+// RolledOut returns an error for a Deployment that is not rolled out.
+func RolledOut(d *unstructured.Unstructured, image string, replicas int64) error {
 	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	if err != nil {
 		return err
@@ -211,14 +211,14 @@ func rolledOut(d *unstructured.Unstructured, image string, replicas int64) error
 			return fmt.Errorf("%s runs %v", d.GetName(), c["image"])
 		}
 	}
-	if n := number(d, "status", "observedGeneration"); n != d.GetGeneration() {
+	if n := platform.Number(d, "status", "observedGeneration"); n != d.GetGeneration() {
 		return fmt.Errorf("%s: generation %d is observed, not %d", d.GetName(), n, d.GetGeneration())
 	}
-	if n := number(d, "spec", "replicas"); n != replicas {
+	if n := platform.Number(d, "spec", "replicas"); n != replicas {
 		return fmt.Errorf("%s wants %d pods instead of %d", d.GetName(), n, replicas)
 	}
 	for _, field := range []string{"replicas", "updatedReplicas", "availableReplicas"} {
-		if n := number(d, "status", field); n != replicas {
+		if n := platform.Number(d, "status", field); n != replicas {
 			return fmt.Errorf("%s: %s is %d instead of %d", d.GetName(), field, n, replicas)
 		}
 	}
@@ -243,7 +243,7 @@ func (w *shop) remove(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if err := s.Until(ctx, "nothing is left of the shop", func(ctx context.Context) error {
-		return w.leftovers(ctx, w.namespace, shopLabels, ofShop...)
+		return w.Leftovers(ctx, w.namespace, shopLabels, ofShop...)
 	}); err != nil || w.Simulated {
 		return err
 	}

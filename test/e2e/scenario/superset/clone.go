@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
@@ -38,7 +39,7 @@ INSERT INTO orders VALUES (3, 30, 3);`
 
 // metastoreCopy is a Superset whose metastore is a copy, with the server that holds both databases.
 type metastoreCopy struct {
-	*Platform
+	*platform.Platform
 	name, kind, host, user string
 	sql                    func(ctx context.Context, database, statement string) (string, error)
 	loadgen                *cluster.Loadgen
@@ -47,12 +48,12 @@ type metastoreCopy struct {
 	rights, like string
 }
 
-func (p *Platform) copies() []*metastoreCopy {
+func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 	return []*metastoreCopy{
 		{
 			Platform: p, name: "elephant", kind: "PostgreSQL", host: "postgres", user: "superset",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
-				return p.inPostgres(ctx, cloneNamespace, database, statement)
+				return p.InPostgres(ctx, cloneNamespace, database, statement)
 			},
 			rights: "CREATE ROLE reader LOGIN PASSWORD 'change-me'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
 			like:   "string_agg(id || ':' || price, ' ' ORDER BY id)",
@@ -60,7 +61,7 @@ func (p *Platform) copies() []*metastoreCopy {
 		{
 			Platform: p, name: "dolphin", kind: "MySQL", host: "mysql", user: "root",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
-				return p.inMySQL(ctx, cloneNamespace, database, statement)
+				return inMySQL(ctx, p, cloneNamespace, database, statement)
 			},
 			rights: "CREATE USER reader IDENTIFIED BY 'change-me'; GRANT SELECT, SHOW VIEW, TRIGGER ON production.* TO reader;",
 			like:   "GROUP_CONCAT(CONCAT(id, ':', price) ORDER BY id SEPARATOR ' ')",
@@ -68,9 +69,9 @@ func (p *Platform) copies() []*metastoreCopy {
 	}
 }
 
-// supersetClone copies a database of each kind by a schedule.
-func (p *Platform) supersetClone() run.Scenario {
-	all := p.copies()
+// Clone copies a database of each kind by a schedule.
+func Clone(p *platform.Platform) run.Scenario {
+	all := metastoreCopies(p)
 	note := func(string, ...any) {}
 	s := run.Scenario{
 		Name: cloneNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
@@ -78,18 +79,18 @@ func (p *Platform) supersetClone() run.Scenario {
 			"rows of one table and without another table, while users request their pages.",
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
-			return p.startCopies(ctx, s, all)
+			return startCopies(ctx, p, s, all)
 		},
 		Phases: []run.Phase{
 			{Name: "a schedule", Do: eachCopy(all, (*metastoreCopy).scheduled)},
 			{Name: "rows change", Do: eachCopy(all, (*metastoreCopy).changed)},
 			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
 		},
-		Judge: func(phases []load.Figures) error { return judgeWeb(copyRules(all, phases), note)(phases) },
+		Judge: func(phases []load.Figures) error { return JudgeWeb(copyRules(all, phases), note)(phases) },
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, cloneNamespace) },
 	}
 	for _, c := range all {
-		s.Watch = append(s.Watch, timeline.Object{GVK: supersets, Namespace: cloneNamespace, Name: c.name})
+		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: cloneNamespace, Name: c.name})
 	}
 	return s
 }
@@ -110,15 +111,15 @@ func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *ru
 }
 
 // startCopies fills the databases, installs the Supersets and lets users ask both.
-func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastoreCopy) (run.Loadgen, error) {
+func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*metastoreCopy) (run.Loadgen, error) {
 	if err := p.MakeNamespace(ctx, cloneNamespace); err != nil {
 		return nil, err
 	}
-	objects, err := p.sample("superset-databases.yaml", "valkey")
+	objects, err := p.Sample("superset-databases.yaml", "valkey")
 	if err != nil {
 		return nil, err
 	}
-	if err := p.applyObjects(ctx, cloneNamespace, objects); err != nil {
+	if err := p.ApplyObjects(ctx, cloneNamespace, objects); err != nil {
 		return nil, err
 	}
 	if err := eachCopy(all, (*metastoreCopy).install)(ctx, s); err != nil {
@@ -140,7 +141,7 @@ func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastor
 }
 
 func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
-	if err := c.ready(ctx, s, cloneNamespace, map[string]string{"app": c.host}, 1); err != nil {
+	if err := c.Ready(ctx, s, cloneNamespace, map[string]string{"app": c.host}, 1); err != nil {
 		return err
 	}
 	admin := map[string]string{"PostgreSQL": "superset", "MySQL": "mysql"}[c.kind]
@@ -150,13 +151,13 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 	if _, err := c.sql(ctx, "production", production+c.rights); err != nil {
 		return err
 	}
-	if err := c.applyManifest(ctx, cloneNamespace, "superset-clone.yaml",
+	if err := c.ApplyManifest(ctx, cloneNamespace, "superset-clone.yaml",
 		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
 		return err
 	}
 	began := s.Now()
 	if err := c.look(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
-		return runs(o, oldImage)
+		return Runs(o, oldImage)
 	}); err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 
 func (c *metastoreCopy) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := c.Get(ctx, supersets, cloneNamespace, c.name)
+		o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
 		if err != nil {
 			return err
 		}
@@ -197,14 +198,14 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	period := ticksEvery(c.took)
 	s.Note("%s: installed in %.0f s, then copied every %d minutes.", c.kind, c.took.Seconds(), period)
 	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
-	if err := c.Patch(ctx, supersets, cloneNamespace, c.name, patch); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, patch); err != nil {
 		return err
 	}
 	if err := c.look(ctx, s, c.name+" is copied by its schedule", func(o *unstructured.Unstructured) error {
-		if text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
+		if platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
 			return errors.New("no tick is noted")
 		}
-		return errors.Join(isTrue(o, "ScheduleValid"), runs(o, oldImage))
+		return errors.Join(platform.IsTrue(o, "ScheduleValid"), Runs(o, oldImage))
 	}); err != nil {
 		return err
 	}
@@ -234,10 +235,10 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	}
 	s.Note("%s: changed rows arrived by the schedule after %.0f s.", c.kind, s.Now().Sub(began).Seconds())
 	if err := c.look(ctx, s, c.name+" is available after a later tick than "+before, func(o *unstructured.Unstructured) error {
-		if tick := text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
+		if tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
 			return fmt.Errorf("the last tick is %s", tick)
 		}
-		return isTrue(o, "Available")
+		return platform.IsTrue(o, "Available")
 	}); err != nil {
 		return err
 	}
@@ -246,11 +247,11 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 
 // lastTick is the time of the schedule for which the last copy was made, in a form that sorts.
 func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
-	o, err := c.Get(ctx, supersets, cloneNamespace, c.name)
+	o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
 	if err != nil {
 		return "", err
 	}
-	tick := text(o, "status", "lifecycle", "clone", "lastScheduledAt")
+	tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt")
 	if tick == "" {
 		err = errors.New("no tick of the schedule is noted")
 	}
@@ -259,15 +260,15 @@ func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 
 // unscheduled removes the schedule: a running task finishes, and then the page stays.
 func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
-	if err := c.Patch(ctx, supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
 	}
 	if err := c.look(ctx, s, c.name+" is settled without a schedule", func(o *unstructured.Unstructured) error {
-		return runs(o, oldImage)
+		return Runs(o, oldImage)
 	}); err != nil {
 		return err
 	}
-	if n, err := c.restricted(ctx, cloneNamespace); err != nil || n == 0 {
+	if n, err := c.Restricted(ctx, cloneNamespace); err != nil || n == 0 {
 		return fmt.Errorf("%d containers of %s were checked: %w", n, cloneNamespace, err)
 	}
 	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {

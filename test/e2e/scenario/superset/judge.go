@@ -1,4 +1,4 @@
-package scenario
+package superset
 
 import (
 	"errors"
@@ -12,31 +12,31 @@ import (
 
 // The pages that a user of the shop sees.
 const (
-	oldPage         = "old page"
-	newPage         = "new page"
-	maintenancePage = "maintenance page"
+	OldPage         = "old page"
+	NewPage         = "new page"
+	MaintenancePage = "maintenance page"
 )
 
 // propagation is how many seconds a Service may take to follow its pods on a busy node: meanwhile connections may be
 // refused.
 const propagation = 5.0
 
-// webPhase is a phase with the pages that users must see in it, and no others.
-type webPhase struct {
-	name  string
-	pages []string
-	// moves means that the Service selects other pods meanwhile.
-	moves bool
+// WebPhase is a phase with the pages that users must see in it, and no others.
+type WebPhase struct {
+	Name  string
+	Pages []string
+	// Moves means that the Service selects other pods meanwhile.
+	Moves bool
 }
 
-// judgeWeb wants each answer to be one of the phase's pages, and each of them to be seen. While the Service moves,
+// JudgeWeb wants each answer to be one of the phase's pages, and each of them to be seen. While the Service moves,
 // connections may fail, as long as no more than its propagation passes without a page. note gets the longest gap.
-func judgeWeb(rules []webPhase, note func(string, ...any)) func([]load.Figures) error {
+func JudgeWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {
 	return func(phases []load.Figures) error {
 		var problems []error
 		var longest load.Figures
 		for _, f := range phases {
-			i := slices.IndexFunc(rules, func(r webPhase) bool { return r.name == f.Phase })
+			i := slices.IndexFunc(rules, func(r WebPhase) bool { return r.Name == f.Phase })
 			if i < 0 {
 				problems = append(problems, fmt.Errorf("phase %s has no rule", f.Phase))
 				continue
@@ -51,17 +51,17 @@ func judgeWeb(rules []webPhase, note func(string, ...any)) func([]load.Figures) 
 	}
 }
 
-func (r webPhase) judge(f load.Figures) error {
+func (r WebPhase) judge(f load.Figures) error {
 	var problems []error
 	missing := map[string]bool{}
-	for _, page := range r.pages {
+	for _, page := range r.Pages {
 		missing["200 "+page] = true
 	}
 	for _, class := range slices.Sorted(maps.Keys(f.Classes)) {
 		switch {
 		case missing[class]:
 			delete(missing, class)
-		case r.moves && unconnected(class):
+		case r.Moves && unconnected(class):
 		default:
 			problems = append(problems, fmt.Errorf("phase %s: %d answers are %q: %s", f.Phase, f.Classes[class], class,
 				strings.Join(f.Failures[:min(3, len(f.Failures))], "; ")))

@@ -1,0 +1,25 @@
+package engine
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+)
+
+// An old generation that went with its queries fails the scenario, unless no pod really runs.
+func TestCountDrainsReportsSkippedDrain(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"transitions": []any{
+		map[string]any{"seq": int64(1), "reason": "Drained"},
+		map[string]any{"seq": int64(2), "reason": "DrainSkipped"},
+	}}}}
+	e := &Engine{Platform: &platform.Platform{}, told: 0}
+	if e.countDrains(o) == nil || e.drained != 1 {
+		t.Errorf("drained %d", e.drained)
+	}
+	e = &Engine{Platform: &platform.Platform{Simulated: true}}
+	if err := e.countDrains(o); err != nil || e.countDrains(o) != nil || e.drained != 1 {
+		t.Errorf("%v, drained %d", err, e.drained)
+	}
+}

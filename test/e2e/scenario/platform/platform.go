@@ -1,0 +1,171 @@
+// Package platform is the cluster that scenarios run on, and reads of it what they judge.
+package platform
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+//go:embed manifests
+var manifests embed.FS
+
+// Platform is what scenarios run on.
+type Platform struct {
+	*cluster.Cluster
+	System string // namespace of the services
+	Data   string // namespace of MySQL and NATS
+	Root   string // the checkout, for samples and charts
+	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
+	Previous string
+	// Pictures is the directory for what browsers show.
+	Pictures string
+	// Simulated means that no pod really runs: there is no load, and nothing that needs a running pod is expected.
+	Simulated bool
+	// Intn returns a number below n, for random moments.
+	Intn func(n int) int
+}
+
+// Manifest returns an embedded manifest with values in place of ${NAME}.
+func Manifest(name string, values ...string) (string, error) {
+	raw, err := manifests.ReadFile("manifests/" + name)
+	if err != nil {
+		return "", err
+	}
+	return strings.NewReplacer(values...).Replace(string(raw)), nil
+}
+
+// ApplyManifest applies an embedded manifest.
+func (p *Platform) ApplyManifest(ctx context.Context, namespace, name string, values ...string) error {
+	filled, err := Manifest(name, values...)
+	if err != nil {
+		return err
+	}
+	return p.Apply(ctx, namespace, filled)
+}
+
+// Condition returns status and reason of a condition that was computed from the object's present generation.
+func Condition(o *unstructured.Unstructured, conditionType string) (status, reason string) {
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, entry := range conditions {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != conditionType {
+			continue
+		}
+		if observed, ok := c["observedGeneration"].(int64); ok && observed != 0 && observed != o.GetGeneration() {
+			return "", fmt.Sprintf("of generation %d instead of %d", observed, o.GetGeneration())
+		}
+		return fmt.Sprint(c["status"]), fmt.Sprint(c["reason"])
+	}
+	return "", "absent"
+}
+
+// IsTrue returns an error with the status of a condition that is not True.
+func IsTrue(o *unstructured.Unstructured, conditionType string) error {
+	if status, reason := Condition(o, conditionType); status != "True" {
+		return fmt.Errorf("%s is %q (%s) instead of True", conditionType, status, reason)
+	}
+	return nil
+}
+
+func Number(o *unstructured.Unstructured, path ...string) int64 {
+	n, found, err := unstructured.NestedInt64(o.Object, path...)
+	if err != nil || !found {
+		return -1
+	}
+	return n
+}
+
+func Text(o *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return err.Error()
+	}
+	return s
+}
+
+func Matching(labels map[string]string) client.ListOption { return client.MatchingLabels(labels) }
+
+func Names(items []unstructured.Unstructured) []string {
+	var out []string
+	for _, item := range items {
+		out = append(out, item.GetName())
+	}
+	return out
+}
+
+// Leftovers names the objects of these kinds that bear the labels.
+func (p *Platform) Leftovers(ctx context.Context, namespace string, labels map[string]string, kinds ...schema.GroupVersionKind) error {
+	var left []string
+	for _, kind := range kinds {
+		items, err := p.List(ctx, kind, namespace, client.MatchingLabels(labels))
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			left = append(left, kind.Kind+" "+item.GetName())
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left: %s", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// KillPods ends the pods of a service at once, as a node that crashes would.
+func (p *Platform) KillPods(ctx context.Context, namespace string, labels map[string]string) error {
+	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return fmt.Errorf("no pod in %s has the labels %v", namespace, labels)
+	}
+	for i := range pods {
+		if err := client.IgnoreNotFound(p.Client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))); err != nil {
+			return fmt.Errorf("kill pod %s: %w", pods[i].GetName(), err)
+		}
+	}
+	return nil
+}
+
+// EvictPod evicts a pod by the Eviction API, as kubectl drain does, as soon as its disruption budget allows.
+func (p *Platform) EvictPod(ctx context.Context, step *run.Step, pod *unstructured.Unstructured) error {
+	return step.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
+		return p.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "policy/v1", "kind": "Eviction",
+			"metadata": map[string]any{"name": pod.GetName(), "namespace": pod.GetNamespace()},
+		}})
+	})
+}
+
+// Ready waits until as many pods as wanted, and no other, have these labels and are ready.
+func (p *Platform) Ready(ctx context.Context, step *run.Step, namespace string, labels map[string]string, want int) error {
+	return step.Until(ctx, fmt.Sprintf("%d ready pods with %v", want, labels), func(ctx context.Context) error {
+		pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
+		if err != nil {
+			return err
+		}
+		n := 0
+		for i := range pods {
+			if status, _ := Condition(&pods[i], "Ready"); status == "True" && pods[i].GetDeletionTimestamp() == nil {
+				n++
+			}
+		}
+		if n != want || len(pods) != want {
+			return fmt.Errorf("%d of %d pods are ready", n, len(pods))
+		}
+		return nil
+	})
+}
