@@ -121,6 +121,20 @@ func TestFilesStayWithinLineLimits(t *testing.T) {
 	}
 }
 
+func TestPackagesStayWithinFileLimit(t *testing.T) {
+	count := map[string]int{}
+	for _, f := range sources(t) {
+		if !strings.HasSuffix(f.path, "_test.go") && !isAPI(f.dir) {
+			count[f.dir]++
+		}
+	}
+	for dir, n := range count {
+		if n > maxFiles {
+			t.Errorf("%s has %d files, %d are allowed: move a concern into a package of its own", dir, n, maxFiles)
+		}
+	}
+}
+
 func TestImportRulesReportViolations(t *testing.T) {
 	cases := map[string]struct {
 		got, want bool
@@ -134,6 +148,8 @@ func TestImportRulesReportViolations(t *testing.T) {
 		"net/url is not I/O":                           {isImpure("net/url"), false},
 		"a render package is pure":                     {isPure("services/superset-operator/internal/render"), true},
 		"a nested render package is pure":              {isPure("services/superset-operator/internal/component/render"), true},
+		"an api package may have any number of files":  {isAPI("services/superset-operator/api/v1alpha1"), true},
+		"httpapi is not an api package":                {isAPI("services/ingester/internal/httpapi"), false},
 		"the controller of a pure name is the edge":    {isPure("services/engine-operator/internal/controller/engine"), false},
 	}
 	for name, c := range cases {

@@ -1,6 +1,9 @@
 package architecture
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // prefix is the import path of the repository.
 const prefix = "github.com/flotilla-dev/flotilla/"
@@ -71,6 +74,14 @@ const (
 	maxTypes  = 700 // API types: one kind a file
 	maxTest   = 900
 )
+
+// maxFiles is the number of files of a package, without tests and generated files.
+const maxFiles = 12
+
+// apiPackage matches the packages of API types: one API group is one package, whatever its size.
+var apiPackage = regexp.MustCompile(`/api/v\d\w*$`)
+
+func isAPI(dir string) bool { return apiPackage.MatchString(dir) }
 
 // badNames are package names that say nothing.
 var badNames = map[string]bool{
