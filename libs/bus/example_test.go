@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// An operator publishes what it sees; a reader gets the last word on each object and
+// An operator publishes what it sees; a reader gets the latest observation of each object and
 // then follows.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// What a durable consumer gives up on is told on the stream of dead letters: delivered
+// A message that a durable consumer abandons is published to the stream of dead letters: delivered
 // as often as allowed, and ended by its reader.
 func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 	_, c := bootstrapped(t)

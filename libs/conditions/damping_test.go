@@ -128,7 +128,7 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	}
 }
 
-// A writer that has lost its memory, or takes over from another, continues from the
+// A writer that has lost its memory, or replaces another, continues from the
 // conditions that the object carries.
 func TestLostStateIsLoadedFromObject(t *testing.T) {
 	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
@@ -242,7 +242,7 @@ func TestObservedGenerationFollowsObservation(t *testing.T) {
 	}
 }
 
-// What is said of a spec that takes no effect holds for that spec: a wait for Degraded or
+// A condition of a spec that takes no effect holds for that spec: a wait for Degraded or
 // Progressing ends, and one for Available does not.
 func TestObservedGenerationOfRejectedSpec(t *testing.T) {
 	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
@@ -280,7 +280,7 @@ func TestForeignConditionsAreIgnored(t *testing.T) {
 	}
 }
 
-// What is held back is what Degraded would be without damping, since when, and until
+// The held state is what Degraded would be without damping, since when, and until
 // when damping hides it.
 func TestHeldReturnsRawStatus(t *testing.T) {
 	h := newHistory(t)

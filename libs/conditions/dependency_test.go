@@ -18,7 +18,7 @@ func needing(o *contract.Observation) {
 	}
 }
 
-// Own health and derived health are told apart: Degraded and the evidence name the
+// Own health and derived health are distinguished: Degraded and the evidence name the
 // dependency, and nothing else follows it.
 func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 	const named = "Dependency: FireboltInstance east is not ready. The metadata service has no endpoint."

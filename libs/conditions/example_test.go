@@ -29,14 +29,14 @@ func ExampleCompute() {
 	in.Previous, in.Memory = result.Conditions, result.Memory
 	result = conditions.Compute(in)
 	show(result)
-	fmt.Println("look again in", result.Next.Sub(now))
+	fmt.Println("next computation in", result.Next.Sub(now))
 
 	in.Now, in.Previous, in.Memory = result.Next, result.Conditions, result.Memory
 	show(conditions.Compute(in))
 	// Output:
 	// Available=True/AllComponentsReady Degraded=False/AsExpected
 	// Available=False/InsufficientReplicas Degraded=False/WithinTolerance
-	// look again in 2m0s
+	// next computation in 2m0s
 	// Available=False/InsufficientReplicas Degraded=True/InsufficientReplicas
 }
 

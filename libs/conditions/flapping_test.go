@@ -146,7 +146,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		}
 		r := h.fold(time.Second, healthy())
 		if got := r.Next.Sub(h.now); got != conditions.FlapWindow {
-			t.Errorf("look again in %s, want %s", got, conditions.FlapWindow)
+			t.Errorf("next computation in %s, want %s", got, conditions.FlapWindow)
 		}
 		if len(r.Evidence) != 1 || !strings.Contains(r.Evidence[0], "CrashLoop recurs") {
 			t.Errorf("evidence is %q", r.Evidence)
@@ -161,7 +161,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		h := flapping(t)
 		r := h.fold(time.Second, crashing)
 		if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold-time.Second {
-			t.Errorf("look again in %s", got)
+			t.Errorf("next computation in %s", got)
 		}
 		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.MissingReplicasHold-time.Second, crashing))
 		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))

@@ -80,8 +80,8 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 	return seen
 }
 
-// An operator that takes over remembers nothing; an aggregator that comes back remembers
-// what was true when it went. Neither turns a condition by taking over, except for one
+// An operator that becomes the writer has no state; an aggregator that comes back remembers
+// the state from before its exit. Neither changes a condition by becoming the writer, except for one
 // case: a failure that has lasted for its hold-down, as a witness confirms who was never
 // away, while the operator had to count again.
 func TestHandoverChangesNoCondition(t *testing.T) {
@@ -142,7 +142,7 @@ func turned(before, after conditions.Result) string {
 	return ""
 }
 
-// What a writer would have said too early or too late after it was unavailable, case by case.
+// Conditions that a writer would set too early or too late after an outage, case by case.
 func TestOutdatedStateIsIgnored(t *testing.T) {
 	third := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
@@ -205,7 +205,7 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 	}
 }
 
-// What was rolled out before a spec that waits stays known to whoever takes over: what it
+// The generation that was rolled out before a waiting spec stays known to the next writer: what it
 // loses is a loss.
 func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	o, now := &object{t: t, generation: 2}, start

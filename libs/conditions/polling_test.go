@@ -33,8 +33,8 @@ func (h *history) live(o *contract.Observation, until time.Time, looks []time.Ti
 	}
 }
 
-// Whoever looks more often than the deadlines ask sees nothing else, and changes nothing
-// that comes later: a resync, a restart or an event without news is not an event.
+// A writer that computes more often than the deadlines ask sees nothing else, and changes nothing
+// that comes later: a resync, a restart or an event without a change is not an event.
 func TestFrequentComputeChangesNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9)) // a history must be repeatable

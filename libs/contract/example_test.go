@@ -28,7 +28,7 @@ func ExampleDecode() {
 	// Output: Superset main degraded CrashLoop
 }
 
-// An operator says what it sees.
+// An operator publishes what it observes.
 func ExampleEncode() {
 	gvk, _ := contract.Lookup(contract.Superset)
 	message, err := contract.Encode(contract.Event{

@@ -24,16 +24,16 @@ var served = map[string]struct{ object, seen string }{
 	"ingester":          {"{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}", "metadata.finalizers"},
 }
 
-// beside is one of two releases, with the service as a process under its rights.
-type beside struct {
+// release is one of two releases, with the service as a process under its rights.
+type release struct {
 	place
 	values, flags []string
 	s             *started
 }
 
-func newBeside(t *testing.T, service string, bus string) *beside {
+func newRelease(t *testing.T, service string, bus string) *release {
 	t.Helper()
-	b := &beside{place: newPlace(t, service)}
+	b := &release{place: newPlace(t, service)}
 	b.values = []string{"--set", "watchNamespaces={" + b.namespace + "},cluster.name=c,bus.url=" + bus}
 	if service == "ingester" {
 		b.create(secret("database", "dsn", mysqltest.DSN(t)))
@@ -54,14 +54,14 @@ func newBeside(t *testing.T, service string, bus string) *beside {
 }
 
 // serves makes an object and waits until the service has seen it.
-func (b *beside) serves(name string) {
+func (b *release) serves(name string) {
 	b.Helper()
 	o := b.object(name)
 	b.create(o)
 	b.sees(o)
 }
 
-func (b *beside) object(name string) *unstructured.Unstructured {
+func (b *release) object(name string) *unstructured.Unstructured {
 	b.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(served[b.service].object), &o.Object); err != nil {
@@ -71,7 +71,7 @@ func (b *beside) object(name string) *unstructured.Unstructured {
 	return o
 }
 
-func (b *beside) sees(o *unstructured.Unstructured) {
+func (b *release) sees(o *unstructured.Unstructured) {
 	b.Helper()
 	expect.Object(b, b.client, o, func(o *unstructured.Unstructured) error {
 		if !b.seen(o) {
@@ -81,7 +81,7 @@ func (b *beside) sees(o *unstructured.Unstructured) {
 	})
 }
 
-func (b *beside) seen(o *unstructured.Unstructured) bool {
+func (b *release) seen(o *unstructured.Unstructured) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(o.Object, strings.Split(served[b.service].seen, ".")...)
 	return err == nil && found
 }
@@ -98,7 +98,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 				definitions.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
 				t.Cleanup(func() { definitions.uninstall(service + "-crds") })
 			}
-			a, b := newBeside(t, service, bus), newBeside(t, service, bus)
+			a, b := newRelease(t, service, bus), newRelease(t, service, bus)
 			if service == "status-aggregator" {
 				a.holds()
 				b.holds()
@@ -133,7 +133,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 }
 
 // holds waits until the aggregator of this release reports that it is at work.
-func (b *beside) holds() {
+func (b *release) holds() {
 	b.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "flotilla-conditions"}}
 	var last *metav1.MicroTime
@@ -150,7 +150,7 @@ func (b *beside) holds() {
 }
 
 // release removes the finalizers of the release's namespace, with the permissions of its hook.
-func (b *beside) release() {
+func (b *release) release() {
 	b.Helper()
 	checks := map[string]map[string]func(place, string){
 		"engine-operator": {"engine-operator-release": says("FireboltEngineClass")},
@@ -162,7 +162,7 @@ func (b *beside) release() {
 }
 
 // gone checks that nothing of the release is left in its namespace, nor named after it elsewhere.
-func (b *beside) gone() {
+func (b *release) gone() {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		for _, object := range b.left() {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What users run. An intended change is written with -update, and needs a line in the CHANGELOG
+// The charts as users run them. An intended change is written with -update, and needs a line in the CHANGELOG
 // of the service when it restarts pods.
 func TestGolden(t *testing.T) {
 	each(t, func(t *testing.T, service, kase, values string) {

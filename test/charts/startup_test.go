@@ -99,7 +99,7 @@ func (p place) uninstall(release string) {
 }
 
 // grant makes the chart's roles and bindings, except for the right to watch one resource. It returns
-// what the roles should be.
+// the expected roles.
 func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
 	p.Helper()
 	kinds := []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}

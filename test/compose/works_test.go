@@ -51,7 +51,7 @@ func (c *composed) connect(t *testing.T) ways {
 	return w
 }
 
-// works creates a Superset and a Model and waits until the one is available and the other is stored, and both are told
+// works creates a Superset and a Model and waits until the one is available and the other is stored, and both are published
 // on the bus.
 func (w ways) works(t *testing.T, name string) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// What the publishers of this repository send is what the document says, headers
+// Messages of the publishers of this repository match the document, headers
 // included. Lifecycle events, status entries and dead letters are checked in the tests
 // of the aggregator, which sends them.
 func TestPublishedMessagesMatchDocument(t *testing.T) {

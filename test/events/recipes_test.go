@@ -93,7 +93,7 @@ func (k kitchen) entry(what string) {
 	k.publish("$KV.FLOTILLA_STATUS.prod.team-a.superset.main", what)
 }
 
-// The nats CLI is no Go module that everybody can build, so each recipe stands here as the
+// The nats CLI cannot be built as a Go module everywhere, so each recipe stands here as the
 // calls of the client library that the CLI makes for it, by the identity that it is for.
 func dishes() map[recipe]func(kitchen) []string {
 	return map[recipe]func(kitchen) []string{
@@ -292,7 +292,7 @@ func wanted(t *testing.T, line string) []string {
 	return nil
 }
 
-// Beside the recipes the reader is who runs the examples in Go, and who checks single messages.
+// Besides the recipes, the reader is the one who runs the examples in Go, and who checks single messages.
 func TestReaderHasLeastPrivilege(t *testing.T) {
 	k := newKitchen(t)
 	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")

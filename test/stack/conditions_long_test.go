@@ -140,7 +140,7 @@ func (s *suite) noNodeTakesThem(t *testing.T) {
 	s.wait(t, supersets, "no-node", isHealthy)
 }
 
-// nodesAreLost makes of pods what the node lifecycle controller makes of those of a silent node: not ready, without a
+// nodesAreLost makes of pods what the node lifecycle controller makes of those of an unreachable node: not ready, without a
 // reason, while their containers stay as they were.
 func (s *suite) nodesAreLost(t *testing.T) {
 	s.newSuperset(t, "lost")

@@ -15,7 +15,7 @@ import (
 
 var quiet = flag.Duration("quiet", 2*time.Minute, "how long nobody may be called silent without reason; bar B8 wants 30m")
 
-// TestLivenessInRealTime is bar B8 by the clock of the machine: operators that are well are never called silent, and one
+// TestLivenessInRealTime is bar B8 by the clock of the machine: operators that are well are never reported stale, and one
 // that is killed is, 30 to 35 s after its last heartbeat. The bars of simulated time are in services/status-aggregator.
 func TestLivenessInRealTime(t *testing.T) {
 	s := start(t)

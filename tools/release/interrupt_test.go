@@ -14,7 +14,7 @@ import (
 )
 
 // stub is a stub for what the targets of .ci/run start. A target named in $HOLD forks, notes its cgroup and, as root,
-// mounts a tmpfs and a network namespace; it removes both when it is told to end, which takes it a moment.
+// mounts a tmpfs and a network namespace; it removes both on SIGTERM, which takes it a moment.
 const stub = `#!/usr/bin/env bash
 [[ " $HOLD " = *" $1 "* ]] || exit 0
 dir=$STUB/$1 told=

@@ -15,13 +15,15 @@ type line struct {
 	text   string
 }
 
-// reader returns how to find the prose of a file, or nil for a file that has none of ours: test data, generated code,
-// and the tests, whose texts are often input.
+// reader returns how to find the prose of a file, or nil for a file that has none of ours: test data and generated
+// code. Of tests only the comments are read: their strings are often input.
 func reader(name string) func([]byte) []line {
 	switch base := path.Base(name); {
 	case strings.Contains(name, "testdata/"), strings.Contains(base, "zz_generated"), base == "CHANGELOG.md",
-		strings.HasSuffix(base, "_test.go"), strings.HasPrefix(name, "tools/wording/"):
+		strings.HasPrefix(name, "tools/wording/"):
 		return nil
+	case strings.HasSuffix(base, "_test.go"):
+		return commentsOfGo
 	case strings.HasSuffix(base, ".go"):
 		return ofGo
 	case strings.HasSuffix(base, ".md"):
@@ -36,7 +38,11 @@ func reader(name string) func([]byte) []line {
 }
 
 // ofGo returns comments, and strings of several words.
-func ofGo(text []byte) []line {
+func ofGo(text []byte) []line { return scan(text, true) }
+
+func commentsOfGo(text []byte) []line { return scan(text, false) }
+
+func scan(text []byte, withStrings bool) []line {
 	var s scanner.Scanner
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -49,7 +55,7 @@ func ofGo(text []byte) []line {
 			return out
 		case token.STRING:
 			value, err := strconv.Unquote(literal)
-			if err != nil || !strings.Contains(value, " ") {
+			if err != nil || !withStrings || !strings.Contains(value, " ") {
 				continue
 			}
 			out = append(out, split(file.Line(pos), value)...)

@@ -20,7 +20,7 @@ func TestProse(t *testing.T) {
 			[]line{{3, "One comment."}, {4, "two words"}, {4, "three"}},
 		},
 		"raw strings by line":   {"a.go", "package a\nvar m = `one two\nthree four`\n", []line{{2, "one two"}, {3, "three four"}}},
-		"tests":                 {"a_test.go", "package a // beside\n", nil},
+		"comments of tests":     {"a_test.go", "package a // beside\nvar m = \"two words\"\n", []line{{1, "beside"}}},
 		"Markdown without code": {"a.md", "a `beside` [b](beside.md)\n```\nbeside\n```\nc", []line{{1, "a `` [b]"}, {5, "c"}}},
 		"YAML comments":         {"a.yaml", "a: b # one\n# two\nc: \"#d\"\n", []line{{1, "one"}, {2, "two"}}},
 		"shell comments":        {"hack/a", "#!/bin/sh\n# one\n", []line{{2, "one"}}},

@@ -192,7 +192,7 @@ func TestAuthorizerChecksAudiences(t *testing.T) {
 	}
 }
 
-// An API server, or an authenticator behind it, that has never heard of audiences leaves
+// An API server, or an authenticator behind it, that does not support audiences leaves
 // them out of its answer. That proves nothing.
 func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

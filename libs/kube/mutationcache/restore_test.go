@@ -14,7 +14,7 @@ import (
 )
 
 // world is one object in a cluster, a cache that lags, and a controller that writes
-// what it wants, is woken by what others write, and drops the events of its own writes.
+// the desired state, is enqueued by the writes of others, and drops the events of its own writes.
 type world struct {
 	t       *rapid.T
 	memory  *mutationcache.Cache[*corev1.ConfigMap]

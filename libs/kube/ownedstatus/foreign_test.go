@@ -48,7 +48,7 @@ type history struct {
 	tool                 bool // the condition of a manager that owns nothing of ours is there
 }
 
-// Whoever writes what into the status, in any order: one write of each owner restores what it owns,
+// Whichever manager writes into the status, in any order: one write of each owner restores what it owns,
 // leaves the rest alone, and the next write costs no request.
 func TestForeignStatusWrites(t *testing.T) {
 	f := setUp(t)

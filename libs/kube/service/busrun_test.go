@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// A server that is reached before anybody could be told of it must not cost the minute
-// until the streams are checked again: time stands still here.
+// A server that is reached before a callback is registered must not cost the minute
+// until the streams are checked again: the fake clock does not advance.
 func TestStreamsAreCreatedWithoutConnectCallback(t *testing.T) {
 	conn, err := bus.Connect(bus.Config{URL: natstest.Start(t).URL(), Name: "test"})
 	if err != nil {

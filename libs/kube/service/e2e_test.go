@@ -163,7 +163,7 @@ func TestServiceIsReadyWithoutBus(t *testing.T) {
 	observed(t, jetStream(t, srv.URL()), p.ns, "middle")
 
 	p.marks("last")
-	s.stop() // what was offered last still leaves
+	s.stop() // the last offers are still sent
 	observed(t, jetStream(t, srv.URL()), p.ns, "last")
 }
 

@@ -163,7 +163,7 @@ func TestOperatorWritesSameConditionsAsAggregator(t *testing.T) {
 	}
 }
 
-// The aggregator goes and comes back again and again. Whoever takes over says at that
+// The aggregator goes and comes back again and again. The new writer publishes at that
 // moment what the other said: nothing turns because the writer did.
 func TestHandoverChangesNoCondition(t *testing.T) {
 	w := setUp(t)
@@ -224,7 +224,7 @@ func turns(cr *apitest.Ship) map[string]string {
 }
 
 // A quick change of the writer there and back may leave an operator's memory standing,
-// since no reconcile came in between. It is behind the object, and is not believed.
+// since no reconcile came in between. It is behind the object, and is ignored.
 func TestReporterIgnoresOutdatedState(t *testing.T) {
 	w := setUp(t)
 	w.want(true)

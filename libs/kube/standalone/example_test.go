@@ -30,7 +30,7 @@ func Example() { //nolint:testableexamples // It needs a manager and a control p
 				if err := mgr.GetClient().Get(ctx, req.NamespacedName, &ship); err != nil {
 					return ctrl.Result{}, err
 				}
-				again, err := reporter.Report(ctx, &ship, contract.Observation{ /* what the operator sees */ })
+				again, err := reporter.Report(ctx, &ship, contract.Observation{ /* the state that the operator observes */ })
 				return ctrl.Result{RequeueAfter: again}, err
 			}))
 	}

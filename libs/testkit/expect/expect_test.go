@@ -19,7 +19,7 @@ func ExampleEventually() {
 		return
 	}
 	expect.Eventually(t, expect.Long, func() error { return check(countRows) })
-	// Output: a check says what it saw: 3 rows instead of 4
+	// Output: a check prints the observed value: 3 rows instead of 4
 }
 
 func check(countRows func() int) error {

@@ -59,7 +59,7 @@ func prepare(t *testing.T, change func(*webhook.Options)) *admission {
 	if err := a.options.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	a.authorise()
+	a.authorize()
 	return a
 }
 
@@ -89,9 +89,9 @@ func (a *admission) user() string {
 	return "system:serviceaccount:" + a.namespace + ":engine-operator"
 }
 
-// authorise gives the operator its rights in the namespace, and for its configurations,
+// authorize gives the operator its rights in the namespace, and for its configurations,
 // which are called as the namespace.
-func (a *admission) authorise() {
+func (a *admission) authorize() {
 	a.t.Helper()
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: a.namespace, Name: "engine-operator"}}
 	in := metav1.ObjectMeta{Namespace: a.namespace, Name: "webhooks"}

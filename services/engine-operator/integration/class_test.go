@@ -321,7 +321,7 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 
 func (b behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// passes runs one pass of a class controller whose cache is behind.
+// passes runs one reconcile of a class controller with a stale cache.
 func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.FireboltEngineClass) ctrl.Result {
 	s.t.Helper()
 	result, err := class.New(class.Config{

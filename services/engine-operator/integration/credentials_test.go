@@ -44,7 +44,7 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
 		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
 	}
-	// What only a person can mend degrades at once, of the present generation.
+	// A failure that only a user can fix degrades at once, of the present generation.
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		for kind, want := range map[string]metav1.ConditionStatus{"Progressing": metav1.ConditionFalse, "Degraded": metav1.ConditionTrue} {
 			c := meta.FindStatusCondition(i.Status.Conditions, kind)

@@ -141,7 +141,7 @@ func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, e
 }
 
 // Defect 12: with one worker and scrapes in the reconcile, a pod that does not answer kept
-// every other engine waiting. Here it never does, so that whoever waits for it waits forever.
+// every other engine waiting. Here it never does, so that a caller that waits for it waits without end.
 func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)

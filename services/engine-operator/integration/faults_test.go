@@ -52,7 +52,7 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 	}
 }
 
-// What the API server fills in is not drift: each of these fields reads back differently
+// Defaults of the API server are not drift: each of these fields reads back differently
 // from how it was rendered.
 func TestDefaultedFieldsAreNotDrift(t *testing.T) {
 	t.Parallel()

@@ -239,7 +239,7 @@ func TestPausedInstanceStaysUnchanged(t *testing.T) {
 	})
 }
 
-// kubectl rollout restart writes an annotation into the pod template. It is none of the
+// kubectl rollout restart writes an annotation into the pod template. It is not one of the
 // operator's fields, so it stays; an edit of one of those does not.
 func TestMetadataServiceAllowsRestartAndRepairsEdits(t *testing.T) {
 	t.Parallel()

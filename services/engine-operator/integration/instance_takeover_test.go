@@ -192,7 +192,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 		t.Errorf("credentials: %+v", secret.ObjectMeta)
 	}
 
-	// Another operator of ours finds nothing left to do, once Kubernetes has seen the marks and the last conditions are told.
+	// Another operator of ours finds nothing left to do, once Kubernetes has seen the marks and the last conditions are published.
 	for _, o := range []client.Object{metadata, gateway, database} {
 		expect.Object(t, l.api, o, func(o client.Object) error {
 			var seen int64

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// quiet is a cache that tells no one of changes of one object: a cache that stands still has no events of it either.
+// quiet is a cache without events of one object: a cache that lags has no events of it either.
 type quiet struct {
 	cache.Cache
 	about client.Object

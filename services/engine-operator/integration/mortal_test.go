@@ -125,9 +125,9 @@ func (s *shop) diesAfter(end string) {
 	s.mortal = nil
 }
 
-// dies runs operators that crash after a write each, until the given state is reached, and
+// crash runs operators that crash after a write each, until the given state is reached, and
 // returns the writes after which one crashed.
-func (s *shop) dies(reached func() bool) []string {
+func (s *shop) crash(reached func() bool) []string {
 	s.t.Helper()
 	var out []string
 	for !reached() {
@@ -166,13 +166,13 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 			return e.Status.Phase == v1alpha1.PhaseStable && e.Status.ObservedGeneration == e.Generation && e.Status.ActiveGeneration == n
 		}
 	}
-	first := s.dies(reached(0))
+	first := s.crash(reached(0))
 	served := s.watchRoute(e)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template, e.Spec.DrainCheckEnabled = template("example.com/engine:2.0"), nil
 		e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100 * time.Millisecond}
 	})
-	second := s.dies(reached(1))
+	second := s.crash(reached(1))
 	s.run()
 	s.settled(e, v1alpha1.PhaseStable, 1)
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")

@@ -68,7 +68,7 @@ func start(t *testing.T, namespace string) *operator {
 		settings: app.Settings{Images: images}, logged: &lines{}, workers: 4,
 	}
 	o.transport = o.queries
-	o.authorise()
+	o.authorize()
 	o.run()
 	t.Cleanup(o.halt)
 	return o
@@ -78,7 +78,7 @@ func start(t *testing.T, namespace string) *operator {
 // its namespace, and no other.
 func (o *operator) user() string { return "system:serviceaccount:" + o.namespace + ":engine-operator" }
 
-func (o *operator) authorise() {
+func (o *operator) authorize() {
 	o.t.Helper()
 	api := apiServer(o.t)
 	leases := &rbacv1.Role{}

@@ -105,7 +105,7 @@ func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
 }
 
-// A class edit rolls its engines, no more at a time than the operator was told, and
+// A class edit rolls its engines, no more at a time than the configured limit, and
 // no one waits who was changed for his own sake.
 func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	t.Parallel()

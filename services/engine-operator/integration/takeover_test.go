@@ -189,7 +189,7 @@ func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 5)
 }
 
-// What an earlier operator accepted and ran is taken over untouched, stays editable, and
+// Objects that an earlier operator accepted and ran are adopted unchanged, stay editable, and
 // what nothing comes of is a warning.
 func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	t.Parallel()

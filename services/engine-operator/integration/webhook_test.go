@@ -166,7 +166,7 @@ func TestClassAndInstanceWebhooksListErrors(t *testing.T) {
 		"spec.metadata.postgres.credentialsSecretRef.name")
 }
 
-// What an earlier operator or release accepted stays manageable: with the conditions of
+// Objects that an earlier operator or release accepted stay manageable: with the conditions of
 // config/webhook the API server does not even ask; without them the operator lets it pass.
 func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 	t.Parallel()

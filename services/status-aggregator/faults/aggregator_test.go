@@ -98,10 +98,10 @@ func (a *aggregator) tick(ctx context.Context) {
 	}
 }
 
-// wake lets a process that was paused do what it was about to, before it hears that it
-// was replaced: with all that it believed then, and only the guards of the writes between
+// resume lets a process that was paused do what it was about to, before it receives that it
+// was replaced: with all that it assumed then, and only the guards of the writes between
 // it and the objects.
-func (a *aggregator) wake(ctx context.Context) {
+func (a *aggregator) resume(ctx context.Context) {
 	a.unaware = true
 	for _, name := range names {
 		if _, err := a.control.Reconcile(ctx, ref(name)); err != nil && !errors.Is(err, errDown) && !errors.Is(err, history.ErrConflict) {

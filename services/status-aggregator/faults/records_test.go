@@ -77,8 +77,8 @@ func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEnt
 	return r.known[of], nil
 }
 
-// monotone checks that what an entry stands on never goes back. A lower epoch is taken
-// once the greater one was silent for long enough; world.apply checks what comes of it.
+// monotone checks that the provenance of an entry never regresses. A lower epoch is taken
+// once the greater one was stale for long enough; world.apply checks what comes of it.
 func (r *records) monotone(before, after contract.StatusEntry) {
 	b, a := before.Provenance, after.Provenance
 	if b == nil || a == nil || before.Object.UID != after.Object.UID {

@@ -11,7 +11,7 @@ import (
 )
 
 // A day in which beats come late, one is lost now and then but never two in a row, and
-// the operator crashes every ten minutes or so: it is called silent each time, at its time,
+// the operator crashes every ten minutes or so: it is reported stale each time, at its time,
 // and never else.
 func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	m, err := newMetrics()

@@ -87,7 +87,7 @@ func (r *run) fault(ctx context.Context) {
 		}
 	case 10, 11:
 		if r.asleep != nil {
-			r.asleep.wake(ctx)
+			r.asleep.resume(ctx)
 			r.asleep = nil
 		}
 	case 12:

@@ -17,7 +17,7 @@ func deployment(annotations map[string]string) *appsv1.Deployment {
 func TestDecide(t *testing.T) {
 	cases := map[string]struct {
 		live  map[string]string
-		lacks bool // what users request
+		lacks bool // the user's request
 		want  Action
 	}{
 		"an earlier operator's is marked":                     {live: map[string]string{"deployment.kubernetes.io/revision": "3"}, want: Annotate},

@@ -1,7 +1,7 @@
 package engine
 
 // invariants are what the search checks, by name. Where a sentence says "seen", it speaks
-// of the view that the pass was made from: what changes between looking and writing, and
+// of the view that the reconcile was made from: what changes between reading and writing, and
 // is done by another client, no operator can know.
 var invariants = map[string]string{
 	"ClusterServiceSelectsExistingReadyGeneration": "The cluster Service is only ever moved to the generation that serves by record, or in switching to one whose StatefulSet was seen with all pods ready; and the move is recorded only while that StatefulSet stands, if there is another to go back to.",
@@ -70,7 +70,7 @@ func (p *pass) checkWrite(wr Write, before children) {
 	}
 }
 
-// newestSeen is the greatest number that the pass saw anything of: one beyond the
+// newestSeen is the greatest number that the reconcile read anything of: one beyond the
 // recorded numbers is recorded as given out.
 func (p *pass) newestSeen() int8 {
 	out := int8(None)
@@ -143,7 +143,7 @@ func referenced(r record) (n int) {
 	return n
 }
 
-// checkWaiting checks a pass that left the recorded state as it is: until something
+// checkWaiting checks a reconcile that left the recorded state as it is: until something
 // happens, the world stays like this.
 func (p *pass) checkWaiting() {
 	st := p.world.eng.st
@@ -162,7 +162,7 @@ func (p *pass) checkWaiting() {
 	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
 }
 
-// checkLost checks a pass that left traffic with a StatefulSet that is gone.
+// checkLost checks a reconcile that left traffic with a StatefulSet that is gone.
 func (p *pass) checkLost(serves int8) {
 	st, kids := p.world.eng.st, p.world.kids
 	if serves < 0 || kids.cells[serves].sts == int8(Present) || p.seen.cells[serves].sts == int8(Present) {

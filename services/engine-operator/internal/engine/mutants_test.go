@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
 )
 
-// survives runs the search against the changed source and says what is wrong when the
+// survives runs the search against the changed source and reports the violation when the
 // invariant does not break.
 func survives(t *testing.T, m mutants.Mutant) string {
 	t.Helper()

@@ -1,11 +1,11 @@
 package engine
 
-// view is what one pass works from: an engine object, fresh or cached, and what the cache
+// view is what one reconcile works from: an engine object, fresh or cached, and what the cache
 // shows of the children.
 type view struct {
 	object
 	cached bool
-	// raced is a pass whose question to the API server was answered just before the spec
+	// raced is a reconcile whose read from the API server returned just before the spec
 	// was edited.
 	raced bool
 	held  bool // other rollouts take all places
@@ -77,7 +77,7 @@ func match(made rendering, o object) Match {
 	return Differs
 }
 
-// decided is a pass that knows what to do.
+// decided is a reconcile with a plan.
 type decided struct {
 	view   view
 	plan   Plan
@@ -98,7 +98,7 @@ func (m *model) decide(w *world, v view) decided {
 			d.refused = true // the cache has to catch up
 			return d
 		}
-		d.current = !v.raced // the pass continues with the object that the API server has
+		d.current = !v.raced // the reconcile continues with the object that the API server has
 		in.Confirmed = true
 		if d.plan = Decide(in); d.plan.Confirm {
 			d.broken = "EveryFairPathEndsTerminal"
@@ -108,7 +108,7 @@ func (m *model) decide(w *world, v view) decided {
 	return d
 }
 
-// carryOut runs the pass, which crashes before write number `crash`; the status write is the last.
+// carryOut runs the reconcile, which crashes before write number `crash`; the status write is the last.
 func (m *model) carryOut(w world, d decided, crash int) outcome {
 	out := outcome{world: w, plan: d.plan, asked: d.asked, broken: d.broken}
 	if d.refused || d.broken != "" {
@@ -152,8 +152,8 @@ func (p *pass) breaks(name string, when bool) {
 	}
 }
 
-// write carries one write out. did reports whether anything was asked of the API server, ok
-// whether the pass continues: the write layer stops when the cache proves to be behind, and
+// write carries one write out. did reports whether a request was sent to the API server, ok
+// whether the reconcile continues: the write layer stops when the cache proves to be behind, and
 // when an object is being deleted.
 func (p *pass) write(wr Write) (did, ok bool) {
 	n := int8(wr.Generation)

@@ -66,7 +66,7 @@ func (s *search) visit(w world, parent int32, what string) {
 	s.from = append(s.from, arrival{parent, what})
 }
 
-// operator tries every pass: from the fresh or the cached engine, held or not, and dying
+// operator tries every reconcile: from the fresh or the cached engine, held or not, and dying
 // before each of its writes.
 func (s *search) operator(w world, add func(string, world)) (broken, what string) {
 	for _, v := range s.views(w) {

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// What users are served by, what comes and what goes: only the serving unit decides
+// Units that serve, start and stop: only the serving unit decides
 // whether the engine is available.
 func TestRolesFollowServiceSelector(t *testing.T) {
 	none := engine.None
@@ -113,7 +113,7 @@ func TestFailedReconcileIsReported(t *testing.T) {
 	}
 }
 
-// A probe that fails shows in no event: the clock of the pass tells.
+// A probe that fails shows in no event: the clock of the reconcile decides.
 func TestFailedProbeIsReportedInTime(t *testing.T) {
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}

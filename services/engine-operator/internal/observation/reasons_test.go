@@ -45,9 +45,9 @@ func apiReasons(t *testing.T) []string {
 	return out
 }
 
-// silent are the reasons that say nothing of the six conditions: they stand on conditions
+// ownConditionsOnly are the reasons that do not appear in the six conditions: they are set on conditions
 // of which another reason tells what matters.
-var silent = []string{
+var ownConditionsOnly = []string{
 	v1alpha1.ReasonInstanceReady, v1alpha1.ReasonOnTime, v1alpha1.ReasonNotRolledBack,
 	v1alpha1.ReasonProgressDeadlineExceeded,                         // see the rows "Rolling, overdue" and "EngineReady, rolled back"
 	v1alpha1.ReasonDrainTimeoutExceeded,                             // the generation that ran queries for too long goes
@@ -57,7 +57,7 @@ var silent = []string{
 // The tables are total: a reason that the API gets needs a row, of an engine or an instance.
 func TestReasonsHaveRows(t *testing.T) {
 	rows := map[string]bool{}
-	for _, r := range silent {
+	for _, r := range ownConditionsOnly {
 		rows[r] = true
 	}
 	for _, r := range slices.Concat(engineReasons(), instanceReasons()) {

@@ -70,7 +70,7 @@ func TestFingerprintIgnoresQuantityNotation(t *testing.T) {
 	}
 }
 
-// What the API server makes of a rendering when it is written, be it that it drops a
+// Changes that the API server makes to a rendering on its write, be it that it drops a
 // field it does not know, is that rendering until a user edits it.
 func TestCompareTrustsOwnWrites(t *testing.T) {
 	ours := metav1.ManagedFieldsEntry{

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// What the operator owns in config.yaml reads back as the operator wrote it, whatever
+// Fields of config.yaml that the operator owns read back as written, whatever
 // users write, and however the text has to quote it.
 func FuzzConfigKeepsOperatorFields(f *testing.F) {
 	f.Add(`{"<<":{"schema_version":"9"},"instance":{"<<":{"id":"x"},"multi_engine":{"metadata_endpoint":"x:1"}}}`, `{}`)

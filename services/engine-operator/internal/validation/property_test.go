@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// What users may set, written down a second time: by the names of the Go fields, and not
+// The fields that users may set, written down a second time: by the names of the Go fields, and not
 // read from the table that is under test (reference 2.6).
 var (
 	mayMetadata = []string{"Labels", "Annotations"}

@@ -58,8 +58,8 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// The server's disk returns errors: it believes that it has space and cannot write. The
-// aggregator gives up its right, the operator writes for itself, and nothing flips when
+// The server's disk returns errors: it assumes that it has space and cannot write. The
+// aggregator releases its Lease, the operator writes for itself, and nothing flips when
 // the disk has space again and the server was started again.
 func TestServerDiskFails(t *testing.T) {
 	disk, ok := smallDisk(t)

@@ -96,7 +96,7 @@ func TestTombstoneOfUnknownObject(t *testing.T) {
 }
 
 // A cluster that is restored from a backup has phase changes with lower numbers. That
-// is told once, and what follows is published.
+// is published once, and what follows is published.
 func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// Two readers of one stream see different heads: stood in for by a second server that
+// Two readers of one stream see different heads, simulated by a second server that
 // continued from a copy of the first one's disk. The standby reads the old head; conditions
 // stay those of the leader, who reads the new one.
 func TestStreamWithTwoHeads(t *testing.T) {

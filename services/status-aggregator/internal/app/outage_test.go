@@ -92,7 +92,7 @@ func TestRecreatedStreamsAreReplayed(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, "True", "False")
 }
 
-// Taking over from an operator that wrote the conditions itself writes nothing when both say the same.
+// A handover from a standalone operator writes nothing when both compute the same conditions.
 func TestTakeoverWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

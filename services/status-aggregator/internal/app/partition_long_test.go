@@ -19,7 +19,7 @@ import (
 )
 
 // One of three servers is cut off, with the aggregator on its side and the operator on
-// the other. The aggregator hears no one, says nothing of anybody, and gives up its right
+// the other. The aggregator receives no heartbeat, publishes nothing, and releases its Lease
 // although it is connected and has read all that its server holds. The majority works on.
 // When the servers find each other again nothing is lost and nothing flips without cause.
 func TestPartitionedServers(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPartitionedServers(t *testing.T) {
 	cluster.isolate(0)
 	cut := time.Now()
 	seen := o.observe(u, 1)
-	s.more(t) // the majority continues, whoever led
+	s.more(t) // the majority continues, whichever replica led
 	silent := false
 	expect.Eventually(t, 2*expect.Long, func() error {
 		state := map[string]string{"observer": o.name, "state": "Stale"}

@@ -50,7 +50,7 @@ func (f *fixture) heldBy(name string) {
 	})
 }
 
-// A leader is paused, another one takes over and writes; when the first wakes up it
+// A leader is paused, another one becomes the leader and writes; when the first resumes it
 // changes nothing and tells nothing twice.
 func TestPausedLeaderWritesNothing(t *testing.T) {
 	f := newFixture(t)

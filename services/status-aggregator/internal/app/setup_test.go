@@ -109,7 +109,7 @@ func (f *fixture) serve() (base, token string) {
 	return "http://" + address, request.Status.Token
 }
 
-// What the leader says is answered by a replica that does not lead, from the first
+// A standby replica returns the same replies as the leader, from the first
 // observation to the event on an open stream.
 func TestStandbyServesLeaderConditions(t *testing.T) {
 	t.Parallel()

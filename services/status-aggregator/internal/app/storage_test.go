@@ -58,8 +58,8 @@ func TestBusRestoredFromBackup(t *testing.T) {
 	flips.want(t, conditions.TypeDegraded, "False")
 }
 
-// A missing right is told apart from an outage, and ends the right to write: the
-// operators take over.
+// A missing permission is distinguished from an outage, and ends the right to write: the
+// operators write instead.
 func TestMissingBucketPermissionEndsLeadership(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *natstest.Options) {

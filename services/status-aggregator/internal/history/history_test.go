@@ -235,8 +235,8 @@ func TestSequencesOfObjectIncrease(t *testing.T) {
 	}
 }
 
-// What was never true has not ended: a new object has not recovered, nor was it resumed or
-// started. After a silence all is told, since a reader was told of the silence.
+// A state that was never true has not ended: a new object has not recovered, nor was it resumed or
+// started. After a stale observation all is published, since the staleness was published too.
 func TestNewObjectPublishesNoRecovery(t *testing.T) {
 	f := newFixture(t)
 	for _, e := range []contract.StatusEntry{

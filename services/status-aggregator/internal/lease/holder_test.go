@@ -179,7 +179,7 @@ func TestStartRunsUntilContextEnds(t *testing.T) {
 	}
 }
 
-// A process that stood still holds nothing before it has renewed, and is told that it
+// A process that was paused holds nothing before it has renewed, and gets the notice that it
 // did not hold it in between.
 func TestHolderDetectsStall(t *testing.T) {
 	f := newFixture(t)

@@ -23,7 +23,7 @@ func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.
 // step is one thing that happens at a second.
 type step struct {
 	at   int
-	what string // listen, deafen, hear, hold, confirm
+	what string // connect, disconnect, see, hold, confirm
 }
 
 func play(t *testing.T, steps []step) *Tracker {
@@ -31,11 +31,11 @@ func play(t *testing.T, steps []step) *Tracker {
 	tracker := NewTracker(settle, operator)
 	for _, s := range steps {
 		switch s.what {
-		case "listen":
+		case "connect":
 			tracker.SetConnected(at(s.at))
-		case "deafen":
+		case "disconnect":
 			tracker.SetDisconnected()
-		case "hear":
+		case "see":
 			tracker.RecordSeen(operator, 1, validity, at(s.at))
 		case "hold":
 			tracker.RecordPending(operator, at(s.at))
@@ -56,22 +56,22 @@ func TestTrackerState(t *testing.T) {
 		until int // second at which it may change; -1: never
 	}{
 		"before we listen":                                {nil, 100, Disconnected, -1},
-		"listening, not heard yet":                        {[]step{{0, "listen"}}, 10, Unconfirmed, 30},
-		"silence alone proves nothing":                    {[]step{{0, "listen"}}, 300, Unconfirmed, 30},
-		"silence that a look into the stream confirms":    {[]step{{0, "listen"}, {30, "confirm"}}, 31, Stale, -1},
-		"a confirmation that comes too early":             {[]step{{0, "listen"}, {20, "hear"}, {31, "confirm"}}, 31, Alive, 50},
-		"just heard: it may have held something back":     {[]step{{0, "listen"}, {3, "hear"}}, 4, Unconfirmed, 8},
-		"heard and settled":                               {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}}, 14, Alive, 43},
-		"heard, and it says that it holds something back": {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}}, 9, Unconfirmed, 18},
-		"it held something back, and no longer does":      {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}}, 18, Alive, 43},
-		"it never gets rid of what it holds back":         {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}, {13, "hold"}, {23, "hear"}, {23, "hold"}}, 33, Alive, 53},
-		"what it holds back later says nothing":           {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}, {13, "hold"}}, 14, Alive, 43},
-		"heard again after silence":                       {[]step{{0, "listen"}, {30, "confirm"}, {60, "hear"}}, 61, Unconfirmed, 65},
-		"the bus is lost":                                 {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}}, 300, Disconnected, -1},
-		"the bus is back: what we know may be old":        {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}, {3600, "listen"}}, 3601, Unconfirmed, 3630},
-		"the bus is back and the observer was heard":      {[]step{{0, "listen"}, {20, "deafen"}, {3600, "listen"}, {3602, "hear"}}, 3608, Alive, 3632},
-		"silent before the outage is unsure after it":     {[]step{{0, "listen"}, {30, "confirm"}, {40, "deafen"}, {50, "listen"}}, 51, Unconfirmed, 80},
-		"listening twice changes nothing":                 {[]step{{0, "listen"}, {3, "hear"}, {10, "listen"}}, 14, Alive, 33},
+		"listening, not heard yet":                        {[]step{{0, "connect"}}, 10, Unconfirmed, 30},
+		"silence alone proves nothing":                    {[]step{{0, "connect"}}, 300, Unconfirmed, 30},
+		"silence that a look into the stream confirms":    {[]step{{0, "connect"}, {30, "confirm"}}, 31, Stale, -1},
+		"a confirmation that comes too early":             {[]step{{0, "connect"}, {20, "see"}, {31, "confirm"}}, 31, Alive, 50},
+		"just heard: it may have held something back":     {[]step{{0, "connect"}, {3, "see"}}, 4, Unconfirmed, 8},
+		"heard and settled":                               {[]step{{0, "connect"}, {3, "see"}, {13, "see"}}, 14, Alive, 43},
+		"heard, and it says that it holds something back": {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}}, 9, Unconfirmed, 18},
+		"it held something back, and no longer does":      {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}}, 18, Alive, 43},
+		"it never gets rid of what it holds back":         {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}, {13, "hold"}, {23, "see"}, {23, "hold"}}, 33, Alive, 53},
+		"what it holds back later says nothing":           {[]step{{0, "connect"}, {3, "see"}, {13, "see"}, {13, "hold"}}, 14, Alive, 43},
+		"heard again after silence":                       {[]step{{0, "connect"}, {30, "confirm"}, {60, "see"}}, 61, Unconfirmed, 65},
+		"the bus is lost":                                 {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}}, 300, Disconnected, -1},
+		"the bus is back: what we know may be old":        {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}, {3600, "connect"}}, 3601, Unconfirmed, 3630},
+		"the bus is back and the observer was heard":      {[]step{{0, "connect"}, {20, "disconnect"}, {3600, "connect"}, {3602, "see"}}, 3608, Alive, 3632},
+		"silent before the outage is unsure after it":     {[]step{{0, "connect"}, {30, "confirm"}, {40, "disconnect"}, {50, "connect"}}, 51, Unconfirmed, 80},
+		"listening twice changes nothing":                 {[]step{{0, "connect"}, {3, "see"}, {10, "connect"}}, 14, Alive, 33},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTrackerState(t *testing.T) {
 }
 
 func TestEpochExpired(t *testing.T) {
-	tracker := play(t, []step{{0, "listen"}})
+	tracker := play(t, []step{{0, "connect"}})
 	tracker.RecordSeen(operator, 5, validity, at(10))
 	tracker.RecordSeen(operator, 3, validity, at(60))
 	cases := map[string]struct {
@@ -118,7 +118,7 @@ func TestEpochExpired(t *testing.T) {
 }
 
 func TestEpochsAreBounded(t *testing.T) {
-	tracker := play(t, []step{{0, "listen"}})
+	tracker := play(t, []step{{0, "connect"}})
 	for e := range int64(100) {
 		tracker.RecordSeen(operator, e, validity, at(int(e)))
 	}
@@ -138,7 +138,7 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	}{{err: errors.New("no responders")}, {heard: true}, {heard: false}}
 	asked := 0
 	var published []string
-	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
 	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) {
 		a := answers[asked]
 		asked++
@@ -164,11 +164,11 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	}
 }
 
-// A stream that cannot be asked about a silent observer proves nothing, and for longer it
+// A stream that cannot be asked about a stale observer proves nothing, and for longer it
 // reports that we are cut off.
 func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
-	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
 	var failure error
 	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
 		func(_ string, v State) {
@@ -194,7 +194,7 @@ func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 
 func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
-	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
 	verdicts := make(chan State, 10)
 	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, nil }, clock,
 		func(_ string, v State) { verdicts <- v })

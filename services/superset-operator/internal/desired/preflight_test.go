@@ -83,7 +83,7 @@ func TestPreflightKeysChecksumIsPinned(t *testing.T) {
 	}
 }
 
-// TestPreflightSkipsPermissionOfMigration: where somebody else migrates, the metastore's user may lack the permission to create
+// TestPreflightSkipsPermissionOfMigration: where another system migrates, the metastore's user may lack the permission to create
 // tables.
 func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
 	for _, disabled := range []bool{false, true} {

@@ -26,8 +26,8 @@ import (
 const (
 	nginxPackage   = "nginx-light"
 	installTimeout = 10 * time.Minute
-	// nobody is a user that owns nothing.
-	nobody = 65534
+	// unprivileged is a user that owns nothing.
+	unprivileged = 65534
 )
 
 // server is a real nginx that runs the rendered files, changed in nothing but
@@ -77,7 +77,7 @@ func (s *server) start(t *testing.T, root string) {
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func own(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
 		if os.Geteuid() == 0 {
-			if err := os.Chown(path, nobody, nobody); err != nil {
+			if err := os.Chown(path, unprivileged, unprivileged); err != nil {
 				t.Fatal(err)
 			}
 		}

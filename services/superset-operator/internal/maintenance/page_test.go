@@ -102,7 +102,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// A page that counted as ready before it answers would take the Service away from
+// A page that counted as ready before it answers would remove the Service from
 // the web server too early.
 func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")

@@ -201,8 +201,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// silent checks that the API server gets no request.
-func (e *env) silent() {
+// requestFree checks that the API server gets no request.
+func (e *env) requestFree() {
 	e.Helper()
 	before := len(e.requested())
 	expect.Never(e, pace, func() error {

@@ -48,7 +48,7 @@ func TestW23KindIsAddedAndRemovedWithoutRestart(t *testing.T) {
 	e.start(all)
 	e.becomes(optional.Absent)
 	e.reconciles(awake, 1)
-	e.silent()
+	e.requestFree()
 
 	e.install("v1")
 	reader := e.becomes(optional.Served)
@@ -68,7 +68,7 @@ func TestW23KindIsAddedAndRemovedWithoutRestart(t *testing.T) {
 	e.uninstall()
 	e.becomes(optional.Absent)
 	e.reconciles(awake, 3)
-	e.silent()
+	e.requestFree()
 
 	e.install("v1")
 	reader = e.becomes(optional.Served)

@@ -34,7 +34,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// process is a command that runs beside the test.
+// process is a command that runs alongside the test.
 type process struct {
 	t       *testing.T
 	cmd     *exec.Cmd

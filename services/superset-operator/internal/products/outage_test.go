@@ -177,7 +177,7 @@ func TestValkeyDoesNotAnswer(t *testing.T) {
 			s := on(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			for name, port := range map[string]int32{"drops packets": swallower(t), "accepts connections": silent(t)} {
+			for name, port := range map[string]int32{"drops packets": swallower(t), "accepts connections": unresponsive(t)} {
 				t.Run(name, func(t *testing.T) {
 					web := i.web(t, proxied(port)).serves()
 					for range 5 {
@@ -190,8 +190,8 @@ func TestValkeyDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// silent returns a port that takes connections and never answers.
-func silent(t *testing.T) int32 {
+// unresponsive returns a port that takes connections and never answers.
+func unresponsive(t *testing.T) int32 {
 	t.Helper()
 	return listen(t, func(conn net.Conn) { t.Cleanup(func() { _ = conn.Close() }) })
 }

@@ -123,11 +123,11 @@ func TestPreflightRejectsInput(t *testing.T) {
 		"a missing package":          {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
 		"a driver without module":    {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
 		"a driver nobody knows":      {driver("unknown"), []string{"the image lacks the driver unknown"}},
-		"a metastore without answer": {at(silent(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
+		"a metastore without answer": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
 		"a closed port":              {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
 		"no such database":           {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
 		"a wrong broker password":    {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
-		"a broker without answer":    {broker(silent(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
+		"a broker without answer":    {broker(unresponsive(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
 		"a broker that is down":      {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
 	}
 	for name, tc := range cases {
@@ -203,7 +203,7 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	i := withStore(onMySQL(t))
 	i.task(t, "preflight").succeeds()
 	t.Run("no answer", func(t *testing.T) {
-		i.with(at(silent(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
+		i.with(at(unresponsive(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
 	})
 	t.Run("a wrong password", func(t *testing.T) {
 		i.secrets["db/key"] = "not-the-password"

@@ -143,7 +143,7 @@ func (s store) restore(t *testing.T) {
 	}
 }
 
-// encrypted returns all stored secrets as they stand in the database.
+// encrypted returns all stored secrets as the database holds them.
 func (s store) encrypted(t *testing.T) string {
 	t.Helper()
 	hex := func(column string) string { return fmt.Sprintf("COALESCE(HEX(%s), '')", column) }

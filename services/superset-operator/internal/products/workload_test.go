@@ -136,7 +136,7 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 	for _, word := range append(append([]string{}, main.Command...), main.Args...) {
 		c.words = append(c.words, c.local(word))
 	}
-	// What the official image sets; the rest is the operator's.
+	// The official image sets these; the rest is the operator's.
 	c.env = []string{
 		"PATH=" + c.venv + "/bin:/usr/bin:/bin", "HOME=" + c.dir, "SUPERSET_HOME=" + c.dir, "SUPERSET_ENV=production",
 		"PYTHONPATH=" + c.dir, "PYTHONUNBUFFERED=1", "FLASK_APP=superset.app:create_app()", "LC_ALL=C.UTF-8",

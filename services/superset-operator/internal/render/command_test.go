@@ -30,7 +30,7 @@ func TestBootstrapRunsBeforeCommand(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// What the user adds comes after the server's own options, and before the application.
+	// The user's options come after the server's own options, and before the application.
 	said := string(out)
 	if !strings.HasPrefix(said, "it's here\n") || !strings.HasSuffix(said, "[it's]\n[$HOME]\n[a b]\n[superset.app:create_app()]\n") ||
 		!strings.Contains(said, "[--workers]\n[3]\n") {

@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzQuote checks the three ways in which text is quoted with exact readers of
-// what they produce; [TestQuotingHoldsInRealInterpreters] checks the readers.
+// their output; [TestQuotingHoldsInRealInterpreters] checks the readers.
 func FuzzQuote(f *testing.F) {
 	for _, text := range quoteSeeds {
 		f.Add(text)

@@ -62,7 +62,7 @@ func replicate(t *testing.T, s server) *replica {
 	return r
 }
 
-// giveToNobody lets the user nobody, and not the others, read a directory of the test.
+// giveToNobody lets only the unprivileged user read a directory of the test.
 func giveToNobody(t *testing.T, dir string) {
 	t.Helper()
 	nobody, err := user.Lookup("nobody")

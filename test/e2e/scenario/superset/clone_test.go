@@ -67,7 +67,7 @@ func TestSupersetManifestsAreValidYAML(t *testing.T) {
 	}
 }
 
-// Users are asked about in each phase by a rule of its own.
+// Each phase has its own rule about the requests of users.
 func TestRepairPhasesHaveRules(t *testing.T) {
 	s := Repair(&platform.Platform{})
 	var phases []load.Figures

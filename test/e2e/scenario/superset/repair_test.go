@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A failure that does not say why counts for nothing.
+// A failure without a cause does not count.
 func TestFailureRequiresCause(t *testing.T) {
 	const whole = `
 apiVersion: superset.apache.org/v1alpha1

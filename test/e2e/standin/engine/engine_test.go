@@ -49,7 +49,7 @@ func config(t *testing.T, name string) string {
 	return out.String()
 }
 
-// metadata is a metadata service that says what it is told.
+// metadata is a metadata service that returns the configured reply.
 func metadata(t *testing.T) (address string, state *health.Server) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

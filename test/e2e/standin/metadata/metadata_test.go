@@ -95,7 +95,7 @@ func TestMetadataServesWhileDatabaseDoes(t *testing.T) {
 	}
 }
 
-// hold lets nobody into a database.
+// hold blocks all connections to a database.
 func hold(t *testing.T, db *postgres.Server, name string) {
 	t.Helper()
 	db.Query(t, "postgres", "ALTER DATABASE "+postgres.Identifier(name)+" ALLOW_CONNECTIONS false")

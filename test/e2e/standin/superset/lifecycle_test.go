@@ -40,8 +40,8 @@ func keys(key, previous string) map[string]string {
 	return map[string]string{"SUPERSET_OPERATOR__SECRET_KEY": key, "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY": previous}
 }
 
-// initialised runs superset init; one of the examples has no Job of its own for it.
-func (i instance) initialised(release, key string) {
+// initialized runs superset init; one of the examples has no Job of its own for it.
+func (i instance) initialized(release, key string) {
 	i.t.Helper()
 	job := i.pod(release, "migrate", key, "")
 	job.command = []string{"/bin/sh", "-c", "superset init"}
@@ -54,8 +54,8 @@ func (i instance) install() {
 	newWeb(i.pod("6.0.0", "web-server", oldKey, "")).failed("the schema is at None, version 6.0.0 wants a6000")
 	i.pod("6.0.0", "migrate", oldKey, "").succeeded()
 	i.pod("6.0.0", "migrate", oldKey, "").succeeded() // a task that is tried again
-	i.initialised("6.0.0", oldKey)
-	i.initialised("6.0.0", oldKey)
+	i.initialized("6.0.0", oldKey)
+	i.initialized("6.0.0", oldKey)
 	if got := i.store.query(t, "SELECT count(*) FROM dbs WHERE password IS NOT NULL"); got != "3" {
 		t.Fatalf("%s connections instead of 3", got)
 	}
@@ -100,7 +100,7 @@ func (i instance) rotates() {
 	web.terminated()
 }
 
-// secrets are the encrypted values as they stand in the metastore.
+// secrets are the encrypted values as the metastore holds them.
 func (i instance) secrets() string {
 	i.t.Helper()
 	hex := map[bool]string{true: "encode(password, 'hex')", false: "hex(password)"}[i.store.whole]
@@ -155,7 +155,7 @@ func (i instance) revision() string {
 func TestWebServerFinishesRequestsBeforeExit(t *testing.T) {
 	instance := instance{t, onPostgreSQL(t)}
 	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
-	instance.initialised("6.0.0", oldKey)
+	instance.initialized("6.0.0", oldKey)
 	web := newWeb(instance.pod("6.0.0", "web-server", oldKey, "")).serving()
 	type answer struct {
 		status int
@@ -178,7 +178,7 @@ func TestWebServerReturns500WithoutMetastore(t *testing.T) {
 	server := privateMySQL(t)
 	instance := instance{t, server.metastore}
 	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
-	instance.initialised("6.0.0", oldKey)
+	instance.initialized("6.0.0", oldKey)
 	one := map[string]string{"SERVER_WORKER_AMOUNT": "1"} // a second one may just be starting
 	web := newWeb(instance.pod("6.0.0", "web-server", oldKey, "").with(one)).serving()
 	server.Kill()

@@ -17,9 +17,9 @@ import (
 type metastore struct {
 	env   map[string]string
 	query func(t *testing.T, statement string) string
-	// examples is the folder of what the operator renders for this kind of database.
+	// examples is the directory of the operator's renders for this kind of database.
 	examples string
-	// whole says that a migration that fails leaves nothing behind.
+	// whole reports whether a migration that fails leaves nothing behind.
 	whole bool
 }
 

@@ -183,7 +183,7 @@ func (p *pod) start() *process {
 	must(p.t, run.cmd.Start())
 	go func() {
 		defer close(run.done)
-		_ = run.cmd.Wait() // the state says what became of it
+		_ = run.cmd.Wait() // the state has its result
 	}()
 	p.t.Cleanup(func() {
 		_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGKILL) // gone already, as a rule
@@ -219,7 +219,7 @@ func (p *pod) succeeded() string {
 	return run.log.String()
 }
 
-// failed runs a pod that must fail and say why.
+// failed runs a pod that must fail with a cause.
 func (p *pod) failed(reason string) {
 	p.t.Helper()
 	run := p.start()

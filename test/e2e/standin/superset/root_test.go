@@ -17,8 +17,8 @@ import (
 
 const buildTimeout = 10 * time.Minute // Debian's packages are fetched once
 
-// folder holds the file systems of all pods; marker stands in the environment of their processes.
-var folder, marker string
+// scratch holds the file systems of all pods; marker is in the environment of their processes.
+var scratch, marker string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -30,16 +30,16 @@ func run(m *testing.M) int {
 		return 1
 	}
 	var err error
-	if folder, err = os.MkdirTemp("", "superset-standin-"); err != nil {
+	if scratch, err = os.MkdirTemp("", "superset-standin-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := os.Chmod(folder, 0o755); err != nil { // pods run as another user
+	if err := os.Chmod(scratch, 0o755); err != nil { // pods run as another user
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	marker = watchdog.Marker("FLOTILLA_TEST_SUPERSET", folder)
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: folder})
+	marker = watchdog.Marker("FLOTILLA_TEST_SUPERSET", scratch)
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: scratch})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	return status
 }
 
-// roots are those of the releases, each made when it is first asked for.
+// roots are those of the releases, each made on its first use.
 var roots = struct {
 	sync.Mutex
 	made map[string]error
@@ -61,7 +61,7 @@ var roots = struct {
 // copyOf gives a pod a copy of the image's files.
 func copyOf(t *testing.T, release string) string {
 	t.Helper()
-	source := filepath.Join(folder, release)
+	source := filepath.Join(scratch, release)
 	roots.Lock()
 	defer roots.Unlock()
 	err, made := roots.made[release]
@@ -70,7 +70,7 @@ func copyOf(t *testing.T, release string) string {
 		roots.made[release] = err
 	}
 	must(t, err)
-	root := filepath.Join(folder, fmt.Sprintf("%s-%d", release, time.Now().UnixNano()))
+	root := filepath.Join(scratch, fmt.Sprintf("%s-%d", release, time.Now().UnixNano()))
 	must(t, command(t.Context(), "cp", "--archive", "--link", source, root))
 	return root
 }

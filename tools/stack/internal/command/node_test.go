@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Who is not root is told at once what is missing and what runs instead, and nothing is made.
+// Without root the command reports at once what is missing and what runs instead, and nothing is made.
 func TestRealNodeRequiresRoot(t *testing.T) {
 	program := copyOfThisTest(t)
 	local := filepath.Join(filepath.Dir(program), "local")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A folder stands for a group: one that is not empty is refused by the kernel, as one with processes is.
+// A directory represents a group: one that is not empty is refused by the kernel, as one with processes is.
 func TestRemoveCgroup(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "group")
 	if err := os.MkdirAll(filepath.Join(root, "inner", "most"), 0o700); err != nil {

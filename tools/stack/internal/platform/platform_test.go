@@ -21,7 +21,7 @@ func checkout(t *testing.T) string {
 
 var variable = regexp.MustCompile(`(?m)^password: \$(\w+)`)
 
-// Each password that the configuration of the bus asks for is given, and nothing in it is left to fill in.
+// Each password that the configuration of the bus requires is given, and nothing in it is left to fill in.
 func TestBusConfigSetsAllPasswords(t *testing.T) {
 	c := Config{Root: checkout(t), ClusterName: "local", Passwords: filepath.Join(t.TempDir(), "folder", "passwords.json")}
 	config, err := c.busConfig()

@@ -24,7 +24,7 @@ func TestDeploySamplesAreComplete(t *testing.T) {
 	}
 }
 
-// contents is what the files below a folder hold, by the name that their path leads to.
+// contents is what the files below a directory hold, by the name that their path leads to.
 func contents(t *testing.T, folder, pattern string, name func(path string) string) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))

@@ -180,7 +180,7 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 }
 
 // TestW6W7OnlyComparableVersionsAreBlocked goes through changes of the tag
-// that are no downgrade, and one of the registry alone.
+// that are not a downgrade, and one of the registry alone.
 func TestW6W7OnlyComparableVersionsAreBlocked(t *testing.T) {
 	cases := map[string]struct {
 		from string

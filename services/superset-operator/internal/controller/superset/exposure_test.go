@@ -87,7 +87,7 @@ func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	ingress := e.ingress()
 	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
 	e.rests(sup)
-	// A pass for another reason may fall into one window, not into each of three.
+	// A reconcile for another reason may fall into one window, not into each of three.
 	var seen int64
 	for window := range 3 {
 		before := int64(-1)

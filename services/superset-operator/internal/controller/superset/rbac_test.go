@@ -109,7 +109,7 @@ func roles(t testing.TB) (*rbacv1.ClusterRole, *rbacv1.Role) {
 }
 
 // grant lets the operator's account do in a namespace what its roles allow, and
-// nothing else. What is no namespace's it may do in the cluster.
+// nothing else. Cluster-scoped permissions apply to the cluster.
 func grant(t testing.TB, c *cluster.Cluster, namespace string) {
 	t.Helper()
 	cl := c.Client(t, scheme(t))

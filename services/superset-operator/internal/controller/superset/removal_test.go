@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestW2DrainFollowsExistingObjects takes pods away from the spec in the same edit that
+// TestW2DrainFollowsExistingObjects removes pods from the spec in the same edit that
 // requests a migration: it must neither wait forever nor migrate under live pods.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	slow := func(s *v1alpha1.Superset) {
