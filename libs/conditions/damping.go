@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,23 +18,25 @@ func (e *evaluation) damp(now time.Time) (outcome, time.Time) {
 	return e.dampRecovered(now)
 }
 
-// dampDegraded sets Degraded to True at once, or after the hold-down if all failures are transient.
+// dampDegraded sets Degraded to True at the end of the shortest hold-down of the findings.
 func (e *evaluation) dampDegraded(now time.Time) (outcome, time.Time) {
 	m := &e.state
 	m.recordOnset(now, e.findings[0].reason, e.observedGeneration(TypeDegraded))
-	due := m.BadSince.Add(MissingReplicasHold)
 	if !m.Degraded {
-		sudden := slices.ContainsFunc(e.findings, func(f finding) bool { return !f.transient })
-		if !sudden && now.Before(due) {
+		if due := m.BadSince.Add(e.hold()); now.Before(due) {
 			return e.notDegraded(), due
 		}
 		m.degrade(now)
-		due = m.BadSince.Add(MissingReplicasHold)
 	}
-	if m.Flaps.flapping() && now.Before(due) {
+	if due := m.BadSince.Add(MissingReplicasHold); m.Flaps.flapping() && now.Before(due) {
 		return e.flapping(), due
 	}
 	return e.degraded(), time.Time{}
+}
+
+// hold returns the shortest hold-down of the findings.
+func (e *evaluation) hold() time.Duration {
+	return slices.MinFunc(e.findings, func(a, b finding) int { return cmp.Compare(a.hold, b.hold) }).hold
 }
 
 // dampRecovered sets Degraded to False after the recovery hold-down.

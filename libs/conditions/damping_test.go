@@ -15,6 +15,7 @@ import (
 var (
 	lacking  = healthy(units(unit("web", available(1))))
 	crashing = healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1))))
+	refusing = healthy(units(unit("web", available(1), failing(contract.FailureCreateFailed, 1))))
 )
 
 // step is one fold in the life of an object.
@@ -58,6 +59,16 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{0, healthy(), "False/AsExpected", 0},
 			{0, lacking, "False/WithinTolerance", hold},
 			{time.Second, crashing, "True/CrashLoop", 0},
+		},
+		"a pod that cannot be created counts within seconds": {
+			{0, healthy(), "False/AsExpected", 0},
+			{0, refusing, "False/WithinTolerance", conditions.CreateFailureHold},
+			{conditions.CreateFailureHold, refusing, "True/CreateFailed", 0},
+		},
+		"it counts at once when replicas have been missing for longer": {
+			{0, healthy(), "False/AsExpected", 0},
+			{0, lacking, "False/WithinTolerance", hold},
+			{hold / 2, refusing, "True/CreateFailed", 0},
 		},
 		"recovery is held, and any trouble starts it anew": {
 			{0, crashing, "True/CrashLoop", 0},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
@@ -16,11 +17,11 @@ const maxEvidenceBytes = 1024
 
 // finding is one reason for which an object is degraded.
 type finding struct {
-	rank      int  // lowest first
-	transient bool // counts only once it has lasted for MissingReplicasHold
-	reason    string
-	message   string // stable: no pod names, no times
-	evidence  string // the details
+	rank     int           // lowest first
+	hold     time.Duration // counts only once a failure has lasted for it
+	reason   string
+	message  string // stable: no pod names, no times
+	evidence string // the details
 }
 
 // Ranks of the findings without a failure class; the classes have the ranks between.
@@ -72,9 +73,9 @@ func reconcileFindings(e *evaluation) []finding {
 	if r.Outcome != contract.Failed {
 		return nil
 	}
-	f := finding{rank: rankReconcile, transient: true, reason: reconcileReason(r), message: reconcileMessage(r)}
+	f := finding{rank: rankReconcile, hold: MissingReplicasHold, reason: reconcileReason(r), message: reconcileMessage(r)}
 	if r.Terminal {
-		f.rank, f.transient = rankPermanentError, false
+		f.rank, f.hold = rankPermanentError, 0
 	}
 	f.evidence = f.message
 	return []finding{f}
@@ -94,7 +95,7 @@ func dependencyFindings(e *evaluation) []finding {
 		}
 		message := d.Kind + " " + d.Name + " is not ready."
 		out = append(out, finding{
-			rank: rankDependency, transient: true, reason: ReasonDependencyUnavailable,
+			rank: rankDependency, hold: MissingReplicasHold, reason: ReasonDependencyUnavailable,
 			message: message, evidence: "Dependency: " + detail(message, d.Message),
 		})
 	}
@@ -115,7 +116,7 @@ func unitFindings(e *evaluation, u contract.Unit) []finding {
 	if serves(u) && short(u) && !e.explained(u) && !e.deleting() {
 		message := fmt.Sprintf("%s has %d of %d replicas available.", u.Name, count(u, u.Available), u.Desired)
 		out = append(out, finding{
-			rank: rankReplicas, transient: true, reason: ReasonInsufficientReplicas, message: message, evidence: message,
+			rank: rankReplicas, hold: MissingReplicasHold, reason: ReasonInsufficientReplicas, message: message, evidence: message,
 		})
 	}
 	return out
@@ -132,11 +133,11 @@ func failureFinding(e *evaluation, u contract.Unit, f contract.Failure) (finding
 	}
 	pods := slices.Sorted(slices.Values(f.Examples))
 	return finding{
-		rank:      rankFirstClass + c.rank,
-		transient: c.transient,
-		reason:    c.reason,
-		message:   message,
-		evidence:  detail(fmt.Sprintf("%s: %s, %s (%s)", u.Name, c.description, countPods(int(f.Count)), list(pods)), f.Message),
+		rank:     rankFirstClass + c.rank,
+		hold:     c.hold,
+		reason:   c.reason,
+		message:  message,
+		evidence: detail(fmt.Sprintf("%s: %s, %s (%s)", u.Name, c.description, countPods(int(f.Count)), list(pods)), f.Message),
 	}, true
 }
 
@@ -166,8 +167,8 @@ type failureClass struct {
 	rank        int
 	reason      string
 	description string
-	// transient: counts only after the hold-down.
-	transient bool
+	// hold: counts only after the hold-down.
+	hold time.Duration
 	// onlyShort: counts only while its unit lacks replicas. A failed pod is harmless
 	// when all replicas are available.
 	onlyShort bool
@@ -187,22 +188,22 @@ var failureClasses = map[contract.FailureClass]failureClass{
 	contract.FailureConfigError:   {rank: 2, reason: ReasonConfigError, description: "containers cannot be created", blocks: true},
 	contract.FailurePodFailed:     {rank: 3, reason: ReasonPodFailed, description: "pods have failed", onlyShort: true, blocksEmpty: true},
 	contract.FailureEvicted:       {rank: 4, reason: ReasonEvicted, description: "pods were evicted", onlyShort: true, blocksEmpty: true},
-	contract.FailureOOMKilled:     {rank: 5, reason: ReasonOOMKilled, description: "containers ran out of memory", transient: true},
-	contract.FailureUnschedulable: {rank: 6, reason: ReasonUnschedulable, description: "pods cannot be scheduled", transient: true, blocks: true},
-	contract.FailureCreateFailed:  {rank: 7, reason: ReasonCreateFailed, description: "pods cannot be created", transient: true, blocks: true, includesMessage: true},
-	contract.FailureNodeLost:      {rank: 8, reason: ReasonNodeLost, description: "nodes are unreachable", transient: true, onlyShort: true},
+	contract.FailureOOMKilled:     {rank: 5, reason: ReasonOOMKilled, description: "containers ran out of memory", hold: MissingReplicasHold},
+	contract.FailureUnschedulable: {rank: 6, reason: ReasonUnschedulable, description: "pods cannot be scheduled", hold: MissingReplicasHold, blocks: true},
+	contract.FailureCreateFailed:  {rank: 7, reason: ReasonCreateFailed, description: "pods cannot be created", hold: CreateFailureHold, blocks: true, includesMessage: true},
+	contract.FailureNodeLost:      {rank: 8, reason: ReasonNodeLost, description: "nodes are unreachable", hold: MissingReplicasHold, onlyShort: true},
 	contract.FailureProbeFailing: {
-		rank: 9, reason: ReasonProbeFailing, description: "probes fail", transient: true, onlyShort: true, settledOnly: true,
+		rank: 9, reason: ReasonProbeFailing, description: "probes fail", hold: MissingReplicasHold, onlyShort: true, settledOnly: true,
 	},
 }
 
-// class returns the description of a failure class. A class of a newer contract is
-// transient and counts only while replicas are missing.
+// class returns the description of a failure class. A class of a newer contract has the
+// longest hold-down and counts only while replicas are missing.
 func class(c contract.FailureClass) failureClass {
 	if known, ok := failureClasses[c]; ok {
 		return known
 	}
-	return failureClass{rank: 10, reason: ReasonUnknownFailure, description: "pods fail for an unknown reason", transient: true, onlyShort: true}
+	return failureClass{rank: 10, reason: ReasonUnknownFailure, description: "pods fail for an unknown reason", hold: MissingReplicasHold, onlyShort: true}
 }
 
 // stalls reports whether the class stops the progress of the unit.

@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -49,7 +50,13 @@ func jobRunning(e *evaluation) (outcome, bool) {
 	if len(active) == 0 {
 		return noMatch()
 	}
-	return conditionTrue(ReasonJobRunning, "Waiting for "+list(active)+".")
+	message := "Waiting for " + list(active) + "."
+	for _, u := range e.units(func(u contract.Unit) bool { return slices.Contains(active, u.Name) && isStalled(u) }) {
+		if causes := unitFindings(e, u); len(causes) > 0 {
+			message += " " + causes[0].message
+		}
+	}
+	return conditionTrue(ReasonJobRunning, message)
 }
 
 func jobFailed(e *evaluation) (outcome, bool) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -157,6 +159,27 @@ func TestProgressing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			compare(t, answers{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
 		})
+	}
+}
+
+// A task whose pod cannot start still progresses: it is retried. The message names the cause.
+func TestStalledTaskIsNamed(t *testing.T) {
+	blocked := unit("migrate", role(contract.Incoming), available(0), func(u *contract.Unit) {
+		u.Failures = []contract.Failure{{Class: contract.FailureCreateFailed, Count: 1, Message: "exceeded quota"}}
+	})
+	for name, tc := range map[string]struct {
+		u    contract.Unit
+		want string
+	}{
+		"its pod cannot be created": {blocked, "Waiting for migrate. migrate: pods cannot be created: exceeded quota"},
+		"it starts":                 {unit("migrate", role(contract.Incoming), available(0)), "Waiting for migrate."},
+		"a component cannot start":  {unit("web", available(0), failing(contract.FailureImagePull, 1)), "Waiting for migrate."},
+	} {
+		o := healthy(units(tc.u), func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobRunning}} })
+		c := meta.FindStatusCondition(conditions.Compute(fresh(o)).Conditions, conditions.TypeProgressing)
+		if c.Status != metav1.ConditionTrue || c.Reason != conditions.ReasonJobRunning || c.Message != tc.want {
+			t.Errorf("%s: Progressing is %s/%s %q, want %q", name, c.Status, c.Reason, c.Message, tc.want)
+		}
 	}
 }
 

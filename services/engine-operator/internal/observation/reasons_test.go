@@ -109,12 +109,13 @@ func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 }
 
 // says are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
-// Stopped, in this order: True, False or Unknown; and the reasons of Progressing and Degraded.
-func says(o contract.Observation, generation int64) (string, []metav1.Condition) {
+// Stopped, in this order: True, False or Unknown; and the reasons of Progressing and
+// Degraded; so long after the first observation.
+func says(o contract.Observation, generation int64, after time.Duration) (string, []metav1.Condition) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	in := conditions.Input{Observation: &o, Generation: generation, Now: now}
 	first := conditions.Compute(in)
-	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, now.Add(time.Hour) // hold-downs are over
+	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, now.Add(after)
 	last := conditions.Compute(in)
 	out := make([]byte, 0, len(last.Conditions))
 	for _, c := range last.Conditions {
@@ -135,7 +136,10 @@ type reasonRow struct {
 
 func (r reasonRow) check(t *testing.T) {
 	t.Helper()
-	got, list := says(r.seen, 4)
+	got, list := says(r.seen, 4, time.Hour) // hold-downs are over
+	if soon, _ := says(r.seen, 4, 15*time.Second); soon != got && strings.HasSuffix(got, " "+conditions.ReasonCreateFailed) {
+		t.Errorf("after 15 s the conditions are %s, want %s", soon, got)
+	}
 	if got != r.want {
 		for _, c := range list {
 			t.Logf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)

@@ -87,8 +87,8 @@ func (m *moment) drained() {
 	m.decision.Drained = true
 }
 
-// ends computes the status and the conditions, two minutes and more after the moment began.
-func (m *moment) ends(t *testing.T) (v1alpha1.Phase, map[string]metav1.Condition) {
+// ends computes the status and the conditions so long after the moment began.
+func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[string]metav1.Condition) {
 	t.Helper()
 	intent := status.Intent(m.sup)
 	want, err := desired.For(desired.Input{Superset: m.sup, Stopped: intent.Stopped})
@@ -115,7 +115,7 @@ func (m *moment) ends(t *testing.T) (v1alpha1.Phase, map[string]metav1.Condition
 	})
 	input := conditions.Input{Observation: &o, Generation: sup.Generation, Now: noon, WithReady: true}
 	first := conditions.Compute(input)
-	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, noon.Add(time.Hour)
+	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, noon.Add(after)
 	out := map[string]metav1.Condition{}
 	for _, c := range conditions.Compute(input).Conditions {
 		out[c.Type] = c
@@ -181,7 +181,13 @@ func reasonRows() []reasonRow {
 		{"TaskCannotStart, its pod cannot be created", drained(func(m *moment) {
 			m.decided(wait, "", "TaskCannotStart", active, pending)
 			m.snapshot.CreateFailures = map[string]string{"migrate": "forbidden: exceeded quota"}
-		}), "Upgrading", "FTTFFF JobRunning CreateFailed", "migrate: pods cannot be created: forbidden: exceeded quota"},
+		}), "Upgrading", "FTTFFF JobRunning CreateFailed", "Waiting for init, migrate. migrate: pods cannot be created: forbidden: exceeded quota"},
+		{"TaskCannotStart, its pod cannot be created at the first deployment", func(m *moment) {
+			first(m)
+			m.decided(wait, "", "TaskCannotStart", active, pending)
+			m.decision.Initial, m.decision.Upgrading = true, false
+			m.snapshot.CreateFailures = map[string]string{"migrate": "serviceaccount not found"}
+		}, "Initializing", "FTTFFF JobRunning CreateFailed", "migrate: pods cannot be created: serviceaccount not found"},
 		{"TaskFailed", decided(hold, "", "TaskFailed", failed, pending), "Blocked", "TFTFFF JobFailed JobFailed", "raise maxRetries"},
 		{"TaskFailed, drained", drained(decided(wait, "", "TaskFailed", failed, pending)), "Blocked", "FFTFFF JobFailed JobFailed", "raise maxRetries"},
 		{"TaskFailed, at the first deployment", func(m *moment) {
@@ -254,6 +260,11 @@ func reasonRows() []reasonRow {
 			m.snapshot.Deployments, m.snapshot.Services = nil, nil
 		}), "Running", ready, ""},
 		{"ComponentsNotReady", settled("LifecycleComplete", short), "Degraded", "FTFFFF RollingOut AsExpected", ""},
+		{"ComponentsNotReady, pods cannot be created", settled("LifecycleComplete", short, func(m *moment) {
+			m.snapshot.Deployments[component.WebServerName].Status.Conditions = []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "x-1" is forbidden: exceeded quota`},
+			}
+		}), "Degraded", "FFTFFF Stalled CreateFailed", "webServer: pods cannot be created: forbidden: exceeded quota"},
 	}
 }
 
@@ -264,7 +275,7 @@ func TestReasonsMatchConditions(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := running()
 			row.set(m)
-			phase, list := m.ends(t)
+			phase, list := m.ends(t, time.Hour) // hold-downs are over
 			var got strings.Builder
 			for _, kind := range conditions.Types()[:6] {
 				got.WriteString(string(list[kind].Status[0]))
@@ -276,6 +287,9 @@ func TestReasonsMatchConditions(t *testing.T) {
 			}
 			if !strings.Contains(progressing.Message+degraded.Message, row.text) {
 				t.Errorf("Progressing says %q, Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)
+			}
+			if _, soon := m.ends(t, 15*time.Second); degraded.Reason == conditions.ReasonCreateFailed && soon[conditions.TypeDegraded].Message != degraded.Message {
+				t.Errorf("after 15 s, Degraded is %+v", soon[conditions.TypeDegraded])
 			}
 			for _, c := range []metav1.Condition{progressing, degraded, list[conditions.TypeUpgradable]} {
 				if slices.Contains(pinned, progressing.Reason) && c.ObservedGeneration != 4 {
