@@ -92,19 +92,22 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 }
 
 // engineUnits adds to the units what the reconcile knows and no workload shows: that the new
-// generation missed its deadline, and why pods cannot be created.
+// generation missed its deadline, and why pods of a generation cannot be created.
 func engineUnits(p status.Engine, c observe.Children, now time.Time) []contract.Unit {
 	next := p.Plan.Next
 	out := units(c, next, status.Replicas(p.Object), now)
-	i := slices.IndexFunc(out, func(u contract.Unit) bool { return u.Name == name(next.Current) })
-	if i < 0 {
-		return out
+	find := func(n int64) *contract.Unit {
+		if i := slices.IndexFunc(out, func(u contract.Unit) bool { return u.Name == name(n) }); i >= 0 {
+			return &out[i]
+		}
+		return &contract.Unit{}
 	}
-	out[i].Stalled = out[i].Stalled || (p.Overdue && next.Phase == v1alpha1.PhaseCreating)
-	if missing := out[i].Desired - out[i].Current; p.Warning.Reason == createfailure.Reason && missing > 0 {
-		out[i].Failures = append(out[i].Failures, contract.Failure{
-			Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Cause,
-		})
+	if u := find(next.Current); p.Overdue && next.Phase == v1alpha1.PhaseCreating {
+		u.Stalled = true
+	}
+	u := find(p.Warning.Generation)
+	if missing := u.Desired - u.Current; p.Warning.Reason == createfailure.Reason && missing > 0 {
+		u.Failures = append(u.Failures, contract.Failure{Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Cause})
 	}
 	return out
 }

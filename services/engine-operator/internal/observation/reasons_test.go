@@ -211,9 +211,14 @@ func engineReasons() []reasonRow {
 		row("Rolling, overdue", func(e *status.Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
 		row("Rolling, no pod can be created", func(e *status.Engine) {
 			moving(e)
-			e.Warning = status.Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3"}
+			e.Warning = status.Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3", Generation: 2}
 		}, true, nil, "TFTFFF Stalled CreateFailed", "g2: pods cannot be created: forbidden: exceeded quota: pods=3"),
 		row("Rolling, what serves has lost its pods", func(e *status.Engine) { moving(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
+		row("Rolling, no pod of what serves can be created", func(e *status.Engine) {
+			moving(e)
+			e.PodsReady = 0
+			e.Warning = status.Warning{Reason: "FailedCreate", Cause: "forbidden: exceeded quota", Generation: 1}
+		}, true, nil, "FTTFFF RollingOut CreateFailed", "g1: pods cannot be created: forbidden: exceeded quota"),
 		row("PodsNotReady", func(e *status.Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF RollingOut AsExpected", ""),
 		row("ExternalFinalizer", func(e *status.Engine) {
 			e.Held = "A finalizer keeps StatefulSet e-g1."

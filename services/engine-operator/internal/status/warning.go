@@ -20,6 +20,8 @@ type Warning struct {
 	// Cause is the API server's response to the creation of a pod, without what differs from
 	// one attempt to the next.
 	Cause string
+	// Generation is that of the StatefulSet.
+	Generation int64
 	// Terminal is true when no retry succeeds before the spec changes.
 	Terminal bool
 }

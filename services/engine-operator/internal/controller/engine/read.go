@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -101,12 +103,12 @@ func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result,
 	return steps.Result{}, err
 }
 
-// readWarnings searches the reason why pods of the current generation are missing (seed 001,
-// "StatefulSet event propagation"). A failure of the
+// readWarnings searches the reason why pods of the current generation, or of the one that
+// serves meanwhile, are missing (seed 001, "StatefulSet event propagation"). A failure of the
 // list is logged and counted, and the reconcile continues.
 func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	set := s.children.StatefulSets[s.plan.Next.Current]
-	if set == nil || s.snapshot.Generations[s.plan.Next.Current].PodsTotal >= ptr.Deref(set.Spec.Replicas, 1) {
+	n, set := s.lacking()
+	if set == nil {
 		r.warnings.Forget(s.engine.UID)
 		return steps.Result{}, nil
 	}
@@ -115,6 +117,18 @@ func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps
 		ctrl.LoggerFrom(ctx).Info("Failed to read the events of a StatefulSet", "statefulset", set.Name, "error", err.Error())
 		metrics.EventReadFailed()
 	}
+	warning.Generation = n
 	s.warning = warning
 	return steps.Result{Requeue: requeue}, nil
+}
+
+// lacking returns the first generation without all its pods, and its StatefulSet; nil if there is none.
+func (s *reconcileState) lacking() (int64, *appsv1.StatefulSet) {
+	for _, n := range []int64{s.plan.Next.Current, s.plan.Next.Active} {
+		set := s.children.StatefulSets[n]
+		if set != nil && s.snapshot.Generations[n].PodsTotal < ptr.Deref(set.Spec.Replicas, 1) {
+			return n, set
+		}
+	}
+	return engine.None, nil
 }
