@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Checks the engine's state machine in full: every state of the models in
 # services/engine-operator/internal/engine with the large budgets, and every mutant of
-# testdata/mutants.txt. Prints the states and edges of each search and what caught each mutant.
+# testdata/mutants.txt; the same for the rollout limiter. Prints the states and edges of each
+# search and what caught each mutant.
 set -euo pipefail
 cd "$(dirname "$0")/../services/engine-operator"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 code=0
 FLOTILLA_ENGINE_SEARCH=full GOWORK=off go test -count=1 -timeout 30m -parallel 2 -v \
-  -run '^(TestSearch|TestMutants)$' ./internal/engine > "$out" 2>&1 || code=$?
+  -run '^(TestSearch|TestMutants|TestRolloutLimiter.*)$' ./internal/engine ./internal/controller/engine/... > "$out" 2>&1 || code=$?
 grep -oE '(SEARCH|MUTANT) .*' "$out" || true
 if [ $code -ne 0 ]; then
   grep -vE '^=== |SEARCH |MUTANT ' "$out" >&2

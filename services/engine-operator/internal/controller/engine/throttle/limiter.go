@@ -33,7 +33,8 @@ const RetryInterval = 2 * time.Second
 //
 // Only rollouts that make progress count: one that hangs, because pods do not start or
 // queries do not end, would block all others. Slots are shared fairly between namespaces:
-// an engine waits while one waits in another namespace with fewer rollouts.
+// an engine waits while one waits in another namespace with fewer rollouts, or with as many
+// and an older latest slot.
 type Limiter struct {
 	limit  int // zero means no limit
 	client client.Reader
@@ -44,6 +45,9 @@ type Limiter struct {
 	slots map[types.UID]slot
 	// waiting holds the throttled engines, and when each tried last.
 	waiting map[types.UID]waiter
+	// granted counts the new slots, latest is its value at the latest one of each namespace.
+	granted uint64
+	latest  map[string]uint64
 }
 
 // slot is a rollout slot: the number of a generation that may be allocated.
@@ -62,7 +66,10 @@ const waiterTTL = 5 * RetryInterval
 
 // New returns a Limiter that reads the engines from the cache; a limit of zero means no limit.
 func New(limit int, c client.Reader, clock clock.PassiveClock) *Limiter {
-	return &Limiter{limit: limit, client: c, clock: clock, slots: map[types.UID]slot{}, waiting: map[types.UID]waiter{}}
+	return &Limiter{
+		limit: limit, client: c, clock: clock,
+		slots: map[types.UID]slot{}, waiting: map[types.UID]waiter{}, latest: map[string]uint64{},
+	}
 }
 
 // Acquire reports whether the engine may allocate the given number now, and whether the slot is
@@ -96,11 +103,13 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 		return false, false, nil
 	}
 	delete(l.waiting, e.UID)
+	l.granted++
+	l.latest[e.Namespace] = l.granted
 	l.slots[e.UID] = slot{e.Namespace, number}
 	return true, true, nil
 }
 
-// fair reports whether no engine waits in another namespace with fewer rollouts.
+// fair reports whether no engine waits in a namespace whose turn is before this one's.
 func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
 	rolling := map[string]int{}
 	for _, in := range busy {
@@ -111,7 +120,7 @@ func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Tim
 			delete(l.waiting, uid)
 			continue
 		}
-		if rolling[w.namespace] < rolling[namespace] {
+		if more := rolling[namespace] - rolling[w.namespace]; more > 0 || (more == 0 && l.latest[w.namespace] < l.latest[namespace]) {
 			return false
 		}
 	}
@@ -144,11 +153,12 @@ func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 // drainProgress is how long a drain counts as progress: the new generation serves already.
 const drainProgress = time.Minute
 
-// Release returns a slot that was not used.
+// Release returns a slot that was not used; a deleted engine does not wait either.
 func (l *Limiter) Release(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.slots, uid)
+	delete(l.waiting, uid)
 }
 
 // Observe drops a slot once the cache shows its rollout.

@@ -1,0 +1,187 @@
+package throttle
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// The search visits every state of a small fleet: two engines of one namespace, one of
+// another, and the real limiter. Engines differ from their class, get a slot or wait, roll
+// out, hang, are edited or deleted; the cache lags; status writes fail.
+
+const fleetSize = 3
+
+var namespaces = [fleetSize]int{0, 0, 1}
+
+func namespace(i int) string { return [2]string{"big", "small"}[namespaces[i]] }
+
+func uid(i int) types.UID { return [fleetSize]types.UID{"e0", "e1", "e2"}[i] }
+
+// The engine is up to date, differs from its class, rolls out, or rolls out without progress.
+const (
+	current int8 = iota
+	differing
+	moving
+	hanging
+)
+
+// The engine does not wait, tried again lately, or did not.
+const (
+	absent int8 = iota
+	waits
+	lapsed
+)
+
+// fleet is one state. It has no names and no times, so that it is the key of a map.
+type fleet struct {
+	state    [fleetSize]int8
+	external [fleetSize]bool // the rollout needs a slot
+	shown    [fleetSize]bool // the cache shows a rollout
+	slot     [fleetSize]bool
+	waiting  [fleetSize]int8
+	order    [2]uint64 // the rank of each namespace's latest slot; zero is none
+}
+
+// fleetEngines has each engine twice: making progress, and not.
+var fleetEngines = func() (out [fleetSize][2]v1alpha1.FireboltEngine) {
+	for i := range out {
+		for j, age := range []time.Duration{time.Minute, time.Hour} {
+			out[i][j] = rolls(namespace(i), string(uid(i)), v1alpha1.PhaseCreating, age)
+			out[i][j].UID = uid(i)
+		}
+	}
+	return out
+}()
+
+var noonClock = clocktesting.NewFakePassiveClock(noon)
+
+func (f fleet) engine(i int) v1alpha1.FireboltEngine {
+	if f.state[i] == hanging {
+		return fleetEngines[i][1]
+	}
+	return fleetEngines[i][0]
+}
+
+// limiter returns a limiter with the memory of the state.
+func (f fleet) limiter(limit int) *Limiter {
+	cache := &listed{}
+	l := New(limit, cache, noonClock)
+	for i := range fleetSize {
+		if f.shown[i] {
+			cache.engines = append(cache.engines, f.engine(i))
+		}
+		if f.slot[i] {
+			l.slots[uid(i)] = slot{namespace(i), 7}
+		}
+		if f.waiting[i] != absent {
+			l.waiting[uid(i)] = waiter{namespace(i), noon.Add(-time.Hour * time.Duration(f.waiting[i]-waits))}
+		}
+	}
+	for n, rank := range f.order {
+		if rank > 0 {
+			l.latest[[2]string{"big", "small"}[n]] = rank
+		}
+		l.granted = max(l.granted, rank)
+	}
+	return l
+}
+
+// remembers copies the memory of the limiter.
+func (f fleet) remembers(l *Limiter) fleet {
+	for i := range fleetSize {
+		_, f.slot[i] = l.slots[uid(i)]
+		f.waiting[i] = absent
+		if w, ok := l.waiting[uid(i)]; ok {
+			f.waiting[i] = waits
+			if w.at.Before(noon) {
+				f.waiting[i] = lapsed
+			}
+		}
+	}
+	big, small := l.latest["big"], l.latest["small"]
+	f.order = [2]uint64{}
+	switch { // only the order matters
+	case big > small:
+		f.order = [2]uint64{1, 0}
+		if small > 0 {
+			f.order = [2]uint64{2, 1}
+		}
+	case small > big:
+		f.order = [2]uint64{0, 1}
+		if big > 0 {
+			f.order = [2]uint64{1, 2}
+		}
+	}
+	return f
+}
+
+// busy counts the rollouts of others that count, and those of a namespace.
+func (f fleet) busy(i int) (all int, in [2]int) {
+	for j := range fleetSize {
+		if j != i && (f.slot[j] || (f.shown[j] && f.state[j] != hanging)) {
+			all++
+			in[namespaces[j]]++
+		}
+	}
+	return all, in
+}
+
+var limiterInvariants = map[string]string{
+	"LimitHolds":                "No slot is given while as many others roll out and make progress as may.",
+	"StuckTakesNoSlot":          "An engine is denied only while others make progress, or one of another namespace waits.",
+	"NamespacesAreServedInTurn": "No slot is given while one waits in a namespace with fewer rollouts, or with as many and an older slot.",
+	"EveryoneGetsASlot":         "Engines that try again get a slot in the end, whatever hangs, and in whatever order they try.",
+	"UnusedSlotsReturn":         "A slot that was not used is free again.",
+}
+
+// try lets an engine try to get a slot, and names the invariant that breaks.
+func (f fleet) try(t *testing.T, limit, i int) (next fleet, given bool, broken string) {
+	l := f.limiter(limit)
+	e := f.engine(i)
+	given, _, err := l.Acquire(t.Context(), &e, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, in := f.busy(i)
+	mine, other, theirs := namespaces[i], 1-namespaces[i], false
+	advance := 0
+	for j := range fleetSize {
+		theirs = theirs || (namespaces[j] == other && f.waiting[j] == waits)
+		if j != i && f.external[j] && f.state[j] == moving {
+			advance++
+		}
+	}
+	turn := in[other] < in[mine] || (in[other] == in[mine] && f.order[other] < f.order[mine])
+	switch {
+	case given && advance >= limit:
+		broken = "LimitHolds"
+	case !given && all < limit && !theirs:
+		broken = "StuckTakesNoSlot"
+	case given && theirs && turn && !f.slot[i]:
+		broken = "NamespacesAreServedInTurn"
+	}
+	return f.remembers(l), given, broken
+}
+
+// begun is the state after the engine recorded its rollout.
+func (f fleet) begun(i int) fleet {
+	f.state[i], f.external[i] = moving, true
+	return f
+}
+
+// showing is the state after the cache shows the engine, which drops its slot.
+func (f fleet) showing(i int) fleet {
+	l := f.limiter(1)
+	e := f.engine(i)
+	if f.state[i] != differing {
+		e.Status.CurrentGeneration, e.Status.LastAllocatedGeneration = 7, new(int64(7))
+	}
+	l.Observe(&e)
+	f.shown[i] = f.state[i] >= moving
+	return f.remembers(l)
+}
