@@ -2,8 +2,9 @@
 // the database with the cluster, and lets the ingester continue with an older database.
 //
 // In an older database, the row of an object that is not in the cluster may be the only
-// copy of an object that was evicted since, or the row of a deleted one. The two cannot
-// be told apart, so accepting marks all such rows as evicted: nothing is closed.
+// copy of an object that was evicted since, or the row of a deleted one. The stream of change
+// events shows which, as far back as it reaches: the rows of deleted objects are closed. All
+// others are marked as evicted.
 package accept
 
 import (
@@ -37,24 +38,28 @@ type Command struct {
 	cmdutil.Output
 	// Accept continues with the database as it is.
 	Accept bool
+	// LastEvent reads the stream of change events; nil without a bus.
+	LastEvent LastEvent
 }
 
 // AddFlags adds the flags of the command.
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Output.AddFlags(fs)
-	fs.BoolVar(&c.Accept, "accept", false, "mark live rows without an object as evicted, and continue with the older database")
+	fs.BoolVar(&c.Accept, "accept", false, "close live rows whose object was deleted by the stream of change events, mark others without an object as evicted, and continue with the older database")
 }
 
 // Result is the JSON output of the command.
 type Result struct {
 	Database int64 `json:"database"`
 	Cluster  int64 `json:"cluster"`
-	// Kept are the rows that were marked as evicted.
-	Kept []Kept `json:"kept"`
+	// Kept are the rows that were marked as evicted: each may be the only copy of its object.
+	Kept []Row `json:"kept"`
+	// Closed are the rows whose object was deleted.
+	Closed []Row `json:"closed"`
 }
 
-// Kept is a row that may be the only copy of its object.
-type Kept struct {
+// Row is a row without an object in the cluster.
+type Row struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -69,13 +74,13 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
-	r := Result{Kept: []Kept{}}
+	r := Result{Kept: []Row{}, Closed: []Row{}}
 	var err error
 	if r.Database, r.Cluster, err = numbers(ctx, env); err != nil {
 		return err
 	}
 	if c.Accept && r.Database < r.Cluster {
-		if r.Kept, err = keep(ctx, env); err != nil {
+		if err = c.replay(ctx, env, &r); err != nil {
 			return err
 		}
 		if err = checkpoint.Accept(ctx, env.DB, r.Cluster); err != nil {
@@ -93,15 +98,19 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 }
 
 func (r Result) text(w io.Writer) {
-	fmt.Fprintln(w, "DATABASE\tCLUSTER\tKEPT")
-	fmt.Fprintf(w, "%d\t%d\t%d\n", r.Database, r.Cluster, len(r.Kept))
-	if len(r.Kept) == 0 {
+	fmt.Fprintln(w, "DATABASE\tCLUSTER\tKEPT\tCLOSED")
+	fmt.Fprintf(w, "%d\t%d\t%d\t%d\n", r.Database, r.Cluster, len(r.Kept), len(r.Closed))
+	if len(r.Kept)+len(r.Closed) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nKIND\tNAME\tUID")
-	for _, k := range r.Kept {
-		fmt.Fprintf(w, "%s\t%s/%s\t%s\n", k.Kind, k.Namespace, k.Name, k.UID)
+	fmt.Fprintln(w, "\nKIND\tNAME\tUID\tROW")
+	list := func(rows []Row, state string) {
+		for _, k := range rows {
+			fmt.Fprintf(w, "%s\t%s/%s\t%s\t%s\n", k.Kind, k.Namespace, k.Name, k.UID, state)
+		}
 	}
+	list(r.Kept, "kept")
+	list(r.Closed, "closed")
 }
 
 // Behind returns an error while the database lacks completed evictions, or if the comparison
@@ -127,42 +136,9 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	return database, cluster, err
 }
 
-// keepBatchSize bounds the rows of one transaction.
-const keepBatchSize = 100
-
-// keep marks rows that may be the only copy as evicted, for all kinds before anything is accepted.
-func keep(ctx context.Context, env Env) ([]Kept, error) {
-	if err := env.Settle(ctx); err != nil {
-		return nil, err
-	}
-	kept := []Kept{}
-	for _, kind := range env.Kinds.Kinds() {
-		alone, held, err := compare(ctx, env, kind)
-		if err != nil {
-			return nil, fmt.Errorf("compare %s: %w", kind.Name, err)
-		}
-		for part := range slices.Chunk(alone, keepBatchSize) {
-			if _, err := env.Store.KeepRows(ctx, kind, part); err != nil {
-				return nil, fmt.Errorf("keep rows of %s: %w", kind.Name, err)
-			}
-			for _, r := range part {
-				kept = append(kept, Kept{kind.Name, r.Namespace, r.Name, r.UID})
-			}
-		}
-		for _, key := range held {
-			one, err := keepHeld(ctx, env, kind, key)
-			if err != nil {
-				return nil, fmt.Errorf("keep %s %s: %w", kind.Name, key, err)
-			}
-			kept = append(kept, one...)
-		}
-	}
-	return kept, nil
-}
-
 // keepHeld stores as evicted an object that only foreign finalizers hold: the older
 // database does not show whether the ingester evicted it.
-func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Kept, error) {
+func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Row, error) {
 	var o unstructured.Unstructured
 	o.SetGroupVersionKind(kind.GVK())
 	err := env.Client.Get(ctx, key, &o)
@@ -178,7 +154,7 @@ func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.Names
 	if err := env.Store.Evict(ctx, &o); err != nil {
 		return nil, err
 	}
-	return []Kept{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil
+	return []Row{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil
 }
 
 func isReleased(o metav1.Object) bool {

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
@@ -39,16 +40,18 @@ func TestMain(m *testing.M) {
 // steps of docs/disaster.md.
 type disaster struct {
 	*cmdutiltest.Env
-	stop func()
+	stop      func()
+	lastEvent accept.LastEvent
 }
 
 const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `":"true"}}}`
 
 // evictedSince has the Models evicted, deleted and kept; the backup is older than the first
 // two's end, and the ingester runs.
-func evictedSince(t *testing.T, flavour mysqltest.Flavour) (d *disaster, evicted, kept *unstructured.Unstructured) {
+func evictedSince(t *testing.T, flavour mysqltest.Flavour, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	t.Helper()
 	d = &disaster{Env: cmdutiltest.NewOf(t, flavour)}
+	d.Bus = conn
 	d.SweepInterval = 300 * time.Millisecond
 	d.start()
 	first := d.Create(d.Model("first")) // the number is not 0 in the backup
@@ -101,7 +104,7 @@ func (d *disaster) restoreAll() {
 func (d *disaster) rows() string {
 	d.Helper()
 	return strings.Join(dbtest.Strings(d.TB, d.DB, "SELECT CONCAT(name, ' ', IF(delete_time IS NOT NULL, 'closed', IF(evict_time IS NOT NULL, 'evicted', 'live')))"+
-		" FROM model ORDER BY FIELD(name, 'first', 'evicted', 'kept', 'deleted')"), ", ")
+		" FROM model ORDER BY FIELD(name, 'first', 'evicted', 'kept', 'deleted'), delete_time IS NULL"), ", ")
 }
 
 func (d *disaster) eventually(want string) {
@@ -118,7 +121,7 @@ func (d *disaster) eventually(want string) {
 func (d *disaster) checkpoint(accepted bool) (string, error) {
 	d.Helper()
 	var out bytes.Buffer
-	err := (&accept.Command{Accept: accepted}).Run(d.Context(), d.Env.Env, &out)
+	err := (&accept.Command{Accept: accepted, LastEvent: d.lastEvent}).Run(d.Context(), d.Env.Env, &out)
 	return out.String(), err
 }
 
@@ -126,7 +129,7 @@ func (d *disaster) checkpoint(accepted bool) (string, error) {
 func (d *disaster) isOlder() {
 	d.Helper()
 	var left cmdutil.IncompleteError
-	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT\n") {
+	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT  CLOSED\n") {
 		d.Fatalf("%s%v", out, err)
 	}
 	if err := accept.Behind(d.Context(), d.Env.Env); !errors.Is(err, checkpoint.ErrBehind) {
@@ -153,7 +156,7 @@ func (d *disaster) accept(kept ...string) {
 func TestAcceptOlderBackup(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
-			d, _, kept := evictedSince(t, flavour)
+			d, _, kept := evictedSince(t, flavour, nil)
 			d.restoreAll()
 			d.isOlder()
 			d.Patch(kept, immutable) // is not evicted meanwhile
@@ -196,7 +199,7 @@ func repaired(t *testing.T, d *disaster) {
 }
 
 func TestAcceptLostDatabase(t *testing.T) {
-	d, _, kept := evictedSince(t, mysqltest.MySQL)
+	d, _, kept := evictedSince(t, mysqltest.MySQL, nil)
 	d.stop()
 	for _, name := range d.tables() {
 		d.Exec("DELETE FROM " + schema.Quote(name))
@@ -213,7 +216,7 @@ func TestAcceptLostDatabase(t *testing.T) {
 }
 
 func TestAcceptRestoredTable(t *testing.T) {
-	d, _, _ := evictedSince(t, mysqltest.MySQL)
+	d, _, _ := evictedSince(t, mysqltest.MySQL, nil)
 	d.stop()
 	d.restore("model", "model_labels", "model_annotations", schema.CheckpointTable)
 	d.start()
@@ -224,7 +227,7 @@ func TestAcceptRestoredTable(t *testing.T) {
 
 // TestAcceptAfterRestoreOfClusterAndDatabase goes back with etcd as far as with the database: no eviction is lost.
 func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
-	d, evicted, kept := evictedSince(t, mysqltest.MySQL)
+	d, evicted, kept := evictedSince(t, mysqltest.MySQL, nil)
 	d.stop()
 	d.restoreAll()
 	d.Patch(&unstructured.Unstructured{Object: map[string]any{

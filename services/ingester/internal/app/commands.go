@@ -15,12 +15,16 @@ import (
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -54,8 +58,33 @@ func (o *Options) command(help string, t operatorCommand) service.Command {
 			return err
 		}
 		defer func() { err = errors.Join(err, env.Close()) }()
+		if a, ok := t.(*accept.Command); ok && s.NATSURL != "" {
+			var conn *bus.Conn
+			if conn, err = connect(s, env.Log); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+			a.LastEvent = lastEvent(conn, s.ClusterName)
+		}
 		return t.Run(ctx, env, os.Stdout)
 	}}
+}
+
+func lastEvent(conn *bus.Conn, cluster string) accept.LastEvent {
+	return func(ctx context.Context, kind *registry.Kind, namespace, name string) (*contract.Change, error) {
+		return outbox.LastEvent(ctx, conn.JetStream(), contract.Ref{
+			Cluster: cluster, Namespace: namespace, Kind: contract.Kind(kind.Singular), Name: name,
+		})
+	}
+}
+
+// connect connects a command to the bus, under the identity of the ingester.
+func connect(s service.Options, log logr.Logger) (*bus.Conn, error) {
+	cfg, err := s.Bus("ingester", log)
+	if err != nil {
+		return nil, err
+	}
+	return bus.Connect(cfg)
 }
 
 // environment connects a command to the database and the cluster. Purge and backfill

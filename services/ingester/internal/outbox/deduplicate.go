@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -67,14 +69,30 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 
 // lastEvent returns the last event of the row's object in the stream, or nil without one.
 func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error) {
-	subject, err := r.subject(o)
-	if err != nil {
+	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
+	if _, err := contract.ChangeSubject(ref, contract.ChangeOperation(o.operation)); err != nil {
 		return nil, nil // a row that cannot be published is not in the stream; see send
+	}
+	change, err := LastEvent(ctx, r.cfg.JetStream, ref)
+	if errors.Is(err, errNotAnEvent) {
+		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "object", ref)
+		return nil, nil
+	}
+	return change, err
+}
+
+var errNotAnEvent = errors.New("not an event of the ingester")
+
+// LastEvent returns the last change event of a name in the stream, or nil without one.
+func LastEvent(ctx context.Context, js jetstream.JetStream, ref contract.Ref) (*contract.Change, error) {
+	subject, err := contract.ChangeSubject(ref, contract.ChangeDeleted)
+	if err != nil {
+		return nil, err
 	}
 	filter := subject[:strings.LastIndexByte(subject, '.')] + ".*"
 	ctx, cancel := context.WithTimeout(ctx, lastEventTimeout)
 	defer cancel()
-	reply, err := r.cfg.JetStream.Conn().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamChanges+"."+filter, nil)
+	reply, err := js.Conn().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamChanges+"."+filter, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +104,7 @@ func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error)
 	}
 	_, change, err := contract.Decode[contract.Change](reply.Data)
 	if err != nil {
-		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "filter", filter)
-		return nil, nil // not an event of the ingester
+		return nil, fmt.Errorf("%w: %w", errNotAnEvent, err)
 	}
 	return &change, nil
 }

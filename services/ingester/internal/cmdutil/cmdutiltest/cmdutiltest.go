@@ -18,6 +18,7 @@ import (
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
@@ -34,6 +35,8 @@ type Env struct {
 	DSN       string
 	// SweepInterval is the interval of the started ingesters; zero means that they examine only candidates.
 	SweepInterval time.Duration
+	// Bus is the bus of the started ingesters, under the cluster name "test"; nil means none.
+	Bus *bus.Conn
 }
 
 // New returns an environment whose store has the incarnation of the cluster, as after a start of the ingester.

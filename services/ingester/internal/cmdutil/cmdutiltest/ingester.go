@@ -39,7 +39,7 @@ func (b *Env) Start() (stop func()) {
 		b.Fatal(err)
 	}
 	rt := &service.Runtime{
-		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test",
+		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test", Bus: b.Bus,
 		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}, LeaderElectionNamespace: b.Namespace},
 	}
 	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second, Sweep: sweep.Options{Interval: b.SweepInterval}}
