@@ -56,14 +56,19 @@ func (r *run) rows(ctx context.Context, table string) int {
 	return int(n.Int64)
 }
 
+// copyNotice announces the copy of a table, with an estimate of its duration.
+func copyNotice(table string, rows, perSecond int) string {
+	took := time.Duration(rows/perSecond+1) * time.Second
+	return fmt.Sprintf("changing table %s: copying about %d rows takes about %s; the table is read-only meanwhile", table, rows, took)
+}
+
 // alter runs the statement that changes a table.
 func (r *run) alter(ctx context.Context, table, ddl string) error {
 	if ddl == "" {
 		return nil
 	}
 	if n := r.rows(ctx, table); n > defaultBatch {
-		r.progress.report(fmt.Sprintf("changing table %s: copying about %d rows, at about %d rows a second %s; the table is read-only meanwhile",
-			table, n, r.copies(table), (time.Duration(n/r.copies(table)+1) * time.Second).String()))
+		r.progress.report(copyNotice(table, n, r.copies(table)))
 	}
 	began := r.progress.clock.Now()
 	if _, err := r.tx.ExecContext(ctx, ddl); err != nil {
