@@ -58,7 +58,7 @@ func (o *Options) command(help string, t operatorCommand) service.Command {
 			return err
 		}
 		defer func() { err = errors.Join(err, env.Close()) }()
-		if a, ok := t.(*accept.Command); ok && s.NATSURL != "" {
+		if a, ok := t.(*accept.Command); ok && a.Accept && s.NATSURL != "" {
 			var conn *bus.Conn
 			if conn, err = connect(s, env.Log); err != nil {
 				return err
@@ -80,7 +80,10 @@ func lastEvent(conn *bus.Conn, cluster string) accept.LastEvent {
 
 // connect connects a command to the bus, under the identity of the ingester.
 func connect(s service.Options, log logr.Logger) (*bus.Conn, error) {
-	cfg, err := s.Bus("ingester", log)
+	if s.ClusterName == "" {
+		return nil, errors.New("--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url")
+	}
+	cfg, err := s.Bus("ingester", log.V(1))
 	if err != nil {
 		return nil, err
 	}

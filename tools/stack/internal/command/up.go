@@ -178,6 +178,9 @@ func (a *app) writeEnv(dsn string) error {
 		{Name: "KUBECONFIG", Value: a.env.Kubeconfig()},
 		{Name: "NATS_URL", Value: a.env.NATSURL()},
 		{Name: "MYSQL_DSN", Value: dsn},
+		// The commands of the ingester read its checkpoint and its change events.
+		{Name: "FLOTILLA_LEADER_ELECTION_NAMESPACE", Value: components.SystemNamespace},
+		{Name: "FLOTILLA_CLUSTER_NAME", Value: components.ClusterName},
 	}
 	for _, name := range a.env.State.Services {
 		vars = append(vars,
