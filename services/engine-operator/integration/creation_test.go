@@ -116,6 +116,9 @@ func TestEngineReportsFailedPodCreation(t *testing.T) {
 				if c := meta.FindStatusCondition(e.Status.Conditions, "Progressing"); c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Stalled" {
 					return fmt.Errorf("Progressing = %+v", c)
 				}
+				if c := meta.FindStatusCondition(e.Status.Conditions, "Degraded"); c == nil || c.Status != metav1.ConditionTrue {
+					return fmt.Errorf("Degraded = %+v", c)
+				}
 				return explained(e.Status.Conditions, o.says, "Ready", "Degraded")
 			})
 			remove()
