@@ -155,8 +155,11 @@ func TestTaskReportsFailedPodCreation(t *testing.T) {
 			}
 			l.create(sup)
 			l.becomes(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"),
+				condition("Progressing", metav1.ConditionTrue, "JobRunning"), condition("Degraded", metav1.ConditionTrue, "CreateFailed"),
 				allContain(o.says, func(s *v1alpha1.Superset) []string {
-					return []string{message(s, "LifecycleComplete"), message(s, "Degraded"), s.Status.Lifecycle.Migrate.Message}
+					return []string{
+						message(s, "LifecycleComplete"), message(s, "Progressing"), message(s, "Degraded"), s.Status.Lifecycle.Migrate.Message,
+					}
 				})))
 			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
 			o.fall(l)
@@ -176,7 +179,7 @@ func TestComponentReportsFailedPodCreation(t *testing.T) {
 				o.edit(sup)
 			}
 			l.create(sup)
-			l.becomes(sup, all(condition("Progressing", metav1.ConditionFalse, "Stalled"), func(s *v1alpha1.Superset) error {
+			l.becomes(sup, all(condition("Progressing", metav1.ConditionFalse, "Stalled"), condition("Degraded", metav1.ConditionTrue, "CreateFailed"), func(s *v1alpha1.Superset) error {
 				if s.Status.Components == nil || s.Status.Components.WebServer == nil {
 					return fmt.Errorf("no component: %s", text(s))
 				}
