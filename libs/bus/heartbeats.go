@@ -53,7 +53,7 @@ func NewHeartbeatPublisher(conn *Conn, cluster string, observer contract.Observe
 // Start is [HeartbeatPublisher.Run] under the name that controller-runtime's manager expects.
 func (h *HeartbeatPublisher) Start(ctx context.Context) error { return h.Run(ctx) }
 
-// Run publishes heartbeats until ctx ends: now, every ten seconds, and on each reconnect.
+// Run publishes heartbeats until ctx ends: at once, every [HeartbeatInterval], and on each reconnect.
 func (h *HeartbeatPublisher) Run(ctx context.Context) error {
 	h.conn.OnReconnect(func() {
 		select {

@@ -29,8 +29,8 @@ import (
 )
 
 // Validity is how long a remembered version that the informer cache has never shown takes
-// precedence over the informer cache. After that the controller is as after a restart: its
-// decisions carry the resourceVersion of the informer cache.
+// precedence over the informer cache. After that the controller decides from the
+// informer cache, as after a restart.
 const Validity = 30 * time.Second
 
 // Cache holds the objects of one kind as this process last wrote them. A write with

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// Control serves what the runner asks of a load generator:
+// Control returns the HTTP API by which the runner controls a load generator:
 //
-//	GET  /healthz           that it runs
+//	GET  /healthz           200 while it runs
 //	GET  /counts            the figures of each phase as JSON
 //	POST /phase?name=NAME   begin a phase; the same answer as /counts
 //	POST /reset?name=NAME   forget everything and begin a phase
@@ -34,6 +34,6 @@ func named(recorder *Recorder, do func(string)) http.HandlerFunc {
 
 func answer(w http.ResponseWriter, recorder *Recorder) {
 	w.Header().Set("Content-Type", "application/json")
-	// The runner went away when this fails; it asks again.
+	// An error means that the runner disconnected; it retries.
 	_ = json.NewEncoder(w).Encode(recorder.Figures()) //nolint:errcheck // see above
 }

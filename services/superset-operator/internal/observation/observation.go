@@ -18,7 +18,7 @@ import (
 // ValidForSeconds is how long after the last heartbeat an observation is valid.
 const ValidForSeconds = 30
 
-// Input is all that [Observation] reads.
+// Input is the input of [For].
 type Input struct {
 	// Superset has the status after this reconcile.
 	Superset *v1alpha1.Superset
@@ -34,7 +34,7 @@ type Input struct {
 	Now         time.Time
 }
 
-// For describes the Superset.
+// For returns the observation of a Superset.
 func For(in Input) contract.Observation {
 	sup := in.Superset
 	o := contract.Observation{

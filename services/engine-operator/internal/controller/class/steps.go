@@ -16,8 +16,8 @@ import (
 )
 
 // reconcileDelete removes the finalizer of a deleted class once no engine refers to it. It comes before
-// ensureFinalizer, so a deleted class never gets the finalizer back. It counts at the API server,
-// since the cache may not have the newest engine yet.
+// ensureFinalizer, so a deleted class never gets the finalizer back. It lists the engines from the
+// API server, since the cache may lack the latest one.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.class.DeletionTimestamp == nil {
 		return steps.Result{}, nil

@@ -35,7 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false },
-			UpdateFunc: stopped,
+			UpdateFunc: stopChanged,
 		}))
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltInstanceList{}))
@@ -62,8 +62,8 @@ func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		!own && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
 }
 
-// stopped reports whether an update stops or starts an engine: a stopped instance waits for it.
-func stopped(u event.UpdateEvent) bool {
+// stopChanged reports whether an update stops or starts an engine: a stopped instance waits for it.
+func stopChanged(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
 	return okWas && okIs && (was.Status.Phase == v1alpha1.PhaseStopped) != (is.Status.Phase == v1alpha1.PhaseStopped)

@@ -114,8 +114,8 @@ func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *des
 	return nil
 }
 
-// startTask creates the Job of an attempt. An owned Job of that name that exists already is one that the cache does
-// not show yet.
+// startTask creates the Job of an attempt. It succeeds if the Superset already owns a Job of that name: the cache does
+// not show that Job yet.
 func (r *Reconciler) startTask(ctx context.Context, s *reconcileState, t *desired.Task, attempt int32) error {
 	if t.ConfigMap != nil {
 		if _, err := r.applier.Object(ctx, s.sup, t.ConfigMap, s.snapshot.ConfigMaps[t.Slug]); err != nil {
