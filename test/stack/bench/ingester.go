@@ -145,11 +145,16 @@ func resyncAndRaw(ctx context.Context, s *store, f *benchenv.Figures, n int, per
 	if err := resync(ctx, s, f, n); err != nil {
 		return err
 	}
-	limit, err := rawInserts(ctx, s, f)
+	limit, err := rawInserts(ctx, s, f, "raw_limit", "uid")
 	if err != nil {
 		return err
 	}
 	f.Report("sync.share_of_limit", perSecond/limit, "ratio")
+	listed, err := rawInserts(ctx, s, f, "raw_as_listed", "name")
+	if err != nil {
+		return err
+	}
+	f.Report("sync.share_of_raw_as_listed", perSecond/listed, "ratio")
 	return nil
 }
 

@@ -13,8 +13,8 @@
 //	engine     what the engine operator costs: compute (one decision), and as above with a new image for each
 //	ingester   what the ingester costs; unless said otherwise the schema is there before it starts, the objects are Models
 //	           with 3 labels and 2 annotations, and the clock runs from the ingester's exec to the last commit:
-//	             sync             objects with the finalizer; then the same rows by raw inserts; then a restart that
-//	                              changes nothing
+//	             sync             objects with the finalizer; then a restart that changes nothing; then the same rows by
+//	                              raw inserts, in the order of their uids and as the API server lists them
 //	             sync_adopt       objects without the finalizer
 //	             sync_one_worker  objects with the finalizer, one reconcile at a time
 //	             sync_bus         objects with the finalizer and change events on: what the outbox costs
@@ -22,6 +22,7 @@
 //	             list             lists of the storage interface with label selectors, over 100,000 rows
 //	             memory           the ingester's memory with many objects
 //	             compute          one object from its JSON to a record, without anything around it
+//	           BENCH_DATABASE=mysql or mariadb selects the server.
 //	           numbers: objects=10000 for the sync scenarios, one=2000 for sync_one_worker, updates=500, cached=100000 for
 //	           memory
 //	status     what conditions cost from operator to resource: offer (one call of the publisher), latency, load; the files

@@ -110,7 +110,10 @@ func (e *Env) Bus() (url string, err error) {
 	return "nats://" + freeport.Address(port), err
 }
 
-// Database starts a MySQL server. The caller removes it.
+// DatabaseVariable selects the server of [Env.Database]: mysql or mariadb. Without it, any is used.
+const DatabaseVariable = "BENCH_DATABASE"
+
+// Database starts a MySQL or MariaDB server. The caller removes it.
 func (e *Env) Database(ctx context.Context) (*mysqlserver.Server, error) {
 	port, err := freeport.One()
 	if err != nil {
@@ -118,6 +121,7 @@ func (e *Env) Database(ctx context.Context) (*mysqlserver.Server, error) {
 	}
 	return mysqlserver.Start(ctx, mysqlserver.Config{
 		Name: filepath.Base(e.runner.dir), Dir: filepath.Join(e.dir, "mysql"), Port: port, Marker: e.marker, Say: Note,
+		Flavour: mysqlserver.Flavour(os.Getenv(DatabaseVariable)),
 	})
 }
 
