@@ -17,50 +17,74 @@ type liveRow struct {
 	decision.Version
 }
 
+// objectName identifies the objects of a kind of which at most one is live.
+type objectName struct{ namespace, name string }
+
 // supersede keeps one live row for each namespace and name: the newest. It returns the other
 // rows that it closed. Only rows that have just become live can have an older row of the same
 // name, so the usual case needs no query.
 func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
-	appeared := map[string]*change{}
-	args := make([]any, 0, len(b.changes))
+	appeared := map[objectName][]*change{}
+	var names []any
 	for _, c := range b.changes {
 		if c.deleteAt.Valid || (c.exists && c.outcome != decision.Restored && c.outcome != decision.Evicted) {
 			continue
 		}
-		appeared[c.UID] = c
-		args = append(args, c.UID)
+		name := objectName{c.Namespace, c.Name}
+		appeared[name] = append(appeared[name], c)
+		names = append(names, name)
 	}
-	if len(appeared) == 0 {
+	if len(names) == 0 {
 		return nil, nil
 	}
-	args = b.statements.Pad(args)
 	older := map[string]liveRow{}
-	t := schema.Quote(b.kind.Table)
-	query := func() string {
-		return "SELECT n.uid, o.uid, o.namespace, o.name, o.incarnation, o.res_version," +
-			" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(o.json, '$.metadata.generation')), '0')" +
-			" FROM " + t + " n FORCE INDEX (PRIMARY) JOIN " + t + " o FORCE INDEX (idx_namespace_name)" +
-			" ON o.namespace = n.namespace AND o.name = n.name AND o.uid <> n.uid AND o.delete_time IS NULL" +
-			" WHERE n.uid IN " + statement.Placeholders(len(args)) + " ORDER BY n.uid, o.uid FOR UPDATE"
-	}
-	err := b.query(ctx, statement.Name{Table: b.kind.Table, Action: "rivals", Rows: len(args)}, query, args, func(rows *sql.Rows) error {
-		var ours string
-		var o liveRow
-		if err := rows.Scan(&ours, &o.uid, &o.namespace, &o.name, &o.Incarnation, &o.ResVersion, &o.generation); err != nil {
-			return err
+	err := b.rivals(ctx, b.statements.Pad(names), appeared, func(o liveRow) {
+		for _, c := range appeared[objectName{o.namespace, o.name}] {
+			switch {
+			case c.UID == o.uid:
+			case c.Compare(o.Version) >= 0:
+				older[o.uid] = o
+			default:
+				c.outcome = decision.Superseded
+			}
 		}
-		c := appeared[ours]
-		if c.Compare(o.Version) >= 0 {
-			older[o.uid] = o
-		} else {
-			c.outcome = decision.Superseded
-		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return b.closeSuperseded(ctx, older)
+}
+
+// rivals reads and locks the live rows of names, except the rows of the batch that are alone with
+// their name: reading these again takes most of the time.
+func (b *batch) rivals(ctx context.Context, names []any, appeared map[objectName][]*change, found func(liveRow)) error {
+	args := make([]any, 0, 3*len(names))
+	var uids []any
+	for _, n := range names {
+		name := n.(objectName) // by the caller
+		uid := ""
+		if alone := appeared[name]; len(alone) == 1 {
+			uid = alone[0].UID
+		}
+		args, uids = append(args, name.namespace, name.name), append(uids, uid)
+	}
+	// CONCAT hides the uids from MySQL, which would search the index for each name with each uid.
+	query := func() string {
+		return "SELECT uid, namespace, name, incarnation, res_version," +
+			" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.generation')), '0')" +
+			" FROM " + schema.Quote(b.kind.Table) + " FORCE INDEX (idx_namespace_name)" +
+			" WHERE (namespace, name) IN (" + statement.Tuples(len(names), 2) + ")" +
+			" AND CONCAT(uid) NOT IN " + statement.Placeholders(len(names)) + " AND delete_time IS NULL FOR UPDATE"
+	}
+	name := statement.Name{Table: b.kind.Table, Action: "rivals", Rows: len(names)}
+	return b.query(ctx, name, query, append(args, uids...), func(rows *sql.Rows) error {
+		var o liveRow
+		if err := rows.Scan(&o.uid, &o.namespace, &o.name, &o.Incarnation, &o.ResVersion, &o.generation); err != nil {
+			return err
+		}
+		found(o)
+		return nil
+	})
 }
 
 // closeSuperseded sets the delete time of older rows and of the rows of the batch that are superseded.
