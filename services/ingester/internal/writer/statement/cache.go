@@ -27,8 +27,10 @@ type Name struct {
 }
 
 // Sizes that are cached, in rows. Larger inserts would take a megabyte of the server's memory each.
+// Parts of any number of rows have these sizes, since an unprepared statement costs three round
+// trips, and the server parses it.
 var (
-	splitSizes = []int{50, 10}
+	splitSizes = []int{50, 20, 10, 5, 2, 1}
 	padSizes   = []int{1, 10, 50, 100}
 )
 
@@ -37,8 +39,7 @@ func NewCache(db *sql.DB) *Cache {
 	return &Cache{db: db, prepared: map[Name]*sql.Stmt{}}
 }
 
-// Split yields the parts of n rows, each for a statement of its own. All but the last have
-// a size that is cached.
+// Split yields the parts of n rows, each for a statement of its own, with a size that is cached.
 func (c *Cache) Split(n int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		start := 0
@@ -75,7 +76,7 @@ func (c *Cache) Pad(values []any) []any {
 
 // prepare returns the prepared statement, or nil if its size is not cached.
 func (c *Cache) prepare(ctx context.Context, name Name, text func() string) (*sql.Stmt, error) {
-	if c == nil || !slices.Contains(padSizes, name.Rows) {
+	if c == nil || !slices.Contains(splitSizes, name.Rows) && !slices.Contains(padSizes, name.Rows) {
 		return nil, nil // not cached
 	}
 	c.mu.Lock()

@@ -20,7 +20,7 @@ func TestSplitAndPadUseCachedSizes(t *testing.T) {
 		}
 		return sizes
 	}
-	for n, want := range map[int]string{0: "[]", 1: "[1]", 9: "[9]", 10: "[10]", 63: "[50 10 3]", 100: "[50 50]", 145: "[50 50 10 10 10 10 5]"} {
+	for n, want := range map[int]string{0: "[]", 1: "[1]", 9: "[5 2 2]", 10: "[10]", 63: "[50 10 2 1]", 100: "[50 50]", 145: "[50 50 20 20 5]"} {
 		if got := fmt.Sprint(split(c, n)); got != want {
 			t.Errorf("%d rows are split to %s, want %s", n, got, want)
 		}
