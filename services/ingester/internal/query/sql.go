@@ -60,23 +60,36 @@ func (p *Plan) Choose(counts []int, selective int) {
 }
 
 // Page returns the statement that reads a page, and one more row if there is a limit. Its columns
-// are the content as JSON, then the sort values.
+// are the content as JSON, the number of all matches for [Plan.Behind] or NULL, then the sort values.
 func (p *Plan) Page() Statement {
 	most := p.limit
 	if most > 0 {
 		most++
 	}
-	return p.read(p.jsonColumn("x"), most)
+	columns, matches := p.jsonColumn("x"), ""
+	if p.countsMatches() {
+		columns.sql += ", p.matches"
+		matches = ", COUNT(*) OVER () AS matches"
+	} else {
+		columns.sql += ", NULL"
+	}
+	return p.read(columns, most, matches)
 }
+
+// countsMatches reports whether a page counts all matches: those of a label are all read, to be sorted.
+func (p *Plan) countsMatches() bool { return p.drive >= 0 && p.after == nil }
+
+// Behind returns the number of rows after a page of given rows.
+func (p *Plan) Behind(matches, given int64) int64 { return matches - p.offset - given }
 
 // Rows returns the statement that reads the identity of the next rows, at most that many: uid,
 // namespace, name, incarnation and res_version, then the sort values.
 func (p *Plan) Rows(most int64) Statement {
-	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, most)
+	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, most, "")
 }
 
-// read finds rows, then reads columns of them.
-func (p *Plan) read(columns clause, most int64) Statement {
+// read finds rows, with more columns, then reads columns of them.
+func (p *Plan) read(columns clause, most int64, more string) Statement {
 	var values, order []string
 	for i, k := range p.keys {
 		value := "p.k" + strconv.Itoa(i)
@@ -87,7 +100,7 @@ func (p *Plan) read(columns clause, most int64) Statement {
 		order = append(order, value)
 	}
 	t := (&text{}).add("SELECT ").addClause(columns).add(", " + strings.Join(values, ", ") + " FROM (")
-	p.found(t, most, p.offset, true)
+	p.found(t, most, p.offset, true, more)
 	t.add(") p STRAIGHT_JOIN " + p.table() + " x ON x.uid = p.uid ORDER BY " + strings.Join(order, ", "))
 	return Statement{t.b.String(), t.args}
 }
@@ -104,13 +117,13 @@ func (p *Plan) Matching(uids []string) Statement {
 }
 
 // Count returns the statement that counts the rows after the page, up to the bound of [Counted];
-// ok is false if counting would cost more than the page itself.
+// ok is false if counting would cost more than the page itself, or the page has counted them.
 func (p *Plan) Count(given int64) (s Statement, ok bool) {
-	if p.drive == inOrder || p.after != nil {
+	if p.drive != plain || p.after != nil {
 		return Statement{}, false
 	}
 	t := (&text{}).add("SELECT COUNT(*) FROM (")
-	p.found(t, countable+1, p.offset+given, false)
+	p.found(t, countable+1, p.offset+given, false, "")
 	t.add(") remaining")
 	return Statement{t.b.String(), t.args}, true
 }
@@ -119,7 +132,8 @@ func (p *Plan) Count(given int64) (s Statement, ok bool) {
 func Counted(n int64) bool { return n <= countable }
 
 // found renders the selected rows by uid and sort values k0, k1, ..., at most that many; 0 means all.
-func (p *Plan) found(t *text, most, offset int64, ordered bool) {
+// more is text for more columns.
+func (p *Plan) found(t *text, most, offset int64, ordered bool, more string) {
 	alias := main
 	if p.drive == inOrder {
 		alias = "c"
@@ -128,6 +142,7 @@ func (p *Plan) found(t *text, most, offset int64, ordered bool) {
 	for i, k := range p.keys {
 		t.add(", " + k.sql(alias) + " AS k" + strconv.Itoa(i))
 	}
+	t.add(more)
 	var rest []label
 	switch {
 	case p.drive == inOrder:

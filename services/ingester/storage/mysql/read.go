@@ -88,7 +88,8 @@ func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResp
 	var last []any
 	more := false
 	var content []byte
-	err := s.each(ctx, plan.Page(), plan.Sorted(), []any{&content}, func(sorted []any) error {
+	var matches sql.NullInt64
+	err := s.each(ctx, plan.Page(), plan.Sorted(), []any{&content, &matches}, func(sorted []any) error {
 		if plan.Limit() > 0 && int64(len(answer.Items)) == plan.Limit() {
 			more = true
 			return nil
@@ -103,7 +104,7 @@ func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResp
 	if err != nil || !more {
 		return answer, err
 	}
-	if answer.RemainingItemCount, err = s.remaining(ctx, plan, int64(len(answer.Items))); err != nil {
+	if answer.RemainingItemCount, err = s.remaining(ctx, plan, matches, int64(len(answer.Items))); err != nil {
 		return nil, err
 	}
 	answer.Continue, err = plan.Token(last, answer.RemainingItemCount)
@@ -112,18 +113,20 @@ func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResp
 
 // remaining returns the number of objects that follow a page other than the last. They are
 // counted once, on the first page; the continue token carries the number from then on.
-func (s *Storage) remaining(ctx context.Context, plan *query.Plan, given int64) (*int64, error) {
+func (s *Storage) remaining(ctx context.Context, plan *query.Plan, matches sql.NullInt64, given int64) (*int64, error) {
 	var n int64
 	if expected := plan.Expected(); expected != nil {
 		n = max(*expected-given, 1)
 		return &n, nil
 	}
-	statement, ok := plan.Count(given)
-	if !ok {
+	if statement, ok := plan.Count(given); ok {
+		if err := s.db.QueryRowContext(ctx, statement.SQL, statement.Args...).Scan(&n); err != nil {
+			return nil, fmt.Errorf("count the remaining objects: %w", err)
+		}
+	} else if matches.Valid {
+		n = plan.Behind(matches.Int64, given)
+	} else {
 		return nil, nil
-	}
-	if err := s.db.QueryRowContext(ctx, statement.SQL, statement.Args...).Scan(&n); err != nil {
-		return nil, fmt.Errorf("count the remaining objects: %w", err)
 	}
 	if !query.Counted(n) {
 		return nil, nil
