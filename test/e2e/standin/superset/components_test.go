@@ -124,7 +124,7 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	port := freePort(t)
 	p.pod("mcp-server").failed("the MCP server has no authentication")
 	server := p.pod("mcp-server").replaced("9000", strconv.Itoa(port)).at(port)
-	server.configured("MCP_ONLY = True", "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"")
+	server.pod.configured("MCP_ONLY = True", "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"")
 	server.process = server.pod.start()
 	server.becomes("/mcp", http.StatusMethodNotAllowed, "superset mcp: version=6.0.0")
 	for body, want := range map[string]string{
