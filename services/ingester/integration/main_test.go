@@ -170,7 +170,7 @@ func (b *bench) changes() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id := msg.Header.Get(contract.HeaderMsgID); id != e.ID || id != fmt.Sprintf("%s.%d", change.Object.UID, change.OutboxID) {
+		if id := msg.Header.Get(contract.HeaderMsgID); id != e.ID || id != change.Object.UID+"."+e.Sequence {
 			return nil, fmt.Errorf("event %q has message id %q", e.ID, id)
 		}
 		out = append(out, fmt.Sprintf("%s %s %s %s", change.Object.Kind, change.Object.Name, change.Operation, change.Object.ResourceVersion))

@@ -136,9 +136,6 @@ func TestRelayMessageFormat(t *testing.T) {
 	if want := "flotilla.change.v1.test.default.model.a_b.created"; m.Subject != want {
 		t.Errorf("subject %q, want %q", m.Subject, want)
 	}
-	if got := m.Header.Get(nats.MsgIdHdr); got != "u-a.b.1" {
-		t.Errorf("message id %q", got)
-	}
 	e, change, err := contract.Decode[contract.Change](m.Data)
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +150,9 @@ func TestRelayMessageFormat(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, change); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
+	}
+	if got := m.Header.Get(nats.MsgIdHdr); got != "u-a.b."+contract.Sequence(at.UnixMilli(), 1) || got != e.ID {
+		t.Errorf("message id %q, id %q", got, e.ID)
 	}
 	if e.Source != "/clusters/test/observers/ingester" || !e.Time.Equal(at) {
 		t.Errorf("source %q, time %s", e.Source, e.Time)

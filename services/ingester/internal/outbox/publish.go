@@ -158,10 +158,12 @@ func (r *Relay) message(o *row) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := o.uid + "." + strconv.FormatInt(o.id, 10)
+	// The number of the row alone comes again after a restore of an older database, and the stream drops what it has seen.
+	order := sequence(o)
+	id := o.uid + "." + order
 	body, err := contract.Encode(contract.Event{
 		ID: id, Source: contract.Source(r.cfg.Cluster, observer), Subject: o.namespace + "/" + o.name, Time: o.committedAt,
-		Sequence: sequence(o),
+		Sequence: order,
 	}, contract.Change{
 		Object: contract.Object{
 			GroupVersionKind: gvk, Namespace: o.namespace, Name: o.name, UID: o.uid,

@@ -33,12 +33,16 @@ func TestEventContinuesTraceOfRow(t *testing.T) {
 		t.Fatalf("spans %+v", got)
 	}
 	want := map[string]string{
-		"u-traced.1": fmt.Sprintf("00-%s-%s-01", got[0].SpanContext.TraceID(), got[0].SpanContext.SpanID()),
-		"u-quiet.2":  "",
+		"traced": fmt.Sprintf("00-%s-%s-01", got[0].SpanContext.TraceID(), got[0].SpanContext.SpanID()),
+		"quiet":  "",
 	}
 	for _, m := range f.messages() {
-		if id := m.Header.Get(contract.HeaderMsgID); m.Header.Get(contract.HeaderTraceParent) != want[id] {
-			t.Errorf("event %s has %q, want %q", id, m.Header.Get(contract.HeaderTraceParent), want[id])
+		_, change, err := contract.Decode[contract.Change](m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, name := m.Header.Get(contract.HeaderTraceParent), change.Object.Name; got != want[name] {
+			t.Errorf("the event of %s has %q, want %q", name, got, want[name])
 		}
 	}
 }
