@@ -25,8 +25,8 @@ func TestMySQLNetworkPartition(t *testing.T) {
 	})
 }
 
-// A stalled connection looks like a slow one. The ingester gives up after the time that the DSN allows for an answer,
-// 30 seconds unless it says something else, and continues by itself with new connections.
+// TestMySQLNetworkStall: a stalled connection cannot be told from a slow one. The ingester closes it after the timeout of the DSN,
+// 30 seconds by default, and continues with new connections.
 func TestMySQLNetworkStall(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// proxy stands between the ingester and a server. It can break connections, and it can fall silent: then connections
-// stay, new ones are taken, and nothing goes through, as with a network that drops packets.
+// proxy forwards the ingester's connections to a server. It can close them, and it can stall: then connections stay open, new ones
+// are accepted, and no byte is forwarded, as with a network that drops packets.
 type proxy struct {
 	testing.TB
 	listener net.Listener

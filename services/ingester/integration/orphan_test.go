@@ -25,8 +25,8 @@ func TestRowIsClosedAfterForcedFinalizerRemoval(t *testing.T) {
 	b.row(m, "closed", open)
 }
 
-// TestDeletionIsPublishedOnceWithForeignFinalizer: our finalizer goes first, then the
-// object is deleted and waits; each makes a version, and none is news.
+// TestDeletionIsPublishedOnceWithForeignFinalizer: the removal of our finalizer and the
+// deletion that waits for the other one are versions of the object, and neither has an event.
 func TestDeletionIsPublishedOnceWithForeignFinalizer(t *testing.T) {
 	for how, remove := range map[string]func(*bench, *unstructured.Unstructured){
 		"annotated": func(b *bench, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },

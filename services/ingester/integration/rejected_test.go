@@ -10,8 +10,8 @@ import (
 // tooLong is a description that the API server takes and the indexed column does not.
 var tooLong = strings.Repeat("x", 800)
 
-// An object whose final state cannot be stored must not stay Terminating forever, with
-// what is stored or without a row.
+// TestRejectedObjectsCanBeDeleted: an object whose final state cannot be stored must not stay Terminating forever, whether it has a
+// row of an earlier state or none.
 func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 	b := newBench(t)
 	b.start()

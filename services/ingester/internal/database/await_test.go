@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// fakeServer is a server that gives one answer after the other to whoever connects, and the last one forever.
+// fakeServer answers each connection with the next answer, and all further ones with the last.
 type fakeServer struct{ answers []error }
 
 func (a *fakeServer) Driver() driver.Driver { return nil }

@@ -134,8 +134,8 @@ func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f.exactly(650)
 }
 
-// TestDeduplicateWaitsForStream has events that the stream holds and whose ids it
-// has forgotten, while it does not say what it holds, as after an outage of the bus.
+// TestDeduplicateWaitsForStream has events in the stream, outside its duplicate window, while the stream
+// cannot be read, as after an outage of the bus.
 func TestDeduplicateWaitsForStream(t *testing.T) {
 	f := newFixture(t)
 	f.insert(1, 40, 7, 42)
