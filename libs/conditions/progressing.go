@@ -50,13 +50,13 @@ func jobRunning(e *evaluation) (outcome, bool) {
 	if len(active) == 0 {
 		return noMatch()
 	}
-	message := "Waiting for " + list(active) + "."
+	sentences := []string{"Waiting for " + list(active) + "."}
 	for _, u := range e.units(func(u contract.Unit) bool { return slices.Contains(active, u.Name) && isStalled(u) }) {
 		if causes := unitFindings(e, u); len(causes) > 0 {
-			message += " " + causes[0].message
+			sentences = append(sentences, causes[0].message)
 		}
 	}
-	return conditionTrue(ReasonJobRunning, message)
+	return conditionTrue(ReasonJobRunning, strings.Join(sentences, " "))
 }
 
 func jobFailed(e *evaluation) (outcome, bool) {

@@ -23,7 +23,7 @@ type Monitor struct {
 	resets  int
 }
 
-// Mark is the state of the monitor before a publish.
+// State is the state of the monitor before a publish.
 type State struct {
 	heads  map[string]uint64
 	resets int

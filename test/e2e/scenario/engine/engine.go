@@ -66,6 +66,7 @@ func Rollouts(p *platform.Platform) run.Scenario {
 	return s
 }
 
+// WithImage returns a merge patch that sets the image of the engine container.
 func WithImage(image string) string {
 	return fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"engine","image":%q}]}}}}`, image)
 }

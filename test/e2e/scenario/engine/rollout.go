@@ -50,6 +50,7 @@ func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 	})
 }
 
+// Settled reports why the engine does not yet serve stably with a generation after the given one.
 func (e *Engine) Settled(o *unstructured.Unstructured, before int64) error {
 	phase, active := platform.Text(o, "status", "phase"), platform.Number(o, "status", "activeGeneration")
 	switch {

@@ -79,6 +79,7 @@ func IsTrue(o *unstructured.Unstructured, conditionType string) error {
 	return nil
 }
 
+// Number returns the integer at a path, or -1 if there is none.
 func Number(o *unstructured.Unstructured, path ...string) int64 {
 	n, found, err := unstructured.NestedInt64(o.Object, path...)
 	if err != nil || !found {
@@ -87,6 +88,7 @@ func Number(o *unstructured.Unstructured, path ...string) int64 {
 	return n
 }
 
+// Text returns the string at a path; it is empty if there is none.
 func Text(o *unstructured.Unstructured, path ...string) string {
 	s, _, err := unstructured.NestedString(o.Object, path...)
 	if err != nil {
@@ -95,8 +97,10 @@ func Text(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
+// Matching selects objects by labels.
 func Matching(labels map[string]string) client.ListOption { return client.MatchingLabels(labels) }
 
+// Names returns the names of objects.
 func Names(items []unstructured.Unstructured) []string {
 	var out []string
 	for _, item := range items {

@@ -141,6 +141,7 @@ var limiterInvariants = map[string]string{
 
 // try lets an engine try to get a slot, and names the invariant that breaks.
 func (f fleet) try(t *testing.T, limit, i int) (next fleet, given bool, broken string) {
+	t.Helper()
 	l := f.limiter(limit)
 	e := f.engine(i)
 	given, _, err := l.Acquire(t.Context(), &e, 7)

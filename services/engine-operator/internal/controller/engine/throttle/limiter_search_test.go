@@ -11,6 +11,7 @@ import (
 
 // steps lists what can happen next.
 func (f fleet) steps(t *testing.T, limit int, add func(what string, n fleet)) (broken string) {
+	t.Helper()
 	for i := range fleetSize {
 		set := func(what string, state int8) {
 			n := f
@@ -73,6 +74,7 @@ func (f fleet) calm() fleet {
 
 // serves lets all engines of a calm fleet try in an order, time and again, until none differs.
 func (f fleet) serves(t *testing.T, limit int, order [fleetSize]int) (broken string) {
+	t.Helper()
 	for range 3 * fleetSize {
 		differs := false
 		for i := range f.waiting { // those that no longer try
