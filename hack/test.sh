@@ -51,7 +51,8 @@ if [[ " ${modules[*]} " = *" test/compose "* ]]; then hack/stage images make off
 # less. The limit keeps ten of them within a small machine.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-1500MiB}
 
-# The linter has vetted everything. The race detector wants cgo; what a test builds does not.
+# The linter has vetted everything. The race detector wants cgo; what a test builds does not. The timeout only ends a test that
+# hangs: behind the scenarios of e2e the tests get few of the processors.
 run() {
   local dir=$top module=$1 verbose=
   [ "$module" != test/stack ] || verbose=-v
@@ -60,7 +61,7 @@ run() {
     (cd tools && GOWORK=off go run ./release export -module "$module" -dir "$dir" -key "${key[$module]}")
   fi
   cd "$dir/$module"
-  CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 30m $verbose ./...
+  CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 60m $verbose ./...
 }
 
 # collect waits for the next module that ends, and prints what it said.
