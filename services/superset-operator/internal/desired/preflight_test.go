@@ -99,3 +99,48 @@ func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksRequireMCPServer: each task that checks the image requires the MCP server where it runs that image.
+func TestTasksRequireMCPServer(t *testing.T) {
+	serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want []string
+	}{
+		"no MCP server": {func(*v1alpha1.SupersetSpec) {}, nil},
+		"its image":     {serves, []string{"preflight", "migrate"}},
+		"another image": {func(s *v1alpha1.SupersetSpec) {
+			serves(s)
+			s.MCPServer.Image = &v1alpha1.ImageOverrideSpec{Tag: new("6.1.0")}
+		}, nil},
+		"no checks": {func(s *v1alpha1.SupersetSpec) {
+			serves(s)
+			s.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
+		}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := load(t, "testdata/staging/superset.yaml")
+			tc.edit(&sup.Spec)
+			state, err := desired.For(desired.Input{Superset: sup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range state.Tasks {
+				task := &state.Tasks[i]
+				job, err := render.Job(&task.Task, task.Checksum, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				env := job.Spec.Template.Spec.Containers[0].Env
+				if slices.Contains(env, corev1.EnvVar{Name: "SUPERSET_OPERATOR__SERVES_MCP", Value: "true"}) {
+					got = append(got, task.Slug)
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("tasks that require the MCP server: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

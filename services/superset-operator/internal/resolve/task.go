@@ -68,6 +68,7 @@ func tasks(sup *v1alpha1.Superset) []Task {
 		t := supersetTask(sup, Migrate, &migrate.BaseTaskSpec)
 		t.CreateDatabase = createDatabase(sup.Spec.Metastore, &t.Pod)
 		t.Checks = checks && len(t.Command) == 0
+		t.ServesMCP = t.Checks && servesMCP(sup, t.Image)
 		out = append(out, t)
 	}
 	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
@@ -97,12 +98,18 @@ func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	clones := lc.Clone != nil && !enabled(lc.Clone.Disabled)
 	migrates := !enabled(orZero(lc.Migrate).Disabled)
 	t.SkipsMigration = !migrates
-	if mcp := sup.Spec.MCPServer; mcp != nil {
-		image, _ := overrideImage(&sup.Spec.Image, mcp.Image)
-		t.ServesMCP = image == t.Image
-	}
+	t.ServesMCP = servesMCP(sup, t.Image)
 	t.CreatesDatabase = clones || migrates && createDatabase(sup.Spec.Metastore, &t.Pod) != nil
 	return t
+}
+
+// servesMCP reports whether the MCP server runs the given image.
+func servesMCP(sup *v1alpha1.Superset, image string) bool {
+	if sup.Spec.MCPServer == nil {
+		return false
+	}
+	its, _ := overrideImage(&sup.Spec.Image, sup.Spec.MCPServer.Image)
+	return its == image
 }
 
 // supersetTask resolves a task that runs Superset's own command.

@@ -81,10 +81,10 @@ type Task struct {
 	CheckTrigger             string
 	// SkipsMigration is preflight's: the task migrate is disabled, so the metastore's user may lack the permission for it.
 	SkipsMigration bool
-	// ServesMCP is preflight's: the MCP server runs the task's image, which must contain it.
-	ServesMCP bool
 	// Checks is migrate's: it begins with the checks of the preflight.
 	Checks bool
+	// ServesMCP is set for tasks that check the image: the MCP server runs it too, so it must contain one.
+	ServesMCP bool
 	// Clone is clone's, nil for the others.
 	Clone *CloneTask
 	// CreateDatabase is migrate's; nil if no database is to be created.

@@ -73,9 +73,12 @@ def load():
             raise Refused(f"{name} fails: line {lines[-1]}: {described(error)}. Correct spec.config or the image")
         raise Refused(f"Superset cannot be imported: {described(error)}. Correct spec.image")
     logging.disable(logging.NOTSET)
+    return superset.config
+
+
+def require_mcp_server():
     if os.environ.get(PREFIX + "SERVES_MCP") == "true" and importlib.util.find_spec("superset.mcp_service") is None:
         raise Refused("the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image")
-    return superset.config
 
 
 def within(check):
@@ -260,6 +263,7 @@ class Broker:
 
 def check(mode):
     config = load()
+    require_mcp_server()
     try:
         metastore = Metastore(config)
         if metastore.kind != "sqlite":

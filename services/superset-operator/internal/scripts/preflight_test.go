@@ -38,7 +38,7 @@ func preflight(t *testing.T, files map[string]string) (last, output string) {
 	cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "preflight.py"), "once")
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "PYTHONPATH=" + dir, "SUPERSET_CONFIG_PATH=" + filepath.Join(dir, "superset_config.py"),
-		prefix + "SECRET_KEY=a-secret-key", prefix + "DB_PASS=a-password",
+		prefix + "SECRET_KEY=a-secret-key", prefix + "DB_PASS=a-password", prefix + "SERVES_MCP=true",
 	}
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -69,6 +69,10 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 		"a configuration that exits": {
 			map[string]string{"superset_config.py": "import sys\nsys.exit('stop')\n"},
 			"superset_config.py fails: line 2: SystemExit: stop. Correct spec.config or the image",
+		},
+		"an image without the MCP server": {
+			map[string]string{"superset_config.py": "A = 1\n"},
+			"the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image",
 		},
 		"an error with secrets": {
 			map[string]string{"superset_config.py": "raise ValueError('a-secret-key, postgresql://user:a-password@host/db')\n"},

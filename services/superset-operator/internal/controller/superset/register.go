@@ -54,7 +54,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 		b = b.Owns(obj, builder.WithPredicates(predicates.Child()))
 	}
 	for _, obj := range []client.Object{&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{}} {
-		b = b.Owns(obj, builder.WithPredicates(specPredicate()))
+		b = b.Owns(obj, builder.WithPredicates(predicates.Spec()))
 	}
 	b = b.WatchesRawSource(r.optional.routes).WatchesRawSource(r.optional.monitors)
 	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(predicates.Pod()))
@@ -97,7 +97,7 @@ func (r *Reconciler) shouldReconcile() predicate.Predicate {
 			return true
 		}
 		own := r.written.Observe(now)
-		if predicates.MetadataDiffers(old, now) || old.Generation != now.Generation {
+		if predicates.MetadataDiffers(old, now) {
 			return true
 		}
 		return !own && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
@@ -156,7 +156,7 @@ func (r *Reconciler) optionalKind(mgr ctrl.Manager, d optional.CRD, uses func(*v
 		Indexes:    map[string]client.IndexerFunc{observe.ParentIndex: observe.ParentOf},
 		Handler: handler.EnqueueRequestForOwner(
 			mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Superset{}, handler.OnlyControllerOwner()),
-		Predicates: []predicate.Predicate{specPredicate()},
+		Predicates: []predicate.Predicate{predicates.Spec()},
 		Requests:   func(ctx context.Context) []reconcile.Request { return r.supersetsUsing(ctx, uses) },
 	})
 }
@@ -175,9 +175,4 @@ func (r *Reconciler) supersetsUsing(ctx context.Context, uses func(*v1alpha1.Sup
 		}
 	}
 	return out
-}
-
-// specPredicate ignores status updates, such as those of an Ingress controller.
-func specPredicate() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return predicates.MetadataDiffers(e.ObjectOld, e.ObjectNew) }}
 }

@@ -24,6 +24,11 @@ func Child() predicate.Predicate {
 	}}
 }
 
+// Spec ignores status updates, such as those of an Ingress controller.
+func Spec() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return MetadataDiffers(e.ObjectOld, e.ObjectNew) }}
+}
+
 // Pod ignores events of task pods, except a change of why the pod cannot start: the result of a task comes
 // from its Job.
 func Pod() predicate.Predicate {
