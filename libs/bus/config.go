@@ -57,8 +57,8 @@ const (
 	noBuffer        = -1
 )
 
-// Check completes the configuration and rejects an invalid one.
-func (cfg *Config) check() error {
+// complete sets the defaults and rejects an invalid configuration.
+func (cfg *Config) complete() error {
 	if cfg.URL == "" {
 		return errors.New("bus URL is required")
 	}

@@ -45,7 +45,7 @@ type Conn struct {
 // server's host does not answer at all. It returns an error for an invalid [Config] only;
 // it retries an unavailable server without a limit.
 func Connect(cfg Config) (*Conn, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	m, err := metrics.New(cfg.Registerer)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
@@ -206,7 +207,7 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 }
 
 func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, error) {
-	pods, err := i.List(ctx, cluster.Pod, i.Data, platform.Matching(mysql))
+	pods, err := i.List(ctx, cluster.Pod, i.Data, client.MatchingLabels(mysql))
 	if err != nil {
 		return nil, err
 	}

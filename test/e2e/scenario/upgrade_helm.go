@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -149,7 +150,7 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	if err != nil {
 		return err
 	}
-	pods, err := u.List(ctx, cluster.Pod, u.System, platform.Matching(map[string]string{"app.kubernetes.io/name": service}))
+	pods, err := u.List(ctx, cluster.Pod, u.System, client.MatchingLabels(map[string]string{"app.kubernetes.io/name": service}))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
@@ -26,7 +28,7 @@ func Disruptions(p *platform.Platform) run.Scenario {
 
 // evict removes each pod by the Eviction API, as kubectl drain would, one after the other.
 func (e *Engine) evict(ctx context.Context, s *run.Step) error {
-	pods, err := e.List(ctx, cluster.Pod, e.Namespace, platform.Matching(engineLabels))
+	pods, err := e.List(ctx, cluster.Pod, e.Namespace, client.MatchingLabels(engineLabels))
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 
 func (e *Engine) operatorIsBack(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the operator is available", func(ctx context.Context) error {
-		deployments, err := e.List(ctx, platform.Deployments, e.System, platform.Matching(engineOperator))
+		deployments, err := e.List(ctx, platform.Deployments, e.System, client.MatchingLabels(engineOperator))
 		if err != nil {
 			return err
 		}

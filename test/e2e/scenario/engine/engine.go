@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -160,7 +161,7 @@ func (e *Engine) sevenEdits(ctx context.Context, s *run.Step) error {
 	if err := e.Rolled(ctx, s, before); err != nil {
 		return err
 	}
-	pods, err := e.List(ctx, cluster.Pod, e.Namespace, platform.Matching(engineLabels))
+	pods, err := e.List(ctx, cluster.Pod, e.Namespace, client.MatchingLabels(engineLabels))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
@@ -39,7 +40,7 @@ func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 		return err
 	}
 	return s.Until(ctx, "nothing is left of older generations", func(ctx context.Context) error {
-		sets, err := e.List(ctx, platform.StatefulSets, e.Namespace, platform.Matching(engineLabels))
+		sets, err := e.List(ctx, platform.StatefulSets, e.Namespace, client.MatchingLabels(engineLabels))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -47,7 +49,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	pods, err := e.List(ctx, cluster.Pod, e.Namespace, platform.Matching(engineLabels))
+	pods, err := e.List(ctx, cluster.Pod, e.Namespace, client.MatchingLabels(engineLabels))
 	if err == nil && len(pods) > 0 {
 		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", platform.Names(pods))
 	}

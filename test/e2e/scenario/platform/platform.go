@@ -97,9 +97,6 @@ func Text(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
-// Matching selects objects by labels.
-func Matching(labels map[string]string) client.ListOption { return client.MatchingLabels(labels) }
-
 // Names returns the names of objects.
 func Names(items []unstructured.Unstructured) []string {
 	var out []string

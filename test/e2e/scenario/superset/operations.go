@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -47,7 +48,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	for _, component := range components {
 		// The objects checked below must have existed.
 		for _, kind := range []schema.GroupVersionKind{platform.Deployments, platform.Services, platform.ConfigMaps} {
-			found, err := w.List(ctx, kind, w.namespace, platform.Matching(componentLabels(component)))
+			found, err := w.List(ctx, kind, w.namespace, client.MatchingLabels(componentLabels(component)))
 			if err != nil {
 				return err
 			}
@@ -103,7 +104,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 
 // pods names the pods of the shop, each with its UID.
 func (w *shop) pods(ctx context.Context) ([]string, error) {
-	items, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(shopLabels))
+	items, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(shopLabels))
 	var out []string
 	for _, item := range items {
 		out = append(out, item.GetName()+" "+string(item.GetUID()))

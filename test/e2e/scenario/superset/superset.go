@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -172,7 +173,7 @@ func (w *shop) serves(ctx context.Context, s *run.Step) error {
 		if err := RolledOut(web, w.image, w.replicas); err != nil {
 			return err
 		}
-		pods, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(componentLabels("maintenance-page")))
+		pods, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(componentLabels("maintenance-page")))
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("the maintenance page is there: %v", platform.Names(pods))
 		}

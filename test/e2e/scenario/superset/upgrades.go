@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
@@ -72,7 +74,7 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	if found != "1" {
 		return fmt.Errorf("the metastore has %q columns of 6.1 instead of 1", found)
 	}
-	tasks, err := w.List(ctx, cluster.Pod, w.namespace, platform.Matching(componentLabels("init")))
+	tasks, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(componentLabels("init")))
 	if err == nil && len(tasks) < 2 {
 		err = fmt.Errorf("there are the pods %v of tasks instead of two", platform.Names(tasks))
 	}
