@@ -38,8 +38,6 @@ type Command struct {
 	cmdutil.Output
 	// Accept continues with the database as it is.
 	Accept bool
-	// LastEvent reads the stream of change events; nil without a bus.
-	LastEvent LastEvent
 }
 
 // AddFlags adds the flags of the command.
@@ -80,7 +78,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return err
 	}
 	if c.Accept && r.Database < r.Cluster {
-		if err = c.replay(ctx, env, &r); err != nil {
+		if err = replay(ctx, env, &r); err != nil {
 			return err
 		}
 		if err = checkpoint.Accept(ctx, env.DB, r.Cluster); err != nil {

@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 // steps of docs/disaster.md.
 type disaster struct {
 	*cmdutiltest.Env
-	stop      func()
-	lastEvent accept.LastEvent
+	stop func()
 }
 
 const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `":"true"}}}`
@@ -121,7 +120,7 @@ func (d *disaster) eventually(want string) {
 func (d *disaster) checkpoint(accepted bool) (string, error) {
 	d.Helper()
 	var out bytes.Buffer
-	err := (&accept.Command{Accept: accepted, LastEvent: d.lastEvent}).Run(d.Context(), d.Env.Env, &out)
+	err := (&accept.Command{Accept: accepted}).Run(d.Context(), d.Env.Env, &out)
 	return out.String(), err
 }
 

@@ -2,84 +2,115 @@ package accept
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// LastEvent returns the last change event of a name, or nil without one.
-type LastEvent func(ctx context.Context, kind *registry.Kind, namespace, name string) (*contract.Change, error)
-
 // batchSize bounds the rows of one transaction.
 const batchSize = 100
 
-// replay brings rows without an object up to date: it closes those of deleted objects and
-// marks the others, each of which may be the only copy, as evicted. All kinds are complete
-// before anything is accepted.
-func (c *Command) replay(ctx context.Context, env Env, result *Result) error {
+// replayer brings rows without an object up to date.
+type replayer struct {
+	Env
+	stream jetstream.JetStream // nil without a bus
+	result *Result
+}
+
+// replay closes the rows of deleted objects and marks the others without an object, each of which
+// may be the only copy, as evicted. All kinds are complete before anything is accepted.
+func replay(ctx context.Context, env Env, result *Result) (err error) {
+	r := &replayer{Env: env, result: result}
+	if env.Bus != nil {
+		conn, connErr := env.Bus()
+		if connErr != nil {
+			return connErr
+		}
+		defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+		r.stream = conn.JetStream()
+	}
 	if err := env.Settle(ctx); err != nil {
 		return err
 	}
 	for _, kind := range env.Kinds.Kinds() {
-		alone, held, err := compare(ctx, env, kind)
-		if err != nil {
-			return fmt.Errorf("compare %s: %w", kind.Name, err)
-		}
-		for part := range slices.Chunk(alone, batchSize) {
-			if err := c.replayRows(ctx, env, kind, part, result); err != nil {
-				return err
-			}
-		}
-		for _, key := range held {
-			one, err := keepHeld(ctx, env, kind, key)
-			if err != nil {
-				return fmt.Errorf("keep %s %s: %w", kind.Name, key, err)
-			}
-			result.Kept = append(result.Kept, one...)
+		if err := r.kind(ctx, kind); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (c *Command) replayRows(ctx context.Context, env Env, kind *registry.Kind, part []rows.Row, result *Result) error {
-	var deleted, others []rows.Row
-	for _, r := range part {
-		if c.wasDeleted(ctx, env, kind, r) {
-			deleted = append(deleted, r)
-		} else {
-			others = append(others, r)
+func (r *replayer) kind(ctx context.Context, kind *registry.Kind) error {
+	alone, held, err := compare(ctx, r.Env, kind)
+	if err != nil {
+		return fmt.Errorf("compare %s: %w", kind.Name, err)
+	}
+	for part := range slices.Chunk(alone, batchSize) {
+		if err := r.rows(ctx, kind, part); err != nil {
+			return err
 		}
 	}
-	if _, err := env.Store.KeepRows(ctx, kind, others); err != nil {
+	for _, key := range held {
+		one, err := keepHeld(ctx, r.Env, kind, key)
+		if err != nil {
+			return fmt.Errorf("keep %s %s: %w", kind.Name, key, err)
+		}
+		r.result.Kept = append(r.result.Kept, one...)
+	}
+	return nil
+}
+
+func (r *replayer) rows(ctx context.Context, kind *registry.Kind, part []rows.Row) error {
+	var deleted, others []rows.Row
+	for _, row := range part {
+		gone, err := r.wasDeleted(ctx, kind, row)
+		switch {
+		case err != nil:
+			return err
+		case gone:
+			deleted = append(deleted, row)
+		default:
+			others = append(others, row)
+		}
+	}
+	if _, err := r.Store.KeepRows(ctx, kind, others); err != nil {
 		return fmt.Errorf("keep rows of %s: %w", kind.Name, err)
 	}
-	if _, err := env.Store.CloseRows(ctx, kind, deleted); err != nil {
+	if _, err := r.Store.CloseRows(ctx, kind, deleted); err != nil {
 		return fmt.Errorf("close rows of %s: %w", kind.Name, err)
 	}
-	for _, r := range others {
-		result.Kept = append(result.Kept, Row{kind.Name, r.Namespace, r.Name, r.UID})
-	}
-	for _, r := range deleted {
-		result.Closed = append(result.Closed, Row{kind.Name, r.Namespace, r.Name, r.UID})
-	}
+	r.result.Kept = append(r.result.Kept, printed(kind, others)...)
+	r.result.Closed = append(r.result.Closed, printed(kind, deleted)...)
 	return nil
 }
 
-// wasDeleted reports whether the stream shows that the object of the row was deleted. A row
-// without such an event, also because the stream cannot be read, may be the only copy.
-func (c *Command) wasDeleted(ctx context.Context, env Env, kind *registry.Kind, r rows.Row) bool {
-	if c.LastEvent == nil {
-		return false
+func printed(kind *registry.Kind, of []rows.Row) (out []Row) {
+	for _, row := range of {
+		out = append(out, Row{kind.Name, row.Namespace, row.Name, row.UID})
 	}
-	change, err := c.LastEvent(ctx, kind, r.Namespace, r.Name)
-	if err != nil {
-		env.Log.Error(err, "Failed to read the stream of change events, keeping the rows without an object")
-		c.LastEvent = nil // the next row would wait for its timeout too
-		return false
+	return out
+}
+
+// wasDeleted reports whether the stream shows that the object of the row was deleted. A row without
+// such an event may be the only copy.
+func (r *replayer) wasDeleted(ctx context.Context, kind *registry.Kind, row rows.Row) (bool, error) {
+	if r.stream == nil {
+		return false, nil
 	}
-	return change != nil && change.Object.UID == r.UID && change.Operation == contract.ChangeDeleted
+	change, err := outbox.LastEvent(ctx, r.stream, contract.Ref{
+		Cluster: r.Cluster, Namespace: row.Namespace, Kind: contract.Kind(kind.Singular), Name: row.Name,
+	})
+	if err != nil && !errors.Is(err, outbox.ErrNotAnEvent) {
+		return false, fmt.Errorf("read the change events of %s %s/%s: %w. Repeat the command when NATS is available, or set --nats-url= to keep all rows without an object",
+			kind.Name, row.Namespace, row.Name, err)
+	}
+	return change != nil && change.Object.UID == row.UID && change.Operation == contract.ChangeDeleted, nil
 }

@@ -16,15 +16,12 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
-	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -58,24 +55,8 @@ func (o *Options) command(help string, t operatorCommand) service.Command {
 			return err
 		}
 		defer func() { err = errors.Join(err, env.Close()) }()
-		if a, ok := t.(*accept.Command); ok && a.Accept && s.NATSURL != "" {
-			var conn *bus.Conn
-			if conn, err = connect(s, env.Log); err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-			a.LastEvent = lastEvent(conn, s.ClusterName)
-		}
 		return t.Run(ctx, env, os.Stdout)
 	}}
-}
-
-func lastEvent(conn *bus.Conn, cluster string) accept.LastEvent {
-	return func(ctx context.Context, kind *registry.Kind, namespace, name string) (*contract.Change, error) {
-		return outbox.LastEvent(ctx, conn.JetStream(), contract.Ref{
-			Cluster: cluster, Namespace: namespace, Kind: contract.Kind(kind.Singular), Name: name,
-		})
-	}
 }
 
 // connect connects a command to the bus, under the identity of the ingester.
@@ -95,7 +76,10 @@ func connect(s service.Options, log logr.Logger) (*bus.Conn, error) {
 func (o *Options) environment(ctx context.Context, s service.Options, t operatorCommand) (cmdutil.Env, error) {
 	config := cmdutil.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
-		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace,
+		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace, Cluster: s.ClusterName,
+	}
+	if s.NATSURL != "" {
+		config.Bus = func() (*bus.Conn, error) { return connect(s, config.Log) }
 	}
 	_, config.Optional = t.(*removefinalizers.Command)
 	if needsCluster(t) {

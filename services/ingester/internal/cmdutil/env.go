@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -35,6 +36,10 @@ type Env struct {
 	Namespaces []string
 	// LeaseNamespace holds the ingester's Lease.
 	LeaseNamespace string
+	// Bus connects to the bus, under the identity of the ingester; nil without one. Cluster is the
+	// cluster's name there.
+	Bus     func() (*bus.Conn, error)
+	Cluster string
 }
 
 // Config holds the settings of an Env.
@@ -50,6 +55,8 @@ type Config struct {
 	Log            logr.Logger
 	Namespaces     []string
 	LeaseNamespace string
+	Bus            func() (*bus.Conn, error)
+	Cluster        string
 }
 
 // Open returns an Env and checks that MySQL is available and has the current schema. It
@@ -64,7 +71,7 @@ func Open(ctx context.Context, config Config) (Env, error) {
 	}
 	env := Env{
 		Client: config.Client, Kinds: kinds, Clock: config.Clock, Log: config.Log,
-		Namespaces: config.Namespaces, LeaseNamespace: config.LeaseNamespace,
+		Namespaces: config.Namespaces, LeaseNamespace: config.LeaseNamespace, Bus: config.Bus, Cluster: config.Cluster,
 	}
 	if !config.MySQL.Configured() {
 		return env, nil

@@ -69,21 +69,22 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 
 // lastEvent returns the last event of the row's object in the stream, or nil without one.
 func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error) {
-	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
-	if _, err := contract.ChangeSubject(ref, contract.ChangeOperation(o.operation)); err != nil {
+	if _, err := r.subject(o); err != nil {
 		return nil, nil //nolint:nilerr // a row that cannot be published is not in the stream; send drops it
 	}
-	change, err := LastEvent(ctx, r.cfg.JetStream, ref)
-	if errors.Is(err, errNotAnEvent) {
-		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "object", ref)
+	change, err := LastEvent(ctx, r.cfg.JetStream, r.ref(o))
+	if errors.Is(err, ErrNotAnEvent) {
+		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "object", r.ref(o))
 		return nil, nil
 	}
 	return change, err
 }
 
-var errNotAnEvent = errors.New("not an event of the ingester")
+// ErrNotAnEvent is the error of a message in the stream that cannot be decoded as a change event.
+var ErrNotAnEvent = errors.New("not an event of the ingester")
 
-// LastEvent returns the last change event of a name in the stream, or nil without one.
+// LastEvent returns the last change event of a name in the stream, or nil without one. The error is
+// [ErrNotAnEvent], or the stream cannot be read.
 func LastEvent(ctx context.Context, js jetstream.JetStream, ref contract.Ref) (*contract.Change, error) {
 	subject, err := contract.ChangeSubject(ref, contract.ChangeDeleted)
 	if err != nil {
@@ -104,7 +105,7 @@ func LastEvent(ctx context.Context, js jetstream.JetStream, ref contract.Ref) (*
 	}
 	_, change, err := contract.Decode[contract.Change](reply.Data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotAnEvent, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotAnEvent, err)
 	}
 	return &change, nil
 }

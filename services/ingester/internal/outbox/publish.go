@@ -136,9 +136,12 @@ func class(err error) string {
 	return "other"
 }
 
+func (r *Relay) ref(o *row) contract.Ref {
+	return contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
+}
+
 func (r *Relay) subject(o *row) (string, error) {
-	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
-	return contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
+	return contract.ChangeSubject(r.ref(o), contract.ChangeOperation(o.operation))
 }
 
 // sequence orders the events of an object by commit time and id. Both are stored, so an event

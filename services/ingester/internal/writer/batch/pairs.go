@@ -77,7 +77,7 @@ func (b *batch) existingPairs(ctx context.Context, table string) (map[string]map
 	if len(args) == 0 {
 		return nil, nil
 	}
-	args = b.statements.Pad(args)
+	args = statement.Pad(b.statements, args)
 	out := map[string]map[string]existingPair{}
 	query := func() string {
 		return "SELECT id, obj_uid, `key`, value FROM " + schema.Quote(table) + " WHERE obj_uid IN " + statement.Placeholders(len(args))

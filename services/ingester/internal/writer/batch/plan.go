@@ -62,7 +62,7 @@ func (b *batch) lockRows(ctx context.Context, records []*record.Record) (map[str
 	for _, r := range records {
 		args = append(args, r.UID)
 	}
-	args = b.statements.Pad(args)
+	args = statement.Pad(b.statements, args)
 	query := func() string {
 		return "SELECT uid, incarnation, res_version, delete_time IS NOT NULL, evict_time IS NOT NULL FROM " + schema.Quote(b.kind.Table) +
 			" FORCE INDEX (PRIMARY) WHERE uid IN " + statement.Placeholders(len(args)) + " ORDER BY uid FOR UPDATE"

@@ -25,7 +25,7 @@ type objectName struct{ namespace, name string }
 // name, so the usual case needs no query.
 func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
 	appeared := map[objectName][]*change{}
-	var names []any
+	var names []objectName
 	for _, c := range b.changes {
 		if c.deleteAt.Valid || (c.exists && c.outcome != decision.Restored && c.outcome != decision.Evicted) {
 			continue
@@ -38,7 +38,7 @@ func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
 		return nil, nil
 	}
 	older := map[string]liveRow{}
-	err := b.rivals(ctx, b.statements.Pad(names), appeared, func(o liveRow) {
+	err := b.rivals(ctx, statement.Pad(b.statements, names), appeared, func(o liveRow) {
 		for _, c := range appeared[objectName{o.namespace, o.name}] {
 			switch {
 			case c.UID == o.uid:
@@ -57,11 +57,10 @@ func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
 
 // rivals reads and locks the live rows of names, except the rows of the batch that are alone with
 // their name: reading these again takes most of the time.
-func (b *batch) rivals(ctx context.Context, names []any, appeared map[objectName][]*change, found func(liveRow)) error {
+func (b *batch) rivals(ctx context.Context, names []objectName, appeared map[objectName][]*change, found func(liveRow)) error {
 	args := make([]any, 0, 3*len(names))
 	var uids []any
-	for _, n := range names {
-		name := n.(objectName) // by the caller
+	for _, name := range names {
 		uid := ""
 		if alone := appeared[name]; len(alone) == 1 {
 			uid = alone[0].UID
@@ -76,8 +75,7 @@ func (b *batch) rivals(ctx context.Context, names []any, appeared map[objectName
 			" WHERE (namespace, name) IN (" + statement.Tuples(len(names), 2) + ")" +
 			" AND CONCAT(uid) NOT IN " + statement.Placeholders(len(names)) + " AND delete_time IS NULL FOR UPDATE"
 	}
-	name := statement.Name{Table: b.kind.Table, Action: "rivals", Rows: len(names)}
-	return b.query(ctx, name, query, append(args, uids...), func(rows *sql.Rows) error {
+	return b.query(ctx, statement.Name{Table: b.kind.Table, Action: "rivals", Rows: len(names)}, query, append(args, uids...), func(rows *sql.Rows) error {
 		var o liveRow
 		if err := rows.Scan(&o.uid, &o.namespace, &o.name, &o.Incarnation, &o.ResVersion, &o.generation); err != nil {
 			return err

@@ -59,7 +59,7 @@ func (c *Cache) Split(n int) iter.Seq2[int, int] {
 }
 
 // Pad repeats the last of the values for IN until their number is a size that is cached.
-func (c *Cache) Pad(values []any) []any {
+func Pad[T any](c *Cache, values []T) []T {
 	if c == nil || len(values) == 0 {
 		return values
 	}

@@ -33,7 +33,7 @@ func TestSplitAndPadUseCachedSizes(t *testing.T) {
 		for i := range n {
 			values = append(values, i)
 		}
-		got := c.Pad(values)
+		got := Pad(c, values)
 		if len(got) != want || n > 0 && got[len(got)-1] != n-1 {
 			t.Errorf("%d values are padded to %d, want %d of which the last ones are equal", n, len(got), want)
 		}
