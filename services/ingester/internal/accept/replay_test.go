@@ -52,7 +52,7 @@ func connect(server *natstest.Server) (*bus.Conn, error) {
 
 // withStream gives the commands the stream of a server.
 func (d *disaster) withStream(server *natstest.Server) {
-	d.Env.Env.Cluster = "test"
+	d.Cluster = "test"
 	d.Env.Env.Bus = func() (*bus.Conn, error) { return connect(server) }
 }
 
