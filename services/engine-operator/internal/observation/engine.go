@@ -133,5 +133,5 @@ func outcome(failure error) contract.Reconcile {
 	if failure == nil {
 		return contract.Reconcile{Outcome: contract.Succeeded}
 	}
-	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: status.Clamp(failure.Error())}
+	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: status.Clamp(failure.Error())}
 }

@@ -14,28 +14,34 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// reasonReconcileError is the reason of a transient failure.
-const reasonReconcileError = "ReconcileError"
-
 // Outcome returns how a reconcile ended. A rejected spec, which is permanent until it changes,
 // precedes a transient error. decision is nil if the tasks were not evaluated.
 func Outcome(violations []string, decision *lifecycle.Decision, failure error) contract.Reconcile {
-	out := contract.Reconcile{Outcome: contract.Succeeded}
 	switch {
 	case len(violations) > 0:
-		out = terminal(v1alpha1.ReasonInvalidSpec, resolve.InvalidSpecMessage(violations))
-	case errors.Is(failure, apply.ErrNotOwned):
-		out = terminal(conditions.ReasonNotOwned, "A foreign object blocks the reconcile: "+failure.Error()+". Delete or rename the object.")
-	case apierrors.IsInvalid(failure):
-		out = terminal(conditions.ReasonApplyRefused, "The API server rejected an object: "+strings.TrimSuffix(failure.Error(), ".")+".")
+		return terminal(v1alpha1.ReasonInvalidSpec, resolve.InvalidSpecMessage(violations))
+	case failure != nil && Failure(failure).Terminal:
+		return Failure(failure)
 	case decision != nil && decision.Phase == v1alpha1.PhaseBlocked:
-		out = terminal(decision.Condition.Reason, decision.Condition.Message)
+		return terminal(decision.Condition.Reason, decision.Condition.Message)
 	case failure != nil:
-		out = contract.Reconcile{Outcome: contract.Failed, Reason: reasonReconcileError, Message: strings.TrimSuffix(failure.Error(), ".") + "."}
+		return Failure(failure)
 	case decision != nil && decision.Phase == v1alpha1.PhaseAwaitingApproval:
-		out.Reason, out.Message = decision.Condition.Reason, decision.Condition.Message
+		return contract.Reconcile{Outcome: contract.Succeeded, Reason: decision.Condition.Reason, Message: decision.Condition.Message}
 	}
-	return out
+	return contract.Reconcile{Outcome: contract.Succeeded}
+}
+
+// Failure returns the outcome of a reconcile that failed with err.
+func Failure(err error) contract.Reconcile {
+	text := strings.TrimSuffix(err.Error(), ".")
+	switch {
+	case errors.Is(err, apply.ErrNotOwned):
+		return terminal(conditions.ReasonNotOwned, "A foreign object blocks the reconcile: "+text+". Delete or rename the object.")
+	case apierrors.IsInvalid(err):
+		return terminal(conditions.ReasonApplyRefused, "The API server rejected an object: "+text+".")
+	}
+	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: text + "."}
 }
 
 // terminal returns a permanent outcome.

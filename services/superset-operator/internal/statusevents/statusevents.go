@@ -1,7 +1,7 @@
 // Package statusevents holds the reasons of the Kubernetes events of a Superset.
 //
 // The decision that changes a state also returns its events ([Event]), so that each is emitted once, after that state
-// is stored. All other reasons are those of the controller.
+// is stored. All other reasons are those of the controller. A failed reconcile has the reason of its conditions.
 package statusevents
 
 // Event is a Kubernetes event to emit once.
@@ -32,7 +32,7 @@ const (
 	EventVersionComparisonSkipped = "VersionComparisonSkipped"
 	// EventInvalidCronSchedule (Warning): the clone's schedule is invalid.
 	EventInvalidCronSchedule = "InvalidCronSchedule"
-	// EventNotOwned (Warning): a foreign object blocks a task.
+	// EventNotOwned (Warning): a foreign object blocks a task or the reconcile.
 	EventNotOwned = "NotOwned"
 	// EventDrainingStarted: the components are deleted before a task.
 	EventDrainingStarted = "DrainingStarted"
@@ -64,6 +64,4 @@ const (
 	EventAdopted = "Adopted"
 	// EventOptionalKindMissing (Warning): the spec requires a kind that the cluster does not serve.
 	EventOptionalKindMissing = "OptionalKindMissing"
-	// EventReconcileError (Warning): a reconcile failed with another error than the one before.
-	EventReconcileError = "ReconcileError"
 )

@@ -2,6 +2,7 @@ package superset_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -166,6 +168,14 @@ func TestForeignNameBlocksAndIsReported(t *testing.T) {
 			t.Errorf("%q is not in the message: %s", part, text)
 		}
 	}
+	expect.Eventually(t, long, func() error {
+		if all := l.eventList(); !slices.ContainsFunc(all, func(e eventsv1.Event) bool {
+			return e.Reason == "NotOwned" && strings.Contains(e.Note, "Delete or rename")
+		}) {
+			return fmt.Errorf("no event has the reason and the remedy: %v", l.events())
+		}
+		return nil
+	})
 	if err := l.client.Delete(t.Context(), taken); err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observation"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 // decide decides about the tasks, and what the components may do meanwhile.
@@ -151,9 +151,10 @@ func (r *Reconciler) recordEvents(_ context.Context, s *reconcileState) (steps.R
 	return steps.Result{}, nil
 }
 
-// emitError emits a Warning event when the reconcile error changes.
+// emitError emits a Warning event, with the reason of the conditions, when the reconcile error changes.
 func (r *Reconciler) emitError(sup *v1alpha1.Superset, err error) {
-	if message, fresh := r.errors.Changed(sup, err); fresh {
-		r.Recorder.Eventf(sup, nil, corev1.EventTypeWarning, statusevents.EventReconcileError, "Reconcile", "%s", message)
+	if r.errors.Changed(sup, err) {
+		out := observation.Failure(err)
+		r.Recorder.Eventf(sup, nil, corev1.EventTypeWarning, out.Reason, "Reconcile", "%s", out.Message)
 	}
 }

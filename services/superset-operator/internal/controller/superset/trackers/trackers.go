@@ -72,18 +72,18 @@ func (t *Errors) FailingSince(sup *v1alpha1.Superset, failed bool, now time.Time
 	return &start
 }
 
-// Changed returns the text of the error, and whether it differs from that of the last reconcile.
-func (t *Errors) Changed(sup *v1alpha1.Superset, err error) (string, bool) {
+// Changed reports whether the reconcile failed with another error than the last one.
+func (t *Errors) Changed(sup *v1alpha1.Superset, err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := client.ObjectKeyFromObject(sup)
 	if err == nil {
 		delete(t.message, key)
-		return "", false
+		return false
 	}
 	before := t.message[key]
 	t.message[key] = err.Error()
-	return err.Error(), before != err.Error()
+	return before != err.Error()
 }
 
 // Forget drops the state of a Superset.
