@@ -51,26 +51,12 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	node := platform.Text(victim, "spec", "nodeName")
-	size, err := e.spill(ctx, node)
-	if err != nil {
-		return err
-	}
 	before, err := e.evicted(ctx)
 	if err != nil {
 		return err
 	}
-	s.Log("%s writes %d MiB to the disk of node %s", victim.GetName(), size>>20, node)
-	answers := make(chan error, 2)
-	for _, query := range []string{fmt.Sprintf("/?spill=%d", size), "/?sleep=30s"} {
-		go func() {
-			_, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineQueries, query)
-			answers <- err
-		}()
-	}
-	if err := s.Until(ctx, "node "+node+" has DiskPressure", func(ctx context.Context) error {
-		return e.nodeSays(ctx, node, "True")
-	}); err != nil {
+	answers, err := e.fill(ctx, s, victim)
+	if err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "the kubelet evicts "+victim.GetName(), func(ctx context.Context) error {
@@ -94,6 +80,31 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
+	return e.evictedOnly(ctx, s, victim, before)
+}
+
+// fill starts the queries of the victim and waits until its node has DiskPressure. The channel receives their two results.
+func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Unstructured) (<-chan error, error) {
+	node := platform.Text(victim, "spec", "nodeName")
+	size, err := e.spill(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	s.Log("%s writes %d MiB to the disk of node %s", victim.GetName(), size>>20, node)
+	answers := make(chan error, 2)
+	for _, query := range []string{fmt.Sprintf("/?spill=%d", size), "/?sleep=30s"} {
+		go func() {
+			_, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineQueries, query)
+			answers <- err
+		}()
+	}
+	return answers, s.Until(ctx, "node "+node+" has DiskPressure", func(ctx context.Context) error {
+		return e.nodeSays(ctx, node, "True")
+	})
+}
+
+// evictedOnly fails if the kubelet evicted others than the victim since before.
+func (e *Engine) evictedOnly(ctx context.Context, s *run.Step, victim *unstructured.Unstructured, before map[string]string) error {
 	now, err := e.evicted(ctx)
 	if err != nil {
 		return err
