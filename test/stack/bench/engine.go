@@ -29,7 +29,7 @@ var engines = fleet{
 // newEngine is the workload of the budget: two replicas. The pods are simulated and have no metrics, so they
 // report no queries.
 func newEngine(name string) *unstructured.Unstructured {
-	return object(engineGroup, "FireboltEngine", benchenv.Namespace, name, map[string]any{
+	return benchenv.Object(engineGroup, "FireboltEngine", benchenv.Namespace, name, map[string]any{
 		"instanceRef": "bench", "replicas": int64(2), "drainCheckEnabled": false,
 		"template": template("1"),
 	})
@@ -47,7 +47,7 @@ func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 	if err := createSecret(ctx, e, map[string]string{"username": "firebolt", "password": "only-for-this-bench"}); err != nil {
 		return err
 	}
-	instance := object(engineGroup, "FireboltInstance", benchenv.Namespace, "bench", map[string]any{
+	instance := benchenv.Object(engineGroup, "FireboltInstance", benchenv.Namespace, "bench", map[string]any{
 		"gateway": map[string]any{},
 		"metadata": map[string]any{"postgres": map[string]any{
 			"host": "postgres", "database": "firebolt", "credentialsSecretRef": map[string]any{"name": "bench"},
@@ -62,7 +62,7 @@ func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 // newImage is a write of another version, so that each engine is rolled.
 func newImage(e *benchenv.Env) benchenv.Write {
 	return func(ctx context.Context, obj client.Object) error {
-		patch, err := object(engineGroup, "FireboltEngine", obj.GetNamespace(), obj.GetName(), map[string]any{"template": template("2")}).MarshalJSON()
+		patch, err := benchenv.Object(engineGroup, "FireboltEngine", obj.GetNamespace(), obj.GetName(), map[string]any{"template": template("2")}).MarshalJSON()
 		if err != nil {
 			return err
 		}

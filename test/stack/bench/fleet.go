@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -115,15 +113,6 @@ func (w fleet) large(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 	return nil
 }
 
-// object is a resource of a group with a spec.
-func object(group schema.GroupVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	obj.SetGroupVersionKind(group.WithKind(kind))
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	return obj
-}
-
 // rawMeta makes a copy of an operator's object one that only Kubernetes controls.
 func rawMeta(name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: benchenv.RawNamespace, Name: name, Labels: labels}
@@ -150,12 +139,6 @@ func allAre(kind string) func(client.Object) bool {
 		have, _, haveErr := unstructured.NestedInt64(object, "status", kind)
 		return wantErr == nil && haveErr == nil && have == want
 	}
-}
-
-// percentile sorts the durations and returns the one that a share of them does not exceed, in milliseconds.
-func percentile(spent []time.Duration, share float64) float64 {
-	slices.Sort(spent)
-	return spent[min(len(spent)-1, int(share*float64(len(spent))))].Seconds() * 1000
 }
 
 // whole measures a fleet of the given size: its creation, its rollout where that is measured, a restart of the

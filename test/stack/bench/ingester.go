@@ -23,7 +23,7 @@ var modelGroup = schema.GroupVersion{Group: "michelangelo.api", Version: "v2"}
 
 // model is the object of the budget: 3 labels, 2 annotations.
 func model(i int) *unstructured.Unstructured {
-	obj := object(modelGroup, "Model", benchenv.Namespace, fmt.Sprintf("model-%06d", i), map[string]any{
+	obj := benchenv.Object(modelGroup, "Model", benchenv.Namespace, fmt.Sprintf("model-%06d", i), map[string]any{
 		"algorithm": "xgboost", "trainingFramework": "spark", "kind": "MODEL_KIND_BINARY_CLASSIFICATION",
 		"description": fmt.Sprintf("Churn of customers, model %d", i),
 		"owner":       map[string]any{"name": "ada"},
@@ -212,8 +212,8 @@ func update(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 			}
 			spent = append(spent, d)
 		}
-		f.Report("update.p50_ms", percentile(spent, 0.5), "ms")
-		f.Report("update.p99_ms", percentile(spent, 0.99), "ms")
+		f.Report("update.p50_ms", benchenv.Percentile(spent, 0.5), "ms")
+		f.Report("update.p99_ms", benchenv.Percentile(spent, 0.99), "ms")
 		return nil
 	})
 }
@@ -253,15 +253,7 @@ func memory(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 		if err != nil {
 			return err
 		}
-		f.Report("rss_mb_at_"+thousands(n), rss/1e6, "MB")
+		f.Report("rss_mb_at_"+benchenv.Thousands(n), rss/1e6, "MB")
 		return nil
 	})
-}
-
-// thousands writes 10000 as 10k.
-func thousands(n int) string {
-	if n%1000 == 0 {
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprint(n)
 }

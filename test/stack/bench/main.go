@@ -44,6 +44,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/flotilla-dev/flotilla/test/stack/bench/status"
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
@@ -53,7 +54,7 @@ var subjects = map[string]func(ctx context.Context, scenarios []string) error{
 	"superset": superset.Run,
 	"engine":   engine.Run,
 	"ingester": ingester.Run,
-	"status":   status.Run,
+	"status":   aggregator.Run,
 }
 
 var superset = benchenv.Benchmark{
@@ -102,7 +103,7 @@ var ingester = benchenv.Benchmark{
 	},
 }
 
-var status = benchenv.Benchmark{
+var aggregator = benchenv.Benchmark{
 	Subject: "status", Each: "object", Operator: "superset-operator",
 	Scenarios: []benchenv.Scenario{
 		// The costs of publishing in an operator, and of an observation without changes; without a server.
@@ -113,8 +114,8 @@ var status = benchenv.Benchmark{
 				Unit: "ns/op", Figure: "offer.unchanged_ns", FigureUnit: "ns",
 			},
 		}},
-		{Name: "latency", Late: true, Aggregator: true, Run: latency},
-		{Name: "load", Late: true, Aggregator: true, Run: load},
+		{Name: "latency", Late: true, Aggregator: true, Run: status.Latency},
+		{Name: "load", Late: true, Aggregator: true, Run: status.Load},
 	},
 }
 

@@ -99,7 +99,7 @@ func startControlPlane(ctx context.Context, dir string) error {
 }
 
 func stackSupersets(ctx context.Context, p *platform.Platform) error {
-	return arrive(ctx, p, "superset-operator", "supersets_10_running", "Running", object(supersetGroup, "Superset", "default", "", map[string]any{
+	return arrive(ctx, p, "superset-operator", "supersets_10_running", "Running", benchenv.Object(supersetGroup, "Superset", "default", "", map[string]any{
 		"environment": "Development",
 		"image":       map[string]any{"tag": "4.1.1"},
 		"secretKey":   "only-for-this-bench",
@@ -118,7 +118,7 @@ func stackEngines(ctx context.Context, p *platform.Platform) error {
 	if len(list.Items) == 0 {
 		return errors.New("make up applied no FireboltInstance")
 	}
-	return arrive(ctx, p, "engine-operator", "engines_10_stable", "stable", object(engineGroup, "FireboltEngine", "default", "", map[string]any{
+	return arrive(ctx, p, "engine-operator", "engines_10_stable", "stable", benchenv.Object(engineGroup, "FireboltEngine", "default", "", map[string]any{
 		"instanceRef": list.Items[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
 	}))
 }

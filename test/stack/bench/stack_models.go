@@ -64,7 +64,7 @@ func stackModels(ctx context.Context, p *platform.Platform) error {
 
 // stackModel has three labels and two annotations, as the budget says.
 func stackModel(i int) *unstructured.Unstructured {
-	obj := object(modelGroup, "Model", "default", fmt.Sprintf("bench-%d", i), map[string]any{
+	obj := benchenv.Object(modelGroup, "Model", "default", fmt.Sprintf("bench-%d", i), map[string]any{
 		"description":       strings.Repeat("a model for the benchmark ", 8),
 		"algorithm":         "xgboost",
 		"trainingFramework": "spark",

@@ -25,7 +25,7 @@ var supersets = fleet{
 // newSuperset is the workload of the budget: web server and worker with two replicas, and beat.
 func newSuperset(name string) *unstructured.Unstructured {
 	secret := func(key string) map[string]any { return map[string]any{"name": "bench", "key": key} }
-	return object(supersetGroup, "Superset", benchenv.Namespace, name, map[string]any{
+	return benchenv.Object(supersetGroup, "Superset", benchenv.Namespace, name, map[string]any{
 		"environment":   "Staging",
 		"image":         map[string]any{"repository": "apache/superset", "tag": "6.0.0"},
 		"secretKeyFrom": secret("secret-key"),

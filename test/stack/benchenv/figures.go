@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
@@ -127,4 +128,18 @@ func (f *Figures) controlPlane(prefix string, each float64, c Counters) {
 		f.Report(prefix+strings.ReplaceAll(process, "-", "_")+"_cpu_seconds_per_"+f.each, c.ControlPlane[process]/each, "s")
 	}
 	f.Report(prefix+"etcd_kilobytes_written_per_"+f.each, c.EtcdBytes/each/1000, "kB")
+}
+
+// Percentile sorts the durations and returns the one that a share of them does not exceed, in milliseconds.
+func Percentile(spent []time.Duration, share float64) float64 {
+	slices.Sort(spent)
+	return spent[min(len(spent)-1, int(share*float64(len(spent))))].Seconds() * 1000
+}
+
+// Thousands writes 10000 as 10k.
+func Thousands(n int) string {
+	if n%1000 == 0 {
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
 }

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -29,6 +30,15 @@ const (
 
 // Write is one write of an administrator.
 type Write func(context.Context, client.Object) error
+
+// Object returns a resource of a group with a spec.
+func Object(group schema.GroupVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	obj.SetGroupVersionKind(group.WithKind(kind))
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
 
 // Bring writes the objects, some at a time, and returns when each has arrived where it should. Nothing else may be
 // measured meanwhile.

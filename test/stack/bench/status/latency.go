@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
+var supersetGroup = schema.GroupVersion{Group: "superset.apache.org", Version: "v1alpha1"}
+
 const (
 	// flipped is how many resources change; each goes down and comes back, so there are twice as many samples.
 	flipped = 250
@@ -28,13 +31,13 @@ const (
 	every = 50 * time.Millisecond
 )
 
-// latency runs the real Superset operator, the real aggregator and NATS on a control plane whose pods are simulated, with
+// Latency runs the real Superset operator, the real aggregator and NATS on a control plane whose pods are simulated, with
 // one Deployment and one pod for each Superset. It makes pods unready and ready again, twenty a second, and reads one
 // watch of Deployments and one of Supersets: the time runs from the moment at which the Deployment's status is seen to
 // have lost (or got back) its available replica to the moment at which Available is seen to have changed on the Superset.
 // In it lie the operator's watch and reconcile, the bus, the fold, the aggregator's gathering of changes (at most 250 ms)
 // and the write of the condition. Before that all rest for a minute (status.idle.writes_per_minute: writes of both services).
-func latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
 		return err
@@ -63,8 +66,8 @@ func latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 		return err
 	}
 	benchenv.Note("%d samples of the latency, from %s to %s", len(samples), slices.Min(samples), slices.Max(samples))
-	f.Report("latency.p50_ms", percentile(samples, 0.50), "ms")
-	f.Report("latency.p99_ms", percentile(samples, 0.99), "ms")
+	f.Report("latency.p50_ms", benchenv.Percentile(samples, 0.50), "ms")
+	f.Report("latency.p99_ms", benchenv.Percentile(samples, 0.99), "ms")
 	return nil
 }
 
@@ -133,7 +136,7 @@ func size() (int, error) {
 func smallSupersets(n int) []client.Object {
 	var out []client.Object
 	for i := range n {
-		out = append(out, object(supersetGroup, "Superset", benchenv.Namespace, fmt.Sprintf("s-%05d", i), map[string]any{
+		out = append(out, benchenv.Object(supersetGroup, "Superset", benchenv.Namespace, fmt.Sprintf("s-%05d", i), map[string]any{
 			"environment": "Development",
 			"image":       map[string]any{"tag": "6.0.0"},
 			"secretKey":   "only-for-this-bench",

@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 	heapTargetMetric   = "go_memstats_next_gc_bytes"
 )
 
-// load has no operator: the program observes, with the operators' own client of the bus, resources that no controller
+// Load has no operator: the program observes, with the operators' own client of the bus, resources that no controller
 // reconciles. It measures how many changed observations a second the aggregator takes while it also folds and writes
 // (status.observations_per_s), its live heap for each resource (status.heap_kib_per_object, from the target of the
 // garbage collector before there was any resource and after). Then it stops the aggregator in good order and starts it
@@ -36,7 +36,7 @@ const (
 // resource again, for which it waits for the next heartbeat (up to 10 s) and listens for 5 s. In the end it wipes the bus:
 // status.rebuild10k.after_wipe_seconds runs from the first deletion until every resource has its entry again; an observer
 // notices within 15 s.
-func load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 	if err != nil {
 		return err
 	}
-	name := "rebuild" + thousands(len(objects))
+	name := "rebuild" + benchenv.Thousands(len(objects))
 	// It holds the Lease only once it has caught up.
 	for _, step := range []struct {
 		metric string
@@ -176,7 +176,7 @@ func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	if err != nil {
 		return err
 	}
-	f.Report("rebuild"+thousands(n)+".after_wipe_seconds", time.Since(begin).Seconds(), "s")
+	f.Report("rebuild"+benchenv.Thousands(n)+".after_wipe_seconds", time.Since(begin).Seconds(), "s")
 	return nil
 }
 
