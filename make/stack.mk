@@ -21,6 +21,10 @@ status: ## show the parts of the stack and the sample resources
 logs: ## show the log of one part: make logs S=superset-operator
 	@$(STACK) logs $(S)
 
+.PHONY: mysql
+mysql: ## open the database of the stack; Q="SELECT name FROM model" runs one statement
+	@$(STACK) mysql $(if $(Q),-- --execute='$(subst ','\'',$(Q))')
+
 .PHONY: tools
 tools: ## build the control plane tools into the cache folder (minutes, once)
 	@$(STACK) tools $(if $(NODE),--node $(NODE))

@@ -12,9 +12,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
-// ErrMissing is returned if the programs, or the checkout that pins them, do not exist. The error text has the
-// remedy.
-var ErrMissing = errors.New("control plane tools are missing")
+// Errors of [Find]. Their texts have the remedy.
+var (
+	// ErrMissing is returned if the programs do not exist.
+	ErrMissing = errors.New("control plane tools are missing")
+	// ErrNoCheckout is returned outside a checkout, which pins the programs.
+	ErrNoCheckout = errors.New("not in a checkout of Flotilla")
+)
 
 // Programs lists what a cluster needs, in the order in which they are built: small ones first, so that progress shows
 // early.
@@ -82,8 +86,8 @@ func Module() (string, error) {
 			return module, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%w: no tools/controlplane/go.mod in %s or above it; run inside a checkout of "+
-				"Flotilla or set FLOTILLA_ROOT", ErrMissing, start)
+			return "", fmt.Errorf("%w: no tools/controlplane/go.mod in %s or above it; change into a checkout "+
+				"or set FLOTILLA_ROOT", ErrNoCheckout, start)
 		}
 	}
 }

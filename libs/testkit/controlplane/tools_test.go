@@ -62,7 +62,7 @@ func TestFindReportsMissingToolsWithRemedy(t *testing.T) {
 func TestModuleRequiresCheckout(t *testing.T) {
 	t.Setenv("FLOTILLA_ROOT", t.TempDir())
 	_, err := Module()
-	if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "FLOTILLA_ROOT") {
+	if !errors.Is(err, ErrNoCheckout) || !strings.Contains(err.Error(), "FLOTILLA_ROOT") {
 		t.Errorf("got %v", err)
 	}
 }

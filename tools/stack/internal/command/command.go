@@ -30,6 +30,7 @@ const usage = `usage: stack COMMAND
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log
+  mysql [-- ARGS...]      open the database in the client of MySQL or MariaDB, with its arguments
   rights [--json]         show what each service may do, how often it did so since the last start from
                           nothing, and each request that was refused
   tools [--node real]     build the control plane tools and the NATS server, fetch Envoy; with --node real
@@ -119,6 +120,8 @@ func (a *app) do(ctx context.Context, o options) error {
 		return a.install(ctx, o.services, o.kubeconfig)
 	case "logs":
 		return a.logs(ctx, o.args, o.follow)
+	case "mysql":
+		return a.mysql(ctx, o.args)
 	case "rights":
 		return a.permissions(ctx, o.asJSON)
 	case "start", "stop", "restart", "kill":

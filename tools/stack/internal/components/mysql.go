@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
@@ -11,6 +12,8 @@ import (
 )
 
 const mysqlPort = "mysql"
+
+var errMySQLDown = errors.New("MySQL is not running; start it with `make up`")
 
 // MySQL is the server that package mysqlserver chooses, with one database for the stack.
 type MySQL struct {
@@ -98,6 +101,20 @@ func (m *MySQL) start(ctx context.Context) error {
 	}
 	m.server, err = mysqlserver.Start(ctx, cfg)
 	return err
+}
+
+// Client returns the command that opens the stack's database in a client of the server.
+func (m *MySQL) Client(ctx context.Context, terminal bool, args ...string) (*exec.Cmd, error) {
+	if _, known := m.env.State.Ports[mysqlPort]; !known {
+		return nil, errMySQLDown
+	}
+	if err := m.find(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.ping(ctx); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errMySQLDown, err)
+	}
+	return m.server.Client(ctx, m.database(), terminal, args...)
 }
 
 // Stop stops the server and keeps its data.
