@@ -3,6 +3,7 @@ package contract
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // GroupVersionKind names a Kubernetes kind without importing Kubernetes.
@@ -24,29 +25,19 @@ const (
 	FireboltInstance    Kind = "fireboltinstance"
 )
 
-var registry = map[Kind]GroupVersionKind{
+var registry = withMichelangelo(map[Kind]GroupVersionKind{
 	Superset:            {"superset.apache.org", "v1alpha1", "Superset"},
 	FireboltEngine:      {"compute.firebolt.io", "v1alpha1", "FireboltEngine"},
 	FireboltEngineClass: {"compute.firebolt.io", "v1alpha1", "FireboltEngineClass"},
 	FireboltInstance:    {"compute.firebolt.io", "v1alpha1", "FireboltInstance"},
+})
 
-	"model":           michelangelo("Model"),
-	"modelfamily":     michelangelo("ModelFamily"),
-	"pipeline":        michelangelo("Pipeline"),
-	"pipelinerun":     michelangelo("PipelineRun"),
-	"deployment":      michelangelo("Deployment"),
-	"inferenceserver": michelangelo("InferenceServer"),
-	"project":         michelangelo("Project"),
-	"revision":        michelangelo("Revision"),
-	"cluster":         michelangelo("Cluster"),
-	"raycluster":      michelangelo("RayCluster"),
-	"rayjob":          michelangelo("RayJob"),
-	"sparkjob":        michelangelo("SparkJob"),
-	"triggerrun":      michelangelo("TriggerRun"),
-}
-
-func michelangelo(kind string) GroupVersionKind {
-	return GroupVersionKind{"michelangelo.api", "v2", kind}
+// withMichelangelo adds the kinds that the ingester stores.
+func withMichelangelo(kinds map[Kind]GroupVersionKind) map[Kind]GroupVersionKind {
+	for _, kind := range michelangeloKinds {
+		kinds[Kind(strings.ToLower(kind))] = GroupVersionKind{"michelangelo.api", "v2", kind}
+	}
+	return kinds
 }
 
 // Lookup returns the Kubernetes kind behind a token.

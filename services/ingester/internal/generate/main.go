@@ -1,10 +1,11 @@
-// Command generate writes the files that are generated from the registry: the CRDs, the manifests
-// that add the finalizer to new objects, the schema page and new migrations for tables,
-// columns and indexes that no migration creates yet.
+// Command generate writes what follows from the registry: the CRDs, the manifests that add the finalizer to new
+// objects, the schema page, new migrations for tables, columns and indexes that no migration creates yet, the kinds of
+// libs/contract, and the lists of kinds in permissions and in the document of the HTTP API.
 // It runs in go generate after the descriptor set is compiled.
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -47,6 +48,16 @@ func run(root string) error {
 	if err := write(filepath.Join(root, "docs", "schema.md"), schema.Page(r)); err != nil {
 		return err
 	}
+	if err := writeMigrations(root, r); err != nil {
+		return err
+	}
+	if err := write(filepath.Join(root, "..", "..", "libs", "contract", "zz_generated_michelangelo.go"), contractKinds(r.Kinds())); err != nil {
+		return err
+	}
+	return writeLists(root, r.Kinds())
+}
+
+func writeMigrations(root string, r *registry.Registry) error {
 	dir := filepath.Join(root, "migrations")
 	files, err := schema.Missing(os.DirFS(dir), schema.Tables(r))
 	if err != nil {
@@ -58,6 +69,17 @@ func run(root string) error {
 		}
 	}
 	return nil
+}
+
+// contractKinds returns the source of the kinds in libs/contract, which imports nothing of a service.
+func contractKinds(kinds []*registry.Kind) []byte {
+	var b bytes.Buffer
+	b.WriteString("// Code generated from the registry of the ingester. DO NOT EDIT.\n\npackage contract\n\nvar michelangeloKinds = []string{\n")
+	for _, kind := range kinds {
+		fmt.Fprintf(&b, "\t%q,\n", kind.Name)
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
 }
 
 func write(path string, content []byte) error {
