@@ -165,7 +165,7 @@ func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if silent.Status.Phase != v1alpha1.PhaseDraining {
-		t.Errorf("phase %s, although nobody could ask its pods", silent.Status.Phase)
+		t.Errorf("phase %s although its pods cannot be scraped", silent.Status.Phase)
 	}
 }
 

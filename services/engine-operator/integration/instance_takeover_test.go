@@ -166,7 +166,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	l.operator = start(t, l.namespace)
 	i := l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	if diff := cmp.Diff(before, l.running()); diff != "" {
-		t.Fatalf("what was running changed (-before +after):\n%s", diff)
+		t.Fatalf("running workloads changed (-before +after):\n%s", diff)
 	}
 	if i.Spec.ID != l.instance.Spec.ID || i.Status.DeployedVersion != "example.com/old/metadata:7" || len(i.Status.Transitions) != 0 {
 		t.Errorf("id %s, version %s, transitions %v", i.Spec.ID, i.Status.DeployedVersion, i.Status.Transitions)

@@ -37,7 +37,7 @@ func newMortal(last func(write string) bool) *mortal {
 	return &mortal{last: last, dead: make(chan struct{})}
 }
 
-var errDead = errors.New("the operator has died")
+var errDead = errors.New("the operator has crashed")
 
 func (m *mortal) trip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if m == nil {
@@ -185,14 +185,14 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	if got := phases(e); got != "creating switching stable creating switching draining cleaning stable" {
 		t.Errorf("phases = %s", got)
 	}
-	t.Logf("died after %d writes of an installation and %d of a rollout", len(first), len(second))
+	t.Logf("crashed after %d writes of an installation and %d of a rollout", len(first), len(second))
 	for _, write := range []string{
 		"PATCH statefulsets/a-g0", "PATCH services/a-service", "PATCH fireboltengines/a/status switching",
 		"PATCH statefulsets/a-g1", "PATCH fireboltengines/a/status draining", "DELETE statefulsets/a-g0",
 		"DELETE configmaps/a-g0-config", "DELETE services/a-g0-hl", "PATCH fireboltengines/a/status cleaning",
 	} {
 		if !slices.Contains(slices.Concat(first, second), write) {
-			t.Errorf("no operator died after: %s; they died after:\n%s", write, strings.Join(slices.Concat(first, second), "\n"))
+			t.Errorf("no operator crashed after %s; crashes after:\n%s", write, strings.Join(slices.Concat(first, second), "\n"))
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (o *operator) halt() {
 		o.t.Errorf("operator: %v", err)
 	}
 	if o.logged.warned() {
-		o.t.Error("a reconcile returned a result beside an error")
+		o.t.Error("a reconcile returned both a result and an error")
 	}
 }
 

@@ -47,10 +47,10 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 		t.Errorf("the condition says %q, admission %q", c.Message, want)
 	}
 	if c.ObservedGeneration != e.Generation {
-		t.Errorf("the condition speaks of generation %d of %d", c.ObservedGeneration, e.Generation)
+		t.Errorf("the condition has observedGeneration %d, want %d", c.ObservedGeneration, e.Generation)
 	}
 	if c := meta.FindStatusCondition(e.Status.Conditions, "Available"); c == nil || c.Status != metav1.ConditionTrue {
-		t.Errorf("Available = %+v: what serves goes on", c)
+		t.Errorf("Available = %+v, want True while the generation serves", c)
 	}
 	expect.Never(t, short, func() error {
 		if diff := cmp.Diff(before, s.children(e)); diff != "" {
@@ -102,7 +102,7 @@ func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	s.create(e)
 	s.settled(e, v1alpha1.PhaseStable, 1) // its name costs a number
 	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
-		t.Errorf("the stranger's StatefulSet: %v, generation %d", err, stranger.Generation)
+		t.Errorf("foreign StatefulSet: %v, generation %d", err, stranger.Generation)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
 	})
 	if got := fetch(s, stranger).Spec.Selector; got != nil {
-		t.Errorf("the stranger's Service selects %v", got)
+		t.Errorf("the foreign Service selects %v", got)
 	}
 	s.remove(stranger)
 	s.settled(e, v1alpha1.PhaseStable, 0)

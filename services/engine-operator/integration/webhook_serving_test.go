@@ -63,7 +63,7 @@ func TestStoppedOperatorBlocksEnginesNotInstances(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error { return a.try("f", "{instanceRef: i, replicas: 1}") })
 	if err := a.apply(instanceYAML("i", "{metadata: {}, gateway: {}}")); err != nil {
-		t.Errorf("the webhook for ids must not stand in the way: %v", err)
+		t.Errorf("the webhook for ids blocks the instance: %v", err)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestCertificateRotationFailsNoRequest(t *testing.T) {
 		return nil
 	})
 	if !both {
-		t.Error("the caBundle never held the former authority beside the new one")
+		t.Error("the caBundle never held the former CA together with the new one")
 	}
 }
 
@@ -274,12 +274,12 @@ func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
 	fresh, other := a.keeper()
 	if err := fresh.Reconcile(t.Context()); err != nil || a.shown(other) == before {
-		t.Errorf("a damaged Secret that nobody remembers is not made anew: %v", err)
+		t.Errorf("a new rotator does not recreate a damaged Secret: %v", err)
 	}
 	damage(`{"metadata":{"labels":null},"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
 	says(t, round(), a.namespace+"/certs", "did not write", "--webhook-cert-secret")
 	if err := a.api.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || string(secret.Data["ca.key"]) != "garbage" {
-		t.Errorf("somebody else's Secret was changed: %q, %v", secret.Data["ca.key"], err)
+		t.Errorf("a foreign Secret was changed: %q, %v", secret.Data["ca.key"], err)
 	}
 }
 
