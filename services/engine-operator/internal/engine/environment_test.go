@@ -125,7 +125,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 				touch("a StatefulSet is edited", func(k *children) { k.cells[i].made = byHand })
 			}
 			if c.made == byHand && c.conf > nothing {
-				touch("an edit of a StatefulSet is taken back", func(k *children) { k.cells[i].made = k.cells[i].conf })
+				touch("an edit of a StatefulSet is reverted", func(k *children) { k.cells[i].made = k.cells[i].conf })
 			}
 			if c.ready || c.some {
 				touch("pods fail or are deleted", func(k *children) { k.cells[i].ready, k.cells[i].some = false, false })
@@ -151,10 +151,10 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	if m.squats && !w.squatter {
 		n := w
 		n.squatter = true
-		add("somebody takes the next name", n)
+		add("a foreign object takes the next name", n)
 	}
 	if cur := w.eng.st.current; m.squats && cur >= 0 && w.eng.st.phase != unborn && w.kids.cells[cur].sts == int8(Absent) && !w.kids.cells[cur].taken {
-		touch("somebody takes the name of a StatefulSet that is gone", func(k *children) { k.cells[cur].taken = true })
+		touch("a foreign object takes the name of a deleted StatefulSet", func(k *children) { k.cells[cur].taken = true })
 	}
 	if m.forgets && w.eng.st.phase != unborn {
 		n := w
@@ -169,7 +169,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 		return
 	}
 	if unused := min(max(newest(w.kids), w.eng.st.allocated)+1, slots-1); m.squats && unused != w.kids.route {
-		touch("the selector names a number that was never given out", func(k *children) { k.route = unused })
+		touch("the selector names a number that was never allocated", func(k *children) { k.route = unused })
 	}
 	for i := range w.kids.cells {
 		if !w.kids.cells[i].gone() && int8(i) != w.kids.route {

@@ -74,7 +74,7 @@ func (s *search) operator(w world, add func(string, world)) (broken, what string
 		for crash := range len(d.writes) + 2 {
 			o := s.carryOut(w, d, crash)
 			if o.broken != "" {
-				return o.broken, fmt.Sprintf("pass (cached=%t raced=%t held=%t) %+v", v.cached, v.raced, v.held, o.plan)
+				return o.broken, fmt.Sprintf("reconcile (cached=%t raced=%t held=%t) %+v", v.cached, v.raced, v.held, o.plan)
 			}
 			add(name(v), o.world)
 		}
@@ -86,13 +86,13 @@ func (s *search) operator(w world, add func(string, world)) (broken, what string
 func name(v view) string {
 	switch {
 	case v.raced:
-		return "a pass, the spec is edited meanwhile"
+		return "a reconcile, the spec is edited meanwhile"
 	case v.cached:
-		return "a pass from an outdated engine"
+		return "a reconcile from a stale engine"
 	case v.held:
-		return "a pass, held"
+		return "a throttled reconcile"
 	}
-	return "a pass"
+	return "a reconcile"
 }
 
 func (s *search) views(w world) []view {
