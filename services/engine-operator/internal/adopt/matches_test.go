@@ -41,25 +41,25 @@ func TestMatchesSpec(t *testing.T) {
 		replicas int32 // 2 when zero
 		want     bool
 	}{
-		"a user who asks for nothing": {want: true},
-		"an empty template":           {user: &corev1.PodTemplateSpec{}, want: true},
-		"other replicas":              {replicas: 3},
-		"the image that runs":         {user: container(corev1.Container{Name: "envoy", Image: "envoy:1"}), want: true},
-		"another image":               {user: container(corev1.Container{Name: "envoy", Image: "envoy:2"})},
-		"the same amount, spelt otherwise": {user: container(corev1.Container{Name: "envoy", Resources: corev1.ResourceRequirements{
+		"no template":       {want: true},
+		"an empty template": {user: &corev1.PodTemplateSpec{}, want: true},
+		"other replicas":    {replicas: 3},
+		"the running image": {user: container(corev1.Container{Name: "envoy", Image: "envoy:1"}), want: true},
+		"another image":     {user: container(corev1.Container{Name: "envoy", Image: "envoy:2"})},
+		"the same quantity in another format": {user: container(corev1.Container{Name: "envoy", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000m")},
 		}}), want: true},
-		"another amount": {user: container(corev1.Container{Name: "envoy", Resources: corev1.ResourceRequirements{
+		"another quantity": {user: container(corev1.Container{Name: "envoy", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
 		}})},
-		"a sidecar that does not run": {user: container(corev1.Container{Name: "log", Image: "log:1"})},
-		"a label that the pods have":  {user: user(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "data"} }), want: true},
-		"a label that the pods lack":  {user: user(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "web"} })},
-		"the placement that the pods have": {user: user(func(t *corev1.PodTemplateSpec) {
+		"a sidecar that is not running": {user: container(corev1.Container{Name: "log", Image: "log:1"})},
+		"a label of the pods":           {user: user(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "data"} }), want: true},
+		"a label missing on the pods":   {user: user(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "web"} })},
+		"the placement of the pods": {user: user(func(t *corev1.PodTemplateSpec) {
 			t.Spec.NodeSelector = map[string]string{"pool": "edge"}
 			t.Spec.Tolerations = []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}
 		}), want: true},
-		"a toleration that the pods lack": {user: user(func(t *corev1.PodTemplateSpec) {
+		"a toleration missing on the pods": {user: user(func(t *corev1.PodTemplateSpec) {
 			t.Spec.Tolerations = []corev1.Toleration{{Key: "other"}}
 		})},
 	}

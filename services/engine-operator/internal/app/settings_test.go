@@ -11,12 +11,12 @@ func TestSettingsAcceptFlags(t *testing.T) {
 		args  []string
 		fails bool
 	}{
-		"the defaults":                  {},
-		"webhooks that nobody calls":    {args: []string{"--enable-webhooks=false"}},
-		"any number of rollouts":        {args: []string{"--max-concurrent-rollouts=0"}},
-		"fewer than no rollouts":        {args: []string{"--max-concurrent-rollouts=-1"}, fails: true},
-		"a bound that is no quantity":   {args: []string{"--engine-max-memory=much"}, fails: true},
-		"a bound on the engine's nodes": {args: []string{"--engine-max-memory=8Gi"}},
+		"the defaults":                   {},
+		"webhooks disabled":              {args: []string{"--enable-webhooks=false"}},
+		"unlimited rollouts":             {args: []string{"--max-concurrent-rollouts=0"}},
+		"a negative number of rollouts":  {args: []string{"--max-concurrent-rollouts=-1"}, fails: true},
+		"a bound that is not a quantity": {args: []string{"--engine-max-memory=much"}, fails: true},
+		"a bound on the engine's nodes":  {args: []string{"--engine-max-memory=8Gi"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

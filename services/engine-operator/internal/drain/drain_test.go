@@ -28,14 +28,14 @@ func TestEvaluateRequiresTwoZeroSamplesAfterSettle(t *testing.T) {
 		samples []Sample
 		want    bool
 	}{
-		"two zeros after the settling time":       {[]Sample{at(5, 0, nil), at(10, 0, nil)}, true},
-		"one zero is not enough":                  {[]Sample{at(60, 0, nil)}, false},
-		"an early zero does not count":            {[]Sample{at(4, 0, nil), at(9, 0, nil)}, false},
-		"a query between two zeros starts over":   {[]Sample{at(5, 0, nil), at(10, 1, nil), at(15, 0, nil)}, false},
-		"a failed look starts over":               {[]Sample{at(5, 0, nil), at(10, 0, errors.New("x")), at(15, 0, nil)}, false},
-		"a look before the interval is no sample": {[]Sample{at(5, 0, nil), at(6, 0, nil)}, false},
-		"no running pod is drained at once":       {[]Sample{{At: switched}}, true},
-		"no pod, but a failed look, is not":       {[]Sample{{At: switched, Err: errors.New("x")}}, false},
+		"two zeros after the settling time":             {[]Sample{at(5, 0, nil), at(10, 0, nil)}, true},
+		"one zero is not enough":                        {[]Sample{at(60, 0, nil)}, false},
+		"an early zero does not count":                  {[]Sample{at(4, 0, nil), at(9, 0, nil)}, false},
+		"a query between two zeros restarts the count":  {[]Sample{at(5, 0, nil), at(10, 1, nil), at(15, 0, nil)}, false},
+		"a failed check restarts the count":             {[]Sample{at(5, 0, nil), at(10, 0, errors.New("x")), at(15, 0, nil)}, false},
+		"a check before the interval is not a sample":   {[]Sample{at(5, 0, nil), at(6, 0, nil)}, false},
+		"drained at once without running pods":          {[]Sample{{At: switched}}, true},
+		"not drained without pods after a failed check": {[]Sample{{At: switched, Err: errors.New("x")}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,20 +57,20 @@ func TestParse(t *testing.T) {
 		want int
 		err  string
 	}{
-		"both gauges are summed":             {"firebolt_running_queries 2\nfirebolt_suspended_queries 3 1700000000\n", 5, ""},
-		"comments and others are ignored":    {"# HELP firebolt_running_queries x\nother 7\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0.0\n", 0, ""},
-		"a missing gauge is an error":        {"firebolt_running_queries 0\n", 0, "firebolt_suspended_queries is missing"},
-		"fractions are cut off":              {"firebolt_running_queries 1.9\nfirebolt_suspended_queries 1e1\n", 11, ""},
-		"a third word must be a timestamp":   {"firebolt_running_queries 0 x\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
-		"four words are no sample":           {"firebolt_running_queries 0 1 2\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
-		"a gauge that is there twice":        {"firebolt_running_queries 3\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0\n", 0, "duplicated"},
-		"labelled beside unlabelled":         {"firebolt_running_queries{a=\"b\"} 7\nfirebolt_running_queries 1\nfirebolt_suspended_queries 0\n", 1, ""},
-		"an endless gauge is no count":       {"firebolt_running_queries +Inf\nfirebolt_suspended_queries 0\n", 0, "not a count"},
-		"a line without an end":              {strings.Repeat("x", maxLine+1), 0, "read metrics"},
-		"a labelled gauge does not count":    {"firebolt_running_queries{a=\"b\"} 0\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
-		"a gauge that is no number":          {"firebolt_running_queries NaN\nfirebolt_suspended_queries 0\n", 0, "not a count"},
-		"a negative gauge is no count":       {"firebolt_running_queries -1\nfirebolt_suspended_queries 0\n", 0, "not a count"},
-		"an empty page is no drained engine": {"", 0, "is missing"},
+		"both gauges are summed":                {"firebolt_running_queries 2\nfirebolt_suspended_queries 3 1700000000\n", 5, ""},
+		"comments and others are ignored":       {"# HELP firebolt_running_queries x\nother 7\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0.0\n", 0, ""},
+		"a missing gauge is an error":           {"firebolt_running_queries 0\n", 0, "firebolt_suspended_queries is missing"},
+		"fractions are truncated":               {"firebolt_running_queries 1.9\nfirebolt_suspended_queries 1e1\n", 11, ""},
+		"the third field must be a timestamp":   {"firebolt_running_queries 0 x\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"four fields are not a sample":          {"firebolt_running_queries 0 1 2\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"a duplicate gauge":                     {"firebolt_running_queries 3\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0\n", 0, "duplicated"},
+		"labeled and unlabeled gauges":          {"firebolt_running_queries{a=\"b\"} 7\nfirebolt_running_queries 1\nfirebolt_suspended_queries 0\n", 1, ""},
+		"an infinite gauge is not a count":      {"firebolt_running_queries +Inf\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"a line over the limit":                 {strings.Repeat("x", maxLine+1), 0, "read metrics"},
+		"a labeled gauge does not count":        {"firebolt_running_queries{a=\"b\"} 0\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"a gauge that is not a number":          {"firebolt_running_queries NaN\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"a negative gauge is not a count":       {"firebolt_running_queries -1\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"an empty page is not a drained engine": {"", 0, "is missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSampleQueriesTerminatingPod(t *testing.T) {
 	}
 	ended := pod("a-1", corev1.PodSucceeded, "10.0.0.1")
 	if s := p.Sample(t.Context(), "Smoke", []corev1.Pod{ended}); s.Pods != 0 || s.Err != nil {
-		t.Errorf("nobody was to be asked: %+v", s)
+		t.Errorf("got %+v, want no scrapes", s)
 	}
 }
 

@@ -130,7 +130,7 @@ func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 		synctest.Wait()
 		v := b.Check(q)
 		if v.Drained || !v.Fresh || !v.Changed || !strings.Contains(v.Error, `scrape pod "a-0"`) || b.woken("a") != 1 {
-			t.Errorf("after a look in vain: %+v, woken %d times", v, b.woken("a"))
+			t.Errorf("after a failed check: %+v, enqueued %d times", v, b.woken("a"))
 		}
 		if v = b.Check(q); v.Fresh || v.Changed || v.Error == "" {
 			t.Errorf("the same again: %+v", v)
@@ -156,7 +156,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 		b.Check(q)
 		synctest.Wait()
 		if v := b.Check(q); !v.Drained || b.woken("a") != 2 {
-			t.Errorf("after the interval: %+v, woken %d times", v, b.woken("a"))
+			t.Errorf("after the interval: %+v, enqueued %d times", v, b.woken("a"))
 		}
 		wait(valid)
 		if v := b.Check(q); v.Drained {
@@ -295,7 +295,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 		}
 		// 20 engines have four pods each in line, 16 at a time, three seconds each.
 		if took := time.Since(began); took > 6*podTimeout {
-			t.Errorf("a pod that answers was asked after %s", took)
+			t.Errorf("a responding pod was scraped after %s", took)
 		}
 		if v := b.Check(q); !v.Fresh || v.Error != "" {
 			t.Errorf("verdict %+v", v)
@@ -307,7 +307,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 		for i := range 20 {
 			name := fmt.Sprintf("silent%02d", i)
 			if v := b.Check(query(name, 0, many(name, 200)...)); !strings.Contains(v.Error, name+"-000") {
-				t.Errorf("trouble = %q", v.Error)
+				t.Errorf("error = %q", v.Error)
 			}
 		}
 	})
@@ -321,11 +321,11 @@ func TestForgetCancelsSample(t *testing.T) {
 		b.Forget("a")
 		synctest.Wait()
 		if b.pods.open > 0 {
-			t.Error("a forgotten engine is still asked")
+			t.Error("a forgotten engine is still scraped")
 		}
 		wait(time.Minute)
 		if b.woken("a") > 0 || len(b.engines) > 0 {
-			t.Errorf("woken %d times, %d engines tracked", b.woken("a"), len(b.engines))
+			t.Errorf("enqueued %d times, %d engines tracked", b.woken("a"), len(b.engines))
 		}
 	})
 }
@@ -346,7 +346,7 @@ func TestPollerBoundsEngines(t *testing.T) {
 		}
 		wait(idle + time.Minute)
 		if b.Check(query("later", 0)); len(b.engines) != 1 {
-			t.Errorf("%d engines that nobody asks about are tracked", len(b.engines)-1)
+			t.Errorf("%d engines without queries are tracked", len(b.engines)-1)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 			host, port := serve(t, tc.handler)
 			s, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, host))
 			if got != tc.want || s.Queries != 0 || s.Pods != 1 {
-				t.Errorf("trouble %s, want %s; sample %+v", got, tc.want, s)
+				t.Errorf("error %s, want %s; sample %+v", got, tc.want, s)
 			}
 		})
 	}
@@ -120,11 +120,11 @@ func TestSampleReportsUnreachablePod(t *testing.T) {
 	l.Close()
 	want := fmt.Sprintf(`scrape pod "a-0": dial tcp 127.0.0.1:%d: connect: connection refused`, port)
 	if _, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "127.0.0.1")); got != want {
-		t.Errorf("trouble %s, want %s", got, want)
+		t.Errorf("error %s, want %s", got, want)
 	}
 	want = `scrape pod "a-0": the pod has no address`
 	if _, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "")); got != want {
-		t.Errorf("trouble %s, want %s", got, want)
+		t.Errorf("error %s, want %s", got, want)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestSampleTimesOutOnUnresponsivePod(t *testing.T) {
 		began := time.Now()
 		_, got := sampleOf(t, v1alpha1.ScrapePodIP, &pods{asked: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
 		if want := `scrape pod "a-0": no answer within 3s`; got != want || time.Since(began) != podTimeout {
-			t.Errorf("trouble %s after %s, want %s", got, time.Since(began), want)
+			t.Errorf("error %s after %s, want %s", got, time.Since(began), want)
 		}
 	})
 }
@@ -145,11 +145,11 @@ func TestErrorTextIsStable(t *testing.T) {
 	}
 	for _, text := range errs {
 		if got, want := errorText(fmt.Errorf("%s", text)), "read tcp 10.0.0.1:9090: read: connection reset by peer"; got != want {
-			t.Errorf("trouble %s, want %s", got, want)
+			t.Errorf("error %s, want %s", got, want)
 		}
 	}
 	if got := errorText(fmt.Errorf("%s", strings.Repeat("é", maxTrouble))); len(got) > maxTrouble+3 {
-		t.Errorf("%d bytes of trouble", len(got))
+		t.Errorf("error text of %d bytes", len(got))
 	}
 }
 
@@ -173,7 +173,7 @@ func TestProxyQueriesAPIServer(t *testing.T) {
 	p := pod("a-0", corev1.PodRunning, "")
 	p.Namespace = "n"
 	if s, got := sampleOf(t, mode, proxy, p); got != "" || s.Queries != 2 {
-		t.Errorf("trouble %s, sample %+v", got, s)
+		t.Errorf("error %s, sample %+v", got, s)
 	}
 	if want := "/api/v1/namespaces/n/pods/a-0:9090/proxy/metrics"; asked.URL.Path != want || asked.Header.Get("Authorization") != "Bearer token" {
 		t.Errorf("asked %s, want %s; headers %v", asked.URL.Path, want, asked.Header)
@@ -185,10 +185,10 @@ func TestProxyQueriesAPIServer(t *testing.T) {
 	}
 	want := `scrape pod "a-0": status 503 Service Unavailable: error trying to reach service: dial tcp 10.0.0.1:9090: i/o timeout`
 	if _, got := sampleOf(t, mode, proxy, p); got != want {
-		t.Errorf("trouble %s, want %s", got, want)
+		t.Errorf("error %s, want %s", got, want)
 	}
 	answer = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/quiet", http.StatusFound) }
 	if _, got := sampleOf(t, mode, proxy, p); !strings.Contains(got, "status 302 Found") || asked.URL.Path == "/quiet" {
-		t.Errorf("trouble %s, last asked %s: a redirect was followed", got, asked.URL.Path)
+		t.Errorf("error %s, last request %s: a redirect was followed", got, asked.URL.Path)
 	}
 }

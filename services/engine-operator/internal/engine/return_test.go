@@ -36,19 +36,19 @@ func TestDecideReturns(t *testing.T) {
 		}
 	}
 	runEdges(t, map[string]edge{
-		"a spec that is what serves again gives the new generation up": {
+		"a reverted spec abandons the new generation": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
 			want: reverted(serve),
 		},
-		"a spec that is what serves again needs no new generation that does not exist yet": {
+		"a reverted spec abandons a new generation that does not exist yet": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})}, replicas: 2,
 			want: reverted(serve),
 		},
-		"what serves does not take over from a new generation that is as wanted too": {
+		"no return from a new generation that matches the spec too": {
 			in:   Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: waiting(full())})},
 			want: waits,
 		},
-		"nothing goes back to a StatefulSet that is leaving": {
+		"no return to a terminating StatefulSet": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
 				0: with(full(), func(g *Generation) { g.StatefulSet = Terminating }), 1: waiting(older()),
 			})},
@@ -57,29 +57,29 @@ func TestDecideReturns(t *testing.T) {
 				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
 			},
 		},
-		"after a return the generation that was given up is deleted and its number stays used": {
+		"after a return the abandoned generation is deleted and its number stays used": {
 			in: Input{State: back, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
 			want: Plan{Route: 0, Ensure: inPlace, Delete: []int64{1}, Next: back, Settled: true, Requeue: RequeueDrift},
 		},
-		"an overdue generation gives way to the one that serves": {
+		"an overdue generation is rolled back to the serving one": {
 			in: overdue(waiting(full()), older()), replicas: 2,
 			want: Plan{
 				Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueNow,
 				Reason: "RolledBack", Message: "Generation 1 missed its progress deadline; generation 0 keeps serving.",
 			},
 		},
-		"an overdue generation stays without consent to a rollback": {
+		"an overdue generation stays without automatic rollback": {
 			in:   func() Input { in := overdue(waiting(full()), older()); in.Rollback = false; return in }(),
 			want: waits,
 		},
-		"an overdue generation that is ready after all is switched to": {
+		"an overdue generation that became ready is switched to": {
 			in: overdue(full(), older()),
 			want: Plan{
 				Route: 0, Ensure: serve, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
 				Reason: "PodsReady", Message: "The pods of generation 1 are ready.",
 			},
 		},
-		"a StatefulSet that somebody deletes while it is built is replaced under the next number": {
+		"a StatefulSet deleted during creation is replaced under the next number": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
 				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Terminating }),
 			})},
@@ -88,7 +88,7 @@ func TestDecideReturns(t *testing.T) {
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is being deleted.",
 			},
 		},
-		"a generation that only somebody else's finalizer keeps makes room for a new one": {
+		"a generation held only by a foreign finalizer does not block a new one": {
 			in: Input{State: at(v1alpha1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
 				0: {StatefulSet: Terminating, Held: true}, 1: older(),
 			})},
@@ -104,17 +104,17 @@ func TestDecideReturns(t *testing.T) {
 				Next: creating, Requeue: RequeueWait,
 			},
 		},
-		"an overdue generation stays when nothing is left to go back to": {
+		"an overdue generation stays without a generation to return to": {
 			in: overdue(waiting(full()), Generation{}), want: waits,
 		},
-		"an overdue generation is not rejected for a spec that it was not made from": {
+		"an overdue generation is not rejected for another spec": {
 			in: overdue(older(), older()),
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
 				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
 			},
 		},
-		"a rejected rendering is not built again, and what serves is kept whole": {
+		"a rejected rendering is not built again, and the serving generation is kept complete": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
 				Snapshot: seen(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
@@ -122,7 +122,7 @@ func TestDecideReturns(t *testing.T) {
 			replicas: 2,
 			want:     Plan{Route: 0, Ensure: inPlace, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
 		},
-		"the configuration of what serves is not overwritten with a rejected one": {
+		"the configuration of the serving generation is not overwritten with a rejected one": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
 				Snapshot: seen(0, map[int64]Generation{0: older()}),
@@ -141,7 +141,7 @@ func TestDecideReturns(t *testing.T) {
 				Reason: "SpecChanged", Message: "Generation 0 differs from the spec.",
 			},
 		},
-		"a rejected rendering is forgotten once the spec is what serves": {
+		"a rejected rendering is forgotten once the serving generation matches the spec": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "good",
 				Snapshot: seen(0, map[int64]Generation{0: full()}),
@@ -149,14 +149,14 @@ func TestDecideReturns(t *testing.T) {
 			replicas: 2,
 			want:     Plan{Route: 0, Ensure: inPlace, Next: back, Settled: true, Requeue: RequeueDrift},
 		},
-		"a lost StatefulSet is built again whatever was rejected": {
+		"a lost StatefulSet is recreated despite a rejected rendering": {
 			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: seen(0, nil)}, replicas: 2,
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 was deleted.",
 			},
 		},
-		"draining ends when its time is over": {
+		"draining ends at its timeout": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
 				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
@@ -166,7 +166,7 @@ func TestDecideReturns(t *testing.T) {
 				Reason: "DrainTimeoutExceeded", Message: "Generation 0 still runs queries, but its drain timeout is over.",
 			},
 		},
-		"switching goes back when the new StatefulSet is deleted after the Service was moved": {
+		"switching returns when the new StatefulSet is deleted after the Service selected it": {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
@@ -190,9 +190,9 @@ func TestDecideHolds(t *testing.T) {
 	}
 	cases := map[string]edge{
 		"stable only records the next generation when the spec changed": {in: differs(true, false), want: next},
-		"a rollout that was asked for does not wait":                    {in: differs(true, true), want: next},
-		"a rollout that nobody asked for is announced as such":          {in: differs(false, false), want: unasked},
-		"a rollout that nobody asked for waits, and what it replaces serves on": {
+		"a rollout with a spec change does not wait":                    {in: differs(true, true), want: next},
+		"a rollout without a spec change is marked as external":         {in: differs(false, false), want: unasked},
+		"a rollout without a spec change waits, and the old generation keeps serving": {
 			in:   differs(false, true),
 			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueGate},
 		},

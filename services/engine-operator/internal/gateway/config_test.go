@@ -104,11 +104,11 @@ func TestConfigPassesEnvoyValidation(t *testing.T) {
 	}
 	// Two connection managers, six filters, two of each try, the retry predicate, and three extensions of the engines' cluster.
 	if packed != 14 {
-		t.Errorf("%d packed messages were looked at, want 14", packed)
+		t.Errorf("got %d packed messages, want 14", packed)
 	}
 	config.GetStaticResources().GetClusters()[0].GetHealthChecks()[0].Interval = nil
 	if problems, _ := broken(t, config); len(problems) == 0 {
-		t.Error("a health check without an interval is not noticed: the test looks at too little")
+		t.Error("a health check without an interval is not detected: the test validates too little")
 	}
 }
 

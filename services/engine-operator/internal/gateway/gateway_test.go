@@ -238,7 +238,7 @@ func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {
 			t.Errorf("asked %q, want %q", got, want)
 		}
 	default:
-		t.Error("Envoy was asked nothing")
+		t.Error("Envoy got no request")
 	}
 }
 

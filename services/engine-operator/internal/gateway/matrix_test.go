@@ -237,7 +237,7 @@ func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 		switch r.status {
 		case http.StatusInsufficientStorage:
 			if !strings.Contains(r.text, "exceeded request buffer limit") {
-				t.Errorf("the answer does not say why: %+v", r)
+				t.Errorf("the response has no cause: %+v", r)
 			}
 			return
 		case http.StatusServiceUnavailable: // the tries were over before this client had sent what is kept

@@ -47,7 +47,7 @@ func newPods(t *testing.T, s *system) []*pod {
 // TestPlannedRemovalFailsNoQuery ends engines under load as Kubernetes does. The stand-in engine counts what it runs.
 func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 	cases := map[string]struct{ from, left int }{
-		"one of three": {0, 2}, "all but one": {1, 1}, "all, the others take over": {0, 3},
+		"one of three": {0, 2}, "all but one": {1, 1}, "all, replaced by the others": {0, 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func unreadyAs(progress string) status.Component {
 }
 
 func troubledBy(c status.Component, reason string, terminal bool) status.Component {
-	c.Failure = &status.Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
+	c.Failure = &status.Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 	return c
 }
 

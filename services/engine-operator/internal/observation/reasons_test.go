@@ -249,7 +249,7 @@ func instanceReasons() []reasonRow {
 	applied := func(i *status.Instance) { i.Applied = true }
 	whole := func(reason string, terminal bool) func(*status.Instance) {
 		return func(i *status.Instance) {
-			i.Failure = &status.Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
+			i.Failure = &status.Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 		}
 	}
 	ok, starting := available(up()), available(unreadyAs(""))
@@ -269,14 +269,14 @@ func instanceReasons() []reasonRow {
 		row("Initializing", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
 		row("Provisioning", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
 		row("ProbeFailed", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
-		row("NotSupported", ok, ok, whole(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "what is wrong"),
-		row("TemplateRejected", ok, broken(v1alpha1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "what is wrong"),
-		row("EnsureFailed, for now", broken(v1alpha1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "what is wrong"),
-		row("EnsureFailed, invalid", broken(v1alpha1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "what is wrong"),
-		row("PostgresEnsureFailed, invalid", broken(v1alpha1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "what is wrong"),
+		row("NotSupported", ok, ok, whole(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "the cause"),
+		row("TemplateRejected", ok, broken(v1alpha1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "the cause"),
+		row("EnsureFailed, transient", broken(v1alpha1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "the cause"),
+		row("EnsureFailed, invalid", broken(v1alpha1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "the cause"),
+		row("PostgresEnsureFailed, invalid", broken(v1alpha1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "the cause"),
 		row("PostgresSecretPreflightFailed", broken(v1alpha1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
-			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "what is wrong"),
-		row("PostgresCredentialsLost", broken(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "what is wrong"),
+			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "the cause"),
+		row("PostgresCredentialsLost", broken(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "the cause"),
 		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *status.Instance) {
 			applied(i)
 			i.Object.Spec.Metadata.Postgres = nil

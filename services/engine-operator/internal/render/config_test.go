@@ -55,7 +55,7 @@ func FuzzConfigKeepsOperatorFields(f *testing.F) {
 			"engine": engine["id"], "grace": engine["termination_grace_period"], "nodes": engine["nodes"],
 		}
 		if diff := cmp.Diff(want, have); diff != "" {
-			t.Errorf("what the operator owns (-want +got):\n%s", diff)
+			t.Errorf("sections of the operator (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -144,7 +144,7 @@ func TestCompareDetectsRenderedFields(t *testing.T) {
 				g.StatefulSet.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 			}, want: engine.Differs,
 		},
-		"what the API server fills in": {
+		"defaults of the API server": {
 			live: func(g *Generation) {
 				s := &g.StatefulSet.Spec
 				s.Template.Spec.RestartPolicy = "Always"

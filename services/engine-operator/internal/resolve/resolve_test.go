@@ -22,16 +22,16 @@ func raw(text string) *apiextensionsv1.JSON {
 
 func TestConfigLayersMergeWithoutProtectedPaths(t *testing.T) {
 	cases := map[string]struct{ class, engine, want string }{
-		"neither layer":                         {"", "", `null`},
-		"objects merge, the engine wins":        {`{"a":{"x":1,"y":1}}`, `{"a":{"y":2}}`, `{"a":{"x":1,"y":2}}`},
-		"arrays are replaced":                   {`{"a":[1,2]}`, `{"a":[3]}`, `{"a":[3]}`},
-		"a scalar replaces an object":           {`{"a":{"x":1}}`, `{"a":1}`, `{"a":1}`},
-		"protected keys go from both layers":    {`{"instance":{"id":"x","region":"eu"}}`, `{"engine":{"nodes":[]},"schema_version":"9"}`, `{"instance":{"region":"eu"}}`},
-		"a section left empty goes":             {`{"instance":{"id":"x"}}`, ``, `null`},
-		"a section that is no object goes":      {``, `{"instance":"x","engine":7,"a":1}`, `{"a":1}`},
-		"a merge key of YAML goes at any depth": {`{"<<":{"endpoints":1},"a":[{"<<":1}]}`, `{"instance":{"<<":{"auth":1}}}`, `{"a":[{}]}`},
-		"integers keep their digits":            {`{"a":9007199254740993}`, ``, `{"a":9007199254740993}`},
-		"a protected section goes as a whole":   {``, `{"endpoints":{"http":{}},"a":1}`, `{"a":1}`},
+		"neither layer":                                        {"", "", `null`},
+		"objects merge, the engine wins":                       {`{"a":{"x":1,"y":1}}`, `{"a":{"y":2}}`, `{"a":{"x":1,"y":2}}`},
+		"arrays are replaced":                                  {`{"a":[1,2]}`, `{"a":[3]}`, `{"a":[3]}`},
+		"a scalar replaces an object":                          {`{"a":{"x":1}}`, `{"a":1}`, `{"a":1}`},
+		"protected keys are removed from both layers":          {`{"instance":{"id":"x","region":"eu"}}`, `{"engine":{"nodes":[]},"schema_version":"9"}`, `{"instance":{"region":"eu"}}`},
+		"a section left empty is removed":                      {`{"instance":{"id":"x"}}`, ``, `null`},
+		"a protected section that is not an object is removed": {``, `{"instance":"x","engine":7,"a":1}`, `{"a":1}`},
+		"a YAML merge key is removed at any depth":             {`{"<<":{"endpoints":1},"a":[{"<<":1}]}`, `{"instance":{"<<":{"auth":1}}}`, `{"a":[{}]}`},
+		"integers keep their digits":                           {`{"a":9007199254740993}`, ``, `{"a":9007199254740993}`},
+		"a protected section is removed as a whole":            {``, `{"endpoints":{"http":{}},"a":1}`, `{"a":1}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func template(t testing.TB, text string) *corev1.PodTemplateSpec {
 // Every rule of reference 2.6, by what is left of a field that class and engine both set.
 func TestTemplatesMergeFieldByField(t *testing.T) {
 	cases := map[string]struct{ class, engine, want string }{
-		"no engine leaves the class": {`{spec: {serviceAccountName: c}}`, `{}`, `{spec: {serviceAccountName: c}}`},
+		"an empty engine template leaves the class": {`{spec: {serviceAccountName: c}}`, `{}`, `{spec: {serviceAccountName: c}}`},
 		"scalars of the engine win": {
 			`{spec: {serviceAccountName: c, priorityClassName: c, runtimeClassName: c, dnsPolicy: Default, schedulerName: c, preemptionPolicy: Never}}`,
 			`{spec: {serviceAccountName: e, priorityClassName: e, runtimeClassName: e, dnsPolicy: ClusterFirst, schedulerName: e, preemptionPolicy: PreemptLowerPriority}}`,
@@ -52,12 +52,12 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 			  topologySpreadConstraints: [{maxSkew: 2, topologyKey: z, whenUnsatisfiable: DoNotSchedule}], volumes: [{name: v, hostPath: {path: /}}, {name: w}],
 			  initContainers: [{name: i, image: e}]}}`,
 		},
-		"image, policy and resources of the engine container resolve each for itself": {
+		"image, policy and resources of the engine container resolve independently": {
 			`{spec: {containers: [{name: engine, image: c, imagePullPolicy: Never, resources: {limits: {cpu: 1}}, workingDir: /c, terminationMessagePath: /c, lifecycle: {}}]}}`,
 			`{spec: {containers: [{name: engine, image: e, resources: {requests: {cpu: 2}}, terminationMessagePolicy: File, securityContext: {}}]}}`,
 			`{spec: {containers: [{name: engine, image: e, imagePullPolicy: Never, resources: {requests: {cpu: 2}}, workingDir: /c, terminationMessagePath: /c, lifecycle: {}, terminationMessagePolicy: File, securityContext: {}}]}}`,
 		},
-		"resources that say nothing leave the class's": {
+		"empty resources leave the class's": {
 			`{spec: {containers: [{name: engine, resources: {limits: {cpu: 1}}}]}}`,
 			`{spec: {containers: [{name: engine, resources: {limits: {}}}]}}`,
 			`{spec: {containers: [{name: engine, resources: {limits: {cpu: 1}}}]}}`,
@@ -67,7 +67,7 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 			`{spec: {containers: [{name: a, image: e}]}}`,
 			`{spec: {containers: [{name: a, image: e}, {name: b}]}}`,
 		},
-		"duplicates within one container of one layer go too": {
+		"duplicates within one container of one layer are removed too": {
 			`{spec: {containers: [{name: a, env: [{name: X, value: "1"}, {name: X, value: "2"}], volumeMounts: [{name: v, mountPath: /a}, {name: w, mountPath: /a}],
 			  ports: [{containerPort: 1, name: p}, {containerPort: 1, protocol: TCP}, {containerPort: 1, protocol: UDP}], resizePolicy: [{resourceName: cpu}, {resourceName: cpu, restartPolicy: NotRequired}],
 			  volumeDevices: [{name: v, devicePath: /d}, {name: w, devicePath: /d}], resources: {claims: [{name: g}, {name: g, request: r}]}}]}}`,
@@ -76,7 +76,7 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 			  ports: [{containerPort: 1, protocol: TCP}, {containerPort: 1, protocol: UDP}], resizePolicy: [{resourceName: cpu, restartPolicy: NotRequired}],
 			  volumeDevices: [{name: w, devicePath: /d}], resources: {claims: [{name: g, request: r}]}}]}}`,
 		},
-		"what is not taken over is dropped": {
+		"unsupported fields are dropped": {
 			`{metadata: {name: x}, spec: {nodeName: n, hostNetwork: true, subdomain: s, automountServiceAccountToken: true}}`, `{}`, `{}`,
 		},
 	}

@@ -89,12 +89,12 @@ func TestClassEventsOncePerChange(t *testing.T) {
 		in         Class
 		deleted    bool
 	}{
-		{"a fine template is no news", "", Class{}, false},
-		{"a refused template", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "x"}, false},
-		{"the same refusal", "", Class{Rejected: "x", Engines: []string{"a"}}, false},
-		{"another refusal", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
-		{"a repair is no warning", "", Class{}, false},
-		{"refused again", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"a valid template emits no event", "", Class{}, false},
+		{"a rejected template", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "x"}, false},
+		{"the same rejection", "", Class{Rejected: "x", Engines: []string{"a"}}, false},
+		{"another rejection", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"a fixed template emits no warning", "", Class{}, false},
+		{"rejected again", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
 		{"a blocked deletion", v1alpha1.ReasonDeletionBlocked, Class{Engines: []string{"a", "b"}}, true},
 		{"fewer engines block it", "", Class{Engines: []string{"b"}}, true},
 	}

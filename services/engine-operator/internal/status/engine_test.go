@@ -36,18 +36,18 @@ func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 		change func(*Engine)
 		reason string
 	}{
-		"all is well":                             {func(*Engine) {}, "EngineReady"},
-		"an engine that was never reconciled":     {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
-		"no instance wins over stopped":           {func(p *Engine) { stopped(p); p.Gate = "gone" }, "InstanceNotReady"},
-		"no instance wins over missing pods":      {func(p *Engine) { p.PodsReady = 0; p.Gate = "gone" }, "InstanceNotReady"},
-		"an instance that was never looked at":    {func(p *Engine) { p.GateAsked = false }, "InstanceNotReady"},
-		"a missing class":                         {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
-		"an unsupported feature":                  {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
-		"stopped by replicas":                     {stopped, "Stopped"},
-		"stopped by command":                      {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
-		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
-		"a rollout":                               {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
-		"a missing pod":                           {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
+		"ready":                                  {func(*Engine) {}, "EngineReady"},
+		"an engine that was never reconciled":    {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
+		"no instance wins over stopped":          {func(p *Engine) { stopped(p); p.Gate = "gone" }, "InstanceNotReady"},
+		"no instance wins over missing pods":     {func(p *Engine) { p.PodsReady = 0; p.Gate = "gone" }, "InstanceNotReady"},
+		"an instance that was never observed":    {func(p *Engine) { p.GateAsked = false }, "InstanceNotReady"},
+		"a missing class":                        {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
+		"an unsupported feature":                 {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
+		"stopped by replicas":                    {stopped, "Stopped"},
+		"stopped by command":                     {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
+		"a failed drain check wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
+		"a rollout":                              {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
+		"a missing pod":                          {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func unreadyAs(progress string) Component {
 }
 
 func troubledBy(c Component, reason string, terminal bool) Component {
-	c.Failure = &Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
+	c.Failure = &Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 	return c
 }
 
@@ -55,17 +55,17 @@ func TestInstanceReadyAggregatesComponents(t *testing.T) {
 		ready, reason string
 		text          string // in the message
 	}{
-		"both are ready":                        {found(up(), up()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
-		"nothing was looked at":                 {found(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
-		"the gateway was not looked at":         {found(up(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
-		"the gateway is being made":             {found(up(), Component{Desired: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
-		"metadata comes before the gateway":     {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
-		"pods that were ready are not any more": {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
-		"pods take too long":                    {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
-		"Kubernetes makes no pods":              {found(refused, up()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
-		"a component is in trouble":             {found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: what is wrong"},
-		"pods are ending":                       {found(ending, stopped), "False", v1alpha1.ReasonStopping, "terminating"},
-		"all is stopped":                        {found(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
+		"both ready":                        {found(up(), up()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
+		"nothing observed":                  {found(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
+		"gateway not observed":              {found(up(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
+		"gateway being created":             {found(up(), Component{Desired: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
+		"metadata before gateway":           {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
+		"pods no longer ready":              {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"pods past their progress deadline": {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"pods cannot be created":            {found(refused, up()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
+		"a failed component":                {found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: the cause"},
+		"pods terminating":                  {found(ending, stopped), "False", v1alpha1.ReasonStopping, "terminating"},
+		"all stopped":                       {found(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,16 +124,16 @@ func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
 		in   Instance
 		want v1alpha1.InstancePhase
 	}{
-		"a new instance is being made":                 {nil, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
-		"a new instance with a bad template failed":    {nil, rejected, v1alpha1.InstanceFailed},
-		"a serving instance with a bad template too":   {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, rejected, v1alpha1.InstanceFailed},
-		"a trouble that may pass is no failure":        {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), v1alpha1.InstanceDegraded},
-		"a component is down":                          {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
-		"it stays degraded":                            {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceDegraded}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
-		"it stays failed":                              {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, rejected, v1alpha1.InstanceFailed},
-		"repaired and ready":                           {[]v1alpha1.InstancePhase{v1alpha1.InstanceFailed}, found(up(), up()), v1alpha1.InstanceReady},
-		"repaired, never served, still to be made":     {[]v1alpha1.InstancePhase{v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
-		"repaired, served before, not yet ready again": {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceDegraded},
+		"a new instance being created":                       {nil, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
+		"a new instance with an invalid template failed":     {nil, rejected, v1alpha1.InstanceFailed},
+		"a serving instance with an invalid template failed": {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, rejected, v1alpha1.InstanceFailed},
+		"a transient failure does not fail the instance":     {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), v1alpha1.InstanceDegraded},
+		"a component is down":                                {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"it stays degraded":                                  {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceDegraded}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"it stays failed":                                    {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, rejected, v1alpha1.InstanceFailed},
+		"fixed and ready":                                    {[]v1alpha1.InstancePhase{v1alpha1.InstanceFailed}, found(up(), up()), v1alpha1.InstanceReady},
+		"fixed, never served, still being created":           {[]v1alpha1.InstancePhase{v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
+		"fixed, served before, not yet ready again":          {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceDegraded},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
 				t.Errorf("%d transitions were added from %q to %q", added, was, got.Phase)
 			}
 			if last := got.Transitions[len(got.Transitions)-1]; tc.want == v1alpha1.InstanceFailed && was != tc.want && last.Reason != v1alpha1.ReasonTemplateRejected {
-				t.Errorf("transition %+v does not say what failed", last)
+				t.Errorf("transition %+v does not name the cause", last)
 			}
 		})
 	}

@@ -53,41 +53,41 @@ func TestDiffMatchesDecision(t *testing.T) {
 			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs})},
 			reason: "SpecChanged", started: true,
 		},
-		"a StatefulSet that somebody deleted": {
+		"a deleted StatefulSet": {
 			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, nil)},
 			reason: reasonMissing, started: true,
 		},
-		"a spec that changes again": {
+		"a spec changed again": {
 			in:      engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: differs})},
 			started: true, outcome: Abandoned,
 		},
-		"a spec that goes back": {
+		"a reverted spec": {
 			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: whole, 5: differs})},
 			reason: "Reverted", outcome: Reverted,
 		},
-		"a generation that is late": {
+		"an overdue generation": {
 			in: engine.Input{
 				State: is(v1alpha1.PhaseCreating, 5, 4, -1), Overdue: true, Rollback: true,
 				Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2}}),
 			},
 			reason: reasonRolledBack, outcome: RolledBack,
 		},
-		"a generation that is ready": {in: engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: whole})}, reason: "PodsReady"},
-		"traffic that was moved":     {in: engine.Input{State: is(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: sees(5, both)}, reason: "Switched"},
-		"the first traffic": {
+		"a ready generation": {in: engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: whole})}, reason: "PodsReady"},
+		"routed traffic":     {in: engine.Input{State: is(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: sees(5, both)}, reason: "Switched"},
+		"the first routed traffic": {
 			in:     engine.Input{State: is(v1alpha1.PhaseSwitching, 5, -1, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
 			reason: "Switched", outcome: Completed,
 		},
-		"a drain that ends":       {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
-		"a drain nobody wants":    {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
-		"a drain that takes long": {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
-		"a drain that goes on":    {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both)}},
-		"an old one that is gone": {in: engine.Input{State: is(v1alpha1.PhaseCleaning, 5, 5, 4), Snapshot: sees(5, map[int64]engine.Generation{5: whole})}, reason: "RolledOut", outcome: Completed},
-		"a phase that claims to build what serves": {
+		"a finished drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
+		"a disabled drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
+		"an expired drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
+		"a drain in progress":      {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both)}},
+		"a deleted old generation": {in: engine.Input{State: is(v1alpha1.PhaseCleaning, 5, 5, 4), Snapshot: sees(5, map[int64]engine.Generation{5: whole})}, reason: "RolledOut", outcome: Completed},
+		"a phase that creates the serving generation": {
 			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
 			reason: "AlreadyActive",
 		},
-		"states that do not fit": {in: engine.Input{State: is(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: sees(4, both)}, reason: reasonInconsistent},
+		"an inconsistent state": {in: engine.Input{State: is(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: sees(4, both)}, reason: reasonInconsistent},
 		"a phase of another release": {
 			in:     engine.Input{State: is("resting", 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
 			reason: reasonUnknownPhase,
@@ -103,7 +103,7 @@ func TestDiffMatchesDecision(t *testing.T) {
 			}
 			n := Diff(before, after)
 			if n.Started != tc.started || n.Outcome != tc.outcome || n.Moved != (tc.reason != "") {
-				t.Errorf("the news is started %v, outcome %q, moved %v", n.Started, n.Outcome, n.Moved)
+				t.Errorf("change: started %v, outcome %q, moved %v", n.Started, n.Outcome, n.Moved)
 			}
 			if n.Moved && plan.Reason != tc.reason {
 				t.Errorf("the decision gives the reason %s", plan.Reason)

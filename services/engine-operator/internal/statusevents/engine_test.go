@@ -98,7 +98,7 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			stable, creating,
 			[]Event{{Reason: "SpecChanged", Message: "Phase creating, was stable, generation 5. Generation 4 differs from the spec. The rollout of generation 5 begins."}},
 		},
-		"a rollout begins because somebody deleted what served": {
+		"a rollout begins because the serving StatefulSet was deleted": {
 			stable, engineWith(stable, to(v1alpha1.PhaseCreating, 9, "StatefulSetMissing", "The StatefulSet of generation 4 was deleted."), generations(5, 4), startedAt(9)),
 			[]Event{{Warning: true, Reason: "StatefulSetMissing", Message: "Phase creating, was stable, generation 5. The StatefulSet of generation 4 was deleted. The rollout of generation 5 begins."}},
 		},
@@ -111,8 +111,8 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			[]Event{{Reason: "RolloutAbandoned", Message: "Generation 5 was abandoned after 1m0s before it served; the rollout of generation 6 started."}},
 		},
 		"the spec is reverted": {
-			creating, engineWith(creating, to(v1alpha1.PhaseStable, 15, "Reverted", "Generation 4 is what the spec asks for again."), generations(4, 4), end),
-			[]Event{{Reason: "Reverted", Message: "Phase stable, was creating, generation 4. Generation 4 is what the spec asks for again. The rollout of generation 5 was reverted after 5s."}},
+			creating, engineWith(creating, to(v1alpha1.PhaseStable, 15, "Reverted", "Generation 4 matches the spec again."), generations(4, 4), end),
+			[]Event{{Reason: "Reverted", Message: "Phase stable, was creating, generation 4. Generation 4 matches the spec again. The rollout of generation 5 was reverted after 5s."}},
 		},
 		"an overdue generation is rolled back": {
 			creating, engineWith(creating, to(v1alpha1.PhaseStable, 70, "RolledBack", "Generation 5 is not ready in time."), generations(4, 4), end,
@@ -124,7 +124,7 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			creating, engineWith(creating, condition(v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded, "Generation 5 is not ready within 15m.")),
 			[]Event{{Warning: true, Reason: "ProgressDeadlineExceeded", Message: "Generation 5 is not ready within 15m."}},
 		},
-		"the time of the old generation is over, which condition and transition both say": {
+		"the drain timeout of the old generation expires, in condition and transition": {
 			draining5, engineWith(draining5, to(v1alpha1.PhaseCleaning, 90, v1alpha1.ReasonDrainTimeoutExceeded, "Generation 4 goes with its queries."),
 				condition(v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue, v1alpha1.ReasonDrainTimeoutExceeded, "Generation 4 goes with its queries.")),
 			[]Event{{Warning: true, Reason: "DrainTimeoutExceeded", Message: "Phase cleaning, was draining, generation 5. Generation 4 goes with its queries."}},
@@ -132,26 +132,26 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 		"the drain check fails": {
 			draining5, failing, []Event{{Warning: true, Reason: "DrainCheckFailing", Message: "Generation 4 cannot be asked."}},
 		},
-		"the drain check works again": {
+		"the drain check recovers": {
 			failing, engineWith(failing, ready(v1alpha1.ReasonRolling, "")),
 			[]Event{{Reason: "DrainCheckRecovered", Message: "The drain check of generation 4 succeeds again."}},
 		},
-		"the drain check works again and finds nothing": {
+		"the drain check recovers and finds no query": {
 			failing, engineWith(failing, to(v1alpha1.PhaseCleaning, 50, "Drained", ""), ready(v1alpha1.ReasonRolling, "")),
 			[]Event{
 				{Reason: "Drained", Message: "Phase cleaning, was draining, generation 5."},
 				{Reason: "DrainCheckRecovered", Message: "The drain check of generation 4 succeeds again."},
 			},
 		},
-		"the failing drain check is switched off": {
+		"the failing drain check is disabled": {
 			failing, engineWith(failing, to(v1alpha1.PhaseCleaning, 50, "DrainSkipped", ""), ready(v1alpha1.ReasonRolling, "")),
 			[]Event{{Reason: "DrainSkipped", Message: "Phase cleaning, was draining, generation 5."}},
 		},
-		"the failing drain check is hidden by something worse": {
+		"the failing drain check is hidden by a more severe reason": {
 			failing, engineWith(failing, ready(v1alpha1.ReasonInstanceNotReady, "No instance.")),
 			[]Event{{Warning: true, Reason: "InstanceNotReady", Message: "No instance."}},
 		},
-		"a template is refused": {
+		"a template is rejected": {
 			stable, engineWith(stable, ready(v1alpha1.ReasonTemplateRejected, "spec.template.spec.hostNetwork")),
 			[]Event{{Warning: true, Reason: "TemplateRejected", Message: "spec.template.spec.hostNetwork"}},
 		},
@@ -159,33 +159,33 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			stable, engineWith(stable, ready(v1alpha1.ReasonBoundsExceeded, "cpu")),
 			[]Event{{Warning: true, Reason: "ResourceBoundsExceeded", Message: "cpu"}},
 		},
-		"the class is gone": {
+		"the class is deleted": {
 			stable, engineWith(stable, ready(v1alpha1.ReasonEngineClassUnready, "FireboltEngineClass \"c\" does not exist.")),
 			[]Event{{Warning: true, Reason: "FireboltEngineClassUnready", Message: "FireboltEngineClass \"c\" does not exist."}},
 		},
-		"somebody's finalizer holds a child": {
+		"a foreign finalizer holds a child": {
 			stable, engineWith(stable, ready(v1alpha1.ReasonExternalFinalizer, "StatefulSet e-g4")),
 			[]Event{{Warning: true, Reason: "ExternalFinalizerOnOwnedResource", Message: "StatefulSet e-g4"}},
 		},
-		"Kubernetes refuses pods": {
+		"pods cannot be created": {
 			creating, engineWith(creating, ready("FailedCreate", "StatefulSet e-g5: exceeded quota (x3)")),
 			[]Event{{Warning: true, Reason: "FailedCreate", Message: "StatefulSet e-g5: exceeded quota (x3)"}},
 		},
-		"Kubernetes refuses pods for the tenth time": {
+		"pods cannot be created for the tenth time": {
 			engineWith(creating, ready("FailedCreate", "StatefulSet e-g5: exceeded quota (x3)")),
 			engineWith(creating, ready("FailedCreate", "StatefulSet e-g5: exceeded quota (x10)")), nil,
 		},
 		"a pod restarts":     {stable, engineWith(stable, ready(v1alpha1.ReasonPodsNotReady, "1 of 2")), nil},
 		"an engine is ready": {engineWith(stable, ready(v1alpha1.ReasonPodsNotReady, "")), stable, nil},
-		"a phase that nobody explains": {
+		"a phase without a reason": {
 			stable, engineWith(stable, func(s *v1alpha1.FireboltEngineStatus) { s.Phase = v1alpha1.PhaseStopped }),
 			[]Event{{Reason: "PhaseChanged", Message: "Phase stopped, was stable, generation 4."}},
 		},
-		"a phase that somebody wrote, and that the operator leaves for the newest it recorded": {
+		"an unknown phase is replaced by the last recorded one": {
 			engineWith(stable, func(s *v1alpha1.FireboltEngineStatus) { s.Phase = "resting" }), stable,
 			[]Event{{Reason: "PhaseChanged", Message: "Phase stable, was resting, generation 4."}},
 		},
-		"an engine is gone": {stable, nil, nil},
+		"an engine is deleted": {stable, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,9 +23,9 @@ func TestEngineBounds(t *testing.T) {
 		bounds        Bounds
 		want          string
 	}{
-		"nothing is bounded": {engine: `{requests: {cpu: 1000}}`},
-		"nothing is asked":   {bounds: most},
-		"equality is allowed": {
+		"no bounds":    {engine: `{requests: {cpu: 1000}}`},
+		"no resources": {bounds: most},
+		"equal to the bounds": {
 			engine: `{requests: {cpu: 32000m, memory: 256Gi, ephemeral-storage: 10Ti}, limits: {cpu: 32}}`, bounds: most,
 		},
 		"each dimension, in requests and in limits": {
@@ -39,7 +39,7 @@ func TestEngineBounds(t *testing.T) {
 			engine: `{requests: {cpu: 1000, memory: 257Gi}}`, bounds: Bounds{Memory: most.Memory},
 			want: at + "requests.memory: 257Gi is more than the operator's maximum of 256Gi.",
 		},
-		"unknown resources pass": {engine: `{limits: {example.com/gpu: 1000, hugepages-2Mi: 1Ti}}`, bounds: most},
+		"unknown resources are not bounded": {engine: `{limits: {example.com/gpu: 1000, hugepages-2Mi: 1Ti}}`, bounds: most},
 		"the class is named": {
 			class: `{requests: {cpu: 64}}`, bounds: most, want: at + "requests.cpu: 64 is more than the operator's maximum of 32" + fromClass + ".",
 		},

@@ -17,14 +17,14 @@ func TestMessage(t *testing.T) {
 		mistakes field.ErrorList
 		want     string
 	}{
-		"no mistakes are no text": {nil, ""},
-		"one":                     {field.ErrorList{field.Forbidden(at("a"), isOwned)}, "spec.a: is managed by the operator."},
-		"mistakes of a kind share a sentence, in order": {
+		"no errors": {nil, ""},
+		"one error": {field.ErrorList{field.Forbidden(at("a"), isOwned)}, "spec.a: is managed by the operator."},
+		"errors of a kind share a sentence, in order": {
 			field.ErrorList{field.Forbidden(at("c"), isOwned), field.Forbidden(at("b"), isUnused), field.Forbidden(at("a"), isOwned)},
 			"spec.a, spec.c: is managed by the operator. spec.b: is not used by the operator.",
 		},
-		"a path is said once":        {field.ErrorList{field.Forbidden(at("a"), isOwned), field.Forbidden(at("a"), isOwned)}, "spec.a: is managed by the operator."},
-		"a mistake without a detail": {field.ErrorList{field.Required(at("a"), "")}, "spec.a: Required value."},
+		"a duplicate path is named once": {field.ErrorList{field.Forbidden(at("a"), isOwned), field.Forbidden(at("a"), isOwned)}, "spec.a: is managed by the operator."},
+		"an error without a detail":      {field.ErrorList{field.Required(at("a"), "")}, "spec.a: Required value."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -44,19 +44,19 @@ func TestOptionsErrorsNameFlags(t *testing.T) {
 		args []string
 		want []string // flags that the error names
 	}{
-		"a cpu bound of nonsense":         {[]string{"--engine-max-cpu=lots"}, []string{`--engine-max-cpu "lots"`}},
-		"three bounds of nonsense":        {[]string{"--engine-max-cpu=a", "--engine-max-memory=b", "--engine-max-ephemeral-storage=c"}, []string{"--engine-max-cpu", "--engine-max-memory", "--engine-max-ephemeral-storage"}},
-		"a negative bound":                {[]string{"--engine-max-memory=-1Gi"}, []string{"--engine-max-memory"}},
-		"a bound without webhooks":        {[]string{"--enable-webhooks=false", "--engine-max-cpu=x"}, []string{"--engine-max-cpu"}},
-		"an address without a port":       {[]string{"--webhook-bind-address=localhost"}, []string{"--webhook-bind-address"}},
-		"any port, which callers need":    {[]string{"--webhook-bind-address=:0"}, []string{"--webhook-bind-address"}},
-		"a port that is none":             {[]string{"--webhook-bind-address=:99999"}, []string{"--webhook-bind-address"}},
-		"a folder without certificates":   {[]string{"--webhook-cert-dir=" + dir}, []string{"--webhook-cert-dir", "tls.crt", "tls.key"}},
-		"a Secret of no name":             {[]string{"--webhook-cert-secret="}, []string{"--webhook-cert-secret"}},
-		"a Service of a foreign name":     {[]string{"--webhook-service=a.b"}, []string{"--webhook-service"}},
-		"a configuration of no name":      {[]string{"--webhook-configuration=A B"}, []string{"--webhook-configuration"}},
-		"the address does not matter off": {[]string{"--enable-webhooks=false", "--webhook-bind-address=x"}, nil},
-		"bounds":                          {[]string{"--engine-max-cpu=500m", "--engine-max-memory=256Gi", "--engine-max-ephemeral-storage=0"}, nil},
+		"an invalid CPU bound":                       {[]string{"--engine-max-cpu=lots"}, []string{`--engine-max-cpu "lots"`}},
+		"three invalid bounds":                       {[]string{"--engine-max-cpu=a", "--engine-max-memory=b", "--engine-max-ephemeral-storage=c"}, []string{"--engine-max-cpu", "--engine-max-memory", "--engine-max-ephemeral-storage"}},
+		"a negative bound":                           {[]string{"--engine-max-memory=-1Gi"}, []string{"--engine-max-memory"}},
+		"a bound without webhooks":                   {[]string{"--enable-webhooks=false", "--engine-max-cpu=x"}, []string{"--engine-max-cpu"}},
+		"an address without a port":                  {[]string{"--webhook-bind-address=localhost"}, []string{"--webhook-bind-address"}},
+		"port 0, although callers need a fixed port": {[]string{"--webhook-bind-address=:0"}, []string{"--webhook-bind-address"}},
+		"an invalid port":                            {[]string{"--webhook-bind-address=:99999"}, []string{"--webhook-bind-address"}},
+		"a directory without certificates":           {[]string{"--webhook-cert-dir=" + dir}, []string{"--webhook-cert-dir", "tls.crt", "tls.key"}},
+		"a Secret without a name":                    {[]string{"--webhook-cert-secret="}, []string{"--webhook-cert-secret"}},
+		"an invalid Service name":                    {[]string{"--webhook-service=a.b"}, []string{"--webhook-service"}},
+		"an invalid configuration name":              {[]string{"--webhook-configuration=A B"}, []string{"--webhook-configuration"}},
+		"the address is ignored without webhooks":    {[]string{"--enable-webhooks=false", "--webhook-bind-address=x"}, nil},
+		"bounds": {[]string{"--engine-max-cpu=500m", "--engine-max-memory=256Gi", "--engine-max-ephemeral-storage=0"}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

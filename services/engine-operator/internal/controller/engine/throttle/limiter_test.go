@@ -94,11 +94,11 @@ func TestNamespacesShareSlotsFairly(t *testing.T) {
 		t.Error("big takes a turn while small waits, in which none rolls out")
 	}
 	if !asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
-		t.Error("small gets no turn")
+		t.Error("small gets no slot")
 	}
 	turns.Release("small/a")
 	if !asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
-		t.Error("big waits for nobody and gets no turn")
+		t.Error("big is the only one waiting and gets no slot")
 	}
 	turns.Release("big/3")
 	asks(t, New(2, cache, clock), rolls("small", "b", v1alpha1.PhaseStable, 0))
