@@ -85,7 +85,7 @@ func (r *records) monotone(before, after contract.StatusEntry) {
 		return
 	}
 	if a.Epoch == b.Epoch && a.Seq < b.Seq {
-		r.w.violate("B2: entry of %s stands on (%d, %d) after (%d, %d)", after.Object.Name, a.Epoch, a.Seq, b.Epoch, b.Seq)
+		r.w.violate("B2: entry of %s is at (%d, %d) after (%d, %d)", after.Object.Name, a.Epoch, a.Seq, b.Epoch, b.Seq)
 	}
 }
 

@@ -54,15 +54,15 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 		}
 	}
 	if deaths < int(soak/time.Hour)*4 {
-		t.Errorf("only %d deaths", deaths)
+		t.Errorf("only %d crashes", deaths)
 	}
 	if soonest < liveness.DefaultValidity || latest > liveness.DefaultValidity+5*time.Second || wrong > 0 {
-		t.Errorf("called silent after %s to %s of silence, want %s and at most 5 s more; %d times although it lived",
+		t.Errorf("stale after %s to %s without heartbeats, want %s and at most 5 s more; %d times while alive",
 			soonest, latest, liveness.DefaultValidity, wrong)
 	}
-	printBar(t, "B8", latest.Seconds(), fmt.Sprintf("s from the last sign of life to Unknown, at most, in %.0f simulated hours", soak.Hours()), "35")
+	printBar(t, "B8", latest.Seconds(), fmt.Sprintf("s from the last heartbeat to Unknown, at most, in %.0f simulated hours", soak.Hours()), "35")
 	printBar(t, "B8", soonest.Seconds(), "s at least", ">= 30")
-	printBar(t, "B8", float64(wrong), "times Unknown although fewer than two beats were missed", "0")
+	printBar(t, "B8", float64(wrong), "times Unknown although fewer than two heartbeats were missed", "0")
 }
 
 // unknown reports whether the objects' conditions do not know; they must agree.

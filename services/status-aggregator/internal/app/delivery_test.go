@@ -126,7 +126,7 @@ func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 		expect.Eventually(t, expect.Long, func() error {
 			e := f.entry(contract.Superset, u)
 			if e.Provenance.Seq != last {
-				return fmt.Errorf("the entry stands on seq %d, want %d", e.Provenance.Seq, last)
+				return fmt.Errorf("the entry is at seq %d, want %d", e.Provenance.Seq, last)
 			}
 			ends[i] = e.Conditions
 			return nil
@@ -153,7 +153,7 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 	o.send(u, 2, 7)
 	expect.Eventually(t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.Provenance.Seq != 7 {
-			return fmt.Errorf("the entry stands on seq %d", e.Provenance.Seq)
+			return fmt.Errorf("the entry is at seq %d", e.Provenance.Seq)
 		}
 		return nil
 	})
@@ -184,7 +184,7 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 	o.send(u, 2, 8)
 	expect.Eventually(t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.Provenance.Seq != 8 {
-			return fmt.Errorf("the entry stands on seq %d", e.Provenance.Seq)
+			return fmt.Errorf("the entry is at seq %d", e.Provenance.Seq)
 		}
 		return nil
 	})

@@ -255,7 +255,7 @@ func (f *fixture) history() []string {
 			f.t.Fatal(err)
 		}
 		if ids[e.ID] {
-			f.t.Errorf("event %q stands in the stream twice", e.ID)
+			f.t.Errorf("event %q is in the stream twice", e.ID)
 		}
 		ids[e.ID] = true
 		out = append(out, describe(l))

@@ -51,13 +51,13 @@ func TestPartitionedServers(t *testing.T) {
 		state := map[string]string{"observer": o.name, "state": "Stale"}
 		silent = silent || r.metric(t, "flotilla_status_observer", state) == 1
 		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
-			return fmt.Errorf("the lease is held by an aggregator that hears nobody: %v", held)
+			return fmt.Errorf("the lease is held by a disconnected aggregator: %v", held)
 		}
 		return nil
 	})
 	deaf := time.Since(cut)
 	if silent {
-		t.Error("our own silence was taken for that of the operator")
+		t.Error("the operator is stale although the aggregator was disconnected")
 	}
 	renewed := f.lease().Spec.RenewTime
 	o.standIn(u, seen)
@@ -72,7 +72,7 @@ func TestPartitionedServers(t *testing.T) {
 
 	for _, line := range f.history() {
 		if strings.Contains(line, "unknown") {
-			t.Errorf("our own silence was told as that of the operator: %q", line)
+			t.Errorf("the history has an unknown operator although the aggregator was disconnected: %q", line)
 		}
 	}
 
@@ -94,5 +94,5 @@ func TestPartitionedServers(t *testing.T) {
 	if err := bar.Print(os.Stdout, "B4", float64(lost), fmt.Sprintf("of %d acknowledged messages lost by three servers, of which one was cut off", len(s.acked)), "0"); err != nil {
 		t.Error(err)
 	}
-	t.Logf("the aggregator that was cut off had given up its right after %s", deaf.Round(time.Second))
+	t.Logf("the partitioned aggregator had released the lease after %s", deaf.Round(time.Second))
 }

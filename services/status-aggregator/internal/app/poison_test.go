@@ -40,13 +40,13 @@ func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 		"too large":                     {mine + "e.superset-operator", []byte(strings.Repeat("x", contract.MaxMessageBytes+1)), "oversize"},
 		"of another object":             {mine + "f.superset-operator", f.encode(good), "forged"},
 		"of another observer's object":  {mine + "main.engine-operator", f.encode(good), "observer"},
-		"of a stranger":                 {mine + "main.somebody", []byte("{}"), "observer"},
-		"of a kind nobody knows":        {f.namespace + ".nonsense.main.superset-operator", f.encode(good), "subject"},
+		"of an unknown observer":        {mine + "main.somebody", []byte("{}"), "observer"},
+		"of an unknown kind":            {f.namespace + ".nonsense.main.superset-operator", f.encode(good), "subject"},
 		"of a kind that is not managed": {f.namespace + ".project.main.ingester", f.encode(good), "kind"},
 		"with a name of many tokens":    {mine + "main.v2.superset-operator", f.encode(good), "subject"},
 		"with a name like a wildcard":   {mine + "ma*n.superset-operator", f.encode(good), "subject"},
 		"with a name in upper case":     {mine + "MAIN.superset-operator", f.encode(good), "subject"},
-		"with a name that is no name":   {mine + "-rm-rf-.superset-operator", f.encode(good), "subject"},
+		"with an invalid name":          {mine + "-rm-rf-.superset-operator", f.encode(good), "subject"},
 	}
 	want := map[string]string{}
 	for name, p := range cases {

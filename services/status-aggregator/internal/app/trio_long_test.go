@@ -88,7 +88,7 @@ func (c *trio) leader(f *fixture, stream string) int {
 		}
 		cluster := s.CachedInfo().Cluster
 		if cluster == nil || cluster.Leader == "" {
-			return fmt.Errorf("nobody leads %s", stream)
+			return fmt.Errorf("stream %s has no leader", stream)
 		}
 		_, err = fmt.Sscanf(cluster.Leader, "n%d", &leader)
 		return err

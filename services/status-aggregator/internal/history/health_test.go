@@ -37,7 +37,7 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) || f.store.NeedsProbe() {
-		t.Errorf("error %v, works %v, doubtful %v", err, f.store.Healthy(patience), f.store.NeedsProbe())
+		t.Errorf("error %v, healthy %v, needs probe %v", err, f.store.Healthy(patience), f.store.NeedsProbe())
 	}
 	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
 		t.Errorf("keys %v, %v: want the object's and nothing of the probe", keys, err)
@@ -65,6 +65,6 @@ func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	f.bus.before = nil
 	f.flush()
 	if f.store.NeedsProbe() {
-		t.Errorf("doubtful although %s takes events", contract.StreamLifecycle)
+		t.Errorf("needs a probe although %s accepts events", contract.StreamLifecycle)
 	}
 }

@@ -339,7 +339,7 @@ func (f *fixture) live() error {
 }
 
 func TestPhases(t *testing.T) {
-	t.Run("a ring that overran says so once", func(t *testing.T) {
+	t.Run("a ring that overran publishes one gap", func(t *testing.T) {
 		f := newFixture(t)
 		e := f.entry("a", "Available=True@0")
 		e.LastTransitionSeq = 2
@@ -350,7 +350,7 @@ func TestPhases(t *testing.T) {
 		}
 		f.wantHistory("a snapshot 2:Running", "a phase 5:P5 gap", "a phase 6:P6", "a phase 7:P7")
 	})
-	t.Run("what the stream has is not published again although the entry was lost", func(t *testing.T) {
+	t.Run("published events are not published again after the entry was lost", func(t *testing.T) {
 		f := newFixture(t)
 		f.phases("a", ring(1, 3))
 		f.restart()
@@ -374,7 +374,7 @@ func TestPhases(t *testing.T) {
 		f.wantHistory("a phase 1:P1", "a phase 2:P2", "a phase 3:P3", "a snapshot 3:Running",
 			"a deleted 0: gap", "b phase 1:P1", "b snapshot 1:Running")
 	})
-	t.Run("the end of a former incarnation is told once, also when the new one has begun", func(t *testing.T) {
+	t.Run("the end of a former incarnation is published once, also after the new one has begun", func(t *testing.T) {
 		f := newFixture(t)
 		f.put(f.entry("a", "Available=True@0"))
 		for range 2 {
@@ -408,7 +408,7 @@ func TestFlushDetectsConflict(t *testing.T) {
 }
 
 func TestStoreRebuildsLostBucket(t *testing.T) {
-	cases := map[string]bool{"the process lives on": false, "the process starts anew": true}
+	cases := map[string]bool{"the process keeps running": false, "the process restarts": true}
 	for name, restarted := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -472,35 +472,35 @@ func TestHealthyFollowsProbe(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
 	if f.store.Healthy(patience) {
-		t.Error("works before the first answer")
+		t.Error("healthy before the first probe")
 	}
 	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
 	}
 	f.store.Invalidate()
 	if f.store.Healthy(patience) {
-		t.Error("works although it must be asked anew")
+		t.Error("healthy although it must be probed again")
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Healthy(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.store.Probe(t.Context()); err == nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, works %v: a first refusal is no reason to give up", err, f.store.Healthy(patience))
+		t.Errorf("error %v, healthy %v, want healthy after the first failure", err, f.store.Healthy(patience))
 	}
 	f.clock.SetTime(start.Add(patience))
 	if f.store.Healthy(patience) {
-		t.Error("works although it has refused for long")
+		t.Error("healthy although probes have failed for long")
 	}
 }

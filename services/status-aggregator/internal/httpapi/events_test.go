@@ -164,7 +164,7 @@ func TestBusOutageReturns503ForEventsOnly(t *testing.T) {
 	a := b.get(statusapi.PathEvents)
 	b.refused(a, http.StatusServiceUnavailable, "Unavailable", "the bus gives no answer")
 	if a.Header.Get("Retry-After") == "" {
-		t.Error("nothing says when to try again")
+		t.Error("no Retry-After header")
 	}
 	b.listed("", "main")
 	if d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main"))); d.Incomplete == "" || len(d.Resource.Conditions) != 1 {

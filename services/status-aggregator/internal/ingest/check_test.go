@@ -53,30 +53,30 @@ func TestObservation(t *testing.T) {
 		change  func(*contract.Event, *contract.Observation)
 		cause   string // empty: accepted
 	}{
-		"a good message":                         {},
-		"fewer tokens than the contract has":     {subject: "flotilla.obs.v1.prod.superset.main.superset-operator", cause: causeSubject},
-		"a lifecycle subject":                    {subject: "flotilla.lifecycle.v1.prod.team-a.superset.main_v2.phase", cause: causeSubject},
-		"another cluster":                        {subject: "flotilla.obs.v1.test.team-a.superset.main_v2.superset-operator", cause: causeSubject},
-		"a kind token that nobody knows":         {subject: "flotilla.obs.v1.prod.team-a.nonsense.main_v2.superset-operator", cause: causeSubject},
-		"a kind that has no row in the registry": {subject: "flotilla.obs.v1.prod.team-a.project.main.ingester", cause: causeKind},
-		"an observer that does not speak for it": {subject: "flotilla.obs.v1.prod.team-a.superset.main_v2.engine-operator", cause: causeObserver},
-		"no JSON":                                {body: "\xff\xfe not json", cause: causeMalformed},
-		"an empty message":                       {body: " ", cause: causeMalformed},
-		"more than 64 KiB":                       {body: strings.Repeat("x", contract.MaxMessageBytes+1), cause: causeOversize},
+		"a good message":                               {},
+		"fewer tokens than the contract has":           {subject: "flotilla.obs.v1.prod.superset.main.superset-operator", cause: causeSubject},
+		"a lifecycle subject":                          {subject: "flotilla.lifecycle.v1.prod.team-a.superset.main_v2.phase", cause: causeSubject},
+		"another cluster":                              {subject: "flotilla.obs.v1.test.team-a.superset.main_v2.superset-operator", cause: causeSubject},
+		"an unknown kind token":                        {subject: "flotilla.obs.v1.prod.team-a.nonsense.main_v2.superset-operator", cause: causeSubject},
+		"a kind without a row in the registry":         {subject: "flotilla.obs.v1.prod.team-a.project.main.ingester", cause: causeKind},
+		"an observer that is not allowed for the kind": {subject: "flotilla.obs.v1.prod.team-a.superset.main_v2.engine-operator", cause: causeObserver},
+		"no JSON":          {body: "\xff\xfe not json", cause: causeMalformed},
+		"an empty message": {body: " ", cause: causeMalformed},
+		"more than 64 KiB": {body: strings.Repeat("x", contract.MaxMessageBytes+1), cause: causeOversize},
 		"another major version": {
 			body:  `{"specversion":"1.0","id":"1","source":"s","type":"dev.flotilla.observation.v2","data":{}}`,
 			cause: causeUnsupported,
 		},
-		"the namespace of somebody else": {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Namespace = "team-b" }, cause: causeForged},
-		"the name of somebody else":      {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Name = "other" }, cause: causeForged},
-		"another kind":                   {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Kind = "FireboltEngine" }, cause: causeForged},
-		"another group":                  {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Group = "evil" }, cause: causeForged},
-		"another observer":               {change: func(_ *contract.Event, o *contract.Observation) { o.Observer.Name = "engine-operator" }, cause: causeForged},
-		"another source":                 {change: func(e *contract.Event, _ *contract.Observation) { e.Source = "/clusters/prod/observers/x" }, cause: causeForged},
-		"no uid":                         {change: func(_ *contract.Event, o *contract.Observation) { o.Object.UID = "" }, cause: causeMalformed},
-		"no epoch":                       {change: func(_ *contract.Event, o *contract.Observation) { o.Epoch = 0 }, cause: causeMalformed},
-		"no seq":                         {change: func(_ *contract.Event, o *contract.Observation) { o.Seq = 0 }, cause: causeMalformed},
-		"a negative validity":            {change: func(_ *contract.Event, o *contract.Observation) { o.ValidForSeconds = -1 }, cause: causeMalformed},
+		"another namespace":   {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Namespace = "team-b" }, cause: causeForged},
+		"another name":        {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Name = "other" }, cause: causeForged},
+		"another kind":        {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Kind = "FireboltEngine" }, cause: causeForged},
+		"another group":       {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Group = "evil" }, cause: causeForged},
+		"another observer":    {change: func(_ *contract.Event, o *contract.Observation) { o.Observer.Name = "engine-operator" }, cause: causeForged},
+		"another source":      {change: func(e *contract.Event, _ *contract.Observation) { e.Source = "/clusters/prod/observers/x" }, cause: causeForged},
+		"no uid":              {change: func(_ *contract.Event, o *contract.Observation) { o.Object.UID = "" }, cause: causeMalformed},
+		"no epoch":            {change: func(_ *contract.Event, o *contract.Observation) { o.Epoch = 0 }, cause: causeMalformed},
+		"no seq":              {change: func(_ *contract.Event, o *contract.Observation) { o.Seq = 0 }, cause: causeMalformed},
+		"a negative validity": {change: func(_ *contract.Event, o *contract.Observation) { o.ValidForSeconds = -1 }, cause: causeMalformed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +105,10 @@ func TestHeartbeat(t *testing.T) {
 		beat    contract.Heartbeat
 		cause   string
 	}{
-		"a good one":           {"flotilla.hb.v1.prod.superset-operator", good, ""},
-		"no heartbeat subject": {"flotilla.hb.v1.prod", good, causeSubject},
-		"somebody else's":      {"flotilla.hb.v1.prod.engine-operator", good, causeForged},
-		"another cluster's":    {"flotilla.hb.v1.test.superset-operator", good, causeForged},
+		"a good one":              {"flotilla.hb.v1.prod.superset-operator", good, ""},
+		"not a heartbeat subject": {"flotilla.hb.v1.prod", good, causeSubject},
+		"another observer's":      {"flotilla.hb.v1.prod.engine-operator", good, causeForged},
+		"another cluster's":       {"flotilla.hb.v1.test.superset-operator", good, causeForged},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func FuzzObservation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, subject string, body []byte) {
 		ref, o, err := observation(managed(t), cluster, subject, body)
 		if err == nil && (ref.Name != o.Object.Name || ref.Namespace != o.Object.Namespace || o.Object.UID == "") {
-			t.Errorf("believed %q: %v", subject, o.Object)
+			t.Errorf("accepted %q: %v", subject, o.Object)
 		}
 	})
 }

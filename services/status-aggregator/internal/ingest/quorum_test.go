@@ -14,12 +14,12 @@ func TestHasQuorum(t *testing.T) {
 		replicas []*jetstream.PeerInfo
 		want     bool
 	}{
-		"one copy":                     {nil, true},
-		"three, all heard":             {[]*jetstream.PeerInfo{fresh, fresh}, true},
-		"three, one is away":           {[]*jetstream.PeerInfo{fresh, offline}, true},
-		"three, the leader is cut off": {[]*jetstream.PeerInfo{old, old}, false},
-		"five, two are away":           {[]*jetstream.PeerInfo{fresh, fresh, old, offline}, true},
-		"five, with one on our side":   {[]*jetstream.PeerInfo{fresh, old, old, old}, false},
+		"one copy":                         {nil, true},
+		"three, all active":                {[]*jetstream.PeerInfo{fresh, fresh}, true},
+		"three, one offline":               {[]*jetstream.PeerInfo{fresh, offline}, true},
+		"three, the leader is partitioned": {[]*jetstream.PeerInfo{old, old}, false},
+		"five, two inactive":               {[]*jetstream.PeerInfo{fresh, fresh, old, offline}, true},
+		"five, one with the leader":        {[]*jetstream.PeerInfo{fresh, old, old, old}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -97,24 +97,24 @@ func (b *broom) want(outcome, body string) {
 }
 
 func TestTombstonePurger(t *testing.T) {
-	t.Run("removes what was heard", func(t *testing.T) {
+	t.Run("purges a received tombstone", func(t *testing.T) {
 		b := newBroom(t)
 		b.tombstones.enqueue(subject, b.store("old"))
 		b.want("purged", "")
 	})
-	t.Run("leaves what came since", func(t *testing.T) {
+	t.Run("keeps a newer message", func(t *testing.T) {
 		b := newBroom(t)
 		heard := b.store("old")
 		b.store("of a successor")
 		b.tombstones.enqueue(subject, heard)
 		b.want("purged", "of a successor")
 	})
-	t.Run("leaves what a stream holds in which the place means nothing", func(t *testing.T) {
+	t.Run("keeps messages of a stream in which the sequence is unknown", func(t *testing.T) {
 		b := newBroom(t)
 		b.tombstones.enqueue(subject, b.store("new")+100)
 		b.want("dropped", "new")
 	})
-	t.Run("knows a missing right from an outage", func(t *testing.T) {
+	t.Run("distinguishes a missing permission from an outage", func(t *testing.T) {
 		b := newBroom(t, func(o *natstest.Options) {
 			o.Users = []*natstest.User{{Username: "aggregator", Password: "x", Permissions: &natstest.Permissions{
 				Publish: &natstest.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}},
@@ -135,10 +135,10 @@ func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
 		s.enqueue(subject, 1)
 	}
 	if n := testutil.ToFloat64(m.Purged.WithLabelValues("dropped")); n != 1 {
-		t.Errorf("%v were dropped, want the one too many", n)
+		t.Errorf("got %v dropped, want the one over the limit", n)
 	}
 	s.restart()
 	if r := <-s.queue; r.era == s.now() {
-		t.Error("what was found in a former stream is swept in the present one")
+		t.Error("a tombstone of a former stream is purged in the current one")
 	}
 }

@@ -189,14 +189,14 @@ func TestHolderDetectsStall(t *testing.T) {
 	}
 	f.clock.Step(f.cfg.Pause - time.Second)
 	if !k.Held() {
-		t.Error("lost by a standstill in which nobody could take over")
+		t.Error("lost by a stall too short for a failover")
 	}
 	if err := k.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.clock.Step(f.cfg.Pause)
 	if k.Held() {
-		t.Error("held by a process that stood still")
+		t.Error("held after a stall of the process")
 	}
 	if err := k.Step(t.Context()); err != nil {
 		t.Fatal(err)

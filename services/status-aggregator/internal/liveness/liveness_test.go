@@ -55,23 +55,23 @@ func TestTrackerState(t *testing.T) {
 		want  State
 		until int // second at which it may change; -1: never
 	}{
-		"before we listen":                                {nil, 100, Disconnected, -1},
-		"listening, not heard yet":                        {[]step{{0, "connect"}}, 10, Unconfirmed, 30},
-		"silence alone proves nothing":                    {[]step{{0, "connect"}}, 300, Unconfirmed, 30},
-		"silence that a look into the stream confirms":    {[]step{{0, "connect"}, {30, "confirm"}}, 31, Stale, -1},
-		"a confirmation that comes too early":             {[]step{{0, "connect"}, {20, "see"}, {31, "confirm"}}, 31, Alive, 50},
-		"just heard: it may have held something back":     {[]step{{0, "connect"}, {3, "see"}}, 4, Unconfirmed, 8},
-		"heard and settled":                               {[]step{{0, "connect"}, {3, "see"}, {13, "see"}}, 14, Alive, 43},
-		"heard, and it says that it holds something back": {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}}, 9, Unconfirmed, 18},
-		"it held something back, and no longer does":      {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}}, 18, Alive, 43},
-		"it never gets rid of what it holds back":         {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}, {13, "hold"}, {23, "see"}, {23, "hold"}}, 33, Alive, 53},
-		"what it holds back later says nothing":           {[]step{{0, "connect"}, {3, "see"}, {13, "see"}, {13, "hold"}}, 14, Alive, 43},
-		"heard again after silence":                       {[]step{{0, "connect"}, {30, "confirm"}, {60, "see"}}, 61, Unconfirmed, 65},
-		"the bus is lost":                                 {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}}, 300, Disconnected, -1},
-		"the bus is back: what we know may be old":        {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}, {3600, "connect"}}, 3601, Unconfirmed, 3630},
-		"the bus is back and the observer was heard":      {[]step{{0, "connect"}, {20, "disconnect"}, {3600, "connect"}, {3602, "see"}}, 3608, Alive, 3632},
-		"silent before the outage is unsure after it":     {[]step{{0, "connect"}, {30, "confirm"}, {40, "disconnect"}, {50, "connect"}}, 51, Unconfirmed, 80},
-		"listening twice changes nothing":                 {[]step{{0, "connect"}, {3, "see"}, {10, "connect"}}, 14, Alive, 33},
+		"before the connection":                        {nil, 100, Disconnected, -1},
+		"connected, not seen yet":                      {[]step{{0, "connect"}}, 10, Unconfirmed, 30},
+		"missing heartbeats alone are not stale":       {[]step{{0, "connect"}}, 300, Unconfirmed, 30},
+		"missing heartbeats confirmed by the stream":   {[]step{{0, "connect"}, {30, "confirm"}}, 31, Stale, -1},
+		"a confirmation that is too early":             {[]step{{0, "connect"}, {20, "see"}, {31, "confirm"}}, 31, Alive, 50},
+		"just seen: messages may be pending":           {[]step{{0, "connect"}, {3, "see"}}, 4, Unconfirmed, 8},
+		"seen and settled":                             {[]step{{0, "connect"}, {3, "see"}, {13, "see"}}, 14, Alive, 43},
+		"seen with pending messages":                   {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}}, 9, Unconfirmed, 18},
+		"pending messages were published":              {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}}, 18, Alive, 43},
+		"messages stay pending":                        {[]step{{0, "connect"}, {3, "see"}, {3, "hold"}, {13, "see"}, {13, "hold"}, {23, "see"}, {23, "hold"}}, 33, Alive, 53},
+		"messages pending later change nothing":        {[]step{{0, "connect"}, {3, "see"}, {13, "see"}, {13, "hold"}}, 14, Alive, 43},
+		"seen again after stale":                       {[]step{{0, "connect"}, {30, "confirm"}, {60, "see"}}, 61, Unconfirmed, 65},
+		"disconnected from the bus":                    {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}}, 300, Disconnected, -1},
+		"reconnected to the bus, not seen yet":         {[]step{{0, "connect"}, {3, "see"}, {20, "disconnect"}, {3600, "connect"}}, 3601, Unconfirmed, 3630},
+		"reconnected to the bus and seen":              {[]step{{0, "connect"}, {20, "disconnect"}, {3600, "connect"}, {3602, "see"}}, 3608, Alive, 3632},
+		"stale before an outage, unconfirmed after it": {[]step{{0, "connect"}, {30, "confirm"}, {40, "disconnect"}, {50, "connect"}}, 51, Unconfirmed, 80},
+		"a second connection changes nothing":          {[]step{{0, "connect"}, {3, "see"}, {10, "connect"}}, 14, Alive, 33},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,11 +97,11 @@ func TestEpochExpired(t *testing.T) {
 		want  bool
 		until int
 	}{
-		"within its validity":                 {5, 39, false, 40},
-		"its validity has passed":             {5, 40, true, 40},
-		"a lower epoch does not keep it":      {5, 70, true, 40},
-		"an epoch is kept by a greater one":   {2, 70, false, 90},
-		"never heard, counted from the start": {9, 29, false, 30},
+		"within its validity":                {5, 39, false, 40},
+		"past its validity":                  {5, 40, true, 40},
+		"a lower epoch does not extend it":   {5, 70, true, 40},
+		"a greater epoch extends it":         {2, 70, false, 90},
+		"never seen, counted from the start": {9, 29, false, 30},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestEpochExpired(t *testing.T) {
 	}
 	tracker.SetDisconnected()
 	if got, _ := tracker.EpochExpired(operator, 5, validity, at(900)); got {
-		t.Error("an epoch expired while we were deaf")
+		t.Error("an epoch expired while disconnected")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	if n := len(tracker.observers[operator].epochs); n > keepEpochs {
 		t.Errorf("%d epochs remembered", n)
 	}
-	tracker.RecordSeen("a stranger", 1, validity, at(1))
+	tracker.RecordSeen("an unknown observer", 1, validity, at(1))
 	if diff := cmp.Diff([]string{operator}, tracker.Observers()); diff != "" {
 		t.Error(diff)
 	}
@@ -173,7 +173,7 @@ func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
 		func(_ string, v State) {
 			if v == Stale && failure != nil {
-				t.Error("silent, and nobody could be asked")
+				t.Error("stale although the stream could not be read")
 			}
 		})
 	const patience = 10 * time.Second
@@ -210,7 +210,7 @@ func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 		}
 	}
 	if passed := clock.Since(start); passed < validity || passed > validity+time.Second {
-		t.Errorf("silent after %s, want %s", passed, validity)
+		t.Errorf("stale after %s, want %s", passed, validity)
 	}
 	cancel()
 	if err := <-done; err != nil {

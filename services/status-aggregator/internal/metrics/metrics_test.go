@@ -128,8 +128,8 @@ func TestSeriesOfObjectAreBounded(t *testing.T) {
 		options []Option
 		most    int
 	}{
-		"what alerts and dashboards ask for": {nil, 12},
-		"all":                                {[]Option{PerObject}, 37},
+		"series of alerts and dashboards": {nil, 12},
+		"all series":                      {[]Option{PerObject}, 37},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.NewPedanticRegistry()

@@ -46,14 +46,14 @@ func TestPick(t *testing.T) {
 		waiting  bool
 		unheard  bool
 	}{
-		"nothing was heard":                      {uid: "a", expired: never, unheard: true},
-		"another incarnation was heard":          {messages: []Received{heard("b", 1, 1, 1)}, uid: "a", expired: never, unheard: true},
-		"the greater seq wins":                   {messages: []Received{heard("a", 1, 2, 2), heard("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
-		"the greater epoch wins over the seq":    {messages: []Received{heard("a", 1, 9, 1), heard("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
-		"A, B, A ends at the second A":           {messages: []Received{heard("a", 1, 1, 1), heard("a", 1, 2, 2), heard("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
-		"a late replay of a lower epoch is void": {messages: []Received{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
-		"a later message of a lower epoch waits": {messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
-		"a later message of a lower epoch is believed when the other fell silent": {
+		"nothing received":                            {uid: "a", expired: never, unheard: true},
+		"only another incarnation received":           {messages: []Received{heard("b", 1, 1, 1)}, uid: "a", expired: never, unheard: true},
+		"the greater seq wins":                        {messages: []Received{heard("a", 1, 2, 2), heard("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
+		"the greater epoch wins over the greater seq": {messages: []Received{heard("a", 1, 9, 1), heard("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
+		"A, B, A ends at the second A":                {messages: []Received{heard("a", 1, 1, 1), heard("a", 1, 2, 2), heard("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
+		"a late replay of a lower epoch is ignored":   {messages: []Received{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
+		"a later message of a lower epoch waits":      {messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
+		"a later message of a lower epoch wins after the greater one expired": {
 			messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
 		},
 		"an old incarnation does not hide the live one": {
@@ -201,7 +201,7 @@ func TestDeleteUpToKeepsLaterMessages(t *testing.T) {
 	s.Merge(ref, heard("new", 1, 1, 8))
 	s.DeleteUpTo(ref, place)
 	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
-		t.Error("the buried incarnation is still there")
+		t.Error("the deleted incarnation still exists")
 	}
 	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
 		t.Error("what came later is gone")

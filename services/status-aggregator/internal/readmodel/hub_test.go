@@ -176,7 +176,7 @@ func TestHubEndsSubscriptionsOnBusOutage(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if _, err := h.Subscribe(t.Context(), readmodel.Filter{}, nil); !errors.Is(err, readmodel.ErrBusUnavailable) {
-			return errors.Join(errors.New("subscribed although the bus is away"), err)
+			return errors.Join(errors.New("subscribed although the bus is unavailable"), err)
 		}
 		return nil
 	})

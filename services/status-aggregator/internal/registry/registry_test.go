@@ -40,10 +40,10 @@ func TestManagedKinds(t *testing.T) {
 		t.Errorf("%d rows, want %d", n, len(want))
 	}
 	if n := len(set.ObservedBy("engine-operator")); n != 2 {
-		t.Errorf("engine-operator speaks for %d kinds, want 2", n)
+		t.Errorf("engine-operator observes %d kinds, want 2", n)
 	}
 	if n := len(set.ObservedBy("nobody")); n != 0 {
-		t.Errorf("nobody speaks for %d kinds, want none", n)
+		t.Errorf("an unknown observer observes %d kinds, want 0", n)
 	}
 }
 

@@ -54,81 +54,81 @@ func TestDecide(t *testing.T) {
 		facts facts
 		want  decision
 	}{
-		"deaf: say nothing": {
+		"disconnected: hold": {
 			facts{state: liveness.Disconnected, received: observed(1, 1, true), present: present}, hold,
 		},
-		"an engine waits for its instance, of which its operator's own Ready tells: fold": {
+		"an engine waits for its instance, as shown by its operator's own Ready: compute": {
 			facts{state: liveness.Alive, received: covering(0, true), present: ours(ready, false), waitingSince: now}, fresh,
 		},
-		"the same of a kind whose Ready is ours: wait": {
+		"the same for a kind whose Ready the aggregator owns: hold": {
 			facts{state: liveness.Alive, received: covering(0, true), present: ours(ready, true), waitingSince: now},
 			decision{hold: true, again: at(30)},
 		},
-		"speaking: fold": {
+		"alive: compute": {
 			facts{state: liveness.Alive, received: observed(1, 1, false), present: present}, fresh,
 		},
-		"speaking, the same as last time: fold, since time may have passed": {
+		"alive, observation unchanged: compute, since time may have passed": {
 			facts{state: liveness.Alive, received: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh,
 		},
-		"an observation that covers less than what somebody wrote since: wait": {
+		"an observation of an older generation than another writer has covered since: hold": {
 			facts{state: liveness.Alive, received: covering(1, true), present: covered(2), waitingSince: at(-29)},
 			decision{hold: true, again: at(1)},
 		},
-		"an observation that covers less, and no other one comes: fold": {
+		"an observation of an older generation, and no newer one arrives: compute": {
 			facts{state: liveness.Alive, received: covering(1, true), present: covered(2), waitingSince: at(-30)}, fresh,
 		},
-		"an observation that covers as much: fold": {
+		"an observation of the same generation: compute": {
 			facts{state: liveness.Alive, received: covering(2, false), present: covered(2)}, fresh,
 		},
-		"silent: stale": {
+		"stale: report it": {
 			facts{state: liveness.Stale, received: observed(1, 1, true), entry: spoken(1, 1), present: present},
 			decision{freshness: conditions.ObserverStale},
 		},
-		"unsure, and the object has conditions that somebody may have written since: wait": {
+		"unconfirmed, and another writer may have written conditions since: hold": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 1, false), entry: spoken(1, 1), present: present}, hold,
 		},
-		"unsure, a retained observation that is newer: wait, an even newer one may be held back": {
+		"unconfirmed, a newer retained observation: hold, an even newer one may be pending": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold,
 		},
-		"unsure, but a newer observation came live, and the object shows what we said: fold": {
+		"unconfirmed, a newer live observation, and the object shows our last write: compute": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: shown(1, 1, present), present: present}, fresh,
 		},
-		"unsure, a live observation of a greater epoch: fold": {
+		"unconfirmed, a live observation of a greater epoch: compute": {
 			facts{state: liveness.Unconfirmed, received: observed(2, 1, true), entry: shown(1, 9, present), present: present}, fresh,
 		},
-		"unsure, a newer observation came live, but somebody has written since, and may have known more: wait": {
+		"unconfirmed, a newer live observation, but another writer has written since: hold": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: shown(1, 1, later), present: present}, hold,
 		},
-		"unsure, a live observation, and nothing is known of who wrote what the object shows: wait": {
+		"unconfirmed, a live observation, and an unknown writer of the object's conditions: hold": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), present: present}, hold,
 		},
-		"unsure, but nobody has written conditions yet: fold": {
+		"unconfirmed, but the object has no conditions yet: compute": {
 			facts{state: liveness.Unconfirmed, received: observed(1, 1, false), present: ours(ready, false)}, fresh,
 		},
-		"an observation older than the last word, same epoch: wait": {
+		"an observation older than the entry, same epoch: hold": {
 			facts{state: liveness.Alive, received: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold,
 		},
-		"a lower epoch while the former one is believed: wait until it is not": {
+		"a lower epoch while the former one is alive: hold until it expires": {
 			facts{state: liveness.Alive, received: observed(1, 9, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
 			decision{hold: true, again: at(20)},
 		},
-		"a lower epoch when the former one has fallen silent: fold": {
+		"a lower epoch after the former one expired: compute": {
 			facts{state: liveness.Alive, received: observed(1, 9, true), entry: spoken(2, 1), present: present}, fresh,
 		},
-		"a lower epoch waits behind the one that is believed: fold, and look again": {
+		"a lower epoch is pending while the former one is alive: compute, and requeue": {
 			facts{state: liveness.Alive, received: observed(2, 1, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
 			decision{freshness: conditions.Fresh, again: at(20)},
 		},
-		"nothing heard of a new object: wait": {
+		"no observation of a new object: hold": {
 			facts{state: liveness.Alive, waitingSince: at(-5)}, decision{hold: true, again: at(25)},
 		},
-		"nothing heard for long although the observer speaks: never observed": {
+		"no observation for long although the observer is alive: never observed": {
 			facts{state: liveness.Alive, waitingSince: at(-30)}, decision{freshness: conditions.NeverObserved},
 		},
-		"nothing heard, and the observer is silent: never observed": {
+		"no observation, and a stale observer: never observed": {
 			facts{state: liveness.Stale, waitingSince: now}, decision{freshness: conditions.NeverObserved},
 		},
-		"nothing heard, and it is unsure whether the observer speaks: wait": {
+		"no observation, and an unconfirmed observer: hold": {
 			facts{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, decision{hold: true, again: at(-270)},
 		},
 	}
@@ -154,23 +154,23 @@ func TestPrevious(t *testing.T) {
 		entry   *contract.StatusEntry
 		want    []metav1.Condition
 	}{
-		"nothing is known": {},
-		"the object alone, without what others own": {
+		"neither object nor entry": {},
+		"only the object, without conditions of other owners": {
 			present: []metav1.Condition{{Type: "LifecycleComplete"}, available("True", 1)},
 			want:    []metav1.Condition{available("True", 1)},
 		},
-		"the entry alone: the object lost its status": {
+		"only the entry, since the object lost its status": {
 			entry: entry(available("True", 1)), want: []metav1.Condition{available("True", 1)},
 		},
-		"operators wrote while we were away": {
+		"operators wrote while the aggregator was down": {
 			present: []metav1.Condition{available("False", 9)}, entry: entry(available("True", 1)),
 			want: []metav1.Condition{available("False", 9)},
 		},
-		"our last write did not come through": {
+		"our last write failed": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 9)),
 			want: []metav1.Condition{available("True", 9)},
 		},
-		"our last write, in the second of the one before it, did not come through": {
+		"our last write, in the same second as the previous one, failed": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 1)),
 			want: []metav1.Condition{available("True", 1)},
 		},

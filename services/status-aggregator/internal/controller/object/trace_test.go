@@ -31,12 +31,12 @@ func TestSpanContinuesObservationTrace(t *testing.T) {
 		parent   bool
 		link     bool
 	}{
-		"at once":                        {received(0), true, false},
-		"that came while we were at it":  {received(-time.Second), true, false},
-		"held back for a while":          {received(2 * time.Minute), true, false},
-		"long after it":                  {received(steps.Continued), false, true},
-		"that came without a trace":      {&model.Received{ReceivedAt: now}, false, false},
-		"of an object never heard about": {nil, false, false},
+		"at once":                       {received(0), true, false},
+		"received during the reconcile": {received(-time.Second), true, false},
+		"held back for a while":         {received(2 * time.Minute), true, false},
+		"long after it":                 {received(steps.Continued), false, true},
+		"without a trace":               {&model.Received{ReceivedAt: now}, false, false},
+		"of an object never observed":   {nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spans := tracetest.NewInMemoryExporter()
