@@ -29,13 +29,13 @@ type step struct {
 func TestDegradedFollowsHoldDown(t *testing.T) {
 	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
 	tests := map[string][]step{
-		"missing replicas mature at the deadline and not before": {
+		"missing replicas degrade at the deadline and not before": {
 			{0, healthy(), "False/AsExpected", 0},
 			{time.Minute, lacking, "False/WithinTolerance", hold},
 			{hold - time.Nanosecond, lacking, "False/WithinTolerance", time.Nanosecond},
 			{time.Nanosecond, lacking, "True/InsufficientReplicas", 0},
 		},
-		"a break takes half of its own length off the hold-down": {
+		"an interruption shortens the hold-down by half of its length": {
 			{0, healthy(), "False/AsExpected", 0},
 			{time.Minute, lacking, "False/WithinTolerance", hold},
 			{hold / 2, healthy(), "False/AsExpected", 0},
@@ -43,13 +43,13 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{hold / 2, lacking, "False/WithinTolerance", 10 * time.Second},
 			{10 * time.Second, lacking, "True/InsufficientReplicas", 0},
 		},
-		"a long break starts the hold-down anew": {
+		"a long interruption restarts the hold-down": {
 			{0, healthy(), "False/AsExpected", 0},
 			{time.Minute, lacking, "False/WithinTolerance", hold},
 			{hold / 2, healthy(), "False/AsExpected", 0},
 			{hold, lacking, "False/WithinTolerance", hold},
 		},
-		"one held finding takes over from another": {
+		"one held failure follows another": {
 			{0, healthy(), "False/AsExpected", 0},
 			{0, lacking, "False/WithinTolerance", hold},
 			{hold / 2, healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "False/WithinTolerance", hold / 2},
@@ -60,17 +60,17 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{0, lacking, "False/WithinTolerance", hold},
 			{time.Second, crashing, "True/CrashLoop", 0},
 		},
-		"a pod that cannot be created counts within seconds": {
+		"a pod that cannot be created degrades within seconds": {
 			{0, healthy(), "False/AsExpected", 0},
 			{0, refusing, "False/WithinTolerance", conditions.CreateFailureHold},
 			{conditions.CreateFailureHold, refusing, "True/CreateFailed", 0},
 		},
-		"it counts at once when replicas have been missing for longer": {
+		"it degrades at once when replicas have been missing for longer": {
 			{0, healthy(), "False/AsExpected", 0},
 			{0, lacking, "False/WithinTolerance", hold},
 			{hold / 2, refusing, "True/CreateFailed", 0},
 		},
-		"recovery is held, and any trouble starts it anew": {
+		"recovery is held, and any failure restarts it": {
 			{0, crashing, "True/CrashLoop", 0},
 			{time.Minute, healthy(), "True/Recovering", recovery},
 			{recovery - time.Second, healthy(), "True/Recovering", time.Second},
@@ -78,7 +78,7 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{time.Minute, healthy(), "True/Recovering", recovery},
 			{recovery, healthy(), "False/AsExpected", 0},
 		},
-		"trouble after a recovery is held again": {
+		"a failure after a recovery is held again": {
 			{0, crashing, "True/CrashLoop", 0},
 			{0, healthy(), "True/Recovering", recovery},
 			{recovery, healthy(), "False/AsExpected", 0},
@@ -143,7 +143,7 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 // conditions that the object carries.
 func TestLostStateIsLoadedFromObject(t *testing.T) {
 	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
-	t.Run("a degraded object stays so until it has recovered", func(t *testing.T) {
+	t.Run("a degraded object stays degraded until it has recovered", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, crashing)
 		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Minute, healthy(), forget))
@@ -157,7 +157,7 @@ func TestLostStateIsLoadedFromObject(t *testing.T) {
 		r = h.fold(time.Minute, lacking, forget)
 		compare(t, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
 	})
-	t.Run("another object of the same name starts afresh", func(t *testing.T) {
+	t.Run("another object of the same name starts without state", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, crashing)
 		h.stands = nil
@@ -176,13 +176,13 @@ func TestComputeDistinguishesRolloutFromLoss(t *testing.T) {
 		life []*contract.Observation // the last one is judged
 		want answers
 	}{
-		"a first roll-out":                           {[]*contract.Observation{next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a new spec, pods not available yet":         {[]*contract.Observation{healthy(), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a loss after the roll-out":                  {[]*contract.Observation{next(), next(available(1))}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
-		"a roll-out without a new spec":              {[]*contract.Observation{next(), next(replacing), next(available(1))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a start after a stop":                       {[]*contract.Observation{next(), stoppedNow(next(zero)), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"components come back after a task":          {[]*contract.Observation{next(), withJob(next(available(0)), contract.JobRunning), withJob(next(available(0)), contract.JobComplete)}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a pod whose node is lost is not a roll-out": {[]*contract.Observation{next(), next(available(1), func(u *contract.Unit) { u.Current, u.Updated = 1, 1 })}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+		"a first rollout":                       {[]*contract.Observation{next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a new spec, pods not available yet":    {[]*contract.Observation{healthy(), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a loss after the rollout":              {[]*contract.Observation{next(), next(available(1))}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+		"a rollout without a new spec":          {[]*contract.Observation{next(), next(replacing), next(available(1))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a start after a stop":                  {[]*contract.Observation{next(), stoppedNow(next(zero)), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"components come back after a task":     {[]*contract.Observation{next(), withJob(next(available(0)), contract.JobRunning), withJob(next(available(0)), contract.JobComplete)}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a pod on a lost node is not a rollout": {[]*contract.Observation{next(), next(available(1), func(u *contract.Unit) { u.Current, u.Updated = 1, 1 })}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func needing(o *contract.Observation) {
 // dependency, and nothing else follows it.
 func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 	const named = "Dependency: FireboltInstance east is not ready. The metadata service has no endpoint."
-	t.Run("alone", func(t *testing.T) {
+	t.Run("without another failure", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, healthy())
 		r := h.fold(0, healthy(needing))
@@ -39,7 +39,7 @@ func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 			t.Errorf("evidence (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("beside trouble of its own, which gives the reason", func(t *testing.T) {
+	t.Run("with a failure of its own, which gives the reason", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, healthy())
 		h.fold(0, healthy(needing, units(unit("web", available(1)))))
@@ -49,7 +49,7 @@ func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 			t.Errorf("evidence (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("not what was stopped to the last pod", func(t *testing.T) {
+	t.Run("not after the last pod was stopped", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, healthy())
 		still := units(unit("web", func(u *contract.Unit) { u.Desired = 0 }))
@@ -66,7 +66,7 @@ func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 			t.Errorf("evidence %q", r.Evidence)
 		}
 	})
-	t.Run("it comes back", func(t *testing.T) {
+	t.Run("the dependency recovers", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, healthy(needing))
 		h.fold(conditions.MissingReplicasHold, healthy(needing))

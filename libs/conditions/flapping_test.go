@@ -68,8 +68,8 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 		trouble *contract.Observation
 		within  time.Duration // until Degraded is True
 	}{
-		"trouble that is held":    {lacking, 10 * time.Minute},
-		"trouble that counts now": {crashing, time.Second},
+		"a held failure":       {lacking, 10 * time.Minute},
+		"an immediate failure": {crashing, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
@@ -89,9 +89,9 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 			if matured < 0 || matured > tc.within {
 				t.Errorf("Degraded is True after %s, want within %s", matured, tc.within)
 			}
-			t.Logf("B9: %d transitions of Degraded in 10 minutes, True after %s, %d changes of what it says", n, matured, len(turns))
+			t.Logf("B9: %d transitions of Degraded in 10 minutes, True after %s, %d changes of status or reason", n, matured, len(turns))
 			if last := turns[len(turns)-1]; last.says != "True/Flapping" {
-				t.Errorf("the last word is %s, want True/Flapping", last.says)
+				t.Errorf("got %s last, want True/Flapping", last.says)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	}
 	degraded := func(h *history) metav1.Condition { return find(h.stands, conditions.TypeDegraded) }
 
-	t.Run("it stays away", func(t *testing.T) {
+	t.Run("the failure clears", func(t *testing.T) {
 		h := flapping(t)
 		before := degraded(h)
 		if before.Reason != conditions.ReasonFlapping || !strings.Contains(before.Message, "crash") {
@@ -157,7 +157,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		}
 		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Nanosecond, healthy()))
 	})
-	t.Run("it stays", func(t *testing.T) {
+	t.Run("the failure persists", func(t *testing.T) {
 		h := flapping(t)
 		r := h.fold(time.Second, crashing)
 		if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold-time.Second {
@@ -166,19 +166,19 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.MissingReplicasHold-time.Second, crashing))
 		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
 	})
-	t.Run("it stays for as long as the window", func(t *testing.T) {
+	t.Run("the failure persists for the flapping window", func(t *testing.T) {
 		h := flapping(t)
 		h.fold(conditions.FlapWindow, crashing)
 		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
 	})
-	t.Run("the spec is mended", func(t *testing.T) {
+	t.Run("the spec is fixed", func(t *testing.T) {
 		h := flapping(t)
 		mended := healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 		third := func(in *conditions.Input) { in.Generation = 3 }
 		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, mended, third))
 		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, mended, third))
 	})
-	t.Run("another writer takes over without a memory", func(t *testing.T) {
+	t.Run("another writer continues without state", func(t *testing.T) {
 		h := flapping(t)
 		before := degraded(h)
 		h.memory = conditions.State{}
@@ -202,13 +202,13 @@ func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
 		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, healthy()))
 	}
-	t.Run("the same trouble soon after a recovery is", func(t *testing.T) {
+	t.Run("the same failure soon after a recovery is flapping", func(t *testing.T) {
 		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Minute, crashing))
 		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
 		compare(t, answers{Degraded: "True/Flapping"}, h.fold(conditions.FlapWindow-time.Second, healthy()))
 		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Second, healthy()))
 	})
-	t.Run("and long after it is not", func(t *testing.T) {
+	t.Run("the same failure long after a recovery is not", func(t *testing.T) {
 		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.FlapWindow, crashing))
 	})
 }
@@ -222,14 +222,14 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 		want   string
 		next   time.Duration
 	}{
-		"held":                {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, time.Minute, "False/WithinTolerance", time.Minute},
-		"held long enough":    {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, 2 * time.Minute, "True/InsufficientReplicas", 0},
-		"degraded":            {`{"uid":"uid-1","settled":2,"degraded":true}`, lacking, time.Minute, "True/InsufficientReplicas", 0},
-		"recovering":          {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 10 * time.Second, "True/Recovering", 20 * time.Second},
-		"recovered":           {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 30 * time.Second, "False/AsExpected", 0},
-		"trouble again":       {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, crashing, 10 * time.Second, "True/CrashLoop", 0},
-		"the trouble is gone": {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, healthy(), time.Minute, "False/AsExpected", 0},
-		"healthy":             {`{"uid":"uid-1","settled":2}`, healthy(), time.Minute, "False/AsExpected", 0},
+		"held":                          {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, time.Minute, "False/WithinTolerance", time.Minute},
+		"held long enough":              {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, 2 * time.Minute, "True/InsufficientReplicas", 0},
+		"degraded":                      {`{"uid":"uid-1","settled":2,"degraded":true}`, lacking, time.Minute, "True/InsufficientReplicas", 0},
+		"recovering":                    {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 10 * time.Second, "True/Recovering", 20 * time.Second},
+		"recovered":                     {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 30 * time.Second, "False/AsExpected", 0},
+		"a failure during the recovery": {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, crashing, 10 * time.Second, "True/CrashLoop", 0},
+		"the failure cleared":           {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, healthy(), time.Minute, "False/AsExpected", 0},
+		"healthy":                       {`{"uid":"uid-1","settled":2}`, healthy(), time.Minute, "False/AsExpected", 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

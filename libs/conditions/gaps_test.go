@@ -16,39 +16,39 @@ func TestCasesUndefinedByADR027(t *testing.T) {
 		o           *contract.Observation
 		first, then answers
 	}{
-		"too few, and no pod has failed: the ADR has no word for Degraded": {
+		"too few pods without a failed one: Degraded is undefined in the ADR": {
 			healthy(units(unit("web", available(1)))), answers{Degraded: "False/WithinTolerance"}, answers{Degraded: "True/InsufficientReplicas"},
 		},
-		"too many: no word for Degraded, and an outage for Available": {
+		"too many pods: Degraded is undefined, and Available is an outage": {
 			healthy(units(unit("web", available(3), pods(3)))), answers{Available: "True/AllComponentsReady", Degraded: "False/AsExpected"}, answers{Degraded: "False/AsExpected"},
 		},
-		"one pod failed and another starts: two words for Progressing": {
+		"one pod failed and another starts: two values of Progressing": {
 			healthy(units(unit("web", available(1), pods(2), failing(contract.FailurePodFailed, 1)))), answers{Progressing: "True/ReplicasMissing"}, answers{},
 		},
-		"no pods at all: none for Progressing": {
+		"no pods: Progressing is undefined": {
 			healthy(units(unit("web", available(0), pods(0)))), answers{Progressing: "True/ReplicasMissing"}, answers{},
 		},
-		"the phase Unknown is dead: a lost node shows otherwise": {
+		"the phase Unknown is unused: a lost node shows otherwise": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))),
 			answers{Available: "Unknown/NodeUnreachable", Degraded: "False/WithinTolerance"},
 			answers{Degraded: "True/NodeLost"},
 		},
-		"the phase Failed is nearly dead: a crash loop stays Running": {
+		"the phase Failed is rarely used: a crash loop stays Running": {
 			healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1)))), answers{Progressing: "False/Stalled", Degraded: "True/CrashLoop"}, answers{},
 		},
-		"an image that is not there stays Pending": {
+		"a missing image stays Pending": {
 			healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 1)))), answers{Progressing: "False/Stalled", Degraded: "True/ImagePull"}, answers{},
 		},
-		"evicted corpses beside a full set": {
+		"evicted pods in addition to all replicas": {
 			healthy(units(unit("web", failing(contract.FailureEvicted, 3)))), answers{Progressing: "False/AsExpected", Degraded: "False/AsExpected"}, answers{Degraded: "False/AsExpected"},
 		},
-		"a roll-out that keeps everything available is invisible": {
+		"a rollout that keeps everything available is invisible": {
 			healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), answers{Available: "True/AllComponentsReady", Progressing: "True/RollingOut"}, answers{},
 		},
-		"an ordinary rolling update is an outage, unless the unit says how much is enough": {
+		"an ordinary rolling update is an outage without the unit's minAvailable": {
 			healthy(units(unit("web", available(1), least(1), func(u *contract.Unit) { u.Updated = 1 }))), answers{Available: "True/AllComponentsReady", Progressing: "True/RollingOut"}, answers{},
 		},
-		"stopped is available, since none equals none": {
+		"stopped is available, since 0 of 0 are ready": {
 			healthy(stopping, units(unit("web", zero))), answers{Available: "False/Stopped", Stopped: "True/Stopped", Degraded: "False/Stopped"}, answers{},
 		},
 		"stopped although an override keeps a pod": {
@@ -63,18 +63,18 @@ func TestCasesUndefinedByADR027(t *testing.T) {
 		"several workloads are not added up": {
 			healthy(units(unit("web", available(3), pods(3)), unit("worker", available(1)))), answers{Available: "False/InsufficientReplicas"}, answers{},
 		},
-		"after an error everything keeps its last word": {
+		"after an error all conditions keep their last status": {
 			healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }, units(unit("web", available(1)))),
 			answers{Available: "False/InsufficientReplicas"},
 			answers{Degraded: "True/InsufficientReplicas"},
 		},
-		"nothing is declared, and all of it is available": {healthy(units()), answers{Available: "True/NoComponentsEnabled"}, answers{}},
-		"a refused spec hides a loss of what runs": {
+		"no components are available": {healthy(units()), answers{Available: "True/NoComponentsEnabled"}, answers{}},
+		"a rejected spec hides a loss of running pods": {
 			healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))),
 			answers{Available: "False/InsufficientReplicas", Degraded: "False/WithinTolerance"},
 			answers{Degraded: "True/InsufficientReplicas"},
 		},
-		"scaled to zero is an outage for ever": {healthy(units(unit("web", zero))), answers{Available: "True/ScaledToZero"}, answers{}},
+		"scaled to zero is a permanent outage": {healthy(units(unit("web", zero))), answers{Available: "True/ScaledToZero"}, answers{}},
 		"created while paused has no status at all": {
 			healthy(paused, units(unit("web", absent)), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
 			answers{Paused: "True/ReconciliationPaused", Available: "False/InsufficientReplicas", Progressing: "False/ReconciliationPaused", Degraded: "False/ReconciliationPaused"},

@@ -155,27 +155,27 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 	}
 	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
 	tests := map[string][]act{
-		"trouble that the other let mature stays": {
+		"a failure that the other writer reported stays": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
 			{time.Minute, "operator", lacking, "False/WithinTolerance"},
 			{hold, "operator", lacking, "True/InsufficientReplicas"},
 			{time.Minute, "aggregator", lacking, "True/InsufficientReplicas"},
 		},
-		"trouble that the other saw end begins anew": {
+		"a failure after the other writer saw a recovery is held again": {
 			{0, "aggregator", crashing, "True/CrashLoop"},
 			{time.Minute, "operator", healthy(), "True/Recovering"},
 			{recovery, "operator", healthy(), "False/AsExpected"},
 			{time.Minute, "aggregator", lacking, "False/WithinTolerance"},
 			{hold, "aggregator", lacking, "True/InsufficientReplicas"},
 		},
-		"a recovery that the other began is not cut short": {
+		"a recovery that the other writer began is not shortened": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
 			{time.Minute, "operator", crashing, "True/CrashLoop"},
 			{time.Minute, "operator", healthy(), "True/Recovering"},
 			{time.Second, "aggregator", healthy(), "True/Recovering"},
 			{recovery, "aggregator", healthy(), "False/AsExpected"},
 		},
-		"a roll-out that the other saw end is over": {
+		"a rollout that the other writer saw complete is over": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
 			{time.Minute, "operator", third(available(0)), "False/AsExpected"},
 			{time.Minute, "operator", third(), "False/AsExpected"},
@@ -184,7 +184,7 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 			{time.Second, "aggregator", third(available(1)), "True/InsufficientReplicas"},
 			{time.Hour, "aggregator", third(available(1)), "True/InsufficientReplicas"},
 		},
-		"a stop that the other made is followed by a roll-out": {
+		"a stop by the other writer is followed by a rollout": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
 			{time.Minute, "operator", stoppedNow(healthy(units(unit("web", zero)))), "False/Stopped"},
 			{time.Minute, "aggregator", healthy(units(unit("web", available(0)))), "False/AsExpected"},

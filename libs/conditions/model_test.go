@@ -193,7 +193,7 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 			problems = append(problems, c.Type+" claims a generation that was not observed")
 		}
 		if in.Freshness != conditions.Fresh && c.Status != metav1.ConditionUnknown {
-			problems = append(problems, c.Type+" is certain about a silent observer")
+			problems = append(problems, c.Type+" is not Unknown for a stale observer")
 		}
 	}
 	if in.Freshness != conditions.Fresh {
@@ -205,16 +205,16 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 		}
 	}
 	yes := metav1.ConditionTrue
-	never(says["Available"] == yes && len(o.Units) == 0 && (o.ObservedGeneration < in.Generation || o.Reconcile.Outcome == contract.Failed), "available without anything that is known")
+	never(says["Available"] == yes && len(o.Units) == 0 && (o.ObservedGeneration < in.Generation || o.Reconcile.Outcome == contract.Failed), "available without known workloads")
 	never(says["Progressing"] == yes && takesNoEffect(o) && !runs(o) && !o.Intent.Paused && !o.Intent.Stopped && !in.Deleting && o.Object.Generation >= in.Generation && len(o.Units) == 0,
-		"progresses although only a change of the spec helps")
+		"progressing although only a change of the spec helps")
 	never(says["Degraded"] == metav1.ConditionFalse && (o.Reconcile.Terminal || failedForGood(o)), "healthy although only a change of the spec helps")
-	never(says["Stopped"] == yes && !o.Intent.Stopped, "stopped without being asked")
-	never((says["Paused"] == yes) != o.Intent.Paused, "paused is not what was asked")
+	never(says["Stopped"] == yes && !o.Intent.Stopped, "stopped although no stop is desired")
+	never((says["Paused"] == yes) != o.Intent.Paused, "paused differs from the desired state")
 	never(says["Upgradable"] == yes && (says["Progressing"] == yes || says["Degraded"] == yes || o.Intent.Paused), "upgradable while not steady")
 	never(says["Ready"] == yes && (says["Available"] != yes || says["Degraded"] == yes), "ready without being available and healthy")
 	never(says["Degraded"] == metav1.ConditionFalse && o.ObservedGeneration == 0 && !o.Intent.Paused, "healthy before anything was applied")
-	never(says["Progressing"] == metav1.ConditionFalse && o.Object.Generation < in.Generation && !o.Intent.Paused, "settled on a spec that was not read")
+	never(says["Progressing"] == metav1.ConditionFalse && o.Object.Generation < in.Generation && !o.Intent.Paused, "settled on a spec that was not observed")
 	for _, u := range o.Units {
 		never(says["Stopped"] == yes && u.Current+u.Terminating > 0, "stopped with pods left")
 		never(says["Available"] == yes && u.Role == contract.Serving && (!u.Present && u.Desired > 0), "available with an absent unit")

@@ -48,42 +48,42 @@ func TestAvailable(t *testing.T) {
 		o    *contract.Observation
 		want string
 	}{
-		"everything is there":                           {healthy(), "True/AllComponentsReady"},
-		"more is there than asked":                      {healthy(units(unit("web", available(3)))), "True/AllComponentsReady"},
-		"one replica is missing":                        {healthy(units(unit("web", available(1)))), "False/InsufficientReplicas"},
-		"enough for the least that is needed":           {healthy(units(unit("web", available(1), least(1)))), "True/AllComponentsReady"},
-		"less than the least, however few are desired":  {healthy(units(unit("web", zero, least(1)))), "False/InsufficientReplicas"},
-		"a workload is absent":                          {healthy(units(unit("web"), unit("worker", absent))), "False/InsufficientReplicas"},
-		"an absent workload whose figures were left":    {healthy(units(unit("web", func(u *contract.Unit) { u.Present = false }))), "False/InsufficientReplicas"},
-		"no component is enabled":                       {healthy(units()), "True/NoComponentsEnabled"},
-		"no component is enabled, not applied yet":      {healthy(units(), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "Unknown/NoWorkloads"},
-		"what is declared could not be read":            {healthy(units(), func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "Unknown/NoWorkloads"},
-		"nothing serves yet":                            {healthy(units(unit("g1", role(contract.Incoming)))), "False/InsufficientReplicas"},
-		"the next generation is not ready":              {healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0)))), "True/AllComponentsReady"},
-		"the last generation is going away":             {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), available(0)))), "True/AllComponentsReady"},
-		"the maintenance page is up":                    {healthy(units(unit("web", away))), "False/NotRouted"},
-		"the maintenance page is up, nothing behind it": {healthy(units(unit("web", away, available(0)))), "False/InsufficientReplicas"},
-		"the maintenance page, scaled to zero behind":   {healthy(units(unit("web", away, zero))), "False/NotRouted"},
-		"scaled to zero":                                {healthy(units(unit("web", zero))), "True/ScaledToZero"},
-		"one of two is scaled to zero":                  {healthy(units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
-		"a failure of no pod explains nothing": {
+		"all replicas available":                                  {healthy(), "True/AllComponentsReady"},
+		"more replicas than desired":                              {healthy(units(unit("web", available(3)))), "True/AllComponentsReady"},
+		"one missing replica":                                     {healthy(units(unit("web", available(1)))), "False/InsufficientReplicas"},
+		"enough for minAvailable":                                 {healthy(units(unit("web", available(1), least(1)))), "True/AllComponentsReady"},
+		"less than minAvailable, although fewer are desired":      {healthy(units(unit("web", zero, least(1)))), "False/InsufficientReplicas"},
+		"an absent workload":                                      {healthy(units(unit("web"), unit("worker", absent))), "False/InsufficientReplicas"},
+		"an absent workload with stale counts":                    {healthy(units(unit("web", func(u *contract.Unit) { u.Present = false }))), "False/InsufficientReplicas"},
+		"no component is enabled":                                 {healthy(units()), "True/NoComponentsEnabled"},
+		"no component is enabled, not applied yet":                {healthy(units(), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "Unknown/NoWorkloads"},
+		"the declared components could not be read":               {healthy(units(), func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "Unknown/NoWorkloads"},
+		"nothing serving yet":                                     {healthy(units(unit("g1", role(contract.Incoming)))), "False/InsufficientReplicas"},
+		"the next generation not ready":                           {healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0)))), "True/AllComponentsReady"},
+		"the last generation terminating":                         {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), available(0)))), "True/AllComponentsReady"},
+		"the maintenance page selected":                           {healthy(units(unit("web", away))), "False/NotRouted"},
+		"the maintenance page selected, no pods behind it":        {healthy(units(unit("web", away, available(0)))), "False/InsufficientReplicas"},
+		"the maintenance page selected, scaled to zero behind it": {healthy(units(unit("web", away, zero))), "False/NotRouted"},
+		"scaled to zero":                                          {healthy(units(unit("web", zero))), "True/ScaledToZero"},
+		"one of two is scaled to zero":                            {healthy(units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
+		"a failure of zero pods explains nothing": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureCrashLoop, 0)))), "Unknown/NodeUnreachable",
 		},
-		"a lost node explains it":        {healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))), "Unknown/NodeUnreachable"},
-		"a lost node explains only half": {healthy(units(unit("web", available(0), failing(contract.FailureNodeLost, 1)))), "False/InsufficientReplicas"},
+		"a lost node explains all missing replicas":         {healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))), "Unknown/NodeUnreachable"},
+		"a lost node explains half of the missing replicas": {healthy(units(unit("web", available(0), failing(contract.FailureNodeLost, 1)))), "False/InsufficientReplicas"},
 		"a lost node is not the only cause": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureCrashLoop, 1)))),
 			"False/InsufficientReplicas",
 		},
-		"one unit lost a node, another is short": {
+		"one unit lost a node, another misses replicas": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)), unit("worker", available(0)))),
 			"False/InsufficientReplicas",
 		},
-		"stopped":                              {healthy(stopping, units(unit("web", zero))), "False/Stopped"},
-		"stopping, the first unit is gone":     {healthy(stopping, units(unit("web", zero), unit("worker"))), "False/Stopped"},
-		"stopping, all still serve":            {healthy(stopping), "True/AllComponentsReady"},
-		"stopped, nothing declared":            {healthy(stopping, units()), "False/Stopped"},
-		"paused while stopping, half is there": {healthy(stopping, paused, units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
+		"stopped":                                   {healthy(stopping, units(unit("web", zero))), "False/Stopped"},
+		"stopping, the first unit stopped":          {healthy(stopping, units(unit("web", zero), unit("worker"))), "False/Stopped"},
+		"stopping, all still serve":                 {healthy(stopping), "True/AllComponentsReady"},
+		"stopped, nothing declared":                 {healthy(stopping, units()), "False/Stopped"},
+		"paused while stopping, one unit available": {healthy(stopping, paused, units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,60 +97,60 @@ func TestProgressing(t *testing.T) {
 		o    *contract.Observation
 		want string
 	}{
-		"steady":                      {healthy(), "False/AsExpected"},
-		"deleting":                    {healthy(func(o *contract.Observation) { o.Deleting = true }), "True/Deleting"},
-		"the newest spec is unread":   {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }), "True/SpecNotObserved"},
-		"the newest spec is not done": {healthy(func(o *contract.Observation) { o.ObservedGeneration = 1 }), "True/SpecNotObserved"},
-		"a cache lags behind":         {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 }), "False/AsExpected"},
-		"paused, newest spec not done": {
+		"steady":                          {healthy(), "False/AsExpected"},
+		"deleting":                        {healthy(func(o *contract.Observation) { o.Deleting = true }), "True/Deleting"},
+		"the latest spec is not observed": {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }), "True/SpecNotObserved"},
+		"the latest spec is not applied":  {healthy(func(o *contract.Observation) { o.ObservedGeneration = 1 }), "True/SpecNotObserved"},
+		"a stale cache":                   {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 }), "False/AsExpected"},
+		"paused, latest spec not applied": {
 			healthy(paused, func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/ReconciliationPaused",
 		},
-		"paused, all done":       {healthy(paused), "False/AsExpected"},
+		"paused, all applied":    {healthy(paused), "False/AsExpected"},
 		"paused, pods come back": {healthy(paused, units(unit("web", available(1)))), "True/RollingOut"},
 		"a task waits":           {healthy(job(contract.JobPending)), "True/JobRunning"},
 		"a task runs":            {healthy(job(contract.JobRunning)), "True/JobRunning"},
 		"a task is done":         {healthy(job(contract.JobComplete)), "False/AsExpected"},
 		"a task failed":          {healthy(job(contract.JobFailed)), "False/JobFailed"},
-		"a task failed on the way": {
+		"a task failed during a change": {
 			healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/JobFailed",
 		},
 		"a task waits behind one that failed": {
 			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending)), "False/JobFailed",
 		},
-		"a task runs beside one that failed": {
+		"a task runs after another one failed": {
 			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobRunning)), "True/JobRunning",
 		},
-		"the spec is refused":                      {healthy(refused(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
-		"a reason that no observer should give":    {healthy(refused("Whim")), "False/ReconcileError"},
-		"the spec waits for an approval":           {healthy(held(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
-		"it waits, and what runs moves":            {healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))), "True/RollingOut"},
-		"a rollout waits for its turn":             {healthy(held(conditions.ReasonRolloutThrottled)), "False/RolloutThrottled"},
-		"a reason of a success that holds nothing": {healthy(held("Fine")), "True/SpecNotObserved"},
-		"the spec cannot work": {healthy(func(o *contract.Observation) {
+		"the spec is rejected":                            {healthy(refused(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
+		"an unknown reason":                               {healthy(refused("Whim")), "False/ReconcileError"},
+		"the spec waits for an approval":                  {healthy(held(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
+		"the spec waits for an approval during a rollout": {healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))), "True/RollingOut"},
+		"a rollout waits for a slot":                      {healthy(held(conditions.ReasonRolloutThrottled)), "False/RolloutThrottled"},
+		"an unknown reason of a success":                  {healthy(held("Fine")), "True/SpecNotObserved"},
+		"a terminal error without a reason": {healthy(func(o *contract.Observation) {
 			o.ObservedGeneration, o.Reconcile = 1, contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "False/ReconcileError"},
-		"stopping":                      {healthy(stopping), "True/Stopping"},
-		"stopping, last pod is leaving": {healthy(stopping, units(unit("web", zero, func(u *contract.Unit) { u.Terminating = 1 }))), "True/Stopping"},
-		"stopped":                       {healthy(stopping, units(unit("web", zero))), "False/AsExpected"},
-		"old pods are being replaced":   {healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), "True/RollingOut"},
-		"a workload has not been seen by its controller": {
+		"stopping":                       {healthy(stopping), "True/Stopping"},
+		"stopping, last pod terminating": {healthy(stopping, units(unit("web", zero, func(u *contract.Unit) { u.Terminating = 1 }))), "True/Stopping"},
+		"stopped":                        {healthy(stopping, units(unit("web", zero))), "False/AsExpected"},
+		"old pods are being replaced":    {healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), "True/RollingOut"},
+		"a workload is not observed by its controller": {
 			healthy(units(unit("web", func(u *contract.Unit) { u.Observed = false }))), "True/RollingOut",
 		},
 		"a workload is about to be created": {healthy(units(unit("web", absent))), "True/RollingOut"},
-		"the next generation comes in":      {healthy(units(unit("g1"), unit("g2", role(contract.Incoming)))), "True/RollingOut"},
-		"the last generation goes":          {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing)))), "True/RollingOut"},
-		"the last generation is gone":       {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), absent))), "False/AsExpected"},
-		"too many":                          {healthy(units(unit("web", available(3), func(u *contract.Unit) { u.Current, u.Updated = 3, 3 }))), "True/ScalingDown"},
+		"the next generation starts":        {healthy(units(unit("g1"), unit("g2", role(contract.Incoming)))), "True/RollingOut"},
+		"the last generation terminates":    {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing)))), "True/RollingOut"},
+		"the last generation is deleted":    {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), absent))), "False/AsExpected"},
+		"too many replicas":                 {healthy(units(unit("web", available(3), func(u *contract.Unit) { u.Current, u.Updated = 3, 3 }))), "True/ScalingDown"},
 		"an image cannot be pulled":         {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 1)))), "False/Stalled"},
-		"no pod is in that trouble":         {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 0)))), "True/RollingOut"},
-		"no node has room":                  {healthy(units(unit("web", available(1), failing(contract.FailureUnschedulable, 1)))), "False/Stalled"},
-		"time is up":                        {healthy(units(unit("web", available(1), func(u *contract.Unit) { u.Stalled = true }))), "False/Stalled"},
-		"one is stuck, one moves": {
+		"a failure of zero pods":            {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 0)))), "True/RollingOut"},
+		"a pod is unschedulable":            {healthy(units(unit("web", available(1), failing(contract.FailureUnschedulable, 1)))), "False/Stalled"},
+		"the progress deadline is exceeded": {healthy(units(unit("web", available(1), func(u *contract.Unit) { u.Stalled = true }))), "False/Stalled"},
+		"one unit stalled, one progressing": {
 			healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1)), unit("worker", available(1)))), "True/RollingOut",
 		},
 		"all pods failed": {healthy(units(unit("web", available(0), failing(contract.FailurePodFailed, 2),
 			func(u *contract.Unit) { u.Current = 0 }))), "False/Stalled"},
-		"a corpse beside a pod that starts": {healthy(units(unit("web", available(1), failing(contract.FailureEvicted, 1)))), "True/RollingOut"},
+		"an evicted pod and one that starts": {healthy(units(unit("web", available(1), failing(contract.FailureEvicted, 1)))), "True/RollingOut"},
 		"the next generation crashes": {
 			healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0), failing(contract.FailureCrashLoop, 2)))), "False/Stalled",
 		},
@@ -195,50 +195,50 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 		first string // at once
 		later string // two minutes on
 	}{
-		"nothing":                     {healthy(), "False/AsExpected", "False/AsExpected"},
-		"a crash loop":                {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
-		"a crash loop, yet available": {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
-		"an image that is not there":  {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
-		"a container without config":  {short(contract.FailureConfigError), "True/ConfigError", "True/ConfigError"},
-		"a failed pod":                {short(contract.FailurePodFailed), "True/PodFailed", "True/PodFailed"},
-		"an evicted pod":              {short(contract.FailureEvicted), "True/Evicted", "True/Evicted"},
-		"a corpse beside a full set":  {full(contract.FailurePodFailed), "False/AsExpected", "False/AsExpected"},
-		"a lost node":                 {short(contract.FailureNodeLost), "False/WithinTolerance", "True/NodeLost"},
-		"no room":                     {short(contract.FailureUnschedulable), "False/WithinTolerance", "True/Unschedulable"},
-		"out of memory":               {short(contract.FailureOOMKilled), "False/WithinTolerance", "True/OOMKilled"},
-		"no pod can be made":          {short(contract.FailureCreateFailed), "False/WithinTolerance", "True/CreateFailed"},
-		"a class from the future":     {short("Haunted"), "False/WithinTolerance", "True/UnknownFailure"},
-		"probes of starting pods":     {short(contract.FailureProbeFailing), "False/AsExpected", "False/AsExpected"},
-		"a failed task":               {healthy(job(contract.JobFailed)), "True/JobFailed", "True/JobFailed"},
-		"a roll-out out of time":      {healthy(units(unit("web", func(u *contract.Unit) { u.Stalled = true }))), "True/Stalled", "True/Stalled"},
-		"the leaving unit crashes":    {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), failing(contract.FailureCrashLoop, 1)))), "False/AsExpected", "False/AsExpected"},
-		"a roll-out that takes time":  {healthy(units(unit("web", available(0)))), "False/AsExpected", "False/AsExpected"},
-		"a dependency that is missing": {healthy(func(o *contract.Observation) {
+		"healthy":                                  {healthy(), "False/AsExpected", "False/AsExpected"},
+		"a crash loop":                             {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"a crash loop, yet available":              {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"a missing image":                          {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
+		"a container without config":               {short(contract.FailureConfigError), "True/ConfigError", "True/ConfigError"},
+		"a failed pod":                             {short(contract.FailurePodFailed), "True/PodFailed", "True/PodFailed"},
+		"an evicted pod":                           {short(contract.FailureEvicted), "True/Evicted", "True/Evicted"},
+		"a failed pod in addition to all replicas": {full(contract.FailurePodFailed), "False/AsExpected", "False/AsExpected"},
+		"a lost node":                              {short(contract.FailureNodeLost), "False/WithinTolerance", "True/NodeLost"},
+		"an unschedulable pod":                     {short(contract.FailureUnschedulable), "False/WithinTolerance", "True/Unschedulable"},
+		"out of memory":                            {short(contract.FailureOOMKilled), "False/WithinTolerance", "True/OOMKilled"},
+		"a pod that cannot be created":             {short(contract.FailureCreateFailed), "False/WithinTolerance", "True/CreateFailed"},
+		"an unknown class":                         {short("Haunted"), "False/WithinTolerance", "True/UnknownFailure"},
+		"probes of starting pods":                  {short(contract.FailureProbeFailing), "False/AsExpected", "False/AsExpected"},
+		"a failed task":                            {healthy(job(contract.JobFailed)), "True/JobFailed", "True/JobFailed"},
+		"a rollout past its deadline":              {healthy(units(unit("web", func(u *contract.Unit) { u.Stalled = true }))), "True/Stalled", "True/Stalled"},
+		"the outgoing unit crashes":                {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), failing(contract.FailureCrashLoop, 1)))), "False/AsExpected", "False/AsExpected"},
+		"a rollout in progress":                    {healthy(units(unit("web", available(0)))), "False/AsExpected", "False/AsExpected"},
+		"a missing dependency": {healthy(func(o *contract.Observation) {
 			o.Dependencies = []contract.Dependency{{Kind: "FireboltInstance", Name: "i"}}
 		}), "False/WithinTolerance", "True/DependencyUnavailable"},
 		"a reconcile error": {healthy(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Reason: "Conflict"}
 		}), "False/WithinTolerance", "True/ReconcileError"},
-		"a reconcile error for good": {healthy(func(o *contract.Observation) {
+		"a terminal reconcile error": {healthy(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "True/ReconcileError", "True/ReconcileError"},
-		"a spec that is refused": {healthy(refused(conditions.ReasonInvalidSpec)), "True/InvalidSpec", "True/InvalidSpec"},
-		"a spec that waits":      {healthy(held(conditions.ReasonAwaitingApproval)), "False/AsExpected", "False/AsExpected"},
-		"what serves is lost beside a roll-out": {
+		"a rejected spec": {healthy(refused(conditions.ReasonInvalidSpec)), "True/InvalidSpec", "True/InvalidSpec"},
+		"a waiting spec":  {healthy(held(conditions.ReasonAwaitingApproval)), "False/AsExpected", "False/AsExpected"},
+		"the serving unit is lost during a rollout": {
 			healthy(units(unit("g1", available(0)), unit("g2", role(contract.Incoming), available(0)))), "False/WithinTolerance", "True/InsufficientReplicas",
 		},
-		"a stop that builds an empty unit beside": {
+		"a stop that creates an empty unit": {
 			healthy(stopping, units(unit("g1", available(0)), unit("g2", role(contract.Incoming), available(0)))), "False/Stopped", "False/Stopped",
 		},
-		"paused from birth": {
+		"paused since creation": {
 			healthy(paused, units(unit("web", absent)), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
 			"False/ReconciliationPaused", "False/ReconciliationPaused",
 		},
 		"stopped": {healthy(stopping, units(unit("web", zero))), "False/Stopped", "False/Stopped"},
-		"a spec that nobody has taken up": {
+		"a spec that was never applied": {
 			healthy(func(o *contract.Observation) { o.ObservedGeneration = 0 }), "Unknown/SpecNotObserved", "Unknown/SpecNotObserved",
 		},
-		"failing before anything was taken up": {healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 0 }), "True/JobFailed", "True/JobFailed"},
+		"failing before any spec was applied": {healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 0 }), "True/JobFailed", "True/JobFailed"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,8 +290,8 @@ func TestUpgradableAndReadyFollowOtherConditions(t *testing.T) {
 		"a task runs":   {healthy(job(contract.JobRunning)), answers{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
 		"degraded":      {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
 		"deleting":      {healthy(func(o *contract.Observation) { o.Deleting = true }), answers{Upgradable: "False/Deleting"}},
-		"held trouble":  {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
-		"refused":       {healthy(refused(conditions.ReasonInvalidSpec)), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"held failure":  {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
+		"rejected":      {healthy(refused(conditions.ReasonInvalidSpec)), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
 		"waiting":       {healthy(held(conditions.ReasonAwaitingApproval)), answers{Upgradable: "False/AwaitingApproval", Ready: "True/AllComponentsReady"}},
 		"a blocker":     {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), answers{Upgradable: "False/UpgradeBlocked"}},
 		"no components": {healthy(units()), answers{Ready: "True/NoComponentsEnabled"}},
@@ -317,13 +317,13 @@ func TestUnknownWithoutFreshObservation(t *testing.T) {
 		freshness conditions.Freshness
 		want      answers
 	}{
-		"fresh":                             {healthy(), conditions.Fresh, good},
-		"stale":                             {healthy(paused, stopping), conditions.ObserverStale, stale},
-		"never observed":                    {nil, conditions.NeverObserved, never},
-		"said to be fresh, but nothing":     {nil, conditions.Fresh, never},
-		"said to be stale, but nothing":     {nil, conditions.ObserverStale, never},
-		"never observed, yet something":     {healthy(), conditions.NeverObserved, never},
-		"a freshness that nobody has heard": {healthy(), conditions.Freshness(42), stale},
+		"fresh":                              {healthy(), conditions.Fresh, good},
+		"stale":                              {healthy(paused, stopping), conditions.ObserverStale, stale},
+		"never observed":                     {nil, conditions.NeverObserved, never},
+		"fresh without an observation":       {nil, conditions.Fresh, never},
+		"stale without an observation":       {nil, conditions.ObserverStale, never},
+		"never observed with an observation": {healthy(), conditions.NeverObserved, never},
+		"an unknown freshness":               {healthy(), conditions.Freshness(42), stale},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -60,12 +60,12 @@ var (
 )
 
 var states = map[string]state{
-	"available":                      {units: []contract.Unit{unit()}, want: "Current", says: "Current"},
-	"more than wanted":               {units: []contract.Unit{unit(available(3))}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
-	"scaled to zero":                 {units: []contract.Unit{unit(zero)}, want: "Current", says: "Current"},
-	"first roll-out":                 {units: []contract.Unit{unit(available(0))}, want: "InProgress", says: "InProgress"},
-	"roll-out with replicas missing": {units: []contract.Unit{unit(updating, available(1))}, want: "InProgress", says: "InProgress"},
-	"roll-out that keeps serving":    {units: []contract.Unit{unit(updating)}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
+	"available":                     {units: []contract.Unit{unit()}, want: "Current", says: "Current"},
+	"more than desired":             {units: []contract.Unit{unit(available(3))}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
+	"scaled to zero":                {units: []contract.Unit{unit(zero)}, want: "Current", says: "Current"},
+	"first rollout":                 {units: []contract.Unit{unit(available(0))}, want: "InProgress", says: "InProgress"},
+	"rollout with replicas missing": {units: []contract.Unit{unit(updating, available(1))}, want: "InProgress", says: "InProgress"},
+	"rollout that keeps serving":    {units: []contract.Unit{unit(updating)}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
 	"a task runs": {
 		units:  []contract.Unit{unit(available(0))},
 		change: observation(func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobRunning}} }),
@@ -89,7 +89,7 @@ var states = map[string]state{
 		change: observation(func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobFailed}} }),
 		want:   "Failed", says: "InProgress", differs: "degraded",
 	},
-	"trouble that is too young": {
+	"a failure within the hold-down": {
 		units:  []contract.Unit{unit()},
 		change: observation(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }),
 		want:   "Current", says: "Current",
@@ -98,12 +98,12 @@ var states = map[string]state{
 	"paused, the spec not applied": {units: []contract.Unit{unit()}, change: both(paused, lagging), want: "InProgress", says: "InProgress"},
 	"stopped":                      {units: []contract.Unit{unit(zero)}, change: stopping, want: "Current", says: "InProgress", differs: "stopped"},
 	"stopping":                     {units: []contract.Unit{unit(available(0))}, change: stopping, want: "InProgress", says: "InProgress"},
-	"the spec is unread": {
+	"the spec is not observed": {
 		units:  []contract.Unit{unit()},
 		change: observation(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }),
 		want:   "InProgress", says: "InProgress",
 	},
-	"the spec is not taken up by every child": {units: []contract.Unit{unit()}, change: lagging, want: "InProgress", says: "InProgress"},
+	"the spec is not applied to every child": {units: []contract.Unit{unit()}, change: lagging, want: "InProgress", says: "InProgress"},
 	"deleting": {
 		units: []contract.Unit{unit()}, change: func(in *conditions.Input) { in.Deleting = true }, want: "Terminating", says: "Terminating",
 	},
@@ -116,7 +116,7 @@ var states = map[string]state{
 		change: func(in *conditions.Input) { in.Observation = nil }, want: "InProgress", says: "InProgress",
 	},
 	"no component is enabled": {want: "Current", says: "Current"},
-	"the spec is refused": {
+	"the spec is rejected": {
 		units: []contract.Unit{unit()}, change: both(lagging, observation(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonInvalidSpec}
 		})),
