@@ -15,7 +15,7 @@ func ExampleEventually() {
 	var t *testing.T // the test's own
 	countRows := func() int { return 3 }
 	if t == nil {
-		fmt.Println("a check says what it saw:", check(countRows))
+		fmt.Println("a check prints the observed value:", check(countRows))
 		return
 	}
 	expect.Eventually(t, expect.Long, func() error { return check(countRows) })
