@@ -127,7 +127,7 @@ func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Statu
 		l.Fatal(err)
 	}
 	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure || int(s.Code) != code {
-		l.Errorf("the body is no Status of code %d: %+v", code, s)
+		l.Errorf("the body is not a Status of code %d: %+v", code, s)
 	}
 	return s
 }

@@ -85,7 +85,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 			},
 			want: apply.Updated,
 		},
-		"somebody's object without an owner is refused": {
+		"a foreign object without an owner is rejected": {
 			reason: "the garbage collector would delete a user's object with ours",
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
 				t.Helper()
@@ -93,7 +93,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 			},
 			want: apply.Unchanged, err: apply.ErrNotOwned,
 		},
-		"somebody's object without an owner is adopted on request": {
+		"a foreign object without an owner is adopted on request": {
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
 				t.Helper()
 				apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
@@ -101,7 +101,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 			options: []apply.Option{apply.WithAdoption()},
 			want:    apply.Updated,
 		},
-		"another controller's object is refused even with adoption": {
+		"another controller's object is rejected even with adoption": {
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
 				t.Helper()
 				other := apitest.Owner(t, c, ns, "other")
@@ -357,7 +357,7 @@ func TestApplyReportsKindNotServed(t *testing.T) {
 	u.SetName("child")
 	_, err := apply.New(c, manager).Object(t.Context(), owner, u, nil)
 	if !apply.NotInstalled(err) {
-		t.Errorf("got %v, want an error that NotInstalled recognises", err)
+		t.Errorf("got %v, want an error that NotInstalled recognizes", err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 func TestServingIsReadyAfterFirstReconcile(t *testing.T) {
 	s := &Serving{}
 	if err := s.Check(nil); !errors.Is(err, errNotReady) {
-		t.Errorf("before anything was looked at: %v", err)
+		t.Errorf("before the first reconcile: %v", err)
 	}
 	if _, err := s.GetCertificate(nil); err == nil {
 		t.Error("a certificate before there is one")

@@ -45,23 +45,23 @@ func TestObserveLogsRequests(t *testing.T) {
 		answer  http.HandlerFunc
 		want    string
 	}{
-		"a read is for those who debug": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
+		"a read is logged at debug level": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).User = "ada"
 			httpserver.Write(w, http.StatusOK, "text/plain", []byte("four"))
 		}, `"level":1,"msg":"Served request","method":"GET","path":"/things/one","code":200,"user":"ada","bytes":4,`},
-		"a deletion is for everybody": {http.MethodDelete, true, func(w http.ResponseWriter, r *http.Request) {
+		"a deletion is logged at info level": {http.MethodDelete, true, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).Source = "storage"
 			w.WriteHeader(http.StatusAccepted)
 		}, `"level":0,"msg":"Served request","method":"DELETE","path":"/things/one","code":202,"user":"","source":"storage","bytes":0,`},
-		"a failure says why": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
+		"a failure is logged with its cause": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).Cause = errors.New("the disk is full")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, `"reason":"the disk is full"`},
-		"a panic is a failure": {
+		"a panic is logged as a failure": {
 			http.MethodGet, false, func(http.ResponseWriter, *http.Request) { panic("so it goes") },
 			`"level":0,"msg":"Request failed","method":"GET","path":"/things/one","code":500,`,
 		},
-		"a panic after the answer began is in the log only": {http.MethodGet, false, func(w http.ResponseWriter, _ *http.Request) {
+		"a panic after the response began is only logged": {http.MethodGet, false, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			panic("too late")
 		}, `"reason":"panic: too late`},

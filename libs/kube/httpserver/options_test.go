@@ -21,19 +21,19 @@ func TestOptions(t *testing.T) {
 		enabled bool
 		want    string // in the error; empty means valid
 	}{
-		"off by default":                {nil, false, ""},
-		"off, whatever else is set":     {[]string{"--api-max-requests=0"}, false, ""},
-		"loopback needs no certificate": {[]string{"--api-bind-address=127.0.0.1:8444"}, true, ""},
-		"nor does IPv6":                 {[]string{"--api-bind-address=[::1]:8444"}, true, ""},
-		"nor does the name":             {[]string{"--api-bind-address=localhost:8444"}, true, ""},
-		"all addresses do":              {[]string{everywhere}, true, "--api-cert-dir is required"},
-		"another address does":          {[]string{"--api-bind-address=10.0.0.1:8444"}, true, "--api-cert-dir is required"},
-		"with certificates":             {[]string{everywhere, "--api-cert-dir=" + full}, true, ""},
-		"a folder without them":         {[]string{everywhere, "--api-cert-dir=" + t.TempDir()}, true, "--api-cert-dir: stat"},
-		"no address":                    {[]string{"--api-bind-address=8444"}, true, `--api-bind-address "8444" is not host:port, :port or 0`},
-		"no requests":                   {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, true, "--api-max-requests must be at least 1, got 0"},
-		"no time":                       {[]string{"--api-bind-address=localhost:1", "--api-request-timeout=0s"}, true, "--api-request-timeout must be positive"},
-		"an empty audience":             {[]string{"--api-bind-address=localhost:1", "--api-token-audiences=a,,b"}, true, "--api-token-audiences holds an empty name"},
+		"off by default":                      {nil, false, ""},
+		"off, whatever else is set":           {[]string{"--api-max-requests=0"}, false, ""},
+		"loopback needs no certificate":       {[]string{"--api-bind-address=127.0.0.1:8444"}, true, ""},
+		"IPv6 loopback needs no certificate":  {[]string{"--api-bind-address=[::1]:8444"}, true, ""},
+		"localhost needs no certificate":      {[]string{"--api-bind-address=localhost:8444"}, true, ""},
+		"all addresses need a certificate":    {[]string{everywhere}, true, "--api-cert-dir is required"},
+		"another address needs a certificate": {[]string{"--api-bind-address=10.0.0.1:8444"}, true, "--api-cert-dir is required"},
+		"with certificates":                   {[]string{everywhere, "--api-cert-dir=" + full}, true, ""},
+		"a directory without certificates":    {[]string{everywhere, "--api-cert-dir=" + t.TempDir()}, true, "--api-cert-dir: stat"},
+		"no address":                          {[]string{"--api-bind-address=8444"}, true, `--api-bind-address "8444" is not host:port, :port or 0`},
+		"no requests":                         {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, true, "--api-max-requests must be at least 1, got 0"},
+		"no time":                             {[]string{"--api-bind-address=localhost:1", "--api-request-timeout=0s"}, true, "--api-request-timeout must be positive"},
+		"an empty audience":                   {[]string{"--api-bind-address=localhost:1", "--api-token-audiences=a,,b"}, true, "--api-token-audiences holds an empty name"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

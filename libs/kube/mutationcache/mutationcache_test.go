@@ -56,12 +56,12 @@ func TestReadReturnsLatestOfCacheAndOwnWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		written, cached, want *corev1.ConfigMap
 	}{
-		"nothing was written":              {nil, version("1", "5"), version("1", "5")},
-		"the cache lags":                   {version("1", "10"), version("1", "9"), version("1", "10")},
-		"the cache has it":                 {version("1", "10"), version("1", "10"), version("1", "10")},
-		"somebody wrote since":             {version("1", "10"), version("1", "11"), version("1", "11")},
-		"another object bears the name":    {version("1", "10"), version("2", "9"), version("2", "9")},
-		"versions that cannot be compared": {version("1", "x"), version("1", "9"), version("1", "9")},
+		"no write":                         {nil, version("1", "5"), version("1", "5")},
+		"a stale cache":                    {version("1", "10"), version("1", "9"), version("1", "10")},
+		"a cache with the write":           {version("1", "10"), version("1", "10"), version("1", "10")},
+		"a later write of another client":  {version("1", "10"), version("1", "11"), version("1", "11")},
+		"another object of the same name":  {version("1", "10"), version("2", "9"), version("2", "9")},
+		"versions that are not comparable": {version("1", "x"), version("1", "9"), version("1", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := newMemory()

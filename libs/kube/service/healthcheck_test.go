@@ -28,7 +28,7 @@ func TestHealthcheckUsesServiceSettings(t *testing.T) {
 	for _, listening := range []string{address, ":" + port, "0.0.0.0:" + port} {
 		asked = ""
 		if err := check(listening); err != nil || asked != "/readyz" {
-			t.Errorf("at %s %q was asked: %v", listening, asked, err)
+			t.Errorf("at %s %q was requested: %v", listening, asked, err)
 		}
 	}
 	code = http.StatusInternalServerError
@@ -40,6 +40,6 @@ func TestHealthcheckUsesServiceSettings(t *testing.T) {
 	}
 	server.Close()
 	if err := check(address); err == nil {
-		t.Error("nobody answers, and all is well")
+		t.Error("got no error from a closed server")
 	}
 }

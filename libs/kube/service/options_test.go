@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		want Options
 		err  string
 	}{
-		"nothing gives the defaults": {want: defaults(nil)},
+		"no arguments give the defaults": {want: defaults(nil)},
 		"flags": {
 			args: []string{
 				"--kubeconfig=k", "--cluster-name=c", "--nats-url=nats://n", "--nats-creds=x", "--bus-bootstrap",
@@ -72,12 +72,12 @@ func TestParse(t *testing.T) {
 			args: []string{"--nats-url="}, env: map[string]string{"NATS_URL": "nats://env"},
 			want: defaults(nil),
 		},
-		"an unknown flag":                    {args: []string{"--colour"}, err: "unknown flag: --colour"},
-		"an unknown command":                 {args: []string{"migrte"}, err: `unknown command "migrte", see --help`},
-		"an argument too many":               {args: []string{"--workers=2", "x"}, err: `unexpected argument "x", see --help`},
-		"a variable of the wrong kind":       {env: map[string]string{"FLOTILLA_WORKERS": "many"}, err: "--workers (FLOTILLA_WORKERS) is not a valid int"},
-		"a flag of the wrong kind":           {args: []string{"--workers=many"}, err: `invalid argument "many" for "--workers" flag: strconv.ParseInt: parsing "many": invalid syntax`},
-		"a secret in a variable is not told": {env: map[string]string{"FLOTILLA_BUS_BOOTSTRAP": "hunter2"}, err: "--bus-bootstrap (FLOTILLA_BUS_BOOTSTRAP) is not a valid bool"},
+		"an unknown flag":                       {args: []string{"--color"}, err: "unknown flag: --color"},
+		"an unknown command":                    {args: []string{"migrte"}, err: `unknown command "migrte", see --help`},
+		"an argument too many":                  {args: []string{"--workers=2", "x"}, err: `unexpected argument "x", see --help`},
+		"a variable of the wrong kind":          {env: map[string]string{"FLOTILLA_WORKERS": "many"}, err: "--workers (FLOTILLA_WORKERS) is not a valid int"},
+		"a flag of the wrong kind":              {args: []string{"--workers=many"}, err: `invalid argument "many" for "--workers" flag: strconv.ParseInt: parsing "many": invalid syntax`},
+		"a secret in a variable is not printed": {env: map[string]string{"FLOTILLA_BUS_BOOTSTRAP": "hunter2"}, err: "--bus-bootstrap (FLOTILLA_BUS_BOOTSTRAP) is not a valid bool"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,15 +123,15 @@ func TestValidate(t *testing.T) {
 		"credentials or a key":                        {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCreds, o.NATSNKey = "nats://a", "c", "x", "y" }, []string{"--nats-nkey (FLOTILLA_NATS_NKEY) cannot be used together with credentials"}},
 		"an election with other terms is valid":       {func(o *Options) { o.Election = Election{7 * time.Second, 5 * time.Second, time.Second} }, nil},
 		"without an election its terms do not matter": {func(o *Options) { o.LeaderElect, o.Election = false, Election{} }, nil},
-		"two would lead":                              {func(o *Options) { o.Election.LeaseDuration = 11 * time.Second }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be at least 12s, --leader-election-renew-deadline and --leader-election-retry-period together, got 11s"}},
+		"the lease duration prevents two leaders":     {func(o *Options) { o.Election.LeaseDuration = 11 * time.Second }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be at least 12s, --leader-election-renew-deadline and --leader-election-retry-period together, got 11s"}},
 		"a lease has whole seconds":                   {func(o *Options) { o.Election.LeaseDuration = 15500 * time.Millisecond }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be whole seconds"}},
 		"a leader may fail once":                      {func(o *Options) { o.Election.RenewDeadline = 3 * time.Second }, []string{"--leader-election-renew-deadline (FLOTILLA_LEADER_ELECTION_RENEW_DEADLINE) must be at least 4s, twice --leader-election-retry-period, got 3s"}},
 		"a leader does not renew without a pause":     {func(o *Options) { o.Election.RetryPeriod = 0 }, []string{"--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be positive, got 0s"}},
 		"addresses have a port":                       {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
-		"someone has to work":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, got 0"}},
+		"at least one worker":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, got 0"}},
 		"an election needs a namespace":               {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
 		"the conditions lease has a namespace":        {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
-		"every mistake is told":                       {func(o *Options) { o.Workers, o.HealthAddr, o.PprofAddr = 0, "x", "y" }, []string{"--workers", "--health-probe-bind-address", "--pprof-bind-address"}},
+		"all errors are reported":                     {func(o *Options) { o.Workers, o.HealthAddr, o.PprofAddr = 0, "x", "y" }, []string{"--workers", "--health-probe-bind-address", "--pprof-bind-address"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

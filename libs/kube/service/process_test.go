@@ -135,7 +135,7 @@ func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 		"a kubeconfig that is missing": {[]string{election}, []string{"KUBECONFIG=/nonexistent/config"}, kubeconfig + "stat /nonexistent/config: no such file"},
 		"a kubeconfig that is garbage": {[]string{election, "--kubeconfig=" + garbage}, nil, kubeconfig},
 		"a kubeconfig that is empty":   {[]string{election, "--kubeconfig=" + empty}, nil, kubeconfig},
-		"an unknown flag":              {[]string{"--colour=red"}, nil, "unknown flag: --colour"},
+		"an unknown flag":              {[]string{"--color=red"}, nil, "unknown flag: --color"},
 		"a bus without a cluster name": {[]string{election}, []string{"NATS_URL=nats://127.0.0.1:1"}, "--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url"},
 		"an unknown log level":         {[]string{election, "--log-level=loud"}, nil, `--log-level (FLOTILLA_LOG_LEVEL) unknown log level "loud", want`},
 		"an unknown log format":        {[]string{election, "--log-format=xml"}, nil, "--log-format (FLOTILLA_LOG_FORMAT) unknown log format \"xml\", want json or text"},
@@ -181,7 +181,7 @@ func TestCommands(t *testing.T) {
 	}{
 		"a command gets options and arguments": {[]string{"greet", "--workers=3", "you"}, 0, "hello you with 3\n", ""},
 		"its error is one line":                {[]string{"greet"}, 1, "", "test-service: greet whom?\n"},
-		"an unknown one is told":               {[]string{"gret"}, 1, "", "test-service: unknown command \"gret\", see --help\n"},
+		"an unknown one is reported":           {[]string{"gret"}, 1, "", "test-service: unknown command \"gret\", see --help\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 			{at: 29, cached: 1, must: false, next: 1 * s},
 			{at: 30, live: 1, asked: true, must: true},
 		},
-		"what the watch alone shows as stale is confirmed first": {
+		"a lease that is stale in the watch is confirmed first": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 30, cached: 1, must: false, next: time.Nanosecond},
 			{at: 30, live: 1, asked: true, must: true},
@@ -71,17 +71,17 @@ func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 30, live: 2, asked: true, must: false, next: 30 * s},
 		},
-		"an API server that is away is no dead aggregator": {
+		"an unavailable API server is not a dead aggregator": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 30, live: -1, asked: true, must: false, next: retryAfter},
 			{at: 600, live: -1, asked: true, must: false, next: retryAfter},
 			{at: 601, live: 2, asked: true, must: false, next: 30 * s},
 		},
-		"an API server that is away changes nothing for the one who writes": {
+		"an unavailable API server changes nothing for the current writer": {
 			{at: 0, cached: 0, must: true},
 			{at: 30, live: -1, asked: true, must: true, next: retryAfter},
 		},
-		"a lease that comes back shuts the gate": {
+		"a lease that is renewed again ends the writes": {
 			{at: 0, cached: 0, must: true},
 			{at: 1, cached: 1, must: false, next: 30 * s},
 			{at: 2, cached: 0, must: true},

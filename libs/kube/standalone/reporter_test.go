@@ -69,7 +69,7 @@ func TestReporterWritesConditionsAlone(t *testing.T) {
 	r := w.reporter(contract.FireboltEngine)
 
 	if again := w.report(r, 2); again != 0 {
-		t.Errorf("a settled object asks for another look after %v", again)
+		t.Errorf("a settled object is requeued after %v", again)
 	}
 	got := w.read()
 	if len(got.Status.Conditions) != 6 {
@@ -102,7 +102,7 @@ func TestReporterDelaysReasonsAndMessages(t *testing.T) {
 	}
 	none := available()
 	if again := w.report(r, 1); again != coalesce.Interval {
-		t.Errorf("look again after %v, want %v", again, coalesce.Interval)
+		t.Errorf("requeued after %v, want %v", again, coalesce.Interval)
 	}
 	w.clock.Step(coalesce.Interval - time.Millisecond)
 	if w.report(r, 1); available() != none {
@@ -132,13 +132,13 @@ func TestReporterDelaysDegradedByHoldDown(t *testing.T) {
 	w.report(r, 2)
 
 	if again := w.report(r, 1); again != conditions.MissingReplicasHold {
-		t.Errorf("look again after %v, want %v", again, conditions.MissingReplicasHold)
+		t.Errorf("requeued after %v, want %v", again, conditions.MissingReplicasHold)
 	}
 	w.wantCondition(conditions.TypeAvailable, metav1.ConditionFalse)
 	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
 	w.clock.Step(conditions.MissingReplicasHold - time.Second)
 	if again := w.report(r, 1); again != time.Second {
-		t.Errorf("look again after %v, want the second that is left", again)
+		t.Errorf("requeued after %v, want the remaining second", again)
 	}
 	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
 	w.clock.Step(time.Second)

@@ -107,8 +107,8 @@ func TestFailureOfSinglePod(t *testing.T) {
 			corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{disrupted("DeletionByPodGC")}}, contract.FailureNodeLost, "of DeletionByPodGC",
 		},
 		"about to be disrupted":        {corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{disrupted("EvictionByEvictionAPI")}}, "", ""},
-		"its node is no longer heard":  {notReady("", corev1.ConditionTrue), contract.FailureNodeLost, `node "" is not ready`},
-		"its readiness gate is shut":   {notReady("ReadinessGatesNotReady", corev1.ConditionTrue), "", ""},
+		"its node is not ready":        {notReady("", corev1.ConditionTrue), contract.FailureNodeLost, `node "" is not ready`},
+		"its readiness gate is false":  {notReady("ReadinessGatesNotReady", corev1.ConditionTrue), "", ""},
 		"its containers are not ready": {notReady("ContainersNotReady", corev1.ConditionFalse), "", ""},
 		"on a lost node":               {corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost", Message: "node n1 is unresponsive"}, contract.FailureNodeLost, "node n1 is unresponsive"},
 	}

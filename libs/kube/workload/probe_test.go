@@ -75,16 +75,16 @@ func TestFailuresReportProbes(t *testing.T) {
 		message string    // empty: no failure
 		due     time.Time // when to check again
 	}{
-		"starting":                               {probed(), second(35).Time, "", second(36).Time},
-		"its readiness has had its time":         {probed(), second(36).Time, never, time.Time{}},
-		"its time is not judged without a clock": {probed(), time.Time{}, "", second(36).Time},
-		"starting up":                            {probed(startsUp), second(86).Time, "", second(87).Time},
-		"both probes have had their time":        {probed(startsUp), second(87).Time, never, time.Time{}},
-		"defaults that nobody filled in": {
+		"starting":                       {probed(), second(35).Time, "", second(36).Time},
+		"the readiness probe is overdue": {probed(), second(36).Time, never, time.Time{}},
+		"the readiness probe is not overdue without a clock": {probed(), time.Time{}, "", second(36).Time},
+		"starting up":             {probed(startsUp), second(86).Time, "", second(87).Time},
+		"both probes are overdue": {probed(startsUp), second(87).Time, never, time.Time{}},
+		"defaults that are not set": {
 			probed(func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }), second(30).Time, "", second(31).Time,
 		},
 		"it was ready":                           {probed(unreadySince(6)), time.Time{}, lost, second(36).Time},
-		"the conditions are a little late":       {probed(unreadySince(5)), time.Time{}, "", second(36).Time},
+		"the conditions are slightly late":       {probed(unreadySince(5)), time.Time{}, "", second(36).Time},
 		"it was started after it became unready": {probed(unreadySince(-60)), second(1).Time, "", second(36).Time},
 		"another container was started after it": {
 			probed(unreadySince(20), func(p *corev1.Pod) {
@@ -100,7 +100,7 @@ func TestFailuresReportProbes(t *testing.T) {
 		"ended without a liveness probe":         {probed(ended("Error", 137)), second(1).Time, "", second(36).Time},
 		"it ended by itself":                     {probed(livenessProbe, ended("Error", 1)), second(1).Time, "", second(36).Time},
 		"ready":                                  {probed(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), second(3600).Time, "", time.Time{}},
-		"on its way out":                         {probed(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), second(3600).Time, "", time.Time{}},
+		"terminating":                            {probed(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), second(3600).Time, "", time.Time{}},
 		"not running":                            {probed(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), second(3600).Time, "", time.Time{}},
 		"a sidecar's probe counts like the rest": {probed(sidecar), second(36).Time, `container "side" runs but has not become ready`, time.Time{}},
 	}
@@ -146,14 +146,14 @@ func TestPodChangedFollowsFailure(t *testing.T) {
 		before, after corev1.Pod
 		want          bool
 	}{
-		"nothing new":           {probed(), probed(unreadySince(1)), false},
-		"it became ready":       {probed(), ready, true},
-		"readiness is lost":     {ready, probed(unreadySince(60)), true},
-		"it was restarted":      {probed(), probed(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = second(9) }), true},
-		"it crashes":            {pod("p", running(waitingFor("ContainerCreating", ""))), pod("p", running(waitingFor("CrashLoopBackOff", ""))), true},
-		"another word about it": {pod("p", running(waitingFor("ErrImagePull", "a"))), pod("p", running(waitingFor("ImagePullBackOff", "b"))), false},
-		"it is on its way out":  {ready, probed(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), true},
-		"a label was put on it": {ready, func() corev1.Pod { p := ready; p.Labels = map[string]string{"a": "b"}; return p }(), false},
+		"no change":                          {probed(), probed(unreadySince(1)), false},
+		"it became ready":                    {probed(), ready, true},
+		"readiness is lost":                  {ready, probed(unreadySince(60)), true},
+		"it was restarted":                   {probed(), probed(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = second(9) }), true},
+		"it crashes":                         {pod("p", running(waitingFor("ContainerCreating", ""))), pod("p", running(waitingFor("CrashLoopBackOff", ""))), true},
+		"another reason of the same failure": {pod("p", running(waitingFor("ErrImagePull", "a"))), pod("p", running(waitingFor("ImagePullBackOff", "b"))), false},
+		"it is terminating":                  {ready, probed(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), true},
+		"a label was added":                  {ready, func() corev1.Pod { p := ready; p.Labels = map[string]string{"a": "b"}; return p }(), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -140,18 +140,18 @@ func TestJob(t *testing.T) {
 		job  *batchv1.Job
 		want contract.Job
 	}{
-		"absent is pending":                         {nil, contract.Job{State: contract.JobPending}},
-		"not started is pending":                    {&batchv1.Job{}, contract.Job{State: contract.JobPending}},
-		"suspended is pending":                      {&batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true)}}, contract.Job{State: contract.JobPending, Message: "suspended"}},
-		"started is running":                        {with(), contract.Job{State: contract.JobRunning}},
-		"complete":                                  {with(batchv1.JobCondition{Type: batchv1.JobComplete, Status: "True"}), contract.Job{State: contract.JobComplete}},
-		"about to fail still runs":                  {with(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: "True"}), contract.Job{State: contract.JobRunning}},
-		"a condition that is not true says nothing": {with(batchv1.JobCondition{Type: batchv1.JobFailed, Status: "False"}), contract.Job{State: contract.JobRunning}},
-		"failed says why": {
+		"absent is pending":                       {nil, contract.Job{State: contract.JobPending}},
+		"not started is pending":                  {&batchv1.Job{}, contract.Job{State: contract.JobPending}},
+		"suspended is pending":                    {&batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true)}}, contract.Job{State: contract.JobPending, Message: "suspended"}},
+		"started is running":                      {with(), contract.Job{State: contract.JobRunning}},
+		"complete":                                {with(batchv1.JobCondition{Type: batchv1.JobComplete, Status: "True"}), contract.Job{State: contract.JobComplete}},
+		"about to fail still runs":                {with(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: "True"}), contract.Job{State: contract.JobRunning}},
+		"a condition that is not true is ignored": {with(batchv1.JobCondition{Type: batchv1.JobFailed, Status: "False"}), contract.Job{State: contract.JobRunning}},
+		"failed has a cause": {
 			with(batchv1.JobCondition{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded", Message: "too often"}),
 			contract.Job{State: contract.JobFailed, Message: "BackoffLimitExceeded: too often"},
 		},
-		"retries are mentioned": {
+		"retries are counted": {
 			&batchv1.Job{Status: batchv1.JobStatus{Active: 1, Failed: 2}},
 			contract.Job{State: contract.JobRunning, Message: "2 attempts failed"},
 		},
