@@ -220,16 +220,16 @@ func TestCheckNamesInvalidFile(t *testing.T) {
 		cfg  bus.Config
 		want string
 	}{
-		"all is well":             {bus.Config{TLS: bus.TLS{CAFile: files.CA, CertFile: files.Cert, KeyFile: files.Key}}, ""},
-		"no credentials":          {bus.Config{CredsFile: missing}, "credentials of the bus: open /nonexistent: no such file or directory"},
-		"credentials of nobody":   {bus.Config{CredsFile: garbage}, "credentials of the bus: " + garbage + " holds no user's credentials"},
-		"no key":                  {bus.Config{NKeyFile: missing}, "NKey of the bus: open /nonexistent: no such file or directory"},
-		"a key of nobody":         {bus.Config{NKeyFile: garbage}, "NKey of the bus: " + garbage + " holds no seed of a user"},
-		"a key of an account":     {bus.Config{NKeyFile: wrong}, "NKey of the bus: " + wrong + " holds no seed of a user"},
-		"no authorities":          {bus.Config{TLS: bus.TLS{CAFile: garbage}}, "authorities of the bus: " + garbage + " holds no PEM certificate"},
-		"no certificate":          {bus.Config{TLS: bus.TLS{CertFile: missing, KeyFile: files.Key}}, "certificate of the bus: open /nonexistent: no such file or directory"},
-		"a certificate's key":     {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: missing}}, "certificate's key of the bus: stat /nonexistent: no such file or directory"},
-		"a key that fits nothing": {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: garbage}}, "certificate of the bus: tls: failed to find any PEM data in key input"},
+		"valid files":                       {bus.Config{TLS: bus.TLS{CAFile: files.CA, CertFile: files.Cert, KeyFile: files.Key}}, ""},
+		"missing credentials":               {bus.Config{CredsFile: missing}, "credentials of the bus: open /nonexistent: no such file or directory"},
+		"invalid credentials":               {bus.Config{CredsFile: garbage}, "credentials of the bus: " + garbage + " holds no user's credentials"},
+		"missing NKey":                      {bus.Config{NKeyFile: missing}, "NKey of the bus: open /nonexistent: no such file or directory"},
+		"an invalid NKey":                   {bus.Config{NKeyFile: garbage}, "NKey of the bus: " + garbage + " holds no seed of a user"},
+		"an NKey of an account":             {bus.Config{NKeyFile: wrong}, "NKey of the bus: " + wrong + " holds no seed of a user"},
+		"invalid CAs":                       {bus.Config{TLS: bus.TLS{CAFile: garbage}}, "authorities of the bus: " + garbage + " holds no PEM certificate"},
+		"missing certificate":               {bus.Config{TLS: bus.TLS{CertFile: missing, KeyFile: files.Key}}, "certificate of the bus: open /nonexistent: no such file or directory"},
+		"missing key of the certificate":    {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: missing}}, "certificate's key of the bus: stat /nonexistent: no such file or directory"},
+		"an invalid key of the certificate": {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: garbage}}, "certificate of the bus: tls: failed to find any PEM data in key input"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

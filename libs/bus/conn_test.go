@@ -20,13 +20,13 @@ func TestConnectRejectsOnlyInvalidConfig(t *testing.T) {
 		cfg  bus.Config
 		want string // part of the error; empty means that there is none
 	}{
-		"a server that is not there":   {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"}, ""},
-		"no URL":                       {bus.Config{Name: "tester"}, "URL is required"},
-		"no name":                      {bus.Config{URL: "nats://127.0.0.1:1"}, "client name"},
-		"a name that is no token":      {bus.Config{URL: "nats://127.0.0.1:1", Name: "a>b"}, "client name"},
-		"a URL that is none":           {bus.Config{URL: "nats://[", Name: "tester"}, "connection"},
-		"a certificate without a key":  {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CertFile: "c"}}, "certificate's key"},
-		"an authority that is missing": {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CAFile: "/nowhere"}}, "authorities"},
+		"an unreachable server":       {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"}, ""},
+		"no URL":                      {bus.Config{Name: "tester"}, "URL is required"},
+		"no name":                     {bus.Config{URL: "nats://127.0.0.1:1"}, "client name"},
+		"a name that is not a token":  {bus.Config{URL: "nats://127.0.0.1:1", Name: "a>b"}, "client name"},
+		"an invalid URL":              {bus.Config{URL: "nats://[", Name: "tester"}, "connection"},
+		"a certificate without a key": {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CertFile: "c"}}, "certificate's key"},
+		"a missing CA":                {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CAFile: "/nowhere"}}, "authorities"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

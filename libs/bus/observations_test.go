@@ -127,7 +127,7 @@ func TestEpochExceedsPreviousEpoch(t *testing.T) {
 		first, second int64
 		want          int64
 	}{
-		"the clock goes on":      {1000, 2000, 2000},
+		"the clock advances":     {1000, 2000, 2000},
 		"the clock was set back": {2000, 1000, 2001},
 		"the same start":         {1000, 1000, 1001},
 	}

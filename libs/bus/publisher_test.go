@@ -162,7 +162,7 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 			srv.Wipe()
 			bootstrap(t, c)
 		}},
-		"somebody deleted the stream": {func(t *testing.T, _ *natstest.Server, c client) {
+		"the stream was deleted": {func(t *testing.T, _ *natstest.Server, c client) {
 			t.Helper()
 			if err := c.JetStream().DeleteStream(t.Context(), contract.StreamObservations); err != nil {
 				t.Fatal(err)

@@ -57,7 +57,7 @@ func TestMessageContinuesPublishTrace(t *testing.T) {
 	again := &nats.Msg{Subject: m.Subject, Header: nats.Header{contract.HeaderTraceParent: m.Header[contract.HeaderTraceParent]}}
 	_, second := bus.StartPublish(cause(t.Context(), 9), again)
 	if second.SpanContext().TraceID() != (trace.TraceID{1}) || slices.Equal(again.Header[contract.HeaderTraceParent], m.Header[contract.HeaderTraceParent]) {
-		t.Errorf("the header's trace does not go on: %v", again.Header)
+		t.Errorf("the trace of the header is not continued: %v", again.Header)
 	}
 }
 

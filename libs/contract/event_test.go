@@ -112,13 +112,13 @@ func TestDecodeRejectsOtherMajorVersion(t *testing.T) {
 		message []byte
 		want    error
 	}{
-		"as it was sent":          {heartbeat, nil},
+		"unchanged":               {heartbeat, nil},
 		"an unknown attribute":    {change(`"specversion"`, `"partitionkey":"x","specversion"`), nil},
 		"an unknown field":        {change(`"cluster"`, `"mood":{"good":true},"cluster"`), nil},
 		"a later 1.x envelope":    {change(`"specversion":"1.0"`, `"specversion":"1.1"`), nil},
-		"another major":           {change("heartbeat.v1", "heartbeat.v2"), contract.ErrUnsupportedType},
+		"another major version":   {change("heartbeat.v1", "heartbeat.v2"), contract.ErrUnsupportedType},
 		"another type":            {change("dev.flotilla.heartbeat.v1", "dev.flotilla.change.v1"), contract.ErrUnsupportedType},
-		"somebody else's event":   {change("dev.flotilla.heartbeat.v1", "com.example.thing"), contract.ErrUnsupportedType},
+		"a foreign event":         {change("dev.flotilla.heartbeat.v1", "com.example.thing"), contract.ErrUnsupportedType},
 		"another envelope":        {change(`"specversion":"1.0"`, `"specversion":"2.0"`), contract.ErrMalformed},
 		"no id":                   {change(`"id":"superset-operator.x.1763719200000.beat.1"`, `"id":""`), contract.ErrMalformed},
 		"a field of another type": {change(`"cluster":"prod"`, `"cluster":7`), contract.ErrMalformed},
@@ -126,7 +126,7 @@ func TestDecodeRejectsOtherMajorVersion(t *testing.T) {
 		"null data":               {[]byte(`{"specversion":"1.0","id":"a","source":"s","type":"dev.flotilla.heartbeat.v1","data":null}`), contract.ErrMalformed},
 		"nothing":                 {nil, contract.ErrMalformed},
 		"no JSON":                 {[]byte("hello"), contract.ErrMalformed},
-		"half of it":              {heartbeat[:len(heartbeat)/2], contract.ErrMalformed},
+		"truncated":               {heartbeat[:len(heartbeat)/2], contract.ErrMalformed},
 		"an array":                {[]byte("[]"), contract.ErrMalformed},
 		"too large":               {append(bytes.Clone(heartbeat), bytes.Repeat([]byte(" "), contract.MaxMessageBytes)...), contract.ErrTooLarge},
 	}

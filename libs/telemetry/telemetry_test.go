@@ -40,7 +40,7 @@ func TestLoggerLevels(t *testing.T) {
 			for line := range strings.Lines(out.String()) {
 				entry := map[string]any{}
 				if err := json.Unmarshal([]byte(line), &entry); err != nil {
-					t.Fatalf("%q is no JSON: %v", line, err)
+					t.Fatalf("%q is not JSON: %v", line, err)
 				}
 				message, ok := entry["msg"].(string)
 				if !ok || entry["time"] == nil {

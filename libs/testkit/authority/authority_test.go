@@ -20,7 +20,7 @@ func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 	}
 	for name, subject := range map[string]authority.Subject{
 		"server": {User: "kube-apiserver", Hosts: []string{"127.0.0.1", "kubernetes.default.svc"}},
-		"client": {User: "somebody", Groups: []string{"system:masters"}},
+		"client": {User: "tester", Groups: []string{"system:masters"}},
 	} {
 		pair, err := signer.Issue(subject)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if who := resp.Header.Get("Who"); who != "somebody of system:masters" {
+	if who := resp.Header.Get("Who"); who != "tester of system:masters" {
 		t.Errorf("the client is %q", who)
 	}
 	if resp, err := get(); err == nil {

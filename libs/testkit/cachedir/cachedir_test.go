@@ -22,7 +22,7 @@ func TestPathPrefersVariable(t *testing.T) {
 
 func TestLockWaitsForFirstLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	first, err := Lock(t.Context(), path, func() { t.Error("waited for nobody") })
+	first, err := Lock(t.Context(), path, func() { t.Error("waited for a lock that is not held") })
 	if err != nil {
 		t.Fatal(err)
 	}

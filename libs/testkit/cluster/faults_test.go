@@ -85,9 +85,9 @@ func TestFailedPodKeepsOutput(t *testing.T) {
 		want   string
 		phase  corev1.PodPhase
 	}{
-		"a failure, kept":          {code: "3", policy: corev1.TerminationMessageFallbackToLogsOnError, want: printed, phase: corev1.PodFailed},
-		"a failure, not asked for": {code: "3", policy: corev1.TerminationMessageReadFile, phase: corev1.PodFailed},
-		"a success":                {code: "0", policy: corev1.TerminationMessageFallbackToLogsOnError, phase: corev1.PodSucceeded},
+		"a failure with a fallback to logs":    {code: "3", policy: corev1.TerminationMessageFallbackToLogsOnError, want: printed, phase: corev1.PodFailed},
+		"a failure without a fallback to logs": {code: "3", policy: corev1.TerminationMessageReadFile, phase: corev1.PodFailed},
+		"a success":                            {code: "0", policy: corev1.TerminationMessageFallbackToLogsOnError, phase: corev1.PodSucceeded},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

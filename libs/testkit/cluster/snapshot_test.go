@@ -65,6 +65,6 @@ func TestSnapshotRestoresCluster(t *testing.T) {
 		t.Errorf("uid %s, want %s (%v)", back.UID, before.UID, err)
 	}
 	if err := k.Get(t.Context(), client.ObjectKeyFromObject(after), after); !apierrors.IsNotFound(err) {
-		t.Errorf("what was created later is there: %v", err)
+		t.Errorf("an object created later exists: %v", err)
 	}
 }

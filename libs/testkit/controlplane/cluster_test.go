@@ -104,7 +104,7 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	mustRunAgain(ctx, t, c)
 
 	if _, found := c.tools.Open(c.Config); !found {
-		t.Error("the cluster is not found in its folder")
+		t.Error("the cluster is not found in its directory")
 	}
 	if _, found := (Tools{Dir: "/other/tools"}).Open(c.Config); found {
 		t.Error("a cluster of other tools counts as found")

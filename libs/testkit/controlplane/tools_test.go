@@ -40,10 +40,10 @@ func TestCacheDirectoryFollowsVersions(t *testing.T) {
 	}
 	first, second := at("module a"), at("module a")
 	if first != second {
-		t.Error("two checkouts of the same versions do not share a folder")
+		t.Error("two checkouts of the same versions do not share a directory")
 	}
 	if at("module a") == at("module b") {
-		t.Error("other versions use the same folder")
+		t.Error("other versions use the same directory")
 	}
 	if !strings.HasPrefix(at("module a"), os.Getenv("FLOTILLA_CACHE")) {
 		t.Errorf("%s is not in FLOTILLA_CACHE", at("module a"))

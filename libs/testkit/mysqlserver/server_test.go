@@ -48,7 +48,7 @@ func TestExistingUsesDSNWithoutStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.Given() || s.Stop(t.Context()) == nil || s.Remove(t.Context()) != nil {
-		t.Error("somebody else's server can be stopped")
+		t.Error("a foreign server can be stopped")
 	}
 	got, err := mysql.ParseDSN(s.DSN("boats"))
 	if err != nil {
@@ -76,8 +76,8 @@ func TestExistingErrorNamesDSNVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, dsn := range map[string]string{
-		"nobody listens": "me:pw@tcp(" + freeport.Address(port) + ")/",
-		"not a DSN":      "mysql://me@host",
+		"no listener": "me:pw@tcp(" + freeport.Address(port) + ")/",
+		"not a DSN":   "mysql://me@host",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(EnvDSN, dsn)
@@ -95,7 +95,7 @@ func TestExistingStartsNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the directory was created: %v", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestMetricsPortFollowsMode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if got, err := scrape(ctx, n); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("silent: %v\n%s", err, got)
+		t.Errorf("unresponsive: %v\n%s", err, got)
 	}
 	if err := n.Metrics(t.Context(), "smoke"); err == nil {
 		t.Error("an unknown mode was accepted")

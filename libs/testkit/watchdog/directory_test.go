@@ -15,12 +15,12 @@ func TestReleaseRemovesDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(filepath.Base(f.Path), "flotilla-folder-") || !strings.Contains(f.Marker, f.Path) {
-		t.Errorf("folder %s with marker %s", f.Path, f.Marker)
+		t.Errorf("directory %s with marker %s", f.Path, f.Marker)
 	}
 	if err := f.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.Path); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there: %v", err)
+		t.Errorf("the directory still exists: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func wantNothingLeft(t *testing.T, dir string) {
 			return fmt.Errorf("processes %v are left", pids)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			return fmt.Errorf("folder %s is left: %w", dir, err)
+			return fmt.Errorf("directory %s is left: %w", dir, err)
 		}
 		return nil
 	})
