@@ -148,7 +148,7 @@ func TestServerRejectsInvalidParameters(t *testing.T) {
 	b := newBench(t)
 	b.login("ada", b.Namespace)
 	for path, want := range map[string]string{
-		statusapi.PathResources + "?colour=red":                            `unknown parameter "colour", want one of namespace`,
+		statusapi.PathResources + "?color=red":                             `unknown parameter "color", want one of namespace`,
 		statusapi.PathResources + "?kind=superset&kind=superset":           `parameter "kind" is given 2 times`,
 		statusapi.PathResources + "?kind=boat":                             `unknown kind "boat", want one of superset, fireboltengine`,
 		statusapi.PathResources + "?limit=0":                               "limit must be a number from 1 to 1000",
