@@ -65,25 +65,25 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 		actions  []lifecycle.Action
 		events   string
 	}{
-		"a Job that runs": {
+		"a running Job": {
 			migrate: running(0), job: &lifecycle.Job{Checksum: "sha256:m2", PodHash: "theirs", Image: image},
 			state: v1alpha1.TaskRunning, attempts: 1,
 		},
-		"a Job that runs in its second attempt": {
+		"a running Job in its second attempt": {
 			migrate: running(2), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 2,
 		},
-		"a Job that runs but is not in the state": {
+		"a running Job of a pending task": {
 			migrate: waitingUntil(entry(v1alpha1.TaskPending, "", "", 0), 0), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
 		},
-		"a Job that the state knows nothing of": {
+		"a running Job without a status of its task": {
 			job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
 		},
-		"a Job that succeeded": {
+		"a succeeded Job": {
 			migrate: running(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobSucceeded, FinishedAt: at(-1)},
 			state: v1alpha1.TaskComplete, attempts: 1, events: "TaskSucceeded TaskStarted",
 			actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "init", Attempt: 1}},
 		},
-		"a Job that failed": {
+		"a failed Job": {
 			migrate: running(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobFailed, FinishedAt: at(-1)},
 			state: v1alpha1.TaskPending, attempts: 1, events: "TaskRetry",
 		},
@@ -92,12 +92,12 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 			events: "TaskImageChanged", actions: remove(),
 		},
 		"a wait for the next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
-		"a task that failed for good": {
+		"a task that failed permanently": {
 			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
 			job:     &lifecycle.Job{Image: image, PodHash: "theirs", State: lifecycle.JobFailed, FinishedAt: at(-1)},
 			state:   v1alpha1.TaskFailed, attempts: 3,
 		},
-		"a task that failed for good and whose Job is gone": {
+		"a task that failed permanently and whose Job was deleted": {
 			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), state: v1alpha1.TaskFailed, attempts: 3,
 		},
 	}

@@ -36,7 +36,7 @@ func TestScheduleIsReportedInStatus(t *testing.T) {
 		t.Errorf("condition differs (-want +got):\n%s", diff)
 	}
 	if want := now.Add(time.Hour + time.Second); !d.Next.Equal(want) {
-		t.Errorf("wakes at %s, want %s", d.Next, want)
+		t.Errorf("next reconcile at %s, want %s", d.Next, want)
 	}
 	in.Schedule = nil
 	d = lifecycle.Decide(in)
@@ -54,13 +54,13 @@ func TestNextDecisionIsAfterMinimumDelay(t *testing.T) {
 		-time.Minute: time.Second, -time.Second: time.Second, 0: time.Second, time.Second: 2 * time.Second,
 	} {
 		if got := lifecycle.Decide(with(rest, schedule(-time.Hour, next))).Next.Sub(now); got != want {
-			t.Errorf("next tick in %s: wakes in %s, want %s", next, got, want)
+			t.Errorf("scheduled time in %s: next reconcile in %s, want %s", next, got, want)
 		}
 	}
 	failed := with(begun(t, chain(rest, "c1", "m1", "i2")), schedule(-time.Hour, time.Hour),
 		job("init", lifecycle.Job{Checksum: "i2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-4)}))
 	if got := lifecycle.Decide(failed).Next.Sub(now); got != 6*time.Second {
-		t.Errorf("a retry comes before the tick: wakes in %s", got)
+		t.Errorf("next reconcile in %s, want the retry before the scheduled time", got)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestScheduledTimeIsCheckedAfterSequence(t *testing.T) {
 		job("clone", lifecycle.Job{Checksum: "c1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(-1)}))
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || !d.Next.Equal(now.Add(time.Second)) {
-		t.Errorf("%s, wakes at %s", d.Mode, d.Next)
+		t.Errorf("mode %s, next reconcile at %s", d.Mode, d.Next)
 	}
 }
 
@@ -80,16 +80,16 @@ func TestFrozenTime(t *testing.T) {
 		phase          v1alpha1.LifecyclePhase
 		frozen         bool
 	}{
-		"at rest":                            {entry(complete, "c", "c", 1), entry(complete, "m", "m", 1), "", false},
-		"the clone runs":                     {entry(v1alpha1.TaskRunning, "c", "", 1), entry(pending, "m", "m", 0), "", true},
-		"it is tried again":                  {entry(pending, "c", "", 1), entry(pending, "m", "m", 0), "", true},
-		"it has not begun":                   {entry(pending, "c", "c", 0), entry(pending, "m", "m", 0), "", false},
-		"a later task runs":                  {entry(complete, "c", "c", 1), entry(v1alpha1.TaskRunning, "m", "", 1), "", true},
-		"between two tasks":                  {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), "", true},
-		"a later task has not begun":         {entry(complete, "c", "c", 1), entry(pending, "m", "m", 0), "", false},
-		"a task failed for good":             {entry(complete, "c2", "c2", 1), entry(v1alpha1.TaskFailed, "m", "", 3), "", false},
-		"a change waits between two tasks":   {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), v1alpha1.LifecycleAwaitingApproval, false},
-		"a schedule that is wrong meanwhile": {entry(v1alpha1.TaskRunning, "c", "", 1), nil, v1alpha1.LifecycleBlocked, true},
+		"at rest":                          {entry(complete, "c", "c", 1), entry(complete, "m", "m", 1), "", false},
+		"the clone runs":                   {entry(v1alpha1.TaskRunning, "c", "", 1), entry(pending, "m", "m", 0), "", true},
+		"the clone waits for a retry":      {entry(pending, "c", "", 1), entry(pending, "m", "m", 0), "", true},
+		"the clone has not started":        {entry(pending, "c", "c", 0), entry(pending, "m", "m", 0), "", false},
+		"a later task runs":                {entry(complete, "c", "c", 1), entry(v1alpha1.TaskRunning, "m", "", 1), "", true},
+		"between two tasks":                {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), "", true},
+		"a later task has not started":     {entry(complete, "c", "c", 1), entry(pending, "m", "m", 0), "", false},
+		"a task failed permanently":        {entry(complete, "c2", "c2", 1), entry(v1alpha1.TaskFailed, "m", "", 3), "", false},
+		"a change waits between two tasks": {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), v1alpha1.LifecycleAwaitingApproval, false},
+		"the schedule became invalid":      {entry(v1alpha1.TaskRunning, "c", "", 1), nil, v1alpha1.LifecycleBlocked, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

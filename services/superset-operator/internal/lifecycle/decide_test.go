@@ -97,25 +97,25 @@ func TestDecide(t *testing.T) {
 		in   lifecycle.Input
 		want outcome
 	}{
-		"a new Superset counts its first attempt, then makes the Job": {
+		"a new Superset counts its first attempt, then creates the Job": {
 			in: input(),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
 			},
 		},
-		"an attempt that was counted but has no Job gets it without counting again": {
+		"a counted attempt without a Job creates it and is not counted again": {
 			in: input(persisted(entry(running, "m1", "", 1), nil)),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
 			},
 		},
-		"a running Job is waited for": {
+		"a running Job is awaited": {
 			in:   input(persisted(entry(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
 			want: outcome{Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress"},
 		},
-		"the completion of a task and the begin of the next are one write": {
+		"the completion of a task and the start of the next are one write": {
 			in: input(persisted(entry(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{
 				Migrate: complete, Init: running, Attempts: 1, Reason: "TaskInProgress",
@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 			in:   input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image)),
 			want: outcome{Migrate: complete, Init: complete, Attempts: 1, Reason: "LifecycleComplete", Done: true},
 		},
-		"succeeded Jobs go once everything is complete": {
+		"succeeded Jobs are deleted once all tasks are complete": {
 			in: input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image),
 				job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{
@@ -142,41 +142,41 @@ func TestDecide(t *testing.T) {
 			in:   input(persisted(entry(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 2))),
 			want: outcome{Migrate: pending, Init: pending, Attempts: 2, Reason: "TaskRetrying", NextIn: 16 * time.Second},
 		},
-		"the failed Job goes when the next attempt is due": {
+		"the failed Job is deleted when the next attempt is due": {
 			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"the next attempt begins when the failed Job is gone": {
+		"the next attempt starts when the failed Job no longer exists": {
 			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil)),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 2}},
 			},
 		},
-		"a Job that is on its way out is waited for": {
+		"a terminating Job is awaited": {
 			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil),
 				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobFailed, Deleting: true})),
 			want: outcome{Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
 		},
-		"a Job of an attempt that was given up goes": {
+		"a Job of an earlier attempt is deleted": {
 			in: input(persisted(entry(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"the last failure is final": {
+		"the failure of the last attempt is permanent": {
 			in:   input(persisted(entry(running, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
 			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed", NextIn: time.Second},
 		},
-		"a final failure stays, with its Job for people to look at": {
+		"a permanent failure keeps its Job for inspection": {
 			in:   input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
 			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed"},
 		},
-		"a final failure under retention Delete takes its Job along": {
+		"a permanent failure with retention Delete deletes its Job": {
 			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].Retention = v1alpha1.RetentionDelete }),
 			want: outcome{
@@ -184,7 +184,7 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"other pod settings rescue a final failure": {
+		"changed pod settings retry a permanent failure": {
 			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
 			want: outcome{
@@ -192,7 +192,7 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"a rescued task does not count the old failure again": {
+		"a retried task does not count the old failure again": {
 			in: input(persisted(entry(pending, "m1", "", 0), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
 			want: outcome{
@@ -200,7 +200,7 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"more retries let a final failure go on": {
+		"more retries continue a permanent failure": {
 			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].MaxRetries = 4 }),
 			want: outcome{
@@ -215,25 +215,25 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
 			},
 		},
-		"a Job for older inputs is replaced": {
+		"a Job of older inputs is replaced": {
 			in: input(persisted(entry(running, "m0", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"a Job of the same attempt for other inputs is replaced": {
+		"a Job of the same attempt with other inputs is replaced": {
 			in: input(persisted(entry(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"going back to what ran last runs nothing if nothing ran in between": {
+		"a revert to the last completed inputs runs no task if none ran in between": {
 			in:   input(persisted(entry(pending, "m2", "m1", 0), entry(pending, "i2", "i1", 0)), lastImage(image)),
 			want: outcome{Migrate: complete, Init: complete, Attempts: 0, Reason: "LifecycleComplete", Done: true},
 		},
-		"going back while another migration runs runs the old one again": {
+		"a revert during another migration runs the old one again": {
 			in: input(persisted(entry(running, "m2", "", 1), entry(pending, "i2", "i1", 0)), lastImage(image),
 				job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1})),
 			want: outcome{
@@ -241,7 +241,7 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
-		"a Job that runs beside a completion goes before components start": {
+		"a running Job of a completed task is deleted before components start": {
 			in: input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image),
 				job("init", lifecycle.Job{Checksum: "of an earlier operator"})),
 			want: outcome{
@@ -253,16 +253,16 @@ func TestDecide(t *testing.T) {
 			in:   input(func(in *lifecycle.Input) { in.Stopped = true }),
 			want: outcome{Migrate: pending, Init: pending, Reason: "TaskWaiting"},
 		},
-		"a stopped Superset lets a running task finish": {
+		"a stopped Superset completes a running task": {
 			in: input(func(in *lifecycle.Input) { in.Stopped = true }, persisted(entry(running, "m1", "", 1), nil),
 				job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{Migrate: complete, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
 		},
-		"without tasks there is nothing to wait for": {
+		"a Superset without tasks does not wait": {
 			in:   input(func(in *lifecycle.Input) { in.Steps, in.Disabled = nil, true }),
 			want: outcome{Reason: "LifecycleDisabled", Done: true},
 		},
-		"a disabled task that still runs keeps components away": {
+		"a running Job of a disabled task blocks components": {
 			in: input(func(in *lifecycle.Input) { in.Steps, in.Disabled = nil, true },
 				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
 			want: outcome{

@@ -52,27 +52,27 @@ func TestDrain(t *testing.T) {
 		in   lifecycle.Input
 		want show
 	}{
-		"components are removed before a task that wants to be alone": {
+		"components are removed before a task that requires a drain": {
 			in:   upgrade(),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
-		"pods that still end are waited for": {
+		"terminating pods are awaited": {
 			in:   with(begun, workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
-		"the task begins when the last pod is gone": {
+		"the task starts when no pod is left": {
 			in:   with(begun, workloads(gone)),
 			want: show{Drained: true, Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "DrainingCompleted TaskStarted"},
 		},
-		"a first installation shows no drain": {
+		"a first installation has no drain": {
 			in:   input(workloads(gone), page(lifecycle.Page{})),
 			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "LifecycleStarted TaskStarted"},
 		},
-		"a task that does not mind runs beside the components": {
+		"a task that requires no drain runs while components run": {
 			in:   upgrade(func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
 			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
 		},
-		"a drain that began is finished although the task no longer minds": {
+		"a started drain completes although the task no longer requires it": {
 			in:   with(begun, func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
@@ -80,38 +80,38 @@ func TestDrain(t *testing.T) {
 			in:   upgrade(stopped),
 			want: show{Phase: "Complete", Mode: "hold", Reason: "TaskWaiting"},
 		},
-		"a drained one that is stopped waits": {
+		"a drained Superset that is stopped waits": {
 			in:   with(begun, workloads(lifecycle.Workloads{}), stopped),
 			want: show{Drained: true, Phase: "Draining", Mode: "wait", Reason: "ComponentsDrained"},
 		},
-		"the page comes up first": {
+		"the maintenance page starts first": {
 			in:   upgrade(page(lifecycle.Page{})),
 			want: show{Page: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted"},
 		},
-		"then it takes the traffic": {
+		"a ready page receives the traffic": {
 			in: with(seen(upgrade(page(lifecycle.Page{}))), page(lifecycle.Page{Ready: true})),
 			want: show{
 				Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining",
 				Events: "MaintenanceStarted DrainingStarted",
 			},
 		},
-		"the Service has to lead to it": {
+		"the drain waits until the Service selects the page": {
 			in:   with(begun, state(active), page(lifecycle.Page{Ready: true})),
 			want: show{Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
-		"and then the components go": {
+		"components are removed once the Service selects the page": {
 			in:   with(begun, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
 			want: show{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
-		"Deployments without pods are left alone": {
+		"Deployments without pods are kept": {
 			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true}), page(lifecycle.Page{})),
 			want: show{Begun: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
 		},
-		"but for pods of theirs that still end": {
+		"Deployments without replicas wait for terminating pods": {
 			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
-		"without a web server there is nothing to take traffic from": {
+		"without a web server the page is skipped": {
 			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Desired: true, Exist: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
@@ -160,15 +160,15 @@ func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 		in   lifecycle.Input
 		ends bool
 	}{
-		"the web server is not ready yet": {in: with(rest, page(routed), workloads(lifecycle.Workloads{Desired: true, WebDesired: true}))},
-		"it is ready":                     {in: with(rest, page(routed)), ends: true},
-		"it is not wanted any more":       {in: with(rest, page(routed), workloads(lifecycle.Workloads{})), ends: true},
-		"the page is not wanted any more": {in: with(rest, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})), ends: true},
-		"a task runs":                     {in: change("1.0.0", "2.0.0", page(routed), state(active))},
-		"a change waits and the web server was not removed": {
+		"the web server is not ready yet":     {in: with(rest, page(routed), workloads(lifecycle.Workloads{Desired: true, WebDesired: true}))},
+		"the web server is ready":             {in: with(rest, page(routed)), ends: true},
+		"the web server is no longer desired": {in: with(rest, page(routed), workloads(lifecycle.Workloads{})), ends: true},
+		"the page is no longer desired":       {in: with(rest, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})), ends: true},
+		"a task runs":                         {in: change("1.0.0", "2.0.0", page(routed), state(active))},
+		"a change awaits approval and the web server exists": {
 			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised), ends: true,
 		},
-		"a change waits and the web server is gone": {
+		"a change awaits approval and the web server was removed": {
 			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})),
 		},
 	}
@@ -185,11 +185,11 @@ func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 // TestW2DrainFollowsExistingObjects has specs that no longer request what still runs.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	cases := map[string]lifecycle.Workloads{
-		"a component removed with the image change": {Desired: true, Exist: true, Pods: 1, WebDesired: true},
-		"its Deployment gone, its pod not":          {Desired: true, Pods: 1},
-		"no replicas wanted any more":               {Exist: true, Pods: 2, WebExists: true},
-		"all components removed":                    {Pods: 1},
-		"a Deployment whose pods are not made yet":  {Exist: true},
+		"a component removed with the image change":   {Desired: true, Exist: true, Pods: 1, WebDesired: true},
+		"its Deployment deleted, its pod running":     {Desired: true, Pods: 1},
+		"no replicas desired":                         {Exist: true, Pods: 2, WebExists: true},
+		"all components removed":                      {Pods: 1},
+		"a Deployment whose pods are not created yet": {Exist: true},
 	}
 	for name, w := range cases {
 		t.Run(name, func(t *testing.T) {

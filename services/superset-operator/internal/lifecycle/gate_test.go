@@ -76,67 +76,67 @@ func TestGate(t *testing.T) {
 		events string
 		phase  v1alpha1.Phase
 	}{
-		"an automatic upgrade begins at once": {
+		"an automatic upgrade starts immediately": {
 			in: change("1.0.0", "2.0.0"), mode: lifecycle.Wait, reason: "Draining", events: "UpgradeStarted DrainingStarted",
 		},
-		"a supervised one waits": {
+		"a supervised upgrade awaits approval": {
 			in: change("1.0.0", "2.0.0", supervised), mode: lifecycle.Hold, reason: "AwaitingApproval",
 			events: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
-		"and says so once": {
+		"a supervised upgrade emits its event once": {
 			in: seen(change("1.0.0", "2.0.0", supervised)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
-		"an approval does not count before the change was stored": {
+		"an approval before the change is stored is ignored": {
 			in: change("1.0.0", "2.0.0", supervised, approve(up)), mode: lifecycle.Hold, reason: "AwaitingApproval",
 			events: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
-		"then it does": {
+		"an approval of a stored change starts the upgrade": {
 			in: seen(change("1.0.0", "2.0.0", supervised), approve(up)), mode: lifecycle.Wait, reason: "Draining",
 			events: "UpgradeStarted UpgradeApproved DrainingStarted",
 		},
-		"the approval of another change does not count": {
+		"an approval of another change is ignored": {
 			in: seen(change("1.0.0", "2.0.0", supervised), approve(down)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
-		"an approved change goes on although the annotation is gone": {
+		"an approved change continues without the annotation": {
 			in:   seen(seen(change("1.0.0", "2.0.0", supervised), approve(up)), approve("")),
 			mode: lifecycle.Wait, reason: "Draining",
 		},
-		"a change that began is not asked again": {
+		"a started change requires no approval": {
 			in: seen(change("1.0.0", "2.0.0"), supervised), mode: lifecycle.Wait, reason: "Draining",
 		},
 		"a downgrade is blocked": {
 			in: change("2.0.0", "1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
-		"an approval to upgrade does not unblock it": {
+		"an upgrade approval does not unblock a downgrade": {
 			in: seen(change("2.0.0", "1.0.0"), approve(down)), mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
-		"going back after the migration is a downgrade, although the tasks did not complete": {
+		"a revert after the migration is a downgrade, although the tasks did not complete": {
 			in: back("1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
-		"so is going half the way back": {
+		"a partial revert after the migration is a downgrade": {
 			in: back("1.5.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
-		"with an approval what ran before runs again": {
+		"an approved revert runs the previous image again": {
 			in: seen(back("1.0.0"), approveDowngrade(down)), mode: lifecycle.Apply, reason: "LifecycleComplete",
 			events: "DowngradeApproved UpgradeCompleted",
 		},
-		"the approval of the change before the migration does not count": {
+		"an approval of the change before the migration is ignored": {
 			in:   seen(back("1.5.0"), approveDowngrade(lifecycle.ApprovalToken("superset:1.0.0", "superset:1.5.0"))),
 			mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
-		"a newer image than the migrated one goes on": {
+		"a newer image than the migrated one continues": {
 			in: back("2.1.0"), mode: lifecycle.Wait, reason: "Draining", events: "UpgradeStarted DrainingStarted",
 		},
-		"tags without an order are let through with a warning": {
+		"tags without an order are accepted with a warning": {
 			in: change("latest", "2.0.0"), mode: lifecycle.Wait, reason: "Draining",
 			events: "UpgradeStarted VersionComparisonSkipped DrainingStarted",
 		},
-		"which comes once": {in: seen(change("latest", "2.0.0")), mode: lifecycle.Wait, reason: "Draining"},
-		"a lifecycle that is off asks nobody": {
+		"the warning is emitted once": {in: seen(change("latest", "2.0.0")), mode: lifecycle.Wait, reason: "Draining"},
+		"a disabled lifecycle requires no approval": {
 			in:   change("2.0.0", "1.0.0", func(in *lifecycle.Input) { in.Disabled, in.Steps = true, nil }),
 			mode: lifecycle.Apply, reason: "LifecycleDisabled",
 		},
-		"the first image is not asked for": {
+		"the first image requires no approval": {
 			in:   change("", "1.0.0", supervised, lastImage(""), func(in *lifecycle.Input) { in.Workloads = lifecycle.Workloads{} }),
 			mode: lifecycle.Wait, reason: "TaskInProgress", events: "LifecycleStarted TaskStarted",
 		},
@@ -168,7 +168,7 @@ func TestW6FlavorsAndDateStampsAreNotBlocked(t *testing.T) {
 		Direction: v1alpha1.DirectionDowngrade, ApprovalToken: lifecycle.ApprovalToken("superset:6.1.0", "superset:6.1.0-dev"),
 	}
 	if d := lifecycle.Decide(before); d.Phase != "" || d.Status.Upgrade.Direction != v1alpha1.DirectionRebuild {
-		t.Errorf("what an earlier operator blocked stays blocked: %+v", d.Condition)
+		t.Errorf("a change that an earlier operator blocked stays blocked: %+v", d.Condition)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestW17DowngradeRequiresOwnApproval(t *testing.T) {
 	}
 	blocked := lifecycle.Decide(change("2.0.0", "1.0.0"))
 	if !strings.Contains(blocked.Condition.Message, v1alpha1.AnnotationApproveDowngrade+"="+down) {
-		t.Errorf("the message does not say what to do: %s", blocked.Condition.Message)
+		t.Errorf("the message lacks the annotation of the approval: %s", blocked.Condition.Message)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestUpgradeContext(t *testing.T) {
 		t.Errorf("context differs (-want +got):\n%s", diff)
 	}
 	if !strings.Contains(d.Condition.Message, "kubectl annotate superset x "+v1alpha1.AnnotationApproveUpgrade+"="+want.ApprovalToken) {
-		t.Errorf("the message does not say what to do: %s", d.Condition.Message)
+		t.Errorf("the message lacks the annotation of the approval: %s", d.Condition.Message)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestChangedTargetDeletesRunningJobFirst(t *testing.T) {
 	in.Status = d.Status
 	delete(in.Jobs, "migrate")
 	if d := lifecycle.Decide(in); d.Mode != lifecycle.Wait || !d.Drained {
-		t.Errorf("the components are away, and stay away: %s, %v", d.Mode, d.Drained)
+		t.Errorf("mode %s, drained %v, want wait with drained components", d.Mode, d.Drained)
 	}
 }
 
@@ -265,11 +265,11 @@ func TestApprovalsAreClearedWhenNoChangeIsPending(t *testing.T) {
 		want bool
 	}{
 		"at rest":                        {change("1.0.0", "1.0.0", both), true},
-		"at rest, and none is there":     {change("1.0.0", "1.0.0"), false},
-		"while a change waits":           {change("1.0.0", "2.0.0", supervised, both), false},
+		"at rest without approvals":      {change("1.0.0", "1.0.0"), false},
+		"while a change awaits approval": {change("1.0.0", "2.0.0", supervised, both), false},
 		"while a change runs":            {change("1.0.0", "2.0.0", both), false},
-		"with the decision that ends it": {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Steps = nil }), true},
-		"when the lifecycle is off":      {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Disabled = true }), true},
+		"when the change completes":      {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Steps = nil }), true},
+		"with a disabled lifecycle":      {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Disabled = true }), true},
 	} {
 		if got := lifecycle.Decide(tc.in).ClearApprovals; got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)

@@ -83,7 +83,7 @@ func TestJobWithChangedImageIsReplaced(t *testing.T) {
 func TestFailureKeepsExitCodeAndLog(t *testing.T) {
 	code := int32(3)
 	failed := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded", ExitCode: &code, LogTail: "no such column"}
-	for name, n := range map[string]int32{"to be tried again": 1, "for good": 3} {
+	for name, n := range map[string]int32{"before a retry": 1, "after the last attempt": 3} {
 		t.Run(name, func(t *testing.T) {
 			in := attempt(n, failed)
 			d := lifecycle.Decide(in)
@@ -113,7 +113,7 @@ func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 	late := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded"}
 	full := late
 	full.Message, full.ExitCode, full.LogTail = "exit code 3", &code, "no such column"
-	for name, n := range map[string]int32{"to be tried again": 1, "for good": 3} {
+	for name, n := range map[string]int32{"before a retry": 1, "after the last attempt": 3} {
 		t.Run(name, func(t *testing.T) {
 			in := attempt(n, late)
 			in.Status = lifecycle.Decide(in).Status
@@ -127,7 +127,7 @@ func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 			}
 			in.Status, in.Jobs = d.Status, attempt(n, late).Jobs
 			if s := lifecycle.Decide(in).Status.Migrate; s.Message != full.Message {
-				t.Errorf("what is known is forgotten when the pod is gone: %+v", s)
+				t.Errorf("the message is lost when the pod is deleted: %+v", s)
 			}
 		})
 	}

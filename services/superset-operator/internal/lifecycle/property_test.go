@@ -97,7 +97,7 @@ func (w *world) moves() map[string]func(*rapid.T) {
 			}
 		},
 		"fail": func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
-		"give up": func(rt *rapid.T) {
+		"fail permanently": func(rt *rapid.T) {
 			for range 6 {
 				for _, slug := range words {
 					w.finish(slug, lifecycle.JobFailed)

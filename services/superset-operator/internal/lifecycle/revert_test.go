@@ -128,7 +128,7 @@ func TestW3RevertRunsNothing(t *testing.T) {
 			}
 			if tc.removes != "" {
 				if d.Mode != lifecycle.Wait || d.Condition.Reason != v1alpha1.ReasonTaskWaiting || len(d.Actions) > 0 == in.Jobs[tc.removes].Deleting {
-					t.Fatalf("beside the Job: %s, %+v, %v", d.Mode, d.Condition, d.Actions)
+					t.Fatalf("while the Job exists: %s, %+v, %v", d.Mode, d.Condition, d.Actions)
 				}
 				in.Status = d.Status
 				delete(in.Jobs, tc.removes)
@@ -260,10 +260,10 @@ func TestW1JobsNeverOverlap(t *testing.T) {
 		in   lifecycle.Input
 		task string
 	}{
-		"another checksum":            {chain(running, "m3", "i3"), "migrate"},
-		"a task before it has to run": {chain(init, "m3", "i3"), "init"},
-		"a stuck pod that was mended": {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, StartFailure: "no image"})), "migrate"},
-		"another image":               {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Image: "superset:9"})), "migrate"},
+		"another checksum":                {chain(running, "m3", "i3"), "migrate"},
+		"an earlier task that has to run": {chain(init, "m3", "i3"), "init"},
+		"a stuck pod with fixed settings": {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, StartFailure: "no image"})), "migrate"},
+		"another image":                   {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Image: "superset:9"})), "migrate"},
 		"a retry": {seen(with(running, job("migrate", lifecycle.Job{
 			UID: "new", Checksum: "m2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100),
 		}))), "migrate"},

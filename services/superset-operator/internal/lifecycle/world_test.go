@@ -293,11 +293,11 @@ func find(steps []lifecycle.Step, slug string) *lifecycle.Step {
 func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step) {
 	for slug, job := range w.jobs {
 		if job.State == lifecycle.JobActive {
-			rt.Fatalf("invariant one-task-at-a-time: %s begins beside %s", step.Kind.Slug, slug)
+			rt.Fatalf("invariant one-task-at-a-time: %s begins while %s runs", step.Kind.Slug, slug)
 		}
 	}
 	if step.RequiresDrain && (w.size > 0 || w.pods > 0 || len(in.Workloads.Foreign) > 0) {
-		rt.Fatalf("invariant drained: %s begins beside %d pods", step.Kind.Slug, w.pods)
+		rt.Fatalf("invariant drained: %s begins while %d pods exist", step.Kind.Slug, w.pods)
 	}
 	for i := range in.Steps {
 		before := &in.Steps[i]
@@ -347,14 +347,14 @@ func (w *world) allow() {
 func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	for slug, job := range in.Jobs {
 		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
-			rt.Fatalf("invariant no-components-beside-a-task: %s runs", slug)
+			rt.Fatalf("invariant no-components-during-a-task: %s runs", slug)
 		}
 	}
 	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
 		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
 	}
 	if d.Drain && len(w.spec.foreign) > 0 {
-		rt.Fatalf("invariant no-drain-for-strangers: %+v", d.Condition)
+		rt.Fatalf("invariant no-drain-with-foreign-workloads: %+v", d.Condition)
 	}
 	if d.Drain && d.Mode != lifecycle.Wait {
 		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)
