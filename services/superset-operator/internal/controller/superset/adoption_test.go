@@ -78,7 +78,7 @@ func (l *recordedEnv) all(list client.ObjectList) []client.Object {
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		obj, ok := item.(client.Object)
 		if !ok {
-			return fmt.Errorf("%T is no object", item)
+			return fmt.Errorf("%T is not a client.Object", item)
 		}
 		out = append(out, obj)
 		return nil
@@ -169,7 +169,7 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 	sup := l.runs(full())
 	labels := names.Labels("lab", "celery-worker")
 	other := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "stranger", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "foreign", Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"whose": "another"}},
 			Template: corev1.PodTemplateSpec{
@@ -191,7 +191,7 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 	start := l.alter(sup, image("6.1.0"))
 	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue),
 		condition("LifecycleComplete", metav1.ConditionFalse, "NotOwned")))
-	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Deployment stranger, Pod debug") || !strings.Contains(text, v1alpha1.LabelInstance) {
+	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Deployment foreign, Pod debug") || !strings.Contains(text, v1alpha1.LabelInstance) {
 		t.Errorf("it says %q", text)
 	}
 	l.eventually(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})

@@ -32,7 +32,7 @@ func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
 		l.t.Errorf("upgrade %+v", u)
 	}
 	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, v1alpha1.AnnotationApproveUpgrade) || !strings.Contains(text, u.ApprovalToken) {
-		l.t.Errorf("the message does not say how to approve: %s", text)
+		l.t.Errorf("the message lacks the annotation or the token of the approval: %s", text)
 	}
 	return u.ApprovalToken
 }

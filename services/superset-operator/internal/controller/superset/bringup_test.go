@@ -45,7 +45,7 @@ func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 		return ""
 	})
 	if len(waited) != 1 {
-		t.Errorf("the status does not say that the scheduler waits: %s", text(sup))
+		t.Errorf("the status does not report that the scheduler waits: %s", text(sup))
 	}
 	if web := l.deployment("web-server"); web.Status.ReadyReplicas != 0 {
 		t.Errorf("the web server has %d ready pods", web.Status.ReadyReplicas)

@@ -67,7 +67,7 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	})
 	for _, write := range calm.written {
 		if !fatal[write] {
-			t.Errorf("no operator died after: %s", write)
+			t.Errorf("no operator crashed after: %s", write)
 		}
 	}
 }

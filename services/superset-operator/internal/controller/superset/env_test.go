@@ -150,7 +150,7 @@ func (e *env) operator(cfg *rest.Config, o options) {
 	e.run(mgr)
 	expect.Eventually(e.t, long, func() error {
 		if !gate.ShouldWrite() {
-			return errors.New("the gate has not looked for the lease yet")
+			return errors.New("the gate has not checked the Lease yet")
 		}
 		return nil
 	})

@@ -62,7 +62,7 @@ func TestIngressFollowsSpec(t *testing.T) {
 	}
 	expect.Object(t, e.client, ingress, routesTo("two.example.org"))
 	if ingress.UID != uid {
-		t.Error("the Ingress was made anew")
+		t.Error("the Ingress was recreated")
 	}
 
 	if err := e.client.Delete(t.Context(), ingress); err != nil {

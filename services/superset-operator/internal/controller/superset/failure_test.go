@@ -41,7 +41,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 		t.Errorf("task %+v", entry)
 	}
 	if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, ": "+why+".") {
-		t.Errorf("the condition does not say why: %s", text)
+		t.Errorf("the condition does not end with the cause: %s", text)
 	}
 	for _, part := range []string{"Can't locate revision", "Running upgrade a -> b", "***"} {
 		if !strings.Contains(entry.LogTail, part) {
@@ -64,7 +64,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode != nil || entry.LogTail != "" || entry.Message != "" {
-		t.Errorf("the failure still stands in the status: %+v", entry)
+		t.Errorf("the status still contains the failure: %+v", entry)
 	}
 	expect.Gone(t, l.client, failed)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // errCrash is what a client answers whose process has crashed.
-var errCrash = errors.New("the process died")
+var errCrash = errors.New("the process crashed")
 
 // mortality lets each process make a number of writes; it crashes at the next one.
 // Reads continue, so that what follows is decided by writes alone.

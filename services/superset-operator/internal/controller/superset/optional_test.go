@@ -245,11 +245,11 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	}
 	for _, e := range list.Items {
 		if e.Reason == "ReconcileError" {
-			t.Errorf("a definition that was away for a moment is an error: %s", e.Note)
+			t.Errorf("a CRD that was missing for a moment is reported as an error: %s", e.Note)
 		}
 	}
 	if !failed.Load() {
-		t.Error("no apply met a definition that was away")
+		t.Error("no apply met a missing CRD")
 	}
 }
 

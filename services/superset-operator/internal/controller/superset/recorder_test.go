@@ -120,7 +120,7 @@ func (h *history) shows(list runtime.Object) error {
 	for _, item := range items {
 		obj, ok := item.(client.Object)
 		if !ok {
-			return fmt.Errorf("%T is no object", item)
+			return fmt.Errorf("%T is not a client.Object", item)
 		}
 		seen := slices.ContainsFunc(h.versions, func(v version) bool {
 			return v.object.GetUID() == obj.GetUID() && v.object.GetResourceVersion() == obj.GetResourceVersion()
@@ -274,9 +274,9 @@ func (h *history) checkTasks(drains ...string) {
 			switch {
 			case !beside:
 			case other.task != "" && other.name < task.name:
-				h.t.Errorf("task pods %s and %s lived at the same time: %+v, %+v", task.name, other.name, task, other)
+				h.t.Errorf("task pods %s and %s existed at the same time: %+v, %+v", task.name, other.name, task, other)
 			case other.task == "" && other.component != "maintenance-page" && slices.Contains(drains, task.task):
-				h.t.Errorf("pod %s lived beside task pod %s: %+v, %+v", other.name, task.name, other, task)
+				h.t.Errorf("pod %s and task pod %s existed at the same time: %+v, %+v", other.name, task.name, other, task)
 			}
 		}
 	}

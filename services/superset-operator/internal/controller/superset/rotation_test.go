@@ -117,7 +117,7 @@ func TestInvalidKeysChangeNoComponent(t *testing.T) {
 			} else {
 				l.becomes(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
 				if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why+".") {
-					t.Errorf("the condition does not say why: %s", text)
+					t.Errorf("the condition does not end with the cause: %s", text)
 				}
 			}
 			l.still(pods)

@@ -191,7 +191,7 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Autoscaling = nil })
 	l.rolled("web-server", func(d *appsv1.Deployment) error {
 		if !setsReplicas(d) {
-			return errors.New("nobody sets the number of pods")
+			return errors.New("the operator does not set the number of pods")
 		}
 		return replicas(3)(d)
 	})

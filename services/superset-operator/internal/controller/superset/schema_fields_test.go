@@ -82,7 +82,7 @@ func TestKubectlExplainsAllFields(t *testing.T) {
 		}
 	})
 	if seen < 700 {
-		t.Errorf("only %d fields were looked at", seen)
+		t.Errorf("checked only %d fields", seen)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestTasksWithoutDrainKeepComponents(t *testing.T) {
 	}
 	for _, v := range versions[*appsv1.Deployment](l.history, start, "lab-web-server") {
 		if v.gone {
-			t.Error("the web server was removed although no task asked for a drain")
+			t.Error("the web server was removed although no task required a drain")
 		}
 	}
 }
