@@ -100,7 +100,7 @@ func (s *server) said(t *testing.T) string {
 // probe does what a kubelet does with a probe.
 func (s *server) probe(ctx context.Context, p *corev1.Probe) error {
 	if p.HTTPGet == nil {
-		return errors.New("the probe does not ask for the page")
+		return errors.New("the probe does not request the page")
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+p.HTTPGet.Path, http.NoBody)
 	if err != nil {

@@ -109,7 +109,7 @@ func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	dead := &server{address: "127.0.0.1:1"}
 	for _, p := range probes(container(page)) {
 		if err := dead.probe(t.Context(), p); err == nil {
-			t.Error("the probe succeeds although nobody listens")
+			t.Error("the probe succeeds although no server listens")
 		}
 	}
 	s := serve(t, page)
@@ -129,7 +129,7 @@ func TestW20CustomPageIsReadyWhenItListens(t *testing.T) {
 	})
 	for _, p := range probes(container(page)) {
 		if p == nil || p.TCPSocket == nil || p.TCPSocket.Port.IntVal != 8088 {
-			t.Errorf("no look at the port: %+v", p)
+			t.Errorf("the probe does not check the port: %+v", p)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestW20PageRunsWithoutSupersetPermissions(t *testing.T) {
 		t.Errorf("pod differs (-want +got):\n%s", diff)
 	}
 	if len(top.Tolerations) != 1 || top.PodSecurityContext == nil || top.Affinity == nil || top.RuntimeClassName == nil {
-		t.Errorf("not taken over from the top level: %+v", top)
+		t.Errorf("not inherited from the top level: %+v", top)
 	}
 	if len(got.Containers) != 1 || len(got.Volumes) != 1 {
 		t.Error("the page has Superset's sidecars or volumes")

@@ -88,7 +88,7 @@ var conformance = []struct {
 		stub:    &result{1, "superset_config.py sets no SECRET_KEY"}, reason: "the stub has no default key",
 	},
 	{name: "a failing configuration", command: upgrade, config: "1 / 0", product: result{1, "ZeroDivisionError: division by zero"}},
-	{name: "no Python", command: upgrade, config: "this is no Python", product: result{1, "SyntaxError: invalid syntax"}},
+	{name: "invalid Python", command: upgrade, config: "not valid Python", product: result{1, "SyntaxError: invalid syntax"}},
 	{name: "no such database", command: upgrade, elsewhere: true, product: result{1, "OperationalError"}},
 }
 

@@ -39,7 +39,7 @@ func (m *mails) serve(conn net.Conn) {
 		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
 		switch verb {
 		case "DATA":
-			reply("354 go on")
+			reply("354 start mail input")
 			text, err := reader.ReadDotBytes()
 			if err != nil {
 				return

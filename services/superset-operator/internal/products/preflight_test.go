@@ -117,18 +117,18 @@ func TestPreflightRejectsInput(t *testing.T) {
 		edit func(*v1alpha1.SupersetSpec)
 		want []string
 	}{
-		"a name that is not defined": {config("ROW_LIMIT = 1\nOTHER = missing_name\n"), []string{"superset_config.py fails: line ", "NameError: name 'missing_name' is not defined"}},
-		"a syntax error":             {config("ROW_LIMIT = = 1\n"), []string{"superset_config.py fails: line ", "SyntaxError: invalid syntax"}},
-		"a secret in an error":       {config("int(SECRET_KEY)\n"), []string{"ValueError: invalid literal for int() with base 10: '***'"}},
-		"a missing package":          {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
-		"a driver without module":    {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
-		"a driver nobody knows":      {driver("unknown"), []string{"the image lacks the driver unknown"}},
-		"a metastore without answer": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
-		"a closed port":              {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
-		"no such database":           {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
-		"a wrong broker password":    {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
-		"a broker without answer":    {broker(unresponsive(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
-		"a broker that is down":      {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
+		"an undefined name":         {config("ROW_LIMIT = 1\nOTHER = missing_name\n"), []string{"superset_config.py fails: line ", "NameError: name 'missing_name' is not defined"}},
+		"a syntax error":            {config("ROW_LIMIT = = 1\n"), []string{"superset_config.py fails: line ", "SyntaxError: invalid syntax"}},
+		"a secret in an error":      {config("int(SECRET_KEY)\n"), []string{"ValueError: invalid literal for int() with base 10: '***'"}},
+		"a missing package":         {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
+		"a driver without module":   {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
+		"an unknown driver":         {driver("unknown"), []string{"the image lacks the driver unknown"}},
+		"an unresponsive metastore": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
+		"a closed port":             {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
+		"no such database":          {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
+		"a wrong broker password":   {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
+		"an unresponsive broker":    {broker(unresponsive(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
+		"a broker that is down":     {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").rejects(tc.want...) })

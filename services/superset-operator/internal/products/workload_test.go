@@ -147,7 +147,7 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 			ref := from.SecretKeyRef.Name + "/" + from.SecretKeyRef.Key
 			var known bool
 			if value, known = i.secrets[ref]; !known {
-				t.Fatalf("%s: nobody made the Secret %s", e.Name, ref)
+				t.Fatalf("%s: Secret %s not found", e.Name, ref)
 			}
 		}
 		c.env = append(c.env, e.Name+"="+value)

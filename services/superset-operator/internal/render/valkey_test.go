@@ -178,7 +178,7 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 				}
 			}
 			if caches != 6 {
-				t.Errorf("looked at %d caches", caches)
+				t.Errorf("got %d caches, want 6", caches)
 			}
 			results, coordination := got["RESULTS_BACKEND"].(map[string]any), got["DISTRIBUTED_COORDINATION_CONFIG"].(map[string]any)
 			if results["ssl"] != true || results["ssl_cert_reqs"] != tc.want["ssl_cert_reqs"] || results["ssl_ca_certs"] != tc.want["ssl_ca_certs"] {

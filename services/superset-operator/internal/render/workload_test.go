@@ -81,13 +81,13 @@ func TestCommands(t *testing.T) {
 				"--max-tasks-per-child=1", "--max-memory-per-child=2", "--soft-time-limit=4", "--time-limit=5",
 			}},
 		},
-		"the MCP server listens where its container port is": {
+		"the MCP server listens on its container port": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
 			},
 			want: map[string][]string{"mcp-server": {"superset", "mcp", "run", "--host", "0.0.0.0", "--port", "9000"}},
 		},
-		"the user's command is left alone, bootstrap or not": {
+		"a command of the user is kept, with and without a bootstrap script": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.BootstrapScript = new("true")
 				own := template(&v1alpha1.ContainerTemplate{Command: []string{"/bin/sh", "-c", "mine"}})
@@ -98,7 +98,7 @@ func TestCommands(t *testing.T) {
 				"websocket-server": {"node", "websocket_server.js"},
 			},
 		},
-		"a command for all components is nobody's": {
+		"a command of the top-level template is ignored": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.PodTemplate = template(&v1alpha1.ContainerTemplate{Command: []string{"mine"}, Args: []string{"mine"}})
 			},

@@ -107,11 +107,11 @@ func TestW25InitReportsFailedAdminCreation(t *testing.T) {
 		fails         bool
 		says          string
 	}{
-		"an admin who is there is no failure":             {users: `[{"username": "-it's $HOME", "email": "it@example.com"}]`, says: "after"},
-		"nor one whose name is written otherwise":         {users: `[{"username": "-IT's $home", "email": "x@example.com"}]`, says: "after"},
-		"a command that fails":                            {users: "[]", broken: "raises", fails: true},
-		"a command that only says that it failed":         {users: "[]", broken: "says so", fails: true, says: "No user created"},
-		"another user who has the e-mail address already": {users: `[{"username": "bob", "email": "it@example.com"}]`, fails: true, says: "another user has the e-mail address"},
+		"an existing admin":                      {users: `[{"username": "-it's $HOME", "email": "it@example.com"}]`, says: "after"},
+		"an existing admin in another case":      {users: `[{"username": "-IT's $home", "email": "x@example.com"}]`, says: "after"},
+		"a command that fails":                   {users: "[]", broken: "raises", fails: true},
+		"a command that only prints its failure": {users: "[]", broken: "says so", fails: true, says: "No user created"},
+		"another user with the e-mail address":   {users: `[{"username": "bob", "email": "it@example.com"}]`, fails: true, says: "another user has the e-mail address"},
 	}
 	for name, shell := range shells {
 		for what, tc := range cases {

@@ -23,7 +23,7 @@ func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 	cases := map[string]func(r runner){
 		"a wrong password":   func(r runner) { r.env["CLONE_SRC_PASS"] = "wrong password" },
 		"no such database":   func(r runner) { r.env["CLONE_SRC_DB"] = "nothing" },
-		"nobody listens":     func(r runner) { r.env["CLONE_SRC_PORT"] = "1" },
+		"no server listens":  func(r runner) { r.env["CLONE_SRC_PORT"] = "1" },
 		"no target password": func(r runner) { delete(r.env, "DB_PASS") },
 	}
 	everywhere(t, func(t *testing.T, r runner) {

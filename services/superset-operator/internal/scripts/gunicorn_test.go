@@ -23,7 +23,7 @@ worker.wait_for_and_dispatch_events(timeout=1.0)
 assert (waits, idle.timeout) == ([1.0], 1000.0), "while it serves nothing changes"
 worker.alive = False
 worker.wait_for_and_dispatch_events(timeout=60)
-assert (waits[-1], idle.timeout) == (0.1, 1000.0), "a request that is on its way is answered"
+assert (waits[-1], idle.timeout) == (0.1, 1000.0), "a pending request is answered"
 clock += 0.9
 worker.wait_for_and_dispatch_events(timeout=60)
 assert idle.timeout == 1000.0, "closed too soon"

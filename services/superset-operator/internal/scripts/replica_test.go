@@ -27,7 +27,7 @@ func replicate(t *testing.T, s server) *replica {
 	t.Helper()
 	primary, ok := s.(pg)
 	if !ok {
-		t.Fatalf("%T is no PostgreSQL server", s)
+		t.Fatalf("%T is not a PostgreSQL server", s)
 	}
 	port, err := freeport.One()
 	if err != nil {

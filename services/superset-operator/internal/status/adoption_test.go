@@ -24,14 +24,14 @@ func TestWorkloadOfEarlierOperatorIsAdopted(t *testing.T) {
 		d    *appsv1.Deployment
 		want bool
 	}{
-		"the whole spec had been taken up":    {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2), want: true},
-		"an edit had not been taken up":       {sup: superset(was("Running", image), earlier(2)), d: deployment(2, 2)},
-		"it runs another image":               {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2, otherImage)},
-		"nothing runs":                        {sup: superset(was("Running", image), earlier(3))},
-		"no status was written before":        {sup: superset(), d: deployment(2, 2)},
-		"it was paused when we took over":     {sup: superset(was("Running", image), earlier(3), annotated("Paused")), d: deployment(2, 2), want: true},
-		"it ran degraded when we took over":   {sup: superset(was("Degraded", image), earlier(3)), d: deployment(2, 1), want: true},
-		"its component had no status as yet ": {sup: superset(was("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
+		"the latest generation had been observed":       {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2), want: true},
+		"an edit had not been observed":                 {sup: superset(was("Running", image), earlier(2)), d: deployment(2, 2)},
+		"another image runs":                            {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2, otherImage)},
+		"nothing runs":                                  {sup: superset(was("Running", image), earlier(3))},
+		"no status had been written":                    {sup: superset(), d: deployment(2, 2)},
+		"the Superset was paused before the adoption":   {sup: superset(was("Running", image), earlier(3), annotated("Paused")), d: deployment(2, 2), want: true},
+		"the Superset was degraded before the adoption": {sup: superset(was("Degraded", image), earlier(3)), d: deployment(2, 1), want: true},
+		"the component had no status":                   {sup: superset(was("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

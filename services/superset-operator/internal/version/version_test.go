@@ -83,15 +83,15 @@ func TestW7ChangedRepositoryIsRebuild(t *testing.T) {
 		from, to string
 		want     v1alpha1.UpgradeDirection
 	}{
-		"a mirror with the same tag":      {"apache/superset:6.0.0", "mirror.example:5000/superset:6.0.0", rebuild},
-		"a mirror with the tag latest":    {"apache/superset:latest", "mirror.example:5000/superset:latest", rebuild},
-		"a port is no tag":                {"mirror.example:5000/superset", "mirror.example:5000/superset:6.0.0", unknown},
-		"a port and a lower version":      {"mirror.example:5000/superset:6.0.0", "mirror.example:5000/superset:5.0.0", downgrade},
-		"the same digest":                 {"a/superset@sha256:00", "b/superset@sha256:00", rebuild},
-		"another digest":                  {"a/superset@sha256:00", "a/superset@sha256:11", unknown},
-		"a digest says more than its tag": {"a/superset:6.0.0@sha256:00", "a/superset:5.0.0@sha256:11", unknown},
-		"from a tag to a digest":          {"a/superset:6.0.0", "a/superset@sha256:11", unknown},
-		"no tag at all":                   {"a/superset", "b/superset", unknown},
+		"a mirror with the same tag":             {"apache/superset:6.0.0", "mirror.example:5000/superset:6.0.0", rebuild},
+		"a mirror with the tag latest":           {"apache/superset:latest", "mirror.example:5000/superset:latest", rebuild},
+		"a port without a tag":                   {"mirror.example:5000/superset", "mirror.example:5000/superset:6.0.0", unknown},
+		"a port and a lower version":             {"mirror.example:5000/superset:6.0.0", "mirror.example:5000/superset:5.0.0", downgrade},
+		"the same digest":                        {"a/superset@sha256:00", "b/superset@sha256:00", rebuild},
+		"another digest":                         {"a/superset@sha256:00", "a/superset@sha256:11", unknown},
+		"a digest takes precedence over its tag": {"a/superset:6.0.0@sha256:00", "a/superset:5.0.0@sha256:11", unknown},
+		"from a tag to a digest":                 {"a/superset:6.0.0", "a/superset@sha256:11", unknown},
+		"no tag":                                 {"a/superset", "b/superset", unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
