@@ -52,7 +52,7 @@ func TestDeletionIsPublishedOnceWithForeignFinalizer(t *testing.T) {
 			})
 			expect.Eventually(t, expect.Long, func() error {
 				if b.counter("unchanged_total") == before {
-					return errors.New("no version after the deletion was looked at")
+					return errors.New("no version after the deletion was processed")
 				}
 				return nil
 			})

@@ -171,7 +171,7 @@ func TestRestartSkipsUnchangedObjects(t *testing.T) {
 	b.start()
 	expect.Eventually(t, expect.Long, func() error {
 		if n := b.counter("unchanged_total"); n < 20 {
-			return fmt.Errorf("%v objects were looked at", n)
+			return fmt.Errorf("got %v unchanged objects, want 20", n)
 		}
 		return nil
 	})

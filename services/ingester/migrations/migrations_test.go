@@ -182,7 +182,7 @@ func TestVerifyNamesDrift(t *testing.T) {
 		exec(t, db, "DELETE FROM goose_db_version")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("mended, verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("problems after the repair:\n%s", strings.Join(problems, "\n"))
 		}
 	})
 }

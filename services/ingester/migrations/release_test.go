@@ -72,7 +72,7 @@ func replay(t *testing.T, db *sql.DB, text string) {
 	for i, part := range strings.Split(strings.TrimSuffix(text, ";\n"), ";\n-- ") {
 		want, statement, ok := strings.Cut(strings.TrimPrefix(part, "-- "), "\n")
 		if !ok {
-			t.Fatalf("statement %d has no line that says what becomes of it: %s", i, part)
+			t.Fatalf("statement %d has no line with its expected result: %s", i, part)
 		}
 		if want == "asked" {
 			ask(t, conn, statement)

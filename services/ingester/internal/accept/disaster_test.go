@@ -193,7 +193,7 @@ func repaired(t *testing.T, d *disaster) {
 	}
 	result, err := verify.Repair(t.Context(), d.Env.Env, report, true)
 	if err != nil || result.Closed != 0 || len(result.Left) < 2 {
-		t.Fatalf("mended %+v, %v", result, err)
+		t.Fatalf("repaired %+v, %v", result, err)
 	}
 }
 

@@ -190,13 +190,13 @@ func TestBackfillRejectsInvalidFlags(t *testing.T) {
 		change func(*backfill.Command)
 		want   string
 	}{
-		"a command that is none":  {func(c *backfill.Command) { c.Parts = "everything" }, `--command must be index, blob or all, got "everything"`},
-		"a time that is none":     {func(c *backfill.Command) { c.StartTime = "yesterday" }, `--start-time must be a time like 2026-11-22T08:00:00Z, got "yesterday"`},
+		"an unknown command":      {func(c *backfill.Command) { c.Parts = "everything" }, `--command must be index, blob or all, got "everything"`},
+		"an invalid time":         {func(c *backfill.Command) { c.StartTime = "yesterday" }, `--start-time must be a time like 2026-11-22T08:00:00Z, got "yesterday"`},
 		"time and state":          {func(c *backfill.Command) { c.StartTime, c.State = "2026-11-22T08:00:00Z", "x" }, "--start-time and --state are mutually exclusive"},
 		"a negative rate":         {func(c *backfill.Command) { c.Rate = -1 }, "--rate must not be negative"},
 		"no batch":                {func(c *backfill.Command) { c.Batch = 0 }, "--batch must be 1 to 10000"},
 		"an unknown kind":         {func(c *backfill.Command) { c.Kinds = []string{"x"} }, `--kinds: unknown kind "x"`},
-		"a folder that is not":    {func(c *backfill.Command) { c.State = "/nowhere/state" }, "--state: open /nowhere/"},
+		"a missing directory":     {func(c *backfill.Command) { c.State = "/nowhere/state" }, "--state: open /nowhere/"},
 		"an empty namespace name": {func(c *backfill.Command) { c.Namespaces = []string{""} }, "--namespaces must not contain an empty name"},
 	}
 	for name, tc := range tests {

@@ -110,7 +110,7 @@ func TestAdvanceWritesDatabaseFirst(t *testing.T) {
 	}
 	s.before = func() { s.mu.Lock(); s.err = errors.New("crash"); s.mu.Unlock() }
 	if err := k.Advance(t.Context()); err == nil {
-		t.Fatal("an eviction goes on though the cluster does not remember it")
+		t.Fatal("an eviction continues although the cluster does not record it")
 	}
 	s.err = nil
 	if err := k.Check(t.Context()); err != nil || s.number() != "1" {

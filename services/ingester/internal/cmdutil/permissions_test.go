@@ -137,10 +137,10 @@ func TestCommandsNeedNoOtherPermissions(t *testing.T) {
 func TestCommandsReportMissingPermissions(t *testing.T) {
 	b := cmdutiltest.New(t)
 	env := b.Env
-	env.Client = as(t, b, "nobody")
+	env.Client = as(t, b, "unprivileged")
 	for name, c := range commands() {
 		err := c.Run(t.Context(), env, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), `User "nobody" cannot`) || !strings.Contains(err.Error(), "config/rbac/operator_role.yaml grants the required permissions") {
+		if err == nil || !strings.Contains(err.Error(), `User "unprivileged" cannot`) || !strings.Contains(err.Error(), "config/rbac/operator_role.yaml grants the required permissions") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

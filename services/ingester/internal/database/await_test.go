@@ -42,10 +42,10 @@ func TestAwaitRetriesConnectionFailuresOnly(t *testing.T) {
 		want     error
 		reported []error
 	}{
-		"it answers at last":         {[]error{unresolved, unresolved, refused, nil}, time.Minute, nil, []error{unresolved, refused}},
-		"it answers at once":         {[]error{nil}, time.Minute, nil, nil},
-		"waiting does not mend this": {[]error{unresolved, denied, nil}, time.Minute, denied, []error{unresolved}},
-		"it never answers":           {[]error{refused}, 100 * time.Millisecond, refused, []error{refused}},
+		"an answer after transient errors": {[]error{unresolved, unresolved, refused, nil}, time.Minute, nil, []error{unresolved, refused}},
+		"an immediate answer":              {[]error{nil}, time.Minute, nil, nil},
+		"a permanent error":                {[]error{unresolved, denied, nil}, time.Minute, denied, []error{unresolved}},
+		"no answer":                        {[]error{refused}, 100 * time.Millisecond, refused, []error{refused}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.patient)
@@ -57,7 +57,7 @@ func TestAwaitRetriesConnectionFailuresOnly(t *testing.T) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 			if !slices.EqualFunc(reported, test.reported, errors.Is) {
-				t.Errorf("told of %v, want each trouble once: %v", reported, test.reported)
+				t.Errorf("reported %v, want each error once: %v", reported, test.reported)
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func TestTLSVerifiesServerCertificate(t *testing.T) {
 	unknown := plain
 	unknown.TLS = true
 	if err := ping(t, unknown); err == nil {
-		t.Error("an authority that nobody trusts was accepted")
+		t.Error("an untrusted CA was accepted")
 	}
 	wrong := good
 	wrong.ServerName = "db.example.org"

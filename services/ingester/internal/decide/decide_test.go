@@ -11,20 +11,20 @@ func TestFor(t *testing.T) {
 		seen decide.Observed
 		want decide.Action
 	}{
-		"an object that is gone needs nothing":                      {decide.Observed{}, decide.Nothing},
-		"a normal object is stored":                                 {decide.Observed{Found: true, Finalizer: true}, decide.Sync},
-		"an object without our finalizer is adopted":                {decide.Observed{Found: true}, decide.Adopt},
-		"a terminating object is finished":                          {decide.Observed{Found: true, Terminating: true, Finalizer: true}, decide.Finish},
-		"a terminating object without our finalizer is released":    {decide.Observed{Found: true, Terminating: true}, decide.Release},
-		"terminating wins over the deleting annotation":             {decide.Observed{Found: true, Terminating: true, Finalizer: true, DeletingMark: true}, decide.Finish},
-		"the deleting annotation deletes":                           {decide.Observed{Found: true, Finalizer: true, DeletingMark: true}, decide.Delete},
-		"the deleting annotation works without our finalizer":       {decide.Observed{Found: true, DeletingMark: true}, decide.Delete},
-		"deleting wins over immutable":                              {decide.Observed{Found: true, Finalizer: true, DeletingMark: true, ImmutableMark: true}, decide.Delete},
-		"the immutable annotation evicts":                           {decide.Observed{Found: true, Finalizer: true, ImmutableMark: true}, decide.Evict},
-		"an eviction goes on after our finalizer is off":            {decide.Observed{Found: true, ImmutableMark: true}, decide.Evict},
-		"an immutable kind is evicted when that is on":              {decide.Observed{Found: true, Finalizer: true, ImmutableKind: true}, decide.Evict},
-		"a mark on a released object changes nothing":               {decide.Observed{Found: true, Terminating: true, ImmutableMark: true}, decide.Release},
-		"a user who deletes an immutable object deletes it for all": {decide.Observed{Found: true, Terminating: true, Finalizer: true, ImmutableMark: true}, decide.Finish},
+		"a deleted object requires nothing":                      {decide.Observed{}, decide.Nothing},
+		"a normal object is stored":                              {decide.Observed{Found: true, Finalizer: true}, decide.Sync},
+		"an object without our finalizer is adopted":             {decide.Observed{Found: true}, decide.Adopt},
+		"a terminating object is finished":                       {decide.Observed{Found: true, Terminating: true, Finalizer: true}, decide.Finish},
+		"a terminating object without our finalizer is released": {decide.Observed{Found: true, Terminating: true}, decide.Release},
+		"terminating wins over the deleting annotation":          {decide.Observed{Found: true, Terminating: true, Finalizer: true, DeletingMark: true}, decide.Finish},
+		"the deleting annotation deletes":                        {decide.Observed{Found: true, Finalizer: true, DeletingMark: true}, decide.Delete},
+		"the deleting annotation works without our finalizer":    {decide.Observed{Found: true, DeletingMark: true}, decide.Delete},
+		"deleting wins over immutable":                           {decide.Observed{Found: true, Finalizer: true, DeletingMark: true, ImmutableMark: true}, decide.Delete},
+		"the immutable annotation evicts":                        {decide.Observed{Found: true, Finalizer: true, ImmutableMark: true}, decide.Evict},
+		"an eviction continues after our finalizer is removed":   {decide.Observed{Found: true, ImmutableMark: true}, decide.Evict},
+		"an immutable kind is evicted when this is enabled":      {decide.Observed{Found: true, Finalizer: true, ImmutableKind: true}, decide.Evict},
+		"an annotation on a released object is ignored":          {decide.Observed{Found: true, Terminating: true, ImmutableMark: true}, decide.Release},
+		"an immutable object that a user deletes is finished":    {decide.Observed{Found: true, Terminating: true, Finalizer: true, ImmutableMark: true}, decide.Finish},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestForIsSafe(t *testing.T) {
 			t.Errorf("%+v: an object is ignored", s)
 		}
 		if s.Terminating && s.Found && s.Finalizer && got != decide.Finish {
-			t.Errorf("%+v: %s would leave the object Terminating for ever", s, got)
+			t.Errorf("%+v: %s would never finish the deletion", s, got)
 		}
 	}
 }

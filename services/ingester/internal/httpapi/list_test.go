@@ -73,20 +73,20 @@ func TestListRejectsInvalidParameters(t *testing.T) {
 	tests := map[string]struct {
 		parameter, value, want string
 	}{
-		"a limit that is no number":     {paramLimit, "many", `parameter "limit" must be a number from 1 to 1000, is "many"`},
-		"no limit at all":               {paramLimit, "0", `parameter "limit" must be a number from 1 to 1000, is "0"`},
-		"too great a limit":             {paramLimit, "1001", `from 1 to 1000, is "1001"`},
-		"a direction that is none":      {paramOrder, "name:up", `has direction "up", want asc or desc`},
-		"an order without a field":      {paramOrder, "name,:asc", `names no field`},
-		"a filter that is no JSON":      {paramFilter, "x", `parameter "filter" cannot be read`},
-		"a filter with something else":  {paramFilter, `{"criteria":[]}`, `unknown field "criteria"`},
-		"two filters":                   {paramFilter, `{} {}`, "more than one document"},
-		"an operator that is none":      {paramFilter, `{"criterion":[{"fieldName":"f","operator":"ABOUT"}]}`, `criterion of field "f": operator: got "ABOUT", want one of INVALID, EQUAL`},
-		"a number of no operator":       {paramFilter, `{"criterion":[{"fieldName":"f","operator":12}]}`, `operator: got 12, want one of`},
-		"a logical operator of no kind": {paramFilter, `{"logicalOperator":"XOR"}`, `logicalOperator: got "XOR", want one of AND, OR`},
-		"a value that is an object":     {paramFilter, `{"criterion":[{"fieldName":"f","operator":1,"matchValue":{"a":1}}]}`, `matchValue: an object must be`},
-		"a list in a list":              {paramFilter, `{"criterion":[{"fieldName":"f","operator":7,"matchValue":[[1]]}]}`, `must hold strings, numbers and booleans only`},
-		"a bad one further down":        {paramFilter, `{"subOperations":[{"subOperations":[{"criterion":[{"fieldName":"g","operator":"no"}]}]}]}`, `criterion of field "g"`},
+		"a limit that is not a number":   {paramLimit, "many", `parameter "limit" must be a number from 1 to 1000, is "many"`},
+		"a limit of zero":                {paramLimit, "0", `parameter "limit" must be a number from 1 to 1000, is "0"`},
+		"a limit that is too large":      {paramLimit, "1001", `from 1 to 1000, is "1001"`},
+		"an unknown direction":           {paramOrder, "name:up", `has direction "up", want asc or desc`},
+		"an order without a field":       {paramOrder, "name,:asc", `names no field`},
+		"a filter that is not JSON":      {paramFilter, "x", `parameter "filter" cannot be read`},
+		"a filter with an unknown field": {paramFilter, `{"criteria":[]}`, `unknown field "criteria"`},
+		"two filters":                    {paramFilter, `{} {}`, "more than one document"},
+		"an unknown operator":            {paramFilter, `{"criterion":[{"fieldName":"f","operator":"ABOUT"}]}`, `criterion of field "f": operator: got "ABOUT", want one of INVALID, EQUAL`},
+		"an unknown operator number":     {paramFilter, `{"criterion":[{"fieldName":"f","operator":12}]}`, `operator: got 12, want one of`},
+		"an unknown logical operator":    {paramFilter, `{"logicalOperator":"XOR"}`, `logicalOperator: got "XOR", want one of AND, OR`},
+		"a value that is an object":      {paramFilter, `{"criterion":[{"fieldName":"f","operator":1,"matchValue":{"a":1}}]}`, `matchValue: an object must be`},
+		"a nested list":                  {paramFilter, `{"criterion":[{"fieldName":"f","operator":7,"matchValue":[[1]]}]}`, `must hold strings, numbers and booleans only`},
+		"a nested unknown operator":      {paramFilter, `{"subOperations":[{"subOperations":[{"criterion":[{"fieldName":"g","operator":"no"}]}]}]}`, `criterion of field "g"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -99,7 +99,7 @@ func TestOpenAPIIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openapi3.NewLoader().LoadFromData(served); err != nil {
-		t.Errorf("what is served is no document: %v", err)
+		t.Errorf("the served document is invalid: %v", err)
 	}
 }
 

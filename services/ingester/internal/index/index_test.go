@@ -79,12 +79,12 @@ func TestTimesAreConverted(t *testing.T) {
 		object       map[string]any
 		want         any
 	}{
-		"a run in progress has no end":             {"PipelineRun", "end_time", map[string]any{"status": map[string]any{}}, nil},
-		"a run without a status has no end":        {"PipelineRun", "end_time", nil, nil},
-		"a null end is no end":                     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": nil}}, nil},
-		"the end of a run is converted to UTC":     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": "2026-11-21T06:42:00.5+02:00"}}, at},
-		"a deployment that stays has no time":      {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{}}, nil},
-		"a terminating deployment has its request": {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-11-21T04:42:00.5Z"}}, at},
+		"a run in progress has no end":          {"PipelineRun", "end_time", map[string]any{"status": map[string]any{}}, nil},
+		"a run without a status has no end":     {"PipelineRun", "end_time", nil, nil},
+		"a run with a null end has no end":      {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": nil}}, nil},
+		"the end of a run is converted to UTC":  {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": "2026-11-21T06:42:00.5+02:00"}}, at},
+		"a live deployment has no time":         {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{}}, nil},
+		"a terminating deployment has the time": {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-11-21T04:42:00.5Z"}}, at},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -235,7 +235,7 @@ func TestOutboxTableIsBounded(t *testing.T) {
 		t.Errorf("the last event of each object (-want +got):\n%s", diff)
 	}
 	if n := testutil.ToFloat64(f.metrics.Compacted); n != 52 {
-		t.Errorf("%v events were given up, want 52", n)
+		t.Errorf("got %v compacted events, want 52", n)
 	}
 	if n := said.lines(); n == 0 {
 		t.Error("nothing was logged")
@@ -258,7 +258,7 @@ func TestOutboxTableIsBoundedWithManyObjects(t *testing.T) {
 		return nil
 	})
 	if n := testutil.ToFloat64(f.metrics.Compacted); n != 23 {
-		t.Errorf("%v events were given up, want 23", n)
+		t.Errorf("got %v compacted events, want 23", n)
 	}
 }
 

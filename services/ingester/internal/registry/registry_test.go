@@ -117,12 +117,12 @@ func TestNewColumnsRejectsInvalidOptions(t *testing.T) {
 		index indexOptions
 		want  string
 	}{
-		"an unknown field":         {indexOptions{path: "spec.nope", key: "nope"}, `has no field "nope"`},
-		"a path through a scalar":  {indexOptions{path: "spec.algorithm.x", key: "x"}, "after a field that is not a message"},
-		"a repeated field":         {indexOptions{path: "spec.quality_scores", key: "x"}, "is repeated"},
-		"a message":                {indexOptions{path: "spec.llm_spec", key: "x"}, "cannot be indexed"},
-		"a key that is no name":    {indexOptions{path: "spec.algorithm", key: "x; DROP"}, "not a valid SQL identifier"},
-		"a text type with no size": {indexOptions{path: "spec.algorithm", key: "x", sqlType: "TEXT"}, "is not VARCHAR(n)"},
+		"an unknown field":           {indexOptions{path: "spec.nope", key: "nope"}, `has no field "nope"`},
+		"a path through a scalar":    {indexOptions{path: "spec.algorithm.x", key: "x"}, "after a field that is not a message"},
+		"a repeated field":           {indexOptions{path: "spec.quality_scores", key: "x"}, "is repeated"},
+		"a message":                  {indexOptions{path: "spec.llm_spec", key: "x"}, "cannot be indexed"},
+		"a key that is not a name":   {indexOptions{path: "spec.algorithm", key: "x; DROP"}, "not a valid SQL identifier"},
+		"a text type without a size": {indexOptions{path: "spec.algorithm", key: "x", sqlType: "TEXT"}, "is not VARCHAR(n)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

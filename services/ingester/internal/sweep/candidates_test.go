@@ -24,10 +24,10 @@ func TestCandidatesAreUniqueAndBounded(t *testing.T) {
 		s.add("Project", types.NamespacedName{Name: fmt.Sprint(i)})
 	}
 	if s.add("Model", types.NamespacedName{Name: "b"}) {
-		t.Error("there is room for ever")
+		t.Error("a full set accepts another candidate")
 	}
 	if !s.add("Model", types.NamespacedName{Name: "a"}) {
-		t.Error("one that waits already needs no room")
+		t.Error("a full set rejects a candidate that it contains")
 	}
 	taken := s.take()
 	if len(taken["Model"]) != 1 || len(taken["Project"]) != maxCandidates-1 {

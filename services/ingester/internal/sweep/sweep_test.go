@@ -95,7 +95,7 @@ func TestSweepKeepsEvictedRows(t *testing.T) {
 	}
 	w.swept()
 	if !looked {
-		t.Error("the row was not looked at")
+		t.Error("the row was not checked")
 	}
 	w.liveRows("model", "evicted", "now", "there")
 }

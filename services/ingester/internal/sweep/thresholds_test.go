@@ -28,11 +28,11 @@ func TestCheckThresholds(t *testing.T) {
 			got := checkThresholds(tc.seen)
 			switch {
 			case got == nil && tc.want != "":
-				t.Errorf("believed, want %s", tc.want)
+				t.Errorf("accepted, want %s", tc.want)
 			case got != nil && got.reason != tc.want:
 				t.Errorf("%s (%v), want %q", got.reason, got, tc.want)
 			case got != nil && !got.suspicious():
-				t.Errorf("%s is nothing to look at", got.reason)
+				t.Errorf("%s is not suspicious", got.reason)
 			}
 		})
 	}

@@ -171,7 +171,7 @@ func (s *stage) released() {
 		s.Fatal(err)
 	}
 	if err := has(u); err != nil {
-		s.Errorf("taken off: %v", err)
+		s.Errorf("after the removal: %v", err)
 	}
 }
 

@@ -196,7 +196,7 @@ func (h *history) run() {
 		case h.object == nil:
 			gone++
 		case h.has(foreign):
-			h.note("let go at the end")
+			h.note("remove at the end")
 			h.change(func(o *unstructured.Unstructured) {
 				o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
 			})
@@ -285,7 +285,7 @@ func (h *history) check() {
 		h.Fatalf("seed of %s: the object is there still: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
 	}
 	if deleted := h.deleted && (!h.ambiguous || !row.evicted); row.closed != deleted || row.evicted == deleted {
-		h.Errorf("somebody deleted %s: %t, its row is %+v", h.uid, h.deleted, row)
+		h.Errorf("%s deleted by a user: %t, its row is %+v", h.uid, h.deleted, row)
 	}
 	if row.algorithm != h.content || row.version < h.at {
 		h.Errorf("%s of version %d was acknowledged, stored is %+v", h.content, h.at, row)

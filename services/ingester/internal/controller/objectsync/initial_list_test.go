@@ -121,7 +121,7 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 		return err
 	})
 	if waiting := names(q); !waiting["goes"] {
-		t.Errorf("an object that is gone since is not looked at again: %v", waiting)
+		t.Errorf("an object that was deleted meanwhile is not enqueued: %v", waiting)
 	}
 	if o, err := c.get(key("stays")); err != nil || o == nil {
 		t.Errorf("the object that stays is lost: %v", err)

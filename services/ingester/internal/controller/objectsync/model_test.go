@@ -227,7 +227,7 @@ func (u *users) act() string {
 			return "nothing"
 		}
 		u.change(func(o *unstructured.Unstructured) { o.SetFinalizers(append(o.GetFinalizers(), foreign)) })
-		return "hold"
+		return "add finalizer"
 	default:
 		if !u.has(foreign) {
 			return "nothing"
@@ -235,6 +235,6 @@ func (u *users) act() string {
 		u.change(func(o *unstructured.Unstructured) {
 			o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
 		})
-		return "let go"
+		return "remove finalizer"
 	}
 }
