@@ -138,7 +138,7 @@ func TestServiceAccountTokenIsRenewed(t *testing.T) {
 			t.Fatalf("got %d, %v", status, err)
 		}
 		if len(asked) != step.asked || asked[0] != "team-a/viewer" {
-			t.Errorf("after %s more, tokens were asked for of %q, want %d", step.pass, asked, step.asked)
+			t.Errorf("after %s more, tokens were requested for %q, want %d", step.pass, asked, step.asked)
 		}
 	}
 }

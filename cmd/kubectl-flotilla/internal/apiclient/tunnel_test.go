@@ -237,6 +237,6 @@ func TestTunnelVerifiesServiceName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := get(t, unknown, "/api/v1/resources"); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate of nobody known was trusted: %v", err)
+		t.Errorf("a certificate of an unknown CA was trusted: %v", err)
 	}
 }

@@ -33,19 +33,19 @@ func TestDecide(t *testing.T) {
 		at        string // annotation; empty: nothing to approve
 		says      string
 	}{
-		"an upgrade that waits":       {superset("Supervised", "Upgrade", nil, nil), false, false, approval.AnnotationUpgrade, ""},
-		"a rebuild that waits":        {superset("Supervised", "Rebuild", nil, nil), false, false, approval.AnnotationUpgrade, ""},
-		"an order that nobody knows":  {superset("Supervised", "Unknown", nil, nil), false, false, approval.AnnotationUpgrade, ""},
-		"one that needs none":         {superset("Automatic", "Upgrade", nil, nil), false, false, "", "needs no approval"},
-		"a downgrade that is meant":   {superset("Automatic", "Downgrade", nil, nil), true, false, approval.AnnotationDowngrade, ""},
-		"a downgrade that is not":     {superset("Supervised", "Downgrade", nil, nil), false, false, "", "is a downgrade"},
-		"an upgrade as a downgrade":   {superset("Supervised", "Upgrade", nil, nil), true, false, "", "leave --downgrade out"},
-		"no change":                   {superset("Supervised", "", nil, none), false, false, "", `the phase is "P"`},
-		"one that is approved":        {superset("Supervised", "Upgrade", nil, func(u map[string]any) { u["approvedAt"] = "2026-03-01T12:00:00Z" }), false, true, approval.AnnotationUpgrade, ""},
-		"one whose token is there":    {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationUpgrade: "sha256:one"}, nil), false, true, approval.AnnotationUpgrade, ""},
-		"the token of another change": {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationUpgrade: "sha256:two"}, nil), false, false, approval.AnnotationUpgrade, ""},
-		"the token in the other one":  {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationDowngrade: "sha256:one"}, nil), false, false, approval.AnnotationUpgrade, ""},
-		"a status that is behind": {func() *unstructured.Unstructured {
+		"a pending upgrade":            {superset("Supervised", "Upgrade", nil, nil), false, false, approval.AnnotationUpgrade, ""},
+		"a pending rebuild":            {superset("Supervised", "Rebuild", nil, nil), false, false, approval.AnnotationUpgrade, ""},
+		"an unknown direction":         {superset("Supervised", "Unknown", nil, nil), false, false, approval.AnnotationUpgrade, ""},
+		"an automatic upgrade":         {superset("Automatic", "Upgrade", nil, nil), false, false, "", "needs no approval"},
+		"a downgrade with the flag":    {superset("Automatic", "Downgrade", nil, nil), true, false, approval.AnnotationDowngrade, ""},
+		"a downgrade without the flag": {superset("Supervised", "Downgrade", nil, nil), false, false, "", "is a downgrade"},
+		"an upgrade with the flag":     {superset("Supervised", "Upgrade", nil, nil), true, false, "", "leave --downgrade out"},
+		"no change":                    {superset("Supervised", "", nil, none), false, false, "", `the phase is "P"`},
+		"an approved upgrade":          {superset("Supervised", "Upgrade", nil, func(u map[string]any) { u["approvedAt"] = "2026-03-01T12:00:00Z" }), false, true, approval.AnnotationUpgrade, ""},
+		"an annotated upgrade":         {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationUpgrade: "sha256:one"}, nil), false, true, approval.AnnotationUpgrade, ""},
+		"the token of another change":  {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationUpgrade: "sha256:two"}, nil), false, false, approval.AnnotationUpgrade, ""},
+		"the token for a downgrade":    {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationDowngrade: "sha256:one"}, nil), false, false, approval.AnnotationUpgrade, ""},
+		"a stale status": {func() *unstructured.Unstructured {
 			u := superset("Supervised", "Upgrade", nil, nil)
 			u.SetGeneration(5)
 			return u

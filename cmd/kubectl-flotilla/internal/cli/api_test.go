@@ -142,7 +142,7 @@ func TestWhyWithoutStatusAPI(t *testing.T) {
 			}
 		}
 		if strings.Contains(out, "not-its-own") {
-			t.Errorf("a workload of somebody else is shown:\n%s", out)
+			t.Errorf("a foreign workload is shown:\n%s", out)
 		}
 		return nil
 	})
@@ -200,9 +200,9 @@ func TestHistory(t *testing.T) {
 	if strings.Contains(out, "44") || !strings.Contains(out, "45") || !strings.Contains(s.err.String(), "--limit shows more") {
 		t.Errorf("the newest:\n%s%s", out, s.err)
 	}
-	api.Refuse(http.StatusServiceUnavailable, "Unavailable", "The bus is away.")
+	api.Refuse(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
-	if !strings.Contains(s.err.String(), "the status API gave no answer (read superset/main: the status API answers Unavailable: The bus is away.)") {
+	if !strings.Contains(s.err.String(), "the status API gave no answer (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
 		t.Errorf("it is not said: %q", s.err)
 	}
 }
@@ -259,7 +259,7 @@ func TestEventsFollowAcrossReconnects(t *testing.T) {
 	expect.Eventually(t, expect.Long, lines(2))
 	stop()
 	if err := <-done; err != nil {
-		t.Errorf("an interrupted feed is no failure, got %v", err)
+		t.Errorf("interrupted feed: got %v, want nil", err)
 	}
 	var last statusapi.HistoryEvent
 	text := strings.Split(strings.TrimSpace(s.out.String()), "\n")
@@ -332,7 +332,7 @@ func TestPageReportsErrors(t *testing.T) {
 	s, api := asReader(t)
 	admin := newShell(t, s.namespace)
 	admin.fail("a client certificate or a password ends at the API server. Name a ServiceAccount", "page")
-	admin.fail(`serviceaccounts "nobody" not found`, "page", "--service-account=nobody")
+	admin.fail(`serviceaccounts "missing" not found`, "page", "--service-account=missing")
 	s.fail("--as ends at the API server", "page", "--as=jane")
 	s.fail("would send your credentials unencrypted", "page", "--status-url=http://status.example.org")
 	s.fail("reach the status API", "page", "--status-url=http://127.0.0.1:1")

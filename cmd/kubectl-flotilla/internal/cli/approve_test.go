@@ -121,7 +121,7 @@ func TestApproveUpgradeRejectsChangeSincePrompt(t *testing.T) {
 	happens(func() { waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.2.0", "sha256:two") })
 	s.fail("the change is now from 6.0.0 to 6.2.0", "approve-upgrade", "main")
 	if got := annotation(t, sup, upgradeAnnotation); got != "" {
-		t.Fatalf("approved is %q, which nobody was shown", got)
+		t.Fatalf("approved %q, which was never shown", got)
 	}
 	happens(func() { patchStatus(t, sup, map[string]any{"status": map[string]any{"ready": "2/3"}}) })
 	if out := s.run("approve-upgrade", "main"); out != "superset/main: 6.0.0 to 6.2.0 approved\n" {

@@ -52,7 +52,7 @@ func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 			t.Errorf("%s: got %q and %q, want %q and %q", step.command, out, s.err, step.says, step.note)
 		}
 		if got := asked(t, sup); got != step.asks {
-			t.Fatalf("%s: the object asks for %q, want %q", step.command, got, step.asks)
+			t.Fatalf("%s: got intent %q, want %q", step.command, got, step.asks)
 		}
 	}
 }
@@ -63,10 +63,10 @@ func TestIntentKeepsOtherIntent(t *testing.T) {
 	s := newShell(t, ns)
 	s.fail("a stop would remove the pause", "stop", "fireng/shop", "superset/main") // the engine is paused
 	if got := asked(t, objects[3]); got != "Paused" {
-		t.Errorf("the engine asks for %q", got)
+		t.Errorf("got intent %q of the engine, want Paused", got)
 	}
 	if got := asked(t, objects[0]); got != "Stopped" {
-		t.Errorf("the other resource of the command asks for %q", got)
+		t.Errorf("got intent %q of the other resource, want Stopped", got)
 	}
 	s.run("resume", "fireng/shop")
 	s.run("stop", "fireng/shop")
@@ -105,7 +105,7 @@ func TestPauseByConcurrentWriters(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if got := asked(t, sup); got != "Paused" {
-			return fmt.Errorf("the object asks for %q", got)
+			return fmt.Errorf("got intent %q, want Paused", got)
 		}
 		return nil
 	})
@@ -129,7 +129,7 @@ func TestPauseAndStopConflict(t *testing.T) {
 			want = "Stopped"
 		}
 		if got := asked(t, engine); got != want {
-			t.Fatalf("round %d: the engine asks for %q, want %q", round, got, want)
+			t.Fatalf("round %d: got intent %q, want %q", round, got, want)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestStatusWatchShowsEachChange(t *testing.T) {
 			expect.Eventually(t, expect.Long, shows(tc.then))
 			stop()
 			if err := <-done; err != nil {
-				t.Errorf("an interrupted watch is no failure, got %v", err)
+				t.Errorf("interrupted watch: got %v, want nil", err)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 		// Two looks: its own and that of the watch. Both see the old answer.
 		for range 2 {
 			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("observed generation %d, want %d", behind-1, behind)) {
-				t.Fatalf("change %d: a look at generation %d found %q", i, behind, missing)
+				t.Fatalf("change %d: a check of generation %d reported %q", i, behind, missing)
 			}
 		}
 		select {

@@ -43,20 +43,20 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 		suspend any
 		want    [4]string
 	}{
-		"nothing":                {contract.Superset, "", nil, [4]string{pause, "", stop, ""}},
-		"suspend false":          {contract.Superset, "", false, [4]string{pause, "", stop, ""}},
-		"paused":                 {contract.Superset, "Paused", nil, [4]string{"", unset, refused, ""}},
-		"suspended":              {contract.Superset, "", true, [4]string{"", awaken, stop, ""}},
-		"paused and suspended":   {contract.Superset, "Paused", true, [4]string{"", both, refused, ""}},
-		"stopped":                {contract.Superset, "Stopped", nil, [4]string{suspend, "", "", unset}},
-		"stopped and suspended":  {contract.Superset, "Stopped", true, [4]string{"", awaken, "", unset}},
-		"a word nobody knows":    {contract.Superset, "paused", nil, [4]string{pause, "", stop, ""}},
-		"an engine":              {contract.FireboltEngine, "", nil, [4]string{pause, "", stop, ""}},
-		"a paused engine":        {contract.FireboltEngine, "Paused", nil, [4]string{"", unset, refused, ""}},
-		"a stopped engine":       {contract.FireboltEngine, "Stopped", nil, [4]string{refused, "", "", unset}},
-		"a stopped instance":     {contract.FireboltInstance, "Stopped", nil, [4]string{refused, "", "", unset}},
-		"a class has no such":    {contract.FireboltEngineClass, "", nil, [4]string{refused, refused, refused, refused}},
-		"nor has a foreign kind": {"pipeline", "", nil, [4]string{refused, refused, refused, refused}},
+		"no intent":                    {contract.Superset, "", nil, [4]string{pause, "", stop, ""}},
+		"suspend false":                {contract.Superset, "", false, [4]string{pause, "", stop, ""}},
+		"paused":                       {contract.Superset, "Paused", nil, [4]string{"", unset, refused, ""}},
+		"suspended":                    {contract.Superset, "", true, [4]string{"", awaken, stop, ""}},
+		"paused and suspended":         {contract.Superset, "Paused", true, [4]string{"", both, refused, ""}},
+		"stopped":                      {contract.Superset, "Stopped", nil, [4]string{suspend, "", "", unset}},
+		"stopped and suspended":        {contract.Superset, "Stopped", true, [4]string{"", awaken, "", unset}},
+		"an unknown intent":            {contract.Superset, "paused", nil, [4]string{pause, "", stop, ""}},
+		"an engine":                    {contract.FireboltEngine, "", nil, [4]string{pause, "", stop, ""}},
+		"a paused engine":              {contract.FireboltEngine, "Paused", nil, [4]string{"", unset, refused, ""}},
+		"a stopped engine":             {contract.FireboltEngine, "Stopped", nil, [4]string{refused, "", "", unset}},
+		"a stopped instance":           {contract.FireboltInstance, "Stopped", nil, [4]string{refused, "", "", unset}},
+		"a class has no intent":        {contract.FireboltEngineClass, "", nil, [4]string{refused, refused, refused, refused}},
+		"a foreign kind has no intent": {"pipeline", "", nil, [4]string{refused, refused, refused, refused}},
 	} {
 		for i, verb := range verbs {
 			t.Run(fmt.Sprintf("%s/%s", name, verb), func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 					t.Errorf("got %s, want %s", got, tc.want[i])
 				}
 				if err == nil && (change.Patch == nil) == (change.Already == "") {
-					t.Errorf("%+v neither writes nor says why not", change)
+					t.Errorf("%+v has neither a patch nor a reason", change)
 				}
 			})
 		}

@@ -28,18 +28,18 @@ func TestNoteShowsMostUrgentCondition(t *testing.T) {
 		r    view.Resource
 		want string
 	}{
-		"all is well":               {view.Resource{Generation: 4, Conditions: with()}, ""},
-		"nothing is known":          {view.Resource{Generation: 4}, "NotYetObserved"},
-		"deleting":                  {view.Resource{Generation: 4, Deleting: true}, "Deleting"},
-		"degraded, though paused":   {view.Resource{Generation: 4, Intent: contract.Intent{Paused: true}, Conditions: conditions(4, "Available/True/x", "Degraded/True/CrashLoop")}, "CrashLoop"},
-		"nobody knows":              {view.Resource{Generation: 4, Conditions: conditions(4, "Available/Unknown/ObserverStale")}, "ObserverStale"},
-		"paused":                    {view.Resource{Generation: 4, Intent: contract.Intent{Paused: true}, Conditions: with()}, "Paused"},
-		"stopped":                   {view.Resource{Generation: 4, Intent: contract.Intent{Stopped: true}, Conditions: conditions(4, "Available/False/Stopped")}, "Stopped"},
-		"the spec is newer":         {view.Resource{Generation: 5, Conditions: with()}, "SpecNotObserved"},
-		"unavailable":               {view.Resource{Generation: 4, Conditions: conditions(4, "Available/False/InsufficientReplicas", "Progressing/True/RollingOut")}, "InsufficientReplicas"},
-		"on its way":                {view.Resource{Generation: 4, Conditions: conditions(4, "Available/True/x", "Progressing/True/RollingOut")}, "RollingOut"},
-		"a class that is refused":   {view.Resource{Generation: 4, ObservedGeneration: 4, Conditions: conditions(4, "Ready/False/OperatorOwnedFieldSet")}, "OperatorOwnedFieldSet"},
-		"a class that is as wanted": {view.Resource{Generation: 4, ObservedGeneration: 4, Conditions: conditions(4, "Ready/True/Admissible")}, ""},
+		"healthy":                  {view.Resource{Generation: 4, Conditions: with()}, ""},
+		"not observed yet":         {view.Resource{Generation: 4}, "NotYetObserved"},
+		"terminating":              {view.Resource{Generation: 4, Deleting: true}, "Deleting"},
+		"degraded while paused":    {view.Resource{Generation: 4, Intent: contract.Intent{Paused: true}, Conditions: conditions(4, "Available/True/x", "Degraded/True/CrashLoop")}, "CrashLoop"},
+		"stale observer":           {view.Resource{Generation: 4, Conditions: conditions(4, "Available/Unknown/ObserverStale")}, "ObserverStale"},
+		"paused":                   {view.Resource{Generation: 4, Intent: contract.Intent{Paused: true}, Conditions: with()}, "Paused"},
+		"stopped":                  {view.Resource{Generation: 4, Intent: contract.Intent{Stopped: true}, Conditions: conditions(4, "Available/False/Stopped")}, "Stopped"},
+		"latest spec not observed": {view.Resource{Generation: 5, Conditions: with()}, "SpecNotObserved"},
+		"unavailable":              {view.Resource{Generation: 4, Conditions: conditions(4, "Available/False/InsufficientReplicas", "Progressing/True/RollingOut")}, "InsufficientReplicas"},
+		"rolling out":              {view.Resource{Generation: 4, Conditions: conditions(4, "Available/True/x", "Progressing/True/RollingOut")}, "RollingOut"},
+		"an invalid class":         {view.Resource{Generation: 4, ObservedGeneration: 4, Conditions: conditions(4, "Ready/False/OperatorOwnedFieldSet")}, "OperatorOwnedFieldSet"},
+		"a valid class":            {view.Resource{Generation: 4, ObservedGeneration: 4, Conditions: conditions(4, "Ready/True/Admissible")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := printer.Note(tc.r); got != tc.want {

@@ -108,7 +108,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer s.Close()
 	if err := clientOf(t, s.URL, statustest.Token).Check(t.Context()); err == nil {
-		t.Error("a redirect is no answer")
+		t.Error("a redirect was accepted")
 	}
 }
 
