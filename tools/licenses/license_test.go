@@ -58,14 +58,14 @@ func TestLicensesOf(t *testing.T) {
 		want  []string
 		err   string
 	}{
-		"one":                        {files: map[string]string{"LICENSE": mit}, want: []string{"MIT"}},
-		"two files":                  {files: map[string]string{"LICENSE-MIT": mit, "LICENSE-APACHE": apache(t)}, want: []string{"Apache-2.0", "MIT"}},
-		"British":                    {files: map[string]string{"LICENCE.md": mit}, want: []string{"MIT"}},
-		"a mention is no license":    {files: map[string]string{"LICENSE": "See https://opensource.org/licenses/MIT"}, err: "no license recognized"},
-		"none":                       {files: map[string]string{"README.md": mit}, err: "no license recognized"},
-		"source that is called so":   {files: map[string]string{"license.go": mit}, err: "no license recognized"},
-		"one nobody has looked at":   {files: map[string]string{"LICENSE": agpl}, err: "license AGPL-3.0"},
-		"one of two is not accepted": {files: map[string]string{"LICENSE": mit, "COPYING": agpl}, err: "license AGPL-3.0"},
+		"one file":                     {files: map[string]string{"LICENSE": mit}, want: []string{"MIT"}},
+		"two files":                    {files: map[string]string{"LICENSE-MIT": mit, "LICENSE-APACHE": apache(t)}, want: []string{"Apache-2.0", "MIT"}},
+		"British spelling":             {files: map[string]string{"LICENCE.md": mit}, want: []string{"MIT"}},
+		"a mention of a license":       {files: map[string]string{"LICENSE": "See https://opensource.org/licenses/MIT"}, err: "no license recognized"},
+		"no license file":              {files: map[string]string{"README.md": mit}, err: "no license recognized"},
+		"a source file of that name":   {files: map[string]string{"license.go": mit}, err: "no license recognized"},
+		"an unreviewed license":        {files: map[string]string{"LICENSE": agpl}, err: "license AGPL-3.0"},
+		"an unreviewed license of two": {files: map[string]string{"LICENSE": mit, "COPYING": agpl}, err: "license AGPL-3.0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestOf(t *testing.T) {
 			files: []string{"LICENSE", "LICENSE.txt"},
 			want:  map[string]string{"cmd/plugin": "reads LICENSE", "test/docs": "reads LICENSE"},
 		},
-		"what a required module reads": {
+		"a file that a required module reads": {
 			files: []string{"deploy/nats/ingester.conf"},
 			want: map[string]string{
 				"libs/bus": "reads deploy/nats/ingester.conf", "services/ingester": "reads deploy/nats/ingester.conf",
@@ -103,7 +103,7 @@ func TestOf(t *testing.T) {
 				"test/docs": "reads suites/node/node_test.go",
 			},
 		},
-		"what a suite reads is not read by its module": {
+		"a file that a suite reads is not read by its module": {
 			files: []string{"deploy/charts/ingester/values.yaml"},
 			want: map[string]string{
 				"suites/charts": "reads deploy/charts/ingester/values.yaml", "test/docs": "reads deploy/charts/ingester/values.yaml",

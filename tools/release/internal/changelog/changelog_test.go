@@ -26,11 +26,11 @@ func TestSection(t *testing.T) {
 		version, body string
 		found         bool
 	}{
-		"what is unreleased":                        {"Unreleased", "### Added\n\n- Something new.", true},
-		"the last one":                              {"v0.1.0", "- The first.", true},
-		"one that is not there":                     {"v0.2.0", "", false},
-		"the beginning of a version is no version":  {"v0.1", "", false},
-		"a dot of a version stands for itself only": {"v0x1.0", "", false},
+		"unreleased changes":        {"Unreleased", "### Added\n\n- Something new.", true},
+		"the last section":          {"v0.1.0", "- The first.", true},
+		"a missing version":         {"v0.2.0", "", false},
+		"a prefix of a version":     {"v0.1", "", false},
+		"a dot matches only itself": {"v0x1.0", "", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

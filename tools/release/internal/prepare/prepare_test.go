@@ -72,7 +72,7 @@ func TestFor(t *testing.T) {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Changed = map[string][]string{"libs/contract": {"libs/contract/a.go"}} },
 			problems: []string{"release libs/contract first: 1 files changed since v0.10.0, such as libs/contract/a.go"},
 		},
-		"a library that requires what nobody can get": {
+		"a library that requires an unreleased module": {
 			path: "libs/odd", version: "v0.2.0", problems: []string{"libs/odd requires docs/events, which is never released"},
 		},
 		"no changelog at all": {
@@ -162,6 +162,6 @@ func TestCommands(t *testing.T) {
 	p.Rewrite = true
 	got := prepare.Commands(p, "libs/bus")
 	if len(got) != 5 || got[0] != "git switch --detach" || got[4] != "git switch -" {
-		t.Errorf("commands %q: the commit must stay beside the branch", got)
+		t.Errorf("got commands %q, want a commit outside the branch", got)
 	}
 }

@@ -69,7 +69,7 @@ func TestListVersionFollowsContents(t *testing.T) {
 		}
 		for _, item := range list.Items {
 			if got := item.Metadata.Labels[Label]; got != version {
-				t.Errorf("labelled %q, not %q", got, version)
+				t.Errorf("got label %q, want %q", got, version)
 			}
 		}
 		return version

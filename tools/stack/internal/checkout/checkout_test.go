@@ -46,10 +46,10 @@ func TestChoose(t *testing.T) {
 		want    []string
 		problem string
 	}{
-		"one service":                    {list: "a", want: []string{"a"}},
-		"a service that is not built":    {list: "b", problem: "services/b/cmd/b"},
-		"all, of which one is not built": {list: "", problem: "--services"},
-		"a name that is no service":      {list: "c", problem: "want one of a, b"},
+		"one service":                         {list: "a", want: []string{"a"}},
+		"a service that is not built":         {list: "b", problem: "services/b/cmd/b"},
+		"all services, one of them not built": {list: "", problem: "--services"},
+		"an unknown service":                  {list: "c", problem: "want one of a, b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func TestRealNodeRequiresRoot(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(local); err == nil {
-		t.Error("it made the stack's folder")
+		t.Error("it created the directory of the stack")
 	}
 }
 

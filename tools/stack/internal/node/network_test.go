@@ -24,7 +24,7 @@ func TestRemoveCgroup(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 	if err := removeCgroup(t.Context(), root); err != nil {
-		t.Errorf("what is gone is no error: %v", err)
+		t.Errorf("a missing cgroup: got %v, want nil", err)
 	}
 }
 

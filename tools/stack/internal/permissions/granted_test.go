@@ -36,13 +36,13 @@ func TestGrantedReturnsBoundPermissions(t *testing.T) {
 		objects []string
 		want    []string
 	}{
-		"a role that nobody bound": {[]string{readers, pod}, nil},
-		"a role of others":         {[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others)}, nil},
-		"a role that is not there": {[]string{bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, nil},
+		"a role without a binding":    {[]string{readers, pod}, nil},
+		"a role of another user":      {[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others)}, nil},
+		"a binding of a missing role": {[]string{bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, nil},
 		"each verb on each resource of each group": {
 			[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others+","+us)}, everywhere,
 		},
-		"twice the same is one": {
+		"duplicates count once": {
 			[]string{
 				readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", us),
 				bind("ClusterRoleBinding", "", "ClusterRole", "reader", us),
@@ -56,10 +56,10 @@ func TestGrantedReturnsBoundPermissions(t *testing.T) {
 			[]string{readers, named, bind("RoleBinding", "flotilla-system", "Role", "reader", us)},
 			[]string{"coordination.k8s.io/leases update in flotilla-system named a,b"},
 		},
-		"a Role of another namespace":  {[]string{named, bind("RoleBinding", "a", "Role", "reader", us)}, nil},
-		"a URL":                        {[]string{urls, bind("ClusterRoleBinding", "", "ClusterRole", "urls", us)}, []string{"/metrics get"}},
-		"a URL is in no namespace":     {[]string{urls, bind("RoleBinding", "a", "ClusterRole", "urls", us)}, nil},
-		"a namespace beside the whole": {[]string{readers, bind("RoleBinding", "a", "ClusterRole", "reader", us), bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, []string{"core/pods get", "core/pods get in a", "core/pods/log get", "core/pods/log get in a", "apps/pods get", "apps/pods get in a", "apps/pods/log get", "apps/pods/log get in a"}},
+		"a Role of another namespace": {[]string{named, bind("RoleBinding", "a", "Role", "reader", us)}, nil},
+		"a URL":                       {[]string{urls, bind("ClusterRoleBinding", "", "ClusterRole", "urls", us)}, []string{"/metrics get"}},
+		"a URL is in no namespace":    {[]string{urls, bind("RoleBinding", "a", "ClusterRole", "urls", us)}, nil},
+		"a namespace and the cluster": {[]string{readers, bind("RoleBinding", "a", "ClusterRole", "reader", us), bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, []string{"core/pods get", "core/pods get in a", "core/pods/log get", "core/pods/log get in a", "apps/pods get", "apps/pods get in a", "apps/pods/log get", "apps/pods/log get in a"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

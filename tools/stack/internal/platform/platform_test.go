@@ -38,7 +38,7 @@ func TestBusConfigSetsAllPasswords(t *testing.T) {
 		for _, m := range variable.FindAllStringSubmatch(text, -1) {
 			asked++
 			if given[m[1]] == "" {
-				t.Errorf("%s asks for %s, which is not given", name, m[1])
+				t.Errorf("%s requires %s, which is not set", name, m[1])
 			}
 		}
 		for line := range strings.Lines(text) {
@@ -48,7 +48,7 @@ func TestBusConfigSetsAllPasswords(t *testing.T) {
 		}
 	}
 	if asked != len(given) {
-		t.Errorf("%d passwords are asked for, %d given", asked, len(given))
+		t.Errorf("%d passwords are required, %d are set", asked, len(given))
 	}
 }
 

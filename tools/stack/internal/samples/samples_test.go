@@ -24,7 +24,7 @@ func TestProblem(t *testing.T) {
 			object: superset + `{}}`,
 			want:   `phase "", not Running`,
 		},
-		"running, but nobody has judged it": {
+		"running without conditions": {
 			object: superset + `{"phase":"Running"}}`,
 			want:   "no condition Available",
 		},
@@ -32,7 +32,7 @@ func TestProblem(t *testing.T) {
 			object: superset + `{"phase":"Running","conditions":[{"type":"Available","status":"False","reason":"RollingOut","message":"1 of 2"}]}}`,
 			want:   "Available is False/RollingOut: 1 of 2",
 		},
-		"judged for an older generation": {
+		"conditions of an older generation": {
 			object: superset + `{"phase":"Running","conditions":[{"type":"Available","status":"True","observedGeneration":1}]}}`,
 			want:   "Available speaks of generation 1, not 2",
 		},

@@ -62,7 +62,7 @@ func TestSettleReplacesForeignPort(t *testing.T) {
 		t.Errorf("Port moved from %d to %d while its server runs", taken, again)
 	}
 	if other := port(t, s.Settle, "nats"); other == taken {
-		t.Errorf("Settle stays on %d, where somebody listens", taken)
+		t.Errorf("Settle stays on %d, which is in use", taken)
 	}
 }
 

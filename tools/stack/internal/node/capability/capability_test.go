@@ -24,12 +24,12 @@ func TestMissing(t *testing.T) {
 		change func(*capability.Facts)
 		want   []string // beginnings of the lines
 	}{
-		"a machine that has everything lacks nothing": {change: func(*capability.Facts) {}},
-		"another system is the only thing to say": {
+		"a machine with all capabilities": {change: func(*capability.Facts) {}},
+		"another system is reported alone": {
 			change: func(f *capability.Facts) { f.OS, f.UID, f.Filesystems = "darwin", 501, "" },
 			want:   []string{"Linux: this is darwin"},
 		},
-		"another user is the only thing to say": {
+		"another user is reported alone": {
 			change: func(f *capability.Facts) { f.UID, f.Filesystems = 1000, "" },
 			want:   []string{"root: this is user 1000"},
 		},
@@ -37,7 +37,7 @@ func TestMissing(t *testing.T) {
 			change: func(f *capability.Facts) { f.Filesystems = "nodev\toverlayish\n" },
 			want:   []string{"overlayfs: "},
 		},
-		"a folder on an overlay": {
+		"a directory on an overlay": {
 			change: func(f *capability.Facts) { f.DataOn = "overlay" },
 			want:   []string{"a file system for the containers: "},
 		},
