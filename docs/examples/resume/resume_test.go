@@ -150,7 +150,7 @@ func TestResumeReadsEntriesThenEvents(t *testing.T) {
 	got := b.catchUp()
 	main := got.Objects["team-a/superset/main"]
 	if len(got.Objects) != 1 || main.Phase != "Degraded" || main.Conditions["Available"] != "False" || main.Events != 2 {
-		t.Errorf("went on to %+v", got)
+		t.Errorf("resumed to %+v", got)
 	}
 }
 
