@@ -75,7 +75,7 @@ func (b *release) sees(o *unstructured.Unstructured) {
 	b.Helper()
 	expect.Object(b, b.client, o, func(o *unstructured.Unstructured) error {
 		if !b.seen(o) {
-			return errors.New("nobody has seen it")
+			return errors.New("the object is not observed yet")
 		}
 		return nil
 	})

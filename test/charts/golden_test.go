@@ -80,7 +80,7 @@ func TestChartVersionRestartsNothing(t *testing.T) {
 		before := find(t, documents(t, render(t, service, args[2:]...)), "Deployment", service)
 		after := find(t, documents(t, must(t, append([]string{"template", service, copied}, args...)...)), "Deployment", service)
 		if before.GetLabels()["helm.sh/chart"] == after.GetLabels()["helm.sh/chart"] {
-			t.Fatal("the copy is no other version")
+			t.Fatal("the copy has the same version")
 		}
 		if diff := cmp.Diff(before.Object["spec"], after.Object["spec"]); diff != "" {
 			t.Errorf("the Deployment changes (-before +after):\n%s", diff)

@@ -28,7 +28,7 @@ const (
 	system = "flotilla-system"
 )
 
-var update = flag.Bool("update", false, "write the golden renders anew")
+var update = flag.Bool("update", false, "update the golden files of the renders")
 
 var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
 

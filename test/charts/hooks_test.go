@@ -32,7 +32,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 		}
 		if finalizers := service == "engine-operator" || service == "ingester"; !finalizers {
 			if len(hooks) > 0 {
-				t.Errorf("%d hooks, although nobody has finalizers to release", len(hooks))
+				t.Errorf("got %d hooks, want none without finalizers", len(hooks))
 			}
 			return
 		}

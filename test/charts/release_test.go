@@ -291,7 +291,7 @@ func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(p
 		check := checks[doc.GetName()]
 		delete(missing, doc.GetName())
 		if check == nil {
-			p.Errorf("nobody checks the Job %s", doc.GetName())
+			p.Errorf("no check of Job %s", doc.GetName())
 			continue
 		}
 		var output string

@@ -181,7 +181,7 @@ func (p place) leads() {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service + ".flotilla.dev"}}
 	expect.Object(p, p.client, lease, func(l *coordinationv1.Lease) error {
 		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
-			return fmt.Errorf("nobody leads")
+			return fmt.Errorf("no leader")
 		}
 		return nil
 	})
@@ -246,7 +246,7 @@ func TestIngesterWaitsForDatabase(t *testing.T) {
 // What cannot get better by waiting ends at once, with one line.
 func TestServiceExitsOnInvalidSettings(t *testing.T) {
 	common := map[string]string{
-		"--colour=red":                 "unknown flag: --colour",
+		"--color=red":                  "unknown flag: --color",
 		"--workers=0":                  "--workers (FLOTILLA_WORKERS) must be at least 1, got 0",
 		"--nats-url=nats://n:4222":     "--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url",
 		"--metrics-bind-address=here":  `--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "here" is not`,

@@ -177,7 +177,7 @@ func TestReadmesListAllValues(t *testing.T) {
 		}
 	}
 	if checked != 2*len(services)-1 {
-		t.Errorf("%d charts were looked at", checked)
+		t.Errorf("checked %d charts", checked)
 	}
 }
 
