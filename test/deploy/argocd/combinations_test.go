@@ -119,13 +119,13 @@ func (c combination) contradiction(s *story, got health) string {
 	case c.deleting:
 		return unless(got.status == progressing, "a deletion is progress")
 	case c.stale:
-		return unless(got.status == unknown, "a silent observer proves nothing")
+		return unless(got.status == unknown, "a stale observer makes the health unknown")
 	case unread:
-		return unless(got.status == progressing, "the newest wishes were not read")
+		return unless(got.status == progressing, "the latest generation was not observed")
 	case c.intent == "Paused", c.intent == "Stopped" && is("Stopped", "True"):
-		return unless(got.status == suspended, "it was asked for")
+		return unless(got.status == suspended, "the user requested it")
 	case c.intent == "Stopped":
-		return unless(got.status == progressing, "pods are still going")
+		return unless(got.status == progressing, "pods still terminate")
 	}
 	switch got.status {
 	case healthy:
@@ -138,10 +138,10 @@ func (c combination) contradiction(s *story, got health) string {
 	case degraded:
 		return unless(is("Degraded", "True") || is("Available", "False"), "nothing is wrong")
 	case suspended:
-		return "nobody asked for it"
+		return "no user requested it"
 	}
 	settledTrouble := is("Degraded", "True") && is("Progressing", "False") && s.condition("Degraded").Reason != conditions.ReasonRecovering
-	return unless(!settledTrouble, "trouble that nothing will end is no progress")
+	return unless(!settledTrouble, "a permanent failure is not progress")
 }
 
 func unless(holds bool, why string) string {

@@ -109,18 +109,18 @@ func TestHealthOfMichelangeloRecord(t *testing.T) {
 		object map[string]any
 		want   health
 	}{
-		"a record without a state":     {record("Model", nil), health{healthy, "Stored."}},
-		"a state that is to come":      {record("Project", nil), health{progressing, "No state has been reported yet."}},
-		"a state nobody knows":         {record("Project", map[string]any{"state": "PROJECT_STATE_NEW"}), health{unknown, "The state PROJECT_STATE_NEW says nothing."}},
-		"an error with its cause":      {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": "no quota"}), health{degraded, "no quota"}},
-		"a cause that is empty":        {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": ""}), health{degraded, "PROJECT_STATE_ERROR"}},
-		"a job that has not begun":     {record("SparkJob", nil), health{progressing, "No state has been reported yet."}},
-		"a job that has succeeded":     {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_TRUE")), health{healthy, "because"}},
-		"a job that has failed":        {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_FALSE")), health{degraded, "because"}},
-		"a job that runs":              {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_UNKNOWN")), health{progressing, "because"}},
-		"a condition of another sense": {record("SparkJob", concluded("Killing", "CONDITION_STATUS_TRUE")), health{progressing, "No state has been reported yet."}},
-		"a cluster that is ready":      {record("Cluster", concluded("Ready", "CONDITION_STATUS_TRUE")), health{healthy, "because"}},
-		"deleted":                      {going, health{progressing, "The object is being deleted; its row in MySQL is closed first."}},
+		"a record without a state":    {record("Model", nil), health{healthy, "Stored."}},
+		"no state yet":                {record("Project", nil), health{progressing, "No state has been reported yet."}},
+		"an unknown state":            {record("Project", map[string]any{"state": "PROJECT_STATE_NEW"}), health{unknown, "The state PROJECT_STATE_NEW says nothing."}},
+		"an error with its cause":     {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": "no quota"}), health{degraded, "no quota"}},
+		"an error without a cause":    {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": ""}), health{degraded, "PROJECT_STATE_ERROR"}},
+		"a job that has not started":  {record("SparkJob", nil), health{progressing, "No state has been reported yet."}},
+		"a job that has succeeded":    {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_TRUE")), health{healthy, "because"}},
+		"a job that has failed":       {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_FALSE")), health{degraded, "because"}},
+		"a job that runs":             {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_UNKNOWN")), health{progressing, "because"}},
+		"a condition of another type": {record("SparkJob", concluded("Killing", "CONDITION_STATUS_TRUE")), health{progressing, "No state has been reported yet."}},
+		"a cluster that is ready":     {record("Cluster", concluded("Ready", "CONDITION_STATUS_TRUE")), health{healthy, "because"}},
+		"deleted":                     {going, health{progressing, "The object is being deleted; its row in MySQL is closed first."}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

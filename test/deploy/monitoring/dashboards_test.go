@@ -132,7 +132,7 @@ func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string 
 	}
 	var problems []string
 	if len(p.Targets) == 0 {
-		problems = append(problems, "asks for nothing")
+		problems = append(problems, "has no targets")
 	}
 	for _, target := range p.Targets {
 		expression, names := expand(target.Expr)
@@ -219,7 +219,7 @@ func TestAggregatorMetricsAreShown(t *testing.T) {
 	all := text(t, "deploy/grafana/flotilla-status.json") + text(t, rulesFile)
 	for name := range own {
 		if !strings.Contains(all, name) {
-			t.Errorf("%s stands in no panel and no rule", name)
+			t.Errorf("%s is in no panel and no rule", name)
 		}
 	}
 }

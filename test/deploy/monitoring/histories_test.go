@@ -115,7 +115,7 @@ var histories = map[string]history{
 		series: []string{
 			`controller_runtime_reconcile_errors_total{job="flotilla-system/superset-operator",controller="superset"} 0x5 0+30x60`,
 			`controller_runtime_reconcile_errors_total{job="flotilla-system/ingester",controller="ingester_Model"} 0+1x60`,
-			`controller_runtime_reconcile_errors_total{job="somebody-elses",controller="superset"} 0+30x60`,
+			`controller_runtime_reconcile_errors_total{job="foreign",controller="superset"} 0+30x60`,
 		},
 		silent: []time.Duration{15 * m}, fires: 35 * m, labels: `controller="superset", job="flotilla-system/superset-operator"`,
 	},

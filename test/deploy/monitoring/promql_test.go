@@ -96,8 +96,8 @@ func TestCheckRejectsInvalidPromQL(t *testing.T) {
 		`histogram_quantile(0.9, rate(c_seconds_bucket[5m]))`: true,
 		`sum by (kind (b)`:                                    false,
 		`d > 0`:                                               false,
-		`b{colour="x"}`:                                       false,
-		`sum by (colour) (b)`:                                 false,
+		`b{color="x"}`:                                        false,
+		`sum by (color) (b)`:                                  false,
 		`a_total > 3`:                                         false,
 		`vector(1)`:                                           false,
 	} {

@@ -167,7 +167,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 		}
 	}
 	for name := range runbooks {
-		t.Errorf("%s has a section on %s, which is no alert", runbooksFile, name)
+		t.Errorf("%s has a section on %s, which is not an alert", runbooksFile, name)
 	}
 }
 
