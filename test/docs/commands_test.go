@@ -185,7 +185,7 @@ func TestProblemReportsInvalidCommands(t *testing.T) {
 		"kubectl gett pods":             true,
 		"kubectl apply -f hack/nothing": true,
 		"kubectl apply -f docs/adr":     false,
-		"kubectl get pods --colour":     true,
+		"kubectl get pods --color":      true,
 		"ingester verify --kinds Model": false,
 		"ingester verify --kind Model":  true,
 		"ingester vanish":               true,
