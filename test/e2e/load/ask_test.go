@@ -102,7 +102,7 @@ func TestOutcomesHaveClasses(t *testing.T) {
 					t.Errorf("fresh %v: %+v, want %s, good %v", fresh, got, tc.want, tc.good)
 				}
 				if !got.Good && got.Detail == "" && tc.want != "302" {
-					t.Errorf("fresh %v: nothing says what failed", fresh)
+					t.Errorf("fresh %v: the failure has no detail", fresh)
 				}
 			}
 		})
@@ -144,10 +144,10 @@ func TestDrainedConnections(t *testing.T) {
 		retry bool
 		want  Outcome
 	}{
-		"it is seen":                      {once, false, Outcome{Class: Reset}},
-		"it is asked for once more":       {once, true, Outcome{Class: "200", Good: true, Retried: true}},
-		"and not a third time":            {drains, true, Outcome{Class: Reset, Retried: true}},
-		"net/http does not ask by itself": {drains, false, Outcome{Class: Reset}},
+		"a reset without a retry": {once, false, Outcome{Class: Reset}},
+		"a reset with a retry":    {once, true, Outcome{Class: "200", Good: true, Retried: true}},
+		"a reset of the retry":    {drains, true, Outcome{Class: Reset, Retried: true}},
+		"no retry by net/http":    {drains, false, Outcome{Class: Reset}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func value[T any](t *testing.T, ctx context.Context, expression string) T {
 func TestReportRendersInBrowser(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
-			t.Errorf("the page asks for %s", r.URL.Path)
+			t.Errorf("the page requests %s", r.URL.Path)
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if err := Write(w, sample()); err != nil {

@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page.Bytes(), want) {
-		t.Errorf("the page is another than %s; look at it and run go test ./report -update", path)
+		t.Errorf("the page differs from %s; review it and run go test ./report -update", path)
 	}
 }
 

@@ -116,11 +116,11 @@ func TestRunnerFailsScenario(t *testing.T) {
 			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { panic("oops") }}}},
 			[]string{"panic: oops", "runner_test.go"},
 		},
-		"its time is over": {
+		"a wait that exceeds the limit": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: never}}},
 			[]string{"phase one: waited for the engine is stable; last seen: phase is creating"},
 		},
-		"two wait beside each other": {
+		"two concurrent waits": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
 				second := make(chan error, 1)
 				go func() {
@@ -131,7 +131,7 @@ func TestRunnerFailsScenario(t *testing.T) {
 			}}}},
 			[]string{"waited for the engine is stable; last seen: phase is creating\n", "waited for the bus is back; last seen: no route\n"},
 		},
-		"what it waited for came true": {
+		"a fulfilled wait": {
 			Scenario{Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
 				if err := s.Until(ctx, "something that is there", func(context.Context) error { return nil }); err != nil {
 					return err
@@ -140,19 +140,19 @@ func TestRunnerFailsScenario(t *testing.T) {
 			}}}},
 			[]string{"phase one: oops\n  waited last for: nothing\n"},
 		},
-		"it is deaf": {
+		"a phase that ignores its context": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { <-release; return nil }}}},
 			[]string{"the time is over, and it does not end"},
 		},
-		"preparing": {
+		"a failed preparation": {
 			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return nil, errors.New("no image") }},
 			[]string{"prepare: no image"},
 		},
-		"cleaning": {
+		"a failed cleanup": {
 			Scenario{Clean: func(context.Context, *Step) error { return errors.New("a claim is left") }},
 			[]string{"clean up: a claim is left"},
 		},
-		"a load generator that forgot": {
+		"a load generator that lost its counts": {
 			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: fine}}},
 			[]string{"its counts are lost"},
 		},

@@ -47,7 +47,7 @@ func TestTogetherMergesLoadgens(t *testing.T) {
 
 func TestTogetherNamesFailedLoadgen(t *testing.T) {
 	one := []load.Figures{{Phase: "up", Answers: 1}}
-	for name, second := range map[string]fixed{"is away": {err: errors.New("is away")}, "of 2 phases": {figures: append(one, one...)}} {
+	for name, second := range map[string]fixed{"is unavailable": {err: errors.New("is unavailable")}, "of 2 phases": {figures: append(one, one...)}} {
 		_, err := Together(Named{"engine", fixed{figures: one}}, Named{"web", second}).Phase(t.Context(), "up")
 		if err == nil || !strings.Contains(err.Error(), "web") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

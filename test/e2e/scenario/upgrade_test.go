@@ -14,10 +14,10 @@ import (
 func TestUpgradeReportsChangedPods(t *testing.T) {
 	before := map[string]string{"web-1": "UID a with 0 restarts"}
 	for name, now := range map[string]map[string]string{
-		"started again": {"web-1": "UID a with 1 restarts"},
-		"made anew":     {"web-1": "UID b with 0 restarts"},
-		"gone":          {},
-		"one more":      {"web-1": "UID a with 0 restarts", "web-2": "UID c with 0 restarts"},
+		"restarted": {"web-1": "UID a with 1 restarts"},
+		"recreated": {"web-1": "UID b with 0 restarts"},
+		"deleted":   {},
+		"added":     {"web-1": "UID a with 0 restarts", "web-2": "UID c with 0 restarts"},
 	} {
 		if differences("pod", before, now) == nil {
 			t.Errorf("a pod %s is not seen", name)

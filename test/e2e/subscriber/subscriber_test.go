@@ -104,7 +104,7 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.waiting == nil {
-			return errors.New("it does not say that there is nothing to read from")
+			return errors.New("the missing stream is not reported")
 		}
 		return nil
 	})

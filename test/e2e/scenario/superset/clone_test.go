@@ -26,14 +26,14 @@ func TestJudgeWebOfClones(t *testing.T) {
 		f  []load.Figures
 		ok bool
 	}{
-		"both pages":                   {figures(noSchedule, page, page2), true},
-		"and a tick came":              {figures(noSchedule, page, page2, away), true},
-		"one page is never seen":       {figures(noSchedule, page, away2), false},
-		"an error":                     {figures(noSchedule, page, page2, "500"), false},
-		"the Service moves":            {figures(noSchedule, page, page2, load.Refused), true},
-		"all are seen":                 {figures("rows change", page, page2, away, away2), true},
-		"no maintenance page was seen": {figures("rows change", page, page2, away), false},
-		"an answer is broken off":      {figures("rows change", page, page2, away, away2, load.Torn), false},
+		"both pages":                               {figures(noSchedule, page, page2), true},
+		"both pages and a scheduled time":          {figures(noSchedule, page, page2, away), true},
+		"a page that was never served":             {figures(noSchedule, page, away2), false},
+		"an error":                                 {figures(noSchedule, page, page2, "500"), false},
+		"refused while the Service changes":        {figures(noSchedule, page, page2, load.Refused), true},
+		"all pages":                                {figures("rows change", page, page2, away, away2), true},
+		"a maintenance page that was never served": {figures("rows change", page, page2, away), false},
+		"a torn answer":                            {figures("rows change", page, page2, away, away2, load.Torn), false},
 	} {
 		if err := judge(tc.f); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", name, err)

@@ -60,21 +60,21 @@ status:
 	first := func(field, value string) func(map[string]any) { return change(0, field, value) }
 	for name, good := range map[string]func(map[string]any){
 		"as it is": func(map[string]any) {},
-		"again":    change(1, "reason", "Flapping", "message", "Flapping: Task migrate failed after the last retry."),
+		"flapping": change(1, "reason", "Flapping", "message", "Flapping: Task migrate failed after the last retry."),
 	} {
 		if err := failedFor(read(good)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, change := range map[string]func(map[string]any){
-		"another exit code":     set(int64(2), "lifecycle", "migrate", "exitCode"),
-		"one attempt":           set(int64(1), "lifecycle", "migrate", "attempts"),
-		"no lines":              set("", "lifecycle", "migrate", "logTail"),
-		"it is tried again":     first("reason", "TaskRetrying"),
-		"the Job's words":       first("message", "BackoffLimitExceeded"),
-		"without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
-		"another trouble":       change(1, "reason", "Flapping", "message", "Flapping: a pod is not ready."),
-		"nothing is degraded":   func(status map[string]any) { delete(status, "conditions") },
+		"another exit code":               set(int64(2), "lifecycle", "migrate", "exitCode"),
+		"one attempt":                     set(int64(1), "lifecycle", "migrate", "attempts"),
+		"no log lines":                    set("", "lifecycle", "migrate", "logTail"),
+		"a retry":                         first("reason", "TaskRetrying"),
+		"the message of the Job":          first("message", "BackoffLimitExceeded"),
+		"a message without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
+		"another failure":                 change(1, "reason", "Flapping", "message", "Flapping: a pod is not ready."),
+		"nothing is degraded":             func(status map[string]any) { delete(status, "conditions") },
 	} {
 		if failedFor(read(change)) == nil {
 			t.Errorf("%s: nothing is missed", name)

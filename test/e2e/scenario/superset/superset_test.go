@@ -25,7 +25,7 @@ func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 		t.Error("another key opens them")
 	}
 	if onlyOpenedBy(rows, "the first key", "the first key") == nil {
-		t.Error("the other key opens them, and nobody notices")
+		t.Error("the old key still opens them")
 	}
 	if onlyOpenedBy([]stored{{"billing", rows[0].encrypted}}, "the first key", "the second key") == nil {
 		t.Error("the secret of another connection counts")
@@ -61,16 +61,16 @@ func TestJudgeWeb(t *testing.T) {
 		figures load.Figures
 		want    string
 	}{
-		"only the pages":             {figures("steady", 0.1, "200 old page"), ""},
-		"a page too many":            {figures("steady", 0.1, "200 old page", "200 new page"), `"200 new page"`},
-		"a page that fails":          {figures("upgrade", 0.1, "200 old page", "200 new page", "502 new page"), `"502 new page"`},
-		"a page that nobody saw":     {figures("upgrade", 0.1, "200 old page"), "[200 new page] was never served"},
-		"refused while nothing goes": {figures("steady", 0.1, "200 old page", load.Refused), `"refused"`},
-		"refused while it moves":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
-		"torn while it moves":        {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},
-		"a long gap":                 {figures("upgrade", 60, "200 old page", "200 new page", load.Refused), "60.0 s without a page"},
-		"a slow page":                {figures("upgrade", 10, "200 old page", "200 new page"), ""},
-		"a phase without a rule":     {figures("other", 0.1, "200 old page"), "no rule"},
+		"only the pages":            {figures("steady", 0.1, "200 old page"), ""},
+		"an unexpected page":        {figures("steady", 0.1, "200 old page", "200 new page"), `"200 new page"`},
+		"a page that fails":         {figures("upgrade", 0.1, "200 old page", "200 new page", "502 new page"), `"502 new page"`},
+		"a page never served":       {figures("upgrade", 0.1, "200 old page"), "[200 new page] was never served"},
+		"refused without a rollout": {figures("steady", 0.1, "200 old page", load.Refused), `"refused"`},
+		"refused during a rollout":  {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
+		"torn during a rollout":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},
+		"a long gap":                {figures("upgrade", 60, "200 old page", "200 new page", load.Refused), "60.0 s without a page"},
+		"a slow page":               {figures("upgrade", 10, "200 old page", "200 new page"), ""},
+		"a phase without a rule":    {figures("other", 0.1, "200 old page"), "no rule"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -151,14 +151,14 @@ func TestEngineAcceptsRenderedConfig(t *testing.T) {
 func TestEngineRejectsInvalidConfig(t *testing.T) {
 	good := config(t, "layered") // which has the users' part
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"an unknown key":     {"logging:", "loging:", "loging"},
-		"twice the same key": {"schema_version:", "logging: {}\nschema_version:", "logging"},
-		"another version":    {`"1.0"`, `"2.0"`, "schema_version"},
-		"no metadata":        {"metadata_endpoint: other:7000", "metadata_endpoint: ''", "metadata_endpoint"},
-		"another type":       {"type: multi_engine", "type: single", "instance.type"},
-		"no duration":        {"50s", "soon", "termination_grace_period"},
-		"a stranger's pod":   {"host: shop-engine-g3-0.", "host: other-g3-0.", "host of node 0"},
-		"as told":            {"schema_version:", "standin: {refuse: not today}\nschema_version:", "not today"},
+		"an unknown key":       {"logging:", "loging:", "loging"},
+		"a duplicate key":      {"schema_version:", "logging: {}\nschema_version:", "logging"},
+		"another version":      {`"1.0"`, `"2.0"`, "schema_version"},
+		"no metadata":          {"metadata_endpoint: other:7000", "metadata_endpoint: ''", "metadata_endpoint"},
+		"another type":         {"type: multi_engine", "type: single", "instance.type"},
+		"an invalid duration":  {"50s", "soon", "termination_grace_period"},
+		"a foreign pod":        {"host: shop-engine-g3-0.", "host: other-g3-0.", "host of node 0"},
+		"a configured refusal": {"schema_version:", "standin: {refuse: not today}\nschema_version:", "not today"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(good, tc.old) {

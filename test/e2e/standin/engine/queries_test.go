@@ -56,7 +56,7 @@ func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 	}
 	for range 2 {
 		if got := <-answers; got != "200 <nil> true" {
-			t.Errorf("a query that ran when the engine was told to end: %s", got)
+			t.Errorf("a query that ran when the engine received SIGTERM: %s", got)
 		}
 	}
 	if code, _ := goprogram.Wait(t, n.Child, expect.Long); code != 0 {
@@ -106,7 +106,7 @@ func TestQuerySpillsToLocalDisk(t *testing.T) {
 		}
 	}
 	if file, err := os.Stat(filepath.Join(n.dir, "spill")); err != nil || file.Size() != 3000000 {
-		t.Errorf("what was spilled: %+v %v", file, err)
+		t.Errorf("spilled file: %+v %v", file, err)
 	}
 }
 

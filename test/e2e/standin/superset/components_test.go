@@ -160,7 +160,7 @@ func TestWebsocketServerRejectsUnauthenticatedRequests(t *testing.T) {
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", "websocket")
 	if status, body, err := do(request); err != nil || status != http.StatusUnauthorized {
-		t.Errorf("a stranger gets %d %q (%v)", status, body, err)
+		t.Errorf("an unauthenticated client gets %d %q (%v)", status, body, err)
 	}
 	server.terminated()
 	other := newPod(t, "6.0.0", full, "websocket-server").with(env)
