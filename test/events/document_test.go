@@ -120,7 +120,7 @@ func TestDocumentReferencesResolve(t *testing.T) {
 		}
 		pointer, inside := strings.CutPrefix(ref, "#/")
 		if !inside {
-			t.Errorf("%q leads out of this folder", ref)
+			t.Errorf("%q leads out of this directory", ref)
 			continue
 		}
 		at(t, doc, strings.Split(pointer, "/")...)

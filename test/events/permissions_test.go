@@ -396,7 +396,7 @@ func TestConsumerCreationBypassesPublishPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := victim.NextMsg(expect.Long); err != nil || string(m.Data) != "an event, not an observation" {
-		t.Errorf("heard %v, %v", m, err)
+		t.Errorf("received %v, %v", m, err)
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		stream, err := g.admin.Stream(t.Context(), contract.StreamObservations)

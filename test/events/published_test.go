@@ -97,7 +97,7 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.say("team-a", "given up on")
+	g.say("team-a", "abandoned")
 	g.say("team-a", "ended")
 	for _, end := range []bool{false, true} {
 		m, err := c.Next()

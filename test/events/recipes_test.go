@@ -347,6 +347,6 @@ func TestReaderHasLeastPrivilege(t *testing.T) {
 	// The server of this test acknowledges in the older form, and nothing flows fast enough to be slowed down.
 	want := []string{"$JS.ACK.*.*.FLOTILLA_LIFECYCLE.>", "$JS.ACK.*.*.FLOTILLA_CHANGES.>", "$JS.FC.>"}
 	if diff := cmp.Diff(want, unused); diff != "" {
-		t.Errorf("rights that nobody needs (-want +got):\n%s", diff)
+		t.Errorf("unused permissions (-want +got):\n%s", diff)
 	}
 }

@@ -102,7 +102,7 @@ func TestExampleServerRequiresTLS(t *testing.T) {
 		t.Error(err)
 	}
 	for name, other := range map[string]string{
-		"an authority that nobody named": url, "no TLS": strings.Replace(url, "tls://", "nats://", 1),
+		"an unknown CA": url, "no TLS": strings.Replace(url, "tls://", "nats://", 1),
 	} {
 		if nc, err := nats.Connect(other); err == nil {
 			nc.Close()
