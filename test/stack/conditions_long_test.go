@@ -41,12 +41,12 @@ func TestConditionsOnStack(t *testing.T) {
 	s := start(t)
 	s.samplesAreHealthy(t)
 	scenarios := map[string]func(*testing.T){
-		"a roll-out of a Superset":       s.supersetRollsOut,
-		"a roll-out of an engine":        s.engineRollsOut,
+		"a rollout of a Superset":        s.supersetRollsOut,
+		"a rollout of an engine":         s.engineRollsOut,
 		"a crash loop":                   s.podsCrash,
 		"an image that cannot be pulled": s.imageIsMissing,
-		"pods that no node takes":        s.noNodeTakesThem,
-		"nodes that are lost":            s.nodesAreLost,
+		"unschedulable pods":             s.noNodeTakesThem,
+		"lost nodes":                     s.nodesAreLost,
 		"scaling to zero":                s.scalesToZero,
 		"a pause":                        s.isPaused,
 		"a stop of a Superset":           s.supersetIsStopped,
@@ -251,7 +251,7 @@ func (s *suite) neverUnavailable(t *testing.T, kind kindOf, name string, before 
 			return e.Event == contract.EventSettled && e.Condition.After.ObservedGeneration > before.ObservedGeneration
 		})
 		if !told {
-			return fmt.Errorf("%s has not settled after generation %d: no roll-out was told", name, before.ObservedGeneration)
+			return fmt.Errorf("%s has not settled after generation %d: no rollout was published", name, before.ObservedGeneration)
 		}
 		return h.Check()
 	})

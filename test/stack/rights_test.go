@@ -27,7 +27,7 @@ func (s *suite) rightsAreNeeded(t *testing.T) {
 			return nil // and stays so
 		}
 		if len(verdict.Unsettled) > 0 {
-			return errors.New("granted and never used, and unused_test.go does not say why:\n" + strings.Join(verdict.Unsettled, "\n"))
+			return errors.New("granted and never used, and not explained in unused_test.go:\n" + strings.Join(verdict.Unsettled, "\n"))
 		}
 		return nil
 	})

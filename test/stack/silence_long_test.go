@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-var quiet = flag.Duration("quiet", 2*time.Minute, "how long nobody may be called silent without reason; bar B8 wants 30m")
+var quiet = flag.Duration("quiet", 2*time.Minute, "how long no operator may be stale without reason; bar B8 requires 30m")
 
 // TestLivenessInRealTime is bar B8 by the clock of the machine: operators that are well are never reported stale, and one
 // that is killed is, 30 to 35 s after its last heartbeat. The bars of simulated time are in services/status-aggregator.
@@ -27,7 +27,7 @@ func TestLivenessInRealTime(t *testing.T) {
 	case <-time.After(*quiet):
 	}
 	wrongly := s.unknown(t) - before
-	fmt.Printf("BAR B8 %d times called silent without reason in %s of real time (bar 0)\n", wrongly, time.Since(began).Round(time.Second))
+	fmt.Printf("BAR B8 %d times reported stale without reason in %s of real time (bar 0)\n", wrongly, time.Since(began).Round(time.Second))
 	if wrongly != 0 {
 		t.Errorf("%d conditions became Unknown while every operator was well", wrongly)
 	}
@@ -42,7 +42,7 @@ func TestLivenessInRealTime(t *testing.T) {
 		after := time.Since(last)
 		fmt.Printf("BAR B8 %.1f s from the last heartbeat of %s to Unknown (bar 30 to 35)\n", after.Seconds(), observer.name)
 		if after < 30*time.Second {
-			t.Errorf("%s was called silent %s after its last heartbeat, which holds for 30 s", observer.name, after)
+			t.Errorf("%s was reported stale %s after its last heartbeat, which is valid for 30 s", observer.name, after)
 		}
 		s.stack(t, "start", observer.name)
 		s.wait(t, observer.kind, name, isHealthy)

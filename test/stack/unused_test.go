@@ -10,11 +10,11 @@ import (
 const (
 	listed  = "a cache is filled by a watch; by a list where the API server cannot stream it, or the stream breaks"
 	series  = "an event that is repeated within minutes becomes a patch of the first"
-	callers = "the stack asks for metrics without a token, and the scenarios do not ask the HTTP APIs"
-	owners  = "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off by default"
-	unshown = "asked for when a cache is behind, or what it does not show is in the way"
+	callers = "the stack scrapes metrics without a token, and the scenarios do not call the HTTP APIs"
+	owners  = "required by the admission plugin OwnerReferencesPermissionEnforcement, which is off by default"
+	unshown = "used when a cache is stale, or an object that it does not show blocks a write"
 	given   = "the instance of the samples is given its credentials; where it is not, the operator makes them"
-	kept    = "the scenarios take nothing away from what runs"
+	kept    = "the scenarios remove nothing that runs"
 )
 
 // Resources, as `stack rights` shows them.
@@ -51,19 +51,19 @@ var ofSuperset = of("superset-operator",
 	rights.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
 	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs", "superset.apache.org/supersets"}), Sometimes: true, Reason: unshown},
 	rights.Unused{Verbs: "patch", On: []string{"batch/jobs"}, Reason: "no Superset was deleted without its objects"},
-	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no earlier operator has written fields that are to be taken over"},
+	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no earlier operator has written fields that are to be adopted"},
 	rights.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
 	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "asked for when a task lacks its pod for seconds"},
+	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when a task lacks its pod for seconds"},
 	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
 var ofEngine = of("engine-operator",
 	rights.Unused{Verbs: "list", On: slices.Concat(engineOnce, engineKinds, aggregation, []string{"core/configmaps", "core/pods", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: listed},
 	rights.Unused{Verbs: "get", On: slices.Concat(engineOnce, aggregation, []string{"core/configmaps", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: unshown},
-	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "asked for when the pods of a StatefulSet stay away"},
+	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pods of a StatefulSet are missing"},
 	rights.Unused{Verbs: "get", On: []string{"core/persistentvolumeclaims"}, Reason: given},
 	rights.Unused{Verbs: "create patch", On: []string{"core/secrets"}, Reason: given},
 	rights.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate needs to be renewed yet"},

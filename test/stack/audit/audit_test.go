@@ -35,22 +35,22 @@ func TestCountFollowsBudget(t *testing.T) {
 		"a read is a request":              {line(user, "list", deployments, "200"), "list deployments 1", [3]int{1, 0, 0}},
 		"an apply is a write":              {line(user, "patch", deployments, "200"), "patch deployments 1", [3]int{1, 1, 0}},
 		"a conflict is a write":            {line(user, "patch", status, "409"), "patch supersets/status 1", [3]int{1, 1, 1}},
-		"a refused write is a write":       {line(user, "create", deployments, "403"), "create deployments 1", [3]int{1, 1, 0}},
+		"a rejected write is a write":      {line(user, "create", deployments, "403"), "create deployments 1", [3]int{1, 1, 0}},
 		"a path without a resource counts": {line(user, "get", "", "200"), "get /version 1", [3]int{1, 0, 0}},
 		"another field manager is named": {
 			strings.Replace(line(user, "patch", status, "200"), "?timeout=3s", "?fieldManager=flotilla-conditions&force=true", 1),
 			"patch supersets/status as flotilla-conditions 1",
 			[3]int{1, 1, 0},
 		},
-		"its own field manager is not": {
+		"its own field manager is not named": {
 			strings.Replace(line(user, "patch", status, "200"), "?timeout=3s", "?fieldManager=superset-operator", 1),
 			"patch supersets/status 1",
 			[3]int{1, 1, 0},
 		},
-		"a watch does not count":         {line(user, "watch", deployments, "200"), "", [3]int{}},
-		"a lease does not count":         {line(user, "update", leases, "200"), "", [3]int{}},
-		"somebody else's does not count": {line("admin", "update", deployments, "200"), "", [3]int{}},
-		"an empty line is no event":      {"\n", "", [3]int{}},
+		"a watch does not count":                   {line(user, "watch", deployments, "200"), "", [3]int{}},
+		"a lease does not count":                   {line(user, "update", leases, "200"), "", [3]int{}},
+		"a request of another user does not count": {line("admin", "update", deployments, "200"), "", [3]int{}},
+		"an empty line is not an event":            {"\n", "", [3]int{}},
 		"the most frequent kind comes first": {
 			line(user, "list", deployments, "200") + line(user, "patch", status, "200") + line(user, "patch", status, "409"),
 			"patch supersets/status 2, list deployments 1",
