@@ -16,14 +16,12 @@ type line struct {
 }
 
 // reader returns how to find the prose of a file, or nil for a file that has none of ours: test data and generated
-// code. Of tests only the comments are read: their strings are often input.
+// code.
 func reader(name string) func([]byte) []line {
 	switch base := path.Base(name); {
-	case strings.Contains(name, "testdata/"), strings.Contains(base, "zz_generated"), base == "CHANGELOG.md",
+	case strings.Contains(name, "testdata/"), strings.Contains(base, "zz_generated"),
 		strings.HasPrefix(name, "tools/wording/"):
 		return nil
-	case strings.HasSuffix(base, "_test.go"):
-		return commentsOfGo
 	case strings.HasSuffix(base, ".go"):
 		return ofGo
 	case strings.HasSuffix(base, ".md"):
@@ -38,11 +36,7 @@ func reader(name string) func([]byte) []line {
 }
 
 // ofGo returns comments, and strings of several words.
-func ofGo(text []byte) []line { return scan(text, true) }
-
-func commentsOfGo(text []byte) []line { return scan(text, false) }
-
-func scan(text []byte, withStrings bool) []line {
+func ofGo(text []byte) []line {
 	var s scanner.Scanner
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -55,7 +49,7 @@ func scan(text []byte, withStrings bool) []line {
 			return out
 		case token.STRING:
 			value, err := strconv.Unquote(literal)
-			if err != nil || !withStrings || !strings.Contains(value, " ") {
+			if err != nil || !strings.Contains(value, " ") {
 				continue
 			}
 			out = append(out, split(file.Line(pos), value)...)

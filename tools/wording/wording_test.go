@@ -19,14 +19,14 @@ func TestProse(t *testing.T) {
 			"a.go", "package a\n\n// One comment.\nvar m = \"two words\" // three\n\nvar id = \"single\" //nolint:gosec\n",
 			[]line{{3, "One comment."}, {4, "two words"}, {4, "three"}},
 		},
-		"raw strings by line":   {"a.go", "package a\nvar m = `one two\nthree four`\n", []line{{2, "one two"}, {3, "three four"}}},
-		"comments of tests":     {"a_test.go", "package a // beside\nvar m = \"two words\"\n", []line{{1, "beside"}}},
-		"Markdown without code": {"a.md", "a `beside` [b](beside.md)\n```\nbeside\n```\nc", []line{{1, "a `` [b]"}, {5, "c"}}},
-		"YAML comments":         {"a.yaml", "a: b # one\n# two\nc: \"#d\"\n", []line{{1, "one"}, {2, "two"}}},
-		"shell comments":        {"hack/a", "#!/bin/sh\n# one\n", []line{{2, "one"}}},
-		"notes of charts":       {"c/templates/NOTES.txt", "one", []line{{1, "one"}}},
-		"test data":             {"testdata/a.md", "one", nil},
-		"others":                {"a.json", "\"one two\"", nil},
+		"raw strings by line":            {"a.go", "package a\nvar m = `one two\nthree four`\n", []line{{2, "one two"}, {3, "three four"}}},
+		"comments and messages of tests": {"a_test.go", "package a // one\nvar m = \"two words\"\n", []line{{1, "one"}, {2, "two words"}}},
+		"Markdown without code":          {"a.md", "a `beside` [b](beside.md)\n```\nbeside\n```\nc", []line{{1, "a `` [b]"}, {5, "c"}}},
+		"YAML comments":                  {"a.yaml", "a: b # one\n# two\nc: \"#d\"\n", []line{{1, "one"}, {2, "two"}}},
+		"shell comments":                 {"hack/a", "#!/bin/sh\n# one\n", []line{{2, "one"}}},
+		"notes of charts":                {"c/templates/NOTES.txt", "one", []line{{1, "one"}}},
+		"test data":                      {"testdata/a.md", "one", nil},
+		"others":                         {"a.json", "\"one two\"", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 var errNoClient = errors.New("no MySQL client on PATH: install mariadb-client or mysql-client")
 
 // Client returns the command that opens a database of the server: the client in the server's container, else the one on
-// PATH. args follow those of the connection. With terminal, the command may ask for one. The caller sets its streams.
+// PATH. args follow those of the connection. terminal reports whether the streams, which the caller sets, are a terminal.
 func (s *Server) Client(ctx context.Context, database string, terminal bool, args ...string) (*exec.Cmd, error) {
 	command := []string{"--user=" + s.login.User, "--database=" + database}
 	program := ""

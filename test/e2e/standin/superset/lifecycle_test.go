@@ -142,7 +142,7 @@ func (i instance) switches() {
 	t := i.t
 	t.Helper()
 	i.store.query(t, "INSERT INTO standin_switches (name, value) VALUES ('fail_migration', 'for the test')")
-	i.pod("6.1.0", "migrate", newKey, "").failed("a switch says that it fails: for the test")
+	i.pod("6.1.0", "migrate", newKey, "").failed("a switch makes it fail: for the test")
 	i.store.query(t, "DELETE FROM standin_switches")
 	i.pod("6.1.0", "migrate", newKey, "").succeeded()
 }

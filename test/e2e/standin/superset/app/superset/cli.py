@@ -44,7 +44,7 @@ def upgrade():
     time.sleep(float(metastore.switch("slow_migration_seconds") or 0))
     failure = metastore.switch("fail_migration")
     if failure:
-        sys.exit(f"db upgrade: a switch says that it fails: {failure}")
+        sys.exit(f"db upgrade: a switch makes it fail: {failure}")
     metastore.upgrade()
     click.echo(f"db upgrade: the schema is that of {release.VERSION}")
 
