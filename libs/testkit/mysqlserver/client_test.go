@@ -20,19 +20,23 @@ func TestClientCommand(t *testing.T) {
 		want     []string
 	}{
 		"server on a port": {
-			Server{login: tcp}, true,
+			Server{login: tcp},
+			true,
 			[]string{"mariadb", "--user=me", "--database=boats", "--protocol=tcp", "--host=127.0.0.1", "--port=3307", "--execute=DO 1"},
 		},
 		"server on a socket": {
-			Server{login: socket}, true,
+			Server{login: socket},
+			true,
 			[]string{"mariadb", "--user=me", "--database=boats", "--protocol=socket", "--socket=/run/mysqld.sock", "--execute=DO 1"},
 		},
 		"server in a container": {
-			Server{login: tcp, Container: "stack-mysql"}, false,
+			Server{login: tcp, Container: "stack-mysql"},
+			false,
 			[]string{"docker", "exec", "--interactive", "--env", "MYSQL_PWD", "stack-mysql", "mysql", "--user=me", "--database=boats", "--execute=DO 1"},
 		},
 		"server in a container, with a terminal": {
-			Server{login: tcp, Container: "stack-mysql"}, true,
+			Server{login: tcp, Container: "stack-mysql"},
+			true,
 			[]string{
 				"docker", "exec", "--interactive", "--env", "MYSQL_PWD", "--tty", "stack-mysql", "mysql", "--user=me", "--database=boats",
 				"--execute=DO 1",

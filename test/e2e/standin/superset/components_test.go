@@ -124,7 +124,8 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	port := freePort(t)
 	p.pod("mcp-server").failed("the MCP server has no authentication")
 	server := p.pod("mcp-server").replaced("9000", strconv.Itoa(port)).at(port)
-	server.pod.configured("MCP_ONLY = True", "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"")
+	const check = "_mcp_auth_factory = "
+	server.pod.configured(check, "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"\n"+check)
 	server.process = server.pod.start()
 	server.becomes("/mcp", http.StatusMethodNotAllowed, "superset mcp: version=6.0.0")
 	for body, want := range map[string]string{

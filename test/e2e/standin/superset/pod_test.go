@@ -142,6 +142,9 @@ func (p *pod) configured(before, after string) {
 	must(p.t, err)
 	text := string(data) + after
 	if before != "" {
+		if !strings.Contains(string(data), before) {
+			p.t.Fatalf("no %q in superset_config.py:\n%s", before, data)
+		}
 		text = strings.Replace(string(data), before, after, 1)
 	}
 	p.write(file, text)

@@ -110,3 +110,16 @@ func (a *app) takeDown(ctx context.Context) error {
 	a.env.State.Services = nil
 	return errors.Join(append(errs, a.removeEnv(), a.env.State.Save())...)
 }
+
+// mysql opens the stack's database in a client of the server; args are the client's.
+func (a *app) mysql(ctx context.Context, args []string) error {
+	cmd, err := components.NewMySQL(a.env).Client(ctx, isTerminal(os.Stdin) && isTerminal(a.out), args...)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.out, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("run the MySQL client: %w", err)
+	}
+	return nil
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
@@ -101,20 +100,6 @@ func (m *MySQL) start(ctx context.Context) error {
 	}
 	m.server, err = mysqlserver.Start(ctx, cfg)
 	return err
-}
-
-// Client returns the command that opens the stack's database in a client of the server.
-func (m *MySQL) Client(ctx context.Context, terminal bool, args ...string) (*exec.Cmd, error) {
-	if _, known := m.env.State.Ports[mysqlPort]; !known {
-		return nil, errMySQLDown
-	}
-	if err := m.find(ctx); err != nil {
-		return nil, err
-	}
-	if err := m.ping(ctx); err != nil {
-		return nil, fmt.Errorf("%w (%w)", errMySQLDown, err)
-	}
-	return m.server.Client(ctx, m.database(), terminal, args...)
 }
 
 // Stop stops the server and keeps its data.
