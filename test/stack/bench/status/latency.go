@@ -1,3 +1,4 @@
+// Package status measures the status-aggregator.
 package status
 
 import (
