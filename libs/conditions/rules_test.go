@@ -195,14 +195,14 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 		first string // at once
 		later string // two minutes on
 	}{
-		"healthy":                     {healthy(), "False/AsExpected", "False/AsExpected"},
-		"a crash loop":                {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
-		"a crash loop, yet available": {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
-		"a missing image":             {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
-		"a container without config":  {short(contract.FailureConfigError), "True/ConfigError", "True/ConfigError"},
-		"a failed pod":                {short(contract.FailurePodFailed), "True/PodFailed", "True/PodFailed"},
-		"an evicted pod":              {short(contract.FailureEvicted), "True/Evicted", "True/Evicted"},
-		"a failed pod in addition to all replicas": {full(contract.FailurePodFailed), "False/AsExpected", "False/AsExpected"},
+		"healthy":                      {healthy(), "False/AsExpected", "False/AsExpected"},
+		"a crash loop":                 {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"a crash loop, yet available":  {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"a missing image":              {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
+		"a container without config":   {short(contract.FailureConfigError), "True/ConfigError", "True/ConfigError"},
+		"a failed pod":                 {short(contract.FailurePodFailed), "True/PodFailed", "True/PodFailed"},
+		"an evicted pod":               {short(contract.FailureEvicted), "True/Evicted", "True/Evicted"},
+		"a failed surplus pod":         {full(contract.FailurePodFailed), "False/AsExpected", "False/AsExpected"},
 		"a lost node":                  {short(contract.FailureNodeLost), "False/WithinTolerance", "True/NodeLost"},
 		"an unschedulable pod":         {short(contract.FailureUnschedulable), "False/WithinTolerance", "True/Unschedulable"},
 		"out of memory":                {short(contract.FailureOOMKilled), "False/WithinTolerance", "True/OOMKilled"},

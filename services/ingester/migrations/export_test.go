@@ -45,3 +45,13 @@ func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
 	}
 	return some.up(ctx, db)
 }
+
+// UpWithKind applies all migrations with a kind that has no migration yet.
+func UpWithKind(ctx context.Context, db *sql.DB, kind *registry.Kind) (Report, error) {
+	every, err := all()
+	if err != nil {
+		return Report{}, err
+	}
+	every.kinds = append(slices.Clone(every.kinds), kind)
+	return every.up(ctx, db)
+}

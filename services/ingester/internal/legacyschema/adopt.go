@@ -32,9 +32,9 @@ type run struct {
 	progress *progress
 }
 
-// Run adopts those tables of the kinds that differ from the schema. The tables must
-// exist, taken_over among them. It commits several times; tx serves only as a
-// connection, the one that holds the lock of the migrations.
+// Run adopts those tables of the kinds that differ from the schema. The table taken_over must
+// exist. A kind without any table is left to the later migrations that create them. Run commits
+// several times; tx serves only as a connection, the one that holds the lock of the migrations.
 func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) error {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -59,7 +59,7 @@ func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) err
 // run that is started again resumes where the last one ended.
 func (r *run) adopt(ctx context.Context, kind *registry.Kind) error {
 	have, err := tables(ctx, r.tx, kind)
-	if err != nil || len(have.reshape()) == 0 {
+	if err != nil || have.none() || len(have.reshape()) == 0 {
 		return err
 	}
 	if have.earlier() {
@@ -105,17 +105,21 @@ type found struct {
 	main, labels, annotations *schema.Found
 }
 
+// tables returns the tables of a kind. It fails if only some of them exist.
 func tables(ctx context.Context, tx *sql.Tx, kind *registry.Kind) (*found, error) {
 	all, err := schema.Read(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 	f := &found{kind: kind, main: all[kind.Table], labels: all[kind.LabelsTable()], annotations: all[kind.AnnotationsTable()]}
-	if f.main == nil || f.labels == nil || f.annotations == nil {
+	if !f.none() && (f.main == nil || f.labels == nil || f.annotations == nil) {
 		return nil, fmt.Errorf("table not found, want %s, %s and %s", kind.Table, kind.LabelsTable(), kind.AnnotationsTable())
 	}
 	return f, nil
 }
+
+// none reports whether a later migration creates the tables.
+func (f *found) none() bool { return f.main == nil && f.labels == nil && f.annotations == nil }
 
 // of returns one of the tables by its name.
 func (f *found) of(table string) *schema.Found {
