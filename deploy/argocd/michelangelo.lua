@@ -1,4 +1,4 @@
--- Health of the 13 kinds of michelangelo.api, from the state that their own controllers write.
+-- Health of the kinds of michelangelo.api, from the state that their own controllers write.
 -- Flotilla stores these objects; it does not write their status.
 
 local function is(status, message)

@@ -53,7 +53,7 @@ func TestCRDsAcceptPreviousObjects(t *testing.T) {
 	}
 }
 
-// hasStatus tells the kinds whose status is a subresource; the 13 Michelangelo kinds keep theirs in the object.
+// hasStatus tells the kinds whose status is a subresource; the Michelangelo kinds keep theirs in the object.
 func hasStatus(kind string) bool {
 	switch kind {
 	case "Superset", "FireboltEngine", "FireboltEngineClass", "FireboltInstance":

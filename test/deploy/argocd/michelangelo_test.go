@@ -33,8 +33,8 @@ type crd struct {
 func states(t *testing.T, field string) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../../../services/ingester/config/crd/*.yaml")
-	if err != nil || len(files) != 13 {
-		t.Fatalf("found %d of the 13 kinds: %v", len(files), err)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d CRDs: %v", len(files), err)
 	}
 	out := map[string][]string{}
 	for _, file := range files {

@@ -24,12 +24,12 @@ var mysql = map[string]string{"app": "mysql"}
 // copies is how often each sample is made.
 const copies = 10
 
-// ingesterDisruptions creates, changes and deletes objects of all 13 kinds by kubectl while MySQL comes and goes.
+// ingesterDisruptions creates, changes and deletes objects of all Michelangelo kinds by kubectl while MySQL comes and goes.
 func ingesterDisruptions(p *platform.Platform) run.Scenario {
 	i := &ingester{Platform: p}
 	return run.Scenario{
 		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
-		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
+		Title: "The Michelangelo kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
 			"it comes back with its volume and another address) and restarted; in the end cluster and MySQL agree.",
 		Prepare: func(ctx context.Context, _ *run.Step) (run.Loadgen, error) {
 			return nil, p.MakeNamespace(ctx, ingesterNamespace)
