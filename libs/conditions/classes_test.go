@@ -16,7 +16,7 @@ import (
 // run with the tag long each.
 
 // compares are how many of how many replicas are available.
-var compares = [][2]int32{{0, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 0}}
+var compares = [][2]int32{{0, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 0}, {1, 0}}
 
 // podSets are the sets of the ADR (none, healthy, failed, both, lost, lost and failed),
 // and one for each way in which a class of failures is judged.

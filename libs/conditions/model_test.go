@@ -58,6 +58,9 @@ func TestComputeIsValidForAllInputs(t *testing.T) {
 	wantDocumented(t, emitted)
 }
 
+// onePlural matches a plural after the number 1; "0 of 1 replicas" is right.
+var onePlural = regexp.MustCompile(`(^|[^f] )1 (attempts|pods|replicas)\b`)
+
 // wellFormed: every type once, in order, and nothing that the API server would refuse.
 func wellFormed(r conditions.Result, known map[string]bool) []string {
 	var problems []string
@@ -73,6 +76,8 @@ func wellFormed(r conditions.Result, known map[string]bool) []string {
 			problems = append(problems, c.Type+" has no rule for this")
 		case c.Message == "" || len(c.Message) > conditions.MaxMessageBytes:
 			problems = append(problems, fmt.Sprintf("%s has a message of %d bytes", c.Type, len(c.Message)))
+		case onePlural.MatchString(c.Message):
+			problems = append(problems, c.Type+" has the message "+c.Message)
 		case c.LastTransitionTime.IsZero() || c.ObservedGeneration < 0 || c.ObservedGeneration > 2:
 			problems = append(problems, fmt.Sprintf("%s has %s and generation %d", c.Type, c.LastTransitionTime, c.ObservedGeneration))
 		}

@@ -35,7 +35,7 @@ func Job(name string, j *batchv1.Job) contract.Job {
 	case j.Status.StartTime != nil || j.Status.Active > 0:
 		out.State = contract.JobRunning
 		if j.Status.Failed > 0 {
-			out.Message = fmt.Sprintf("%d attempts failed", j.Status.Failed)
+			out.Message = fmt.Sprintf("failed attempts: %d", j.Status.Failed)
 		}
 	}
 	return out

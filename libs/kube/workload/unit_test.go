@@ -153,7 +153,7 @@ func TestJob(t *testing.T) {
 		},
 		"retries are counted": {
 			&batchv1.Job{Status: batchv1.JobStatus{Active: 1, Failed: 2}},
-			contract.Job{State: contract.JobRunning, Message: "2 attempts failed"},
+			contract.Job{State: contract.JobRunning, Message: "failed attempts: 2"},
 		},
 	}
 	for name, tc := range tests {

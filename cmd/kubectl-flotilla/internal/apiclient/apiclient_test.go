@@ -216,7 +216,7 @@ func TestLocateReturnsReadyPod(t *testing.T) {
 		},
 		"no Service":   {all, target{}, `no Service status-aggregator in namespace "flotilla-system"`},
 		"no port":      {append(all, service(func(p *corev1.ServicePort) { p.Name = "web" })), target{}, `has no port named "api"`},
-		"no ready pod": {[]runtime.Object{service(nil), pod("b-unready", "agg", false)}, target{}, "none of the 1 pods"},
+		"no ready pod": {[]runtime.Object{service(nil), pod("b-unready", "agg", false)}, target{}, "is ready, of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tunnel := &tunnel{kube: fake.NewClientset(tc.objects...), namespace: "flotilla-system"}

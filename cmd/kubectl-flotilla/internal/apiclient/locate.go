@@ -52,7 +52,7 @@ func (t *tunnel) locate(ctx context.Context) (target, error) {
 			return target{pod: pod.Name, port: number, servicePort: strconv.Itoa(int(port.Port))}, nil
 		}
 	}
-	return target{}, fmt.Errorf("%w: none of the %d pods of Service %s/%s is ready", ErrNotFound, len(pods.Items), t.namespace, Service)
+	return target{}, fmt.Errorf("%w: no pod of Service %s/%s is ready, of %d", ErrNotFound, t.namespace, Service, len(pods.Items))
 }
 
 func servicePort(service *corev1.Service) (corev1.ServicePort, error) {

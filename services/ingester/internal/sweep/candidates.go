@@ -118,7 +118,7 @@ func (s *Sweeper) examine(ctx context.Context) error {
 			}
 		}
 		if err := s.closeOrphans(ctx, kind, names); err != nil && ctx.Err() == nil {
-			failed = append(failed, fmt.Errorf("%d objects of kind %s: %w", len(names), kind.Name, err))
+			failed = append(failed, fmt.Errorf("close rows of kind %s: %w", kind.Name, err))
 			for _, name := range names {
 				s.AddCandidate(kind.Name, name.Namespace, name.Name)
 			}

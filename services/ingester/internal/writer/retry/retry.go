@@ -56,7 +56,7 @@ func (p *Policy) Do(ctx context.Context, kind string, objects int, transact func
 			continue
 		}
 		if !transient || try == attempts || ctx.Err() != nil {
-			return fmt.Errorf("write %d objects of kind %s: %w", objects, kind, err)
+			return fmt.Errorf("write batch of kind %s, size %d: %w", kind, objects, err)
 		}
 		p.Log.V(1).Info("Failed to commit transaction, retrying", "kind", kind, "try", try, "class", class, "reason", err.Error())
 		select {
