@@ -64,6 +64,7 @@ func loadgenPod(name string, args []string) map[string]any {
 			},
 			"containers": []any{map[string]any{
 				"name": "loadgen", "image": LoadgenImage, "imagePullPolicy": "IfNotPresent", "args": args,
+				"env":   []any{map[string]any{"name": "POD_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.podIP"}}}},
 				"ports": []any{map[string]any{"containerPort": loadgenPort}},
 				"securityContext": map[string]any{
 					"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
 // maxBody is how much of an answer is read and searched for labels.
@@ -31,6 +33,9 @@ type Request struct {
 	// Good are the labels of good answers. Empty: every answer with status 200 is good.
 	Good    []string
 	Timeout time.Duration
+	// ExecutionURL is where servers report that they execute a request, which is then counted by its id; empty: they
+	// do not report it. See [Control].
+	ExecutionURL string
 	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
 	// answer, or answered with DrainedHeader. Refused, late and torn requests are never sent again.
 	RetryDrained bool
@@ -65,7 +70,9 @@ var errReopened = errors.New("the connection was closed before the first byte of
 type client struct {
 	Request
 	http *http.Client
+	name string // unique among the clients
 	turn int
+	sent int // requests, without retries
 }
 
 func newClient(r Request, fresh bool) *client {
@@ -85,6 +92,7 @@ func (c *client) ask(ctx context.Context) Outcome {
 		body = c.Bodies[c.turn%len(c.Bodies)]
 		c.turn++
 	}
+	c.sent++
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -100,8 +108,14 @@ func (c *client) ask(ctx context.Context) Outcome {
 		o = c.try(ctx, o.location, "")
 	}
 	o.Took = time.Since(began)
+	if c.ExecutionURL != "" {
+		o.ID = c.id()
+	}
 	return o
 }
+
+// id of the request, the same for its retry.
+func (c *client) id() string { return fmt.Sprintf("%s-%d", c.name, c.sent) }
 
 func (c *client) try(ctx context.Context, address, body string) Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -111,6 +125,9 @@ func (c *client) try(ctx context.Context, address, body string) Outcome {
 		return Outcome{Class: Other, Detail: err.Error()}
 	}
 	maps.Copy(request.Header, c.Header)
+	if c.ExecutionURL != "" {
+		request.Header.Set(server.ExecutionURL, c.ExecutionURL+"?id="+c.id())
+	}
 	response, err := c.http.Do(request)
 	reopened := errors.Is(context.Cause(ctx), errReopened)
 	if err != nil {

@@ -11,12 +11,24 @@ import (
 //	GET  /counts            the figures of each phase as JSON
 //	POST /phase?name=NAME   begin a phase; the same answer as /counts
 //	POST /reset?name=NAME   forget everything and begin a phase
+//
+// Servers call one more path:
+//
+//	POST /executed?id=ID&run=RUN   a server executes the request ID; RUN is unique among all executions
 func Control(recorder *Recorder) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, recorder) })
 	mux.HandleFunc("POST /phase", named(recorder, recorder.Phase))
 	mux.HandleFunc("POST /reset", named(recorder, recorder.Reset))
+	mux.HandleFunc("POST /executed", func(w http.ResponseWriter, r *http.Request) {
+		id, run := r.URL.Query().Get("id"), r.URL.Query().Get("run")
+		if id == "" || run == "" {
+			http.Error(w, "the parameters id and run are required", http.StatusBadRequest)
+			return
+		}
+		recorder.Executed(id, run)
+	})
 	return mux
 }
 

@@ -14,6 +14,11 @@ type Figures struct {
 	// Retried counts requests that were sent a second time since their connection had been drained. They
 	// are counted once in Answers, by how the second try ended.
 	Retried int `json:"retried"`
+	// Executed counts the requests that servers reported to execute, Twice those that more than one execution was
+	// reported of, and Unreported good answers without a report: then the other two prove nothing.
+	Executed   int `json:"executed"`
+	Twice      int `json:"twice"`
+	Unreported int `json:"unreported"`
 	// Classes counts answers by what they were, such as "200 new", "503 maintenance", "refused" or "timeout".
 	Classes map[string]int `json:"classes"`
 
@@ -75,6 +80,9 @@ func Sum(name string, phases ...Figures) Figures {
 		out.Answers += f.Answers
 		out.Failed += f.Failed
 		out.Retried += f.Retried
+		out.Executed += f.Executed
+		out.Twice += f.Twice
+		out.Unreported += f.Unreported
 		for class, n := range f.Classes {
 			out.Classes[class] += n
 		}

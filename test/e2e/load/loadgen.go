@@ -48,6 +48,7 @@ func Ask(ctx context.Context, c Config, recorder *Recorder) {
 	for i := range c.Clients {
 		fresh := c.Connections == Fresh || c.Connections == Both && i%2 == 0
 		one := newClient(c.Request, fresh)
+		one.name = fmt.Sprint(i)
 		one.turn = i // so that not all send the same body at the same time
 		// Clients begin one after the other, so that they do not ask in step.
 		begin := time.NewTimer(interval * time.Duration(i) / time.Duration(c.Clients))

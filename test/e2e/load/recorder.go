@@ -19,6 +19,7 @@ type Outcome struct {
 	Retried  bool
 	Took     time.Duration // from when it began
 	Detail   string        // of a failure, in words
+	ID       string        // if servers report its execution
 	location string        // where a redirect leads
 }
 
@@ -26,13 +27,14 @@ type Outcome struct {
 type Recorder struct {
 	mu       sync.Mutex
 	now      func() time.Time
-	lastGood time.Time // the end of the last good answer, or the beginning
-	phases   []Figures // the last one is the present
+	lastGood time.Time         // the end of the last good answer, or the beginning
+	phases   []Figures         // the last one is the present
+	runs     map[string]string // the first reported execution of each request
 }
 
 // NewRecorder begins with the given phase.
 func NewRecorder(now func() time.Time, phase string) *Recorder {
-	t := &Recorder{now: now}
+	t := &Recorder{now: now, runs: map[string]string{}}
 	t.Reset(phase)
 	return t
 }
@@ -74,13 +76,37 @@ func (t *Recorder) Add(o Outcome) {
 		f.Latency[bucket(o.Took)].Count++
 	}
 	t.gap(&t.phases[len(t.phases)-1], now)
+	if o.Good && o.ID != "" && t.runs[o.ID] == "" {
+		f.Unreported++
+	}
 	if o.Good {
 		t.lastGood = now
 		return
 	}
 	f.Failed++
+	f.note(now, o.Class+": "+o.Detail)
+}
+
+// Executed counts the execution run of a request. The same run again changes nothing, so that a report may be repeated.
+func (t *Recorder) Executed(id, run string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := &t.phases[len(t.phases)-1]
+	switch first := t.runs[id]; first {
+	case "":
+		t.runs[id] = run
+		f.Executed++
+	case run:
+	default:
+		f.Twice++
+		f.note(t.now(), fmt.Sprintf("request %s was executed by %s and %s", id, first, run))
+	}
+}
+
+// note keeps the first failures in words.
+func (f *Figures) note(now time.Time, text string) {
 	if len(f.Failures) < maxFailures {
-		f.Failures = append(f.Failures, fmt.Sprintf("%s %s: %s", now.UTC().Format("15:04:05.000"), o.Class, o.Detail))
+		f.Failures = append(f.Failures, now.UTC().Format("15:04:05.000")+" "+text)
 	}
 }
 

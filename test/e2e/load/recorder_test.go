@@ -126,5 +126,6 @@ func TestControl(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	ask("POST", "/phase", 400)
+	ask("POST", "/executed?id=a", 400)
 	ask("GET", "/reset?name=x", 405)
 }

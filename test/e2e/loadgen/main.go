@@ -76,6 +76,8 @@ func parse(args []string) (load.Config, string, error) {
 	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long an answer may take")
 	flags.StringArrayVar(&labels, "label", nil, "NAME=REGEXP: answers with such a body get this label; the first that fits counts")
 	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; without it those with status 200 are good")
+	flags.StringVar(&c.ExecutionURL, "execution-url", "", "URL of this program's path /executed for servers, such as "+
+		"http://10.0.0.1:8090/executed: they report each request that they execute, and it counts those executed twice")
 	flags.BoolVar(&c.RetryDrained, "retry-drained", false, "send a request once more when its connection was drained")
 	flags.StringVar(&login, "login", "", "USER:PASSWORD of Superset: each client begins with a session of its own")
 	listen := flags.String("listen", ":8090", "where the counts are served")

@@ -22,6 +22,19 @@ func NoFailure(phases []load.Figures) error {
 	return errors.Join(problems...)
 }
 
+// ExecutedOnce returns an error if a request was executed twice, in any phase, or if a good answer lacks the report of
+// its execution. It returns nil for servers that report no executions.
+func ExecutedOnce(phases []load.Figures) error {
+	var problems []error
+	for _, f := range phases {
+		if f.Twice > 0 || f.Unreported > 0 {
+			problems = append(problems, fmt.Errorf("phase %s: of %d executed requests %d were executed twice, and %d have no report: %s",
+				f.Phase, f.Executed, f.Twice, f.Unreported, first(f.Failures)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // NoLongerGap wants the same, except that up to allowed seconds may pass without a good answer.
 func NoLongerGap(allowed float64) func([]load.Figures) error {
 	return func(phases []load.Figures) error {

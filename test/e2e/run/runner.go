@@ -54,8 +54,12 @@ func (r Result) Line() string {
 	if !r.OK() {
 		word = "FAILED"
 	}
-	return fmt.Sprintf("E2E %s %s answers=%d failed=%d longest_gap=%.1f seconds=%.0f",
-		r.Name, word, r.Total.Answers, r.Total.Failed, r.Total.LongestGap, r.Seconds)
+	executed := ""
+	if r.Total.Executed > 0 {
+		executed = fmt.Sprintf(" executed=%d twice=%d", r.Total.Executed, r.Total.Twice)
+	}
+	return fmt.Sprintf("E2E %s %s answers=%d failed=%d%s longest_gap=%.1f seconds=%.0f",
+		r.Name, word, r.Total.Answers, r.Total.Failed, executed, r.Total.LongestGap, r.Seconds)
 }
 
 func (r *Runner) one(ctx context.Context, s Scenario) Result {
@@ -190,7 +194,7 @@ func (p *play) judge(figures []load.Figures) error {
 	if look == nil {
 		look = NoFailure
 	}
-	return look(watched(p.phases))
+	return errors.Join(ExecutedOnce(figures), look(watched(p.phases)))
 }
 
 func watched(phases []PhaseResult) []load.Figures {

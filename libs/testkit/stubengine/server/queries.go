@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,6 +38,7 @@ type Stats struct {
 // queries runs queries and counts them.
 type queries struct {
 	Options
+	executions atomic.Int64
 
 	mu              sync.Mutex
 	ready, draining bool
@@ -135,6 +137,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	finished := false
 	defer func() { q.end(gauge, finished) }()
+	q.reportExecution(r)
 	if err := q.spill(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

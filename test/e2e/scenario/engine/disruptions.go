@@ -14,11 +14,12 @@ import (
 
 // Disruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
 func Disruptions(p *platform.Platform) run.Scenario {
-	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, and the operator is killed at random "+
-		"while generations roll, while queries run through the gateway.", 2)
+	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, and the operator is "+
+		"killed at random while generations roll, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "eviction", Do: e.evict},
+		{Name: "an engine is killed", Outage: true, Do: e.killEngine},
 		{Name: "operator killed at random", Do: e.killOperator},
 		{Name: "operator is back", Do: e.operatorIsBack},
 		{Name: "delete", Outage: true, Do: e.remove},
@@ -49,6 +50,22 @@ func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 		}); err != nil {
 			return err
 		}
+	}
+	return e.Rolled(ctx, s, -1)
+}
+
+// killEngine kills a pod without a grace period. The queries that it runs fail; none may be executed twice. The longest
+// query takes seven seconds and counts in the phase in which it begins.
+func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
+	if err := s.Pass(ctx, 8*time.Second); err != nil {
+		return err
+	}
+	serving, err := e.Serving(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.KillPods(ctx, e.Namespace, map[string]string{"statefulset.kubernetes.io/pod-name": fmt.Sprintf("etl-g%d-1", serving)}); err != nil {
+		return err
 	}
 	return e.Rolled(ctx, s, -1)
 }
