@@ -139,6 +139,12 @@ func (n *Node) Metrics(ctx context.Context, mode server.Mode) error {
 	return err
 }
 
+// Freeze makes the node hang: it accepts connections, answers nothing and ignores SIGTERM.
+func (n *Node) Freeze(ctx context.Context) error {
+	_, _, err := n.do(ctx, http.MethodPost, n.Ports.Health, "/control/freeze")
+	return err
+}
+
 // Stats returns the query counts without the metrics port.
 func (n *Node) Stats(ctx context.Context) (server.Stats, error) {
 	var out server.Stats

@@ -164,6 +164,33 @@ func TestKilledNodeCutsQueries(t *testing.T) {
 	}
 }
 
+func TestFrozenNodeAnswersNothing(t *testing.T) {
+	n := stubengine.Start(t)
+	running := make(chan error, 1)
+	go func() { running <- n.Query(t.Context(), time.Second) }()
+	shows(t, n, "firebolt_running_queries 1")
+	if err := n.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.Terminate()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if n.Live(ctx) || n.Query(ctx, 0) == nil {
+		t.Error("a frozen node answers")
+	}
+	select {
+	case err := <-running:
+		t.Errorf("the query ended: %v", err)
+	case <-n.Ended():
+		t.Error("SIGTERM ended a frozen node")
+	default:
+	}
+	n.Kill()
+	if err := <-running; err == nil {
+		t.Error("the query was answered")
+	}
+}
+
 func TestTerminatedNodeCutsQueriesAfterGracePeriod(t *testing.T) {
 	n, err := stubengine.Launch(t.Context(), 100*time.Millisecond)
 	if err != nil {

@@ -38,6 +38,7 @@ type Stats struct {
 // queries runs queries and counts them.
 type queries struct {
 	Options
+	freezer
 	executions atomic.Int64
 
 	mu              sync.Mutex
@@ -156,6 +157,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-q.over:
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
 	}
+	q.pause()
 	answer := struct {
 		Identity
 		Query string `json:"query"`

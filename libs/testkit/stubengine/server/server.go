@@ -68,6 +68,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	case <-ctx.Done():
 	}
+	q.pause()
 	o.Logf("ending: queries may take %s", o.Grace)
 	q.drain()
 	settled := time.NewTimer(o.Settle)
@@ -93,6 +94,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 	health.HandleFunc("/health/live", q.health)
 	health.HandleFunc("GET /control/stats", q.statsPage)
 	health.HandleFunc("POST /control/metrics", q.setMode)
+	health.HandleFunc("POST /control/freeze", q.freeze)
 	metrics.HandleFunc("GET /metrics", q.metrics)
 	metrics.HandleFunc("GET /quiet", func(w http.ResponseWriter, _ *http.Request) { page(w, Sound, Stats{}) })
 	var servers []*http.Server
@@ -106,7 +108,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 		}
 	}
 	for _, s := range []*http.Server{{Addr: o.Query, Handler: query}, {Addr: o.Health, Handler: health}, {Addr: o.Metrics, Handler: metrics}} {
-		s.ReadHeaderTimeout = 10 * time.Second
+		s.Handler, s.ReadHeaderTimeout = q.unlessFrozen(s.Handler), 10*time.Second
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 		if err != nil {
 			stop()

@@ -2,9 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
@@ -14,12 +17,13 @@ import (
 
 // Disruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
 func Disruptions(p *platform.Platform) run.Scenario {
-	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, and the operator is "+
-		"killed at random while generations roll, while queries run through the gateway.", 2)
+	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, one freezes, and the "+
+		"operator is killed at random while generations roll, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "eviction", Do: e.evict},
 		{Name: "an engine is killed", Outage: true, Do: e.killEngine},
+		{Name: "an engine freezes", Outage: true, Do: e.freezeEngine},
 		{Name: "operator killed at random", Do: e.killOperator},
 		{Name: "operator is back", Do: e.operatorIsBack},
 		{Name: "delete", Outage: true, Do: e.remove},
@@ -54,10 +58,17 @@ func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 	return e.Rolled(ctx, s, -1)
 }
 
-// killEngine kills a pod without a grace period. The queries that it runs fail; none may be executed twice. The longest
-// query takes seven seconds and counts in the phase in which it begins.
+const (
+	engineHealth = 8122
+	// longestQuery is longer than any query of the load generator: a query counts in the phase in which it begins.
+	longestQuery = 8 * time.Second
+	// longestGap is how long the other engines may not answer while one hangs.
+	longestGap = 5 * time.Second
+)
+
+// killEngine kills a pod without a grace period. The queries that it runs fail; none may be executed twice.
 func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
-	if err := s.Pass(ctx, 8*time.Second); err != nil {
+	if err := s.Pass(ctx, longestQuery); err != nil {
 		return err
 	}
 	serving, err := e.Serving(ctx)
@@ -68,6 +79,68 @@ func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	return e.Rolled(ctx, s, -1)
+}
+
+// freezeEngine makes an engine hang. Others answer within the interval of the gateway's health checks, and the liveness
+// probe ends the engine, so the queries that it runs fail within a minute.
+func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
+	if e.Simulated {
+		return nil // no pod runs
+	}
+	victim, err := e.victim(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Pass(ctx, longestQuery); err != nil {
+		return err
+	}
+	if _, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineHealth, "/control/freeze"); err != nil {
+		return err
+	}
+	if err := s.Until(ctx, "the kubelet restarts "+victim.GetName(), func(ctx context.Context) error {
+		now, err := e.Get(ctx, cluster.Pod, e.Namespace, victim.GetName())
+		if err != nil {
+			return err
+		}
+		if n := restarts(now); n == 0 {
+			return errors.New("its container runs")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := e.Rolled(ctx, s, -1); err != nil {
+		return err
+	}
+	return e.answeredMeanwhile(ctx)
+}
+
+// answeredMeanwhile fails if there was no good answer for long in the present phase.
+func (e *Engine) answeredMeanwhile(ctx context.Context) error {
+	figures, err := e.loadgen.Figures(ctx)
+	if err != nil {
+		return err
+	}
+	if now := figures[len(figures)-1]; now.LongestGap > longestGap.Seconds() {
+		return fmt.Errorf("%.1f s without a good answer, more than %s", now.LongestGap, longestGap)
+	}
+	return nil
+}
+
+// restarts returns how often the containers of a pod were started again.
+func restarts(pod *unstructured.Unstructured) (n int64) {
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	if err != nil {
+		return 0
+	}
+	for _, entry := range statuses {
+		if status, ok := entry.(map[string]any); ok {
+			if count, ok := status["restartCount"].(int64); ok {
+				n += count
+			}
+		}
+	}
+	return n
 }
 
 // killOperator rolls generations and kills the operator's pod at random moments.

@@ -100,7 +100,7 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 	}
 	args := []string{
 		"--url", fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.Namespace), "--method", "POST",
-		"--header", "X-Firebolt-Engine: etl", "--clients", "12", "--rate", "20", "--timeout", "40s", "--retry-drained",
+		"--header", "X-Firebolt-Engine: etl", "--clients", "40", "--rate", "20", "--timeout", "40s", "--retry-drained",
 		"--execution-url", "http://$(POD_IP):8090/executed",
 		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--label", "stopped=no healthy upstream", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
 	}
