@@ -158,11 +158,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
 	}
 	q.pause()
-	answer := struct {
-		Identity
-		Query string `json:"query"`
-	}{q.Identity, text}
-	if err := json.NewEncoder(w).Encode(answer); err != nil {
+	if err := json.NewEncoder(w).Encode(q.answer(text, r.URL.Query().Get("output_format"))); err != nil {
 		q.Logf("answer a query: %v", err)
 		return
 	}

@@ -28,7 +28,8 @@ func newPods(t *testing.T, s *system) []*pod {
 		ip, _, _ := strings.Cut(h.address, ":")
 		o := server.Options{
 			Query: h.address, Health: ip + ":8122", Metrics: ip + ":9090",
-			Grace: time.Minute, Settle: 1500 * time.Millisecond, Logf: func(string, ...any) {},
+			Grace: time.Minute, Settle: 1500 * time.Millisecond, Identity: server.Identity{Pod: h.address},
+			Logf: func(string, ...any) {},
 		}
 		go func() { p.ended <- server.Run(ctx, o) }()
 		t.Cleanup(stop)
