@@ -85,15 +85,20 @@ func (p program) launch(ctx context.Context, s *Server) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initialize the data directory: %w\n%s", err, out)
 	}
-	// It outlives the context of its start.
+	_, err = p.serve(ctx, identity, data, s)
+	return err
+}
+
+// serve runs the server, which outlives ctx, and returns when it answers.
+func (p program) serve(ctx context.Context, identity *syscall.Credential, data string, s *Server) (*proc.Child, error) {
 	postgres := p.command(context.WithoutCancel(ctx), identity, "postgres", "-D", data, "-p", strconv.Itoa(p.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 	child, err := proc.Start(postgres, filepath.Join(p.dir, "postgres.log"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return await.Nil(ctx, answerTimeout, 100*time.Millisecond, func(ctx context.Context) error {
+	return child, await.Nil(ctx, answerTimeout, 100*time.Millisecond, func(ctx context.Context) error {
 		_, err := s.psql(ctx, "postgres", "SELECT 1")
 		if ended := child.Running(); err != nil && ended != nil {
 			return await.Stop(ended)

@@ -42,3 +42,16 @@ func TestIdentifierQuotesHostileNames(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestStandbyAcceptsReadsOnly(t *testing.T) {
+	server := postgres.Shared(t)
+	name := server.Database(t)
+	server.Query(t, name, "CREATE TABLE boats (name text); INSERT INTO boats VALUES ('one')")
+	standby := server.Standby(t)
+	if got := standby.Query(t, name, "SELECT name FROM boats"); got != "one" {
+		t.Errorf("got %q, want one", got)
+	}
+	if got := standby.Query(t, name, "SHOW transaction_read_only"); got != "on" {
+		t.Errorf("transaction_read_only is %q, want on", got)
+	}
+}
