@@ -64,7 +64,7 @@ func preflight(uid string, t *resolve.Task) preflightSums {
 func inputs(t *resolve.Task, scheduled string) string {
 	b := checksum.New("inputs/"+t.Kind.Type).
 		List("command", t.Command).String("trigger", t.Trigger).
-		String("image", imageInput(t)).String("bootstrap", t.Bootstrap)
+		String("image", t.ImageInput()).String("bootstrap", t.Bootstrap)
 	switch t.Kind.Type {
 	case resolve.Clone.Type:
 		clone(b, t.Clone, scheduled)
@@ -84,13 +84,6 @@ func inputs(t *resolve.Task, scheduled string) string {
 		b.Bool("loadExamples", t.LoadExamples)
 	}
 	return b.Sum()
-}
-
-func imageInput(t *resolve.Task) string {
-	if t.Clone != nil {
-		return t.Clone.Tool.ImageInput
-	}
-	return t.Image
 }
 
 func clone(b *checksum.Builder, c *resolve.CloneTask, scheduled string) {

@@ -101,8 +101,7 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 	if job.Attempt == 0 {
 		otherPod = entry.PodSpecHash != step.PodHash
 	}
-	// An admission webhook may rewrite images. A Job that was created from the desired pod is not replaced for that.
-	otherImage := job.Image != "" && job.Image != step.Image && (otherPod || job.Attempt == 0)
+	otherImage := (otherPod || job.Attempt == 0) && hasOtherImage(step, entry, job)
 	switch {
 	case otherImage:
 		d.recreateJob(step, entry, job)
@@ -124,6 +123,13 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 		d.inProgress(step, entry)
 	}
 	return false
+}
+
+// hasOtherImage reports whether the Job runs another image than the step. An admission webhook may rewrite images, so
+// the image for which the attempt was started counts as well; the legacy operator recorded none.
+func hasOtherImage(step *Step, entry *v1alpha1.TaskRefStatus, job Job) bool {
+	same := func(image string) bool { return image == step.Image || image != "" && image == step.ImageInput }
+	return job.Image != "" && !same(job.Image) && (job.Attempt == 0 || !same(entry.Image))
 }
 
 func (d *decider) inProgress(step *Step, entry *v1alpha1.TaskRefStatus) {

@@ -110,6 +110,8 @@ type Step struct {
 	// PodHash is the fingerprint of the desired pod.
 	PodHash string
 	Image   string
+	// ImageInput stands for Image in the checksums: a Job with that image is as good.
+	ImageInput string
 	// MaxRetries is the total number of attempts.
 	MaxRetries int32
 	// RequiresDrain requires that the components are removed before the task.

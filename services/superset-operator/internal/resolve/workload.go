@@ -91,6 +91,14 @@ type Task struct {
 	CreateDatabase *DatabaseTool
 }
 
+// ImageInput returns what stands for the image in checksums.
+func (t *Task) ImageInput() string {
+	if t.Clone != nil {
+		return t.Clone.Tool.ImageInput
+	}
+	return t.Image
+}
+
 // Plan is the resolved spec of a Superset.
 type Plan struct {
 	// Components are in the order in which they are reconciled.

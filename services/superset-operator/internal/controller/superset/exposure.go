@@ -31,19 +31,18 @@ func (r *Reconciler) networking(ctx context.Context, s *reconcileState) (steps.R
 	if err != nil {
 		return steps.Result{}, err
 	}
-	var result steps.Result
-	if route != nil {
-		if result, err = r.optionalObject(ctx, s, r.optional.routes, route); err != nil {
-			return result, err
+	if route == nil {
+		if err := r.ingress(ctx, s, ingress); err != nil {
+			return steps.Result{}, err
 		}
-	}
-	if err := r.ingress(ctx, s, ingress); err != nil {
+		result, _, err := r.optionalObject(ctx, s, r.optional.routes, nil)
 		return result, err
 	}
-	if route == nil {
-		return r.optionalObject(ctx, s, r.optional.routes, nil)
+	result, served, err := r.optionalObject(ctx, s, r.optional.routes, route)
+	if err != nil || !served {
+		return result, err // users are served by the Ingress meanwhile
 	}
-	return result, nil
+	return result, r.ingress(ctx, s, ingress)
 }
 
 func (r *Reconciler) ingress(ctx context.Context, s *reconcileState, want *networkingv1.Ingress) error {
@@ -66,7 +65,8 @@ func (r *Reconciler) ingress(ctx context.Context, s *reconcileState, want *netwo
 
 // monitoring applies the ServiceMonitor.
 func (r *Reconciler) monitoring(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	return r.optionalObject(ctx, s, r.optional.monitors, exposure.ServiceMonitor(s.sup, s.desired.Components))
+	result, _, err := r.optionalObject(ctx, s, r.optional.monitors, exposure.ServiceMonitor(s.sup, s.desired.Components))
+	return result, err
 }
 
 // policies applies one NetworkPolicy per component and deletes those of removed components.
@@ -87,11 +87,11 @@ func (r *Reconciler) policies(ctx context.Context, s *reconcileState) (steps.Res
 
 // optionalObject applies or deletes the object of an optional kind. If the cluster does not serve the kind, it emits
 // an event and the reconcile continues; the Superset is enqueued again when the kind is served.
-func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind *optional.Kind, want *unstructured.Unstructured) (steps.Result, error) {
+func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind *optional.Kind, want *unstructured.Unstructured) (result steps.Result, served bool, err error) {
 	state, reader := kind.State()
 	switch state {
 	case optional.Unknown:
-		return steps.Result{}, nil
+		return steps.Result{}, false, nil
 	case optional.Absent:
 		if want != nil && r.optional.missing.ShouldReport(s.sup, kind.CRD()) {
 			// The missing object is the related one: events that differ only in their text are aggregated.
@@ -99,14 +99,14 @@ func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind
 				"%s is not installed; %s %q is created once CRD %s is available.",
 				kind.CRD().Kind.GroupVersion(), want.GetKind(), want.GetName(), kind.CRD().Name())
 		}
-		return steps.Result{}, nil
+		return steps.Result{}, false, nil
 	case optional.Served:
 		r.optional.missing.SetServed(s.sup, kind.CRD())
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.CRD().Kind)
 	if err := r.children(ctx, reader, s, list); err != nil {
-		return steps.Result{}, fmt.Errorf("list %s: %w", kind.CRD().Resource, err)
+		return steps.Result{}, false, fmt.Errorf("list %s: %w", kind.CRD().Resource, err)
 	}
 	var desired, existing []client.Object
 	if want != nil {
@@ -115,11 +115,11 @@ func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind
 	for i := range list.Items {
 		existing = append(existing, &list.Items[i])
 	}
-	err := r.keepOnly(ctx, s, desired, existing)
+	err = r.keepOnly(ctx, s, desired, existing)
 	if optional.IsNotServed(err) {
-		return steps.Result{Requeue: requeueNotServed}, nil
+		return steps.Result{Requeue: requeueNotServed}, false, nil
 	}
-	return steps.Result{}, err
+	return steps.Result{}, err == nil, err
 }
 
 // children lists the objects with the label of the Superset.

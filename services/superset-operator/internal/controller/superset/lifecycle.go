@@ -52,7 +52,7 @@ func (r *Reconciler) lifecycleInput(s *reconcileState) lifecycle.Input {
 		in.Steps = append(in.Steps, lifecycle.Step{
 			Kind: t.Kind, JobName: t.Name, Checksum: t.Checksum, Inputs: t.Inputs, PodHash: t.PodHash,
 			KeysChecksum: t.KeysChecksum, SettingsChecksum: t.SettingsChecksum,
-			Image: t.Image, MaxRetries: t.MaxRetries, RequiresDrain: t.RequiresDrain, Retention: t.Retention,
+			Image: t.Image, ImageInput: t.ImageInput(), MaxRetries: t.MaxRetries, RequiresDrain: t.RequiresDrain, Retention: t.Retention,
 		})
 	}
 	return in

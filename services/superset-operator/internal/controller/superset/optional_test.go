@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,6 +160,10 @@ func TestW23MissingCRDsBlockNothingElse(t *testing.T) {
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
 	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 3})
 	e.rests(sup)
+	e.edit(sup, withGateway("bi.example.org"))
+	e.warned(map[string]int{"HTTPRoute": 3, "ServiceMonitor": 4})
+	e.rests(sup)
+	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org")) // it serves until the cluster has routes
 	if n := e.requests.matching(`httproutes|servicemonitors`); n > 0 {
 		t.Errorf("%d requests for kinds that are not served", n)
 	}
@@ -221,6 +227,11 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	e.edit(sup, withGateway("bi.example.org"))
 	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
 	expect.Gone(t, e.client, e.ingress())
+	requests := e.requests.list()
+	created := slices.IndexFunc(requests, regexp.MustCompile(`^(POST|PATCH) .*/httproutes`).MatchString)
+	if deleted := slices.IndexFunc(requests, regexp.MustCompile(`^DELETE .*/ingresses/`).MatchString); created < 0 || deleted < created {
+		t.Errorf("request %d deletes the Ingress, request %d creates the HTTPRoute", deleted, created)
+	}
 	e.rests(sup)
 	e.reconciler = e.process(nil) // reads nothing of optional kinds, and must leave them alone
 	e.rests(sup)
