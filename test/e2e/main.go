@@ -1,4 +1,4 @@
-// Command e2e plays the scenarios on a cluster with real pods, prints a line for each and writes the report.
+// Command e2e runs the scenarios on a cluster with real pods, prints one line for each, and writes the report.
 //
 //	e2e --kubeconfig .local/kubeconfig --report report.html
 //	e2e --kubeconfig .local/kubeconfig --only engine-rollouts
@@ -52,19 +52,19 @@ type options struct {
 func parse(args []string) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("e2e", pflag.ContinueOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "the cluster, with the platform and the images on it")
-	flags.StringVar(&o.report, "report", "e2e.html", "directory of the report, in HTML and JSON")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig of a cluster with the platform and the images")
+	flags.StringVar(&o.report, "report", "e2e.html", "HTML file of the report; the JSON report is written next to it")
 	flags.StringVar(&o.title, "title", "Flotilla on real pods", "title of the report")
 	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
 	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
-	flags.StringVar(&o.root, "root", ".", "the checkout, for samples and charts")
-	flags.StringVar(&o.previous, "previous", "", "charts of an earlier commit, whose services have the tag previous: where upgrades begin")
-	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to play; without it all")
-	flags.BoolVar(&o.simulated, "simulated", false, "no pod really runs, as on kwok: play what concerns objects only")
-	flags.BoolVar(&o.list, "list", false, "list the scenarios and end")
-	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random moments")
-	flags.StringVar(&o.tools.Kubectl, "kubectl", "kubectl", "the program")
-	flags.StringVar(&o.tools.Helm, "helm", "helm", "the program")
+	flags.StringVar(&o.root, "root", ".", "checkout with the samples and charts")
+	flags.StringVar(&o.previous, "previous", "", "directory with the charts of an earlier commit, from which upgrades start; its images have the tag previous")
+	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to run; empty means all")
+	flags.BoolVar(&o.simulated, "simulated", false, "run only the parts that need no running pods, for clusters such as kwok")
+	flags.BoolVar(&o.list, "list", false, "list the scenarios and exit")
+	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random times")
+	flags.StringVar(&o.tools.Kubectl, "kubectl", "kubectl", "path of the kubectl binary")
+	flags.StringVar(&o.tools.Helm, "helm", "helm", "path of the helm binary")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -117,7 +117,7 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// moments returns random numbers for several scenarios.
+// moments returns a seeded random number generator that scenarios can share: it is safe for concurrent use.
 func moments(seed uint64) func(int) int {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -128,7 +128,7 @@ func moments(seed uint64) func(int) int {
 	}
 }
 
-// write writes the page, and the same for programs.
+// write writes the HTML page to path, and the same report as JSON to path.json.
 func write(path string, r report.Report) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

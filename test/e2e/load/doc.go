@@ -1,4 +1,4 @@
-// Package load asks a URL without a pause and counts every answer. What it knows is kept by phase, so that a scenario
-// can tell which of its steps cost an answer. It talks HTTP itself where that matters: no answer is hidden by a retry
-// that is not counted.
+// Package load sends requests to a URL continuously and counts every answer. It counts by phase, so a scenario can
+// attribute each failed answer to one of its steps. It prevents the implicit retries of Go's HTTP client: a retry that is
+// not counted would hide a failed answer.
 package load

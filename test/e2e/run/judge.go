@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// NoFailure wants a good answer to each request, and at least one in each phase.
+// NoFailure returns an error unless each phase has answers and every answer is good.
 func NoFailure(phases []load.Figures) error {
 	var problems []error
 	for _, f := range phases {
@@ -16,7 +16,7 @@ func NoFailure(phases []load.Figures) error {
 		case f.Failed > 0:
 			problems = append(problems, fmt.Errorf("phase %s: %d of %d answers failed: %s", f.Phase, f.Failed, f.Answers, first(f.Failures)))
 		case f.Answers == 0:
-			problems = append(problems, fmt.Errorf("phase %s: nothing was answered", f.Phase))
+			problems = append(problems, fmt.Errorf("phase %s: no requests were answered", f.Phase))
 		}
 	}
 	return errors.Join(problems...)
@@ -35,7 +35,8 @@ func ExecutedOnce(phases []load.Figures) error {
 	return errors.Join(problems...)
 }
 
-// NoLongerGap wants the same, except that up to allowed seconds may pass without a good answer.
+// NoLongerGap returns a judge that allows failed answers: each phase must have answers, and its longest gap without a
+// good answer must not exceed allowed seconds.
 func NoLongerGap(allowed float64) func([]load.Figures) error {
 	return func(phases []load.Figures) error {
 		var problems []error
@@ -45,7 +46,7 @@ func NoLongerGap(allowed float64) func([]load.Figures) error {
 				problems = append(problems, fmt.Errorf("phase %s: %.1f s without a good answer from %s on, more than %.1f s: %s",
 					f.Phase, f.LongestGap, f.GapBegan.UTC().Format("15:04:05.000"), allowed, first(f.Failures)))
 			case f.Answers == 0:
-				problems = append(problems, fmt.Errorf("phase %s: nothing was answered", f.Phase))
+				problems = append(problems, fmt.Errorf("phase %s: no requests were answered", f.Phase))
 			}
 		}
 		return errors.Join(problems...)
@@ -55,7 +56,7 @@ func NoLongerGap(allowed float64) func([]load.Figures) error {
 func first(failures []string) string {
 	const few = 3
 	if len(failures) == 0 {
-		return "no failure was noted"
+		return "no failure was recorded"
 	}
 	return strings.Join(failures[:min(few, len(failures))], "; ")
 }

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// cleanLimit is how long Clean may take.
+	// cleanLimit is the default timeout of Clean.
 	cleanLimit = 3 * time.Minute
 	// abandonLimit is how long a scenario may run after its timeout before it is abandoned.
 	abandonLimit = 20 * time.Second
 )
 
-// Runner plays scenarios.
+// Runner runs scenarios.
 type Runner struct {
 	Out io.Writer
 	Now func() time.Time
-	// Watch notes the changes of an object until the context ends.
+	// Watch records the changes of an object until the context ends.
 	Watch func(context.Context, *timeline.Recorder, timeline.Object)
-	// AbandonAfter and CleanLimit replace the times above in tests.
+	// AbandonAfter and CleanLimit override abandonLimit and cleanLimit in tests.
 	AbandonAfter, CleanLimit time.Duration
 
 	print sync.Mutex
 }
 
-// Run plays the scenarios of each group in parallel, one group after the other, and returns the results in the
-// order of the plan. A scenario that fails does not keep the others from being played.
+// Run runs the scenarios of each group in parallel, one group after the other, and returns the results in the order
+// of the plan. It continues after a scenario fails.
 func (r *Runner) Run(ctx context.Context, plan [][]Scenario) []Result {
 	var out []Result
 	for _, group := range plan {
@@ -48,7 +48,7 @@ func (r *Runner) Run(ctx context.Context, plan [][]Scenario) []Result {
 	return out
 }
 
-// Line is what is printed of a scenario that ended.
+// Line returns the line that the runner prints for a completed scenario.
 func (r Result) Line() string {
 	word := "ok"
 	if !r.OK() {
@@ -81,7 +81,7 @@ func (r *Runner) one(ctx context.Context, s Scenario) Result {
 		result.Problem, result.Waited = err.Error(), step.waited()
 	}
 	if s.Clean != nil {
-		// Also after an interruption: what is left behind would spoil the next run.
+		// Clean up after an interrupt too: leftover objects would break the next run.
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(s.CleanLimit, or(r.CleanLimit, cleanLimit)))
 		defer cancel()
 		if err := r.guard(cleaning, step, func(ctx context.Context) error { return s.Clean(ctx, step) }); err != nil {
@@ -96,7 +96,7 @@ func (r *Runner) one(ctx context.Context, s Scenario) Result {
 	return result
 }
 
-// guard makes an error of a panic, and of a function that does not end although its time is over.
+// guard calls do and returns its error. It converts a panic into an error, and abandons a call that ignores the end of ctx.
 func (r *Runner) guard(ctx context.Context, step *Step, do func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -116,11 +116,11 @@ func (r *Runner) guard(ctx context.Context, step *Step, do func(context.Context)
 	case err := <-done:
 		return err
 	case <-time.After(or(r.AbandonAfter, abandonLimit)):
-		return fmt.Errorf("the time is over, and it does not end; it waited for %s", step.waited())
+		return fmt.Errorf("timed out and did not return; it waited for %s", step.waited())
 	}
 }
 
-// play is a running scenario. Its results may be read while it runs.
+// play is one run of a scenario. Its results may be read while it runs, since the runner may abandon it.
 type play struct {
 	Scenario
 	step *Step
@@ -148,12 +148,12 @@ func (p *play) all(ctx context.Context) error {
 	if loadgen == nil {
 		return broken
 	}
-	// The figures are worth reading most of all when the time is over.
+	// Use a context of its own: the figures of a scenario that timed out are needed most.
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	figures, err := loadgen.Figures(reading)
 	if err != nil {
-		return errors.Join(broken, fmt.Errorf("read the figures: %w", err))
+		return errors.Join(broken, fmt.Errorf("get the figures of the load generator: %w", err))
 	}
 	return errors.Join(broken, p.judge(figures))
 }
@@ -180,12 +180,12 @@ func (p *play) phase(ctx context.Context, loadgen Loadgen, i int, phase Phase) e
 	return err
 }
 
-// judge gives each phase its counts and checks those that must be good.
+// judge assigns the figures to the phases and checks the phases without an expected outage.
 func (p *play) judge(figures []load.Figures) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(figures) != len(p.phases) {
-		return fmt.Errorf("the load generator has figures of %d phases instead of %d: it was started again, and its counts are lost", len(figures), len(p.phases))
+		return fmt.Errorf("got figures of %d phases, want %d: the load generator restarted, and its counts are lost", len(figures), len(p.phases))
 	}
 	for i := range p.phases {
 		p.phases[i].Asked = &figures[i]
@@ -214,7 +214,7 @@ func (p *play) result() Result {
 	return Result{Name: p.Name, Title: p.Title, Phases: phases, Total: load.Sum("all", watched(phases)...)}
 }
 
-// locked writes whole lines, though several scenarios speak.
+// locked serializes the writes of scenarios that run in parallel, so lines are not mixed.
 type locked struct{ *Runner }
 
 func (l locked) Write(text []byte) (int, error) {

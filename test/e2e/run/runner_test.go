@@ -49,7 +49,7 @@ func asked(c *counter) func(context.Context, *Step) (Loadgen, error) {
 
 func fine(context.Context, *Step) error { return nil }
 
-// played runs one scenario and returns its result and what was printed.
+// played runs one scenario and returns its result and output.
 func played(t *testing.T, s Scenario) (Result, string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -124,16 +124,16 @@ func TestRunnerFailsScenario(t *testing.T) {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
 				second := make(chan error, 1)
 				go func() {
-					second <- s.Until(ctx, "the bus is back", func(context.Context) error { return errors.New("no route") })
+					second <- s.Until(ctx, "the bus is available", func(context.Context) error { return errors.New("no route") })
 				}()
-				fulfilled := s.Until(ctx, "something that is there", func(context.Context) error { return nil })
+				fulfilled := s.Until(ctx, "a fulfilled condition", func(context.Context) error { return nil })
 				return errors.Join(never(ctx, s), <-second, fulfilled)
 			}}}},
-			[]string{"waited for the engine is stable; last seen: phase is creating\n", "waited for the bus is back; last seen: no route\n"},
+			[]string{"waited for the engine is stable; last seen: phase is creating\n", "waited for the bus is available; last seen: no route\n"},
 		},
 		"a fulfilled wait": {
 			Scenario{Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
-				if err := s.Until(ctx, "something that is there", func(context.Context) error { return nil }); err != nil {
+				if err := s.Until(ctx, "a fulfilled condition", func(context.Context) error { return nil }); err != nil {
 					return err
 				}
 				return errors.New("oops")
@@ -142,7 +142,7 @@ func TestRunnerFailsScenario(t *testing.T) {
 		},
 		"a phase that ignores its context": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { <-release; return nil }}}},
-			[]string{"the time is over, and it does not end"},
+			[]string{"timed out and did not return"},
 		},
 		"a failed preparation": {
 			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return nil, errors.New("no image") }},
@@ -161,7 +161,7 @@ func TestRunnerFailsScenario(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, out := played(t, tc.scenario)
 			if got.OK() || !strings.Contains(out, "E2E it FAILED") {
-				t.Fatalf("it went well: %q", out)
+				t.Fatalf("the scenario passed: %q", out)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(out, want) {
@@ -177,7 +177,7 @@ type forgetful struct{ counter }
 func (*forgetful) Reset(context.Context, string) ([]load.Figures, error) { return nil, nil }
 func (*forgetful) Figures(context.Context) ([]load.Figures, error)       { return nil, nil }
 
-// Cleaning happens after an interruption too, and what comes later in the plan is tried.
+// The runner cleans up after an interrupt, and still starts the later groups of the plan.
 func TestRunnerCleansUpAfterInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cleaned := 0

@@ -1,4 +1,4 @@
-// Package run plays scenarios: it walks their phases, sets the phase of the load generator, records the timeline, and
+// Package run runs scenarios: it executes their phases, sets the phase of the load generator, records the timeline, and
 // prints one line for the result of each scenario.
 package run
 
@@ -10,12 +10,12 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// Scenario is a story that must go well. Its steps get a context that ends with the scenario's time.
+// Scenario is a sequence of phases that must succeed. The context of its steps ends after Limit.
 type Scenario struct {
 	Name  string
-	Title string        // the claim that it proves, for the report
-	Limit time.Duration // for all of it but Clean
-	// Services are those whose change can make it fail, by their directories in services.
+	Title string        // the statement that it verifies, for the report
+	Limit time.Duration // timeout of Prepare and all phases, without Clean
+	// Services lists the services that the scenario tests, by their directories in services.
 	Services []string
 
 	// Watch lists the resources whose conditions the report shows.
@@ -25,16 +25,16 @@ type Scenario struct {
 	Phases  []Phase
 	// Judge checks the counts of the phases without an expected outage; nil: NoFailure.
 	Judge func([]load.Figures) error
-	// Clean removes what the scenario made. It runs however the scenario ended, and has a time of its own.
+	// Clean deletes the objects of the scenario. It also runs after a failure, with a timeout of its own.
 	Clean func(context.Context, *Step) error
-	// CleanLimit is how long Clean may take; 0: as long as the runner says.
+	// CleanLimit is the timeout of Clean; 0: the default of the runner.
 	CleanLimit time.Duration
 }
 
-// Phase is a part of a scenario that has figures of its own.
+// Phase is a part of a scenario with separate figures.
 type Phase struct {
 	Name string
-	// Outage allows failed answers meanwhile, for example since the engine is stopped.
+	// Outage allows failed answers in this phase, for example while the engine is stopped.
 	Outage bool
 	Do     func(context.Context, *Step) error
 }
@@ -46,11 +46,11 @@ type Loadgen interface {
 	Figures(ctx context.Context) ([]load.Figures, error)
 }
 
-// Result of a scenario.
+// Result is the outcome of a scenario.
 type Result struct {
 	Name    string            `json:"name"`
 	Title   string            `json:"title"`
-	Problem string            `json:"problem,omitempty"` // empty: it went well
+	Problem string            `json:"problem,omitempty"` // empty: passed
 	Waited  string            `json:"waited,omitempty"`  // the last wait of a failed scenario
 	Began   time.Time         `json:"began"`
 	Seconds float64           `json:"seconds"`
@@ -60,7 +60,7 @@ type Result struct {
 	Notes   []string          `json:"notes,omitempty"`
 }
 
-// PhaseResult is what happened in a phase.
+// PhaseResult is the outcome of a phase.
 type PhaseResult struct {
 	Name    string        `json:"name"`
 	Outage  bool          `json:"outage,omitempty"`

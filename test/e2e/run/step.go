@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// interval lies between two checks of Until.
+	// interval is the time between two checks of Until.
 	interval = 250 * time.Millisecond
-	// patience is the number of checks between two logs of Until about what it waits for.
+	// patience is the number of checks after which Until logs the unmet condition again.
 	patience = 80
 )
 
-// Step is what the steps of a scenario have in common.
+// Step gives the phases of one scenario a log, notes for the report, and waits.
 type Step struct {
 	scenario string
 	out      io.Writer
@@ -28,18 +28,18 @@ type Step struct {
 	notes []string
 }
 
-// wait is something that is waited for.
+// wait is a condition that Until waits for.
 type wait struct {
 	what string
-	last error // the last answer
+	last error // the result of the last check
 }
 
-// Log tells what a scenario does.
+// Log prints a line with the time and the name of the scenario.
 func (s *Step) Log(format string, args ...any) {
 	fmt.Fprintf(s.out, "%s %s: %s\n", s.now().UTC().Format("15:04:05"), s.scenario, fmt.Sprintf(format, args...))
 }
 
-// Now is the time by the clock of the runner.
+// Now returns the time of the runner's clock.
 func (s *Step) Now() time.Time { return s.now() }
 
 // Note adds a line to the report.
@@ -49,8 +49,8 @@ func (s *Step) Note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// Until asks again and again until check returns nil, or the context ends. What is waited for, and the last answer,
-// are reported when the scenario fails.
+// Until polls check until it returns nil or the context ends. If the scenario fails, the report shows what, the
+// description of the unmet condition, with the last error of check.
 func (s *Step) Until(ctx context.Context, what string, check func(context.Context) error) error {
 	w := s.expect(what)
 	tick := time.NewTicker(interval)
@@ -108,7 +108,7 @@ func (w *wait) String() string {
 	return fmt.Sprintf("%s; last seen: %v", w.what, w.last)
 }
 
-// waited returns the unmet conditions, with their last answers.
+// waited returns the unmet conditions with their last errors.
 func (s *Step) waited() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Step) allNotes() []string {
 	return append([]string(nil), s.notes...)
 }
 
-// Pass lets time pass in which nothing is changed.
+// Pass waits for d or until the context ends.
 func (s *Step) Pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

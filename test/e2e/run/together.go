@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// Named is a load generator with the name that its failures get.
+// Named is a load generator with the name that prefixes its classes and failures.
 type Named struct {
 	Name string
 	Loadgen
@@ -32,7 +32,7 @@ func (t together) Figures(ctx context.Context) ([]load.Figures, error) {
 }
 
 func (t together) each(ask func(Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
-	var all [][]load.Figures // of each phase, those of each load generator
+	var all [][]load.Figures // by phase, then by load generator
 	for i, one := range t {
 		figures, err := ask(one.Loadgen)
 		if err != nil {
@@ -51,14 +51,14 @@ func (t together) each(ask func(Loadgen) ([]load.Figures, error)) ([]load.Figure
 	var out []load.Figures
 	for _, figures := range all {
 		sum := load.Sum(figures[0].Phase, figures...)
-		sum.Seconds = figures[0].Seconds // they asked at the same time
+		sum.Seconds = figures[0].Seconds // the load generators run at the same time
 		out = append(out, sum)
 	}
 	return out, nil
 }
 
-// named prefixes the counts of a load generator's answers with its name. A load generator without any answer counts as
-// a failure, which the answers of the others would hide.
+// named prefixes the classes and failures of a load generator with its name. A phase without answers counts as one
+// failure: the answers of the other load generators would hide it.
 func named(name string, f load.Figures) load.Figures {
 	classes := map[string]int{}
 	for class, n := range f.Classes {
@@ -71,7 +71,7 @@ func named(name string, f load.Figures) load.Figures {
 	f.Classes, f.Failures = classes, failures
 	if f.Answers == 0 {
 		f.Failed++
-		f.Failures = append(f.Failures, name+": nothing was answered")
+		f.Failures = append(f.Failures, name+": no requests were answered")
 	}
 	return f
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// fixed is a load generator with the same figures always.
+// fixed is a load generator that always returns the same figures.
 type fixed struct {
 	figures []load.Figures
 	err     error
@@ -40,7 +40,7 @@ func TestTogetherMergesLoadgens(t *testing.T) {
 	if want := map[string]int{"engine: 200": 5, "web: 200": 3, "web: reset": 1}; !maps.Equal(up.Classes, want) {
 		t.Errorf("classes %v, want %v", up.Classes, want)
 	}
-	if err := NoFailure([]load.Figures{down}); err == nil || !strings.Contains(err.Error(), "engine: nothing was answered") {
+	if err := NoFailure([]load.Figures{down}); err == nil || !strings.Contains(err.Error(), "engine: no requests were answered") {
 		t.Errorf("a load generator without an answer: %v", err)
 	}
 }

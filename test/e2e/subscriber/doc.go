@@ -1,6 +1,6 @@
-// Package subscriber reads lifecycle events from outside the cluster, as docs/events tells programs to: by TLS and with
-// an identity of its own, never giving up, and telling repeated events by their id.
+// Package subscriber reads lifecycle events from outside the cluster, as docs/events describes it: over TLS, with an
+// identity of its own, reconnecting without a limit, and deduplicating events by id.
 //
-// [Follow] is a tool of one namespace. It reads from a durable consumer that was created for it, which is
-// all that its rights allow. [Stored] is a person who reads what the stream holds.
+// [Follow] reads the events of one namespace from a durable consumer. Its permissions allow only this consumer, which
+// an administrator creates. [Stored] reads the events that the stream holds.
 package subscriber

@@ -1,3 +1,3 @@
-// Package engine gives the stand-in engine (libs/testkit/stubengine/server) the command line and the config.yaml of a
-// Firebolt engine, and makes it wait for the metadata service. README.md of this module lists what is not imitated.
+// Package engine runs the engine stub (libs/testkit/stubengine/server) with the command line and the config.yaml of a
+// Firebolt engine. The stub is ready once the metadata service is. README.md of this module lists the differences.
 package engine

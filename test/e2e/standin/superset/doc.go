@@ -1,3 +1,3 @@
-// Package superset holds the stand-in for Apache Superset, which is written in Python, and its tests: each runs what
-// the Superset operator renders, in the file system of the stand-in's image and as its user, on real databases.
+// Package superset contains the stub of Apache Superset, which is written in Python, and its tests. The tests run the
+// files that the Superset operator renders, in the file system and as the user of the stub's image, on real databases.
 package superset
