@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// raw serves connections by hand: do gets each of them, with its number from 1, once a whole request has arrived.
+// raw returns the URL of a TCP server. It reads one request from each connection, then calls do with the number of the
+// connection, from 1.
 func raw(t *testing.T, do func(n int32, c *net.TCPConn)) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -42,7 +43,7 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 func say(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	if _, err := c.Write([]byte(text)); err != nil {
-		t.Log(err) // the client may have left
+		t.Log(err) // the client may have disconnected
 	}
 }
 
@@ -72,20 +73,20 @@ func TestOutcomesHaveClasses(t *testing.T) {
 		want string
 		good bool
 	}{
-		"an old page":        {answering(t, status(200, "<p>version 1")), "200 old", true},
-		"a new page":         {answering(t, status(200, "<p>version 2")), "200 new", true},
-		"the maintenance":    {answering(t, status(200, "Down for maintenance")), "200 maintenance", false},
-		"an unknown page":    {answering(t, status(200, "?")), "200", false},
-		"an error":           {answering(t, status(502, "version 1")), "502 old", true},
-		"a redirect":         {answering(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }), "302", false},
-		"a refusal":          {closed(t), Refused, false},
-		"an unknown name":    {"http://no-such-host.invalid/", Unresolved, false},
-		"a reset":            {raw(t, func(_ int32, c *net.TCPConn) { c.SetLinger(0) }), Reset, false},
-		"an end":             {raw(t, func(int32, *net.TCPConn) {}), Reset, false},
-		"half an answer":     {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, ok[:len(ok)-1]) }), Torn, false},
-		"a drained answer":   {answering(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(DrainedHeader, "1") }), Drained, false},
-		"no answer in time":  {answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), Timeout, false},
-		"no HTTP whatsoever": {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, "hello\r\n\r\n") }), Other, false},
+		"an old page":          {answering(t, status(200, "<p>version 1")), "200 old", true},
+		"a new page":           {answering(t, status(200, "<p>version 2")), "200 new", true},
+		"the maintenance page": {answering(t, status(200, "Down for maintenance")), "200 maintenance", false},
+		"an unknown page":      {answering(t, status(200, "?")), "200", false},
+		"an error":             {answering(t, status(502, "version 1")), "502 old", true},
+		"a redirect":           {answering(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }), "302", false},
+		"a refusal":            {closed(t), Refused, false},
+		"an unknown name":      {"http://no-such-host.invalid/", Unresolved, false},
+		"a reset":              {raw(t, func(_ int32, c *net.TCPConn) { c.SetLinger(0) }), Reset, false},
+		"an end":               {raw(t, func(int32, *net.TCPConn) {}), Reset, false},
+		"half an answer":       {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, ok[:len(ok)-1]) }), Torn, false},
+		"a drained answer":     {answering(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(DrainedHeader, "1") }), Drained, false},
+		"no answer in time":    {answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), Timeout, false},
+		"not HTTP":             {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, "hello\r\n\r\n") }), Other, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +123,7 @@ func labels(t *testing.T, texts ...string) []Label {
 	return out
 }
 
-// A server that ends a kept connection after its first answer, however often: what net/http would hide is seen.
+// A reset of a kept connection is a failed answer or a counted retry, although net/http would repeat the request.
 func TestDrainedConnections(t *testing.T) {
 	drains := func(n int32, c *net.TCPConn) {
 		if n > 1 {
@@ -218,13 +219,13 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Config){
-		"no clients":      func(c *Config) { c.Clients = 0 },
-		"no rate":         func(c *Config) { c.Rate = 0 },
-		"odd connections": func(c *Config) { c.Connections = "some" },
-		"no URL":          func(c *Config) { c.URL = "" },
-		"a broken URL":    func(c *Config) { c.URL = "http://a b/" },
-		"no timeout":      func(c *Config) { c.Timeout = 0 },
-		"a good unknown":  func(c *Config) { c.Good = []string{"new"} },
+		"no clients":          func(c *Config) { c.Clients = 0 },
+		"no rate":             func(c *Config) { c.Rate = 0 },
+		"unknown connections": func(c *Config) { c.Connections = "some" },
+		"no URL":              func(c *Config) { c.URL = "" },
+		"a broken URL":        func(c *Config) { c.URL = "http://a b/" },
+		"no timeout":          func(c *Config) { c.Timeout = 0 },
+		"an unknown label":    func(c *Config) { c.Good = []string{"new"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good

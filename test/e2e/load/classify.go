@@ -14,29 +14,29 @@ import (
 	"syscall"
 )
 
-// DrainedHeader is on an answer that says: not here any more, ask again.
+// DrainedHeader is a header of answers of a server that is draining: the client must send the request again.
 const DrainedHeader = "X-Firebolt-Drained"
 
 // Classes of requests without an answer.
 const (
-	Refused     = "refused"     // the address refuses connections
-	Timeout     = "timeout"     // no whole answer in time
+	Refused     = "refused"     // the server refused the connection
+	Timeout     = "timeout"     // no complete answer within the timeout
 	Reset       = "reset"       // the connection ended before the first byte of an answer
 	Torn        = "torn"        // the connection ended within an answer
-	Unreachable = "unreachable" // no route, or the network says no
-	Unresolved  = "unresolved"  // the name has no address
-	Drained     = "drained"     // an answer that asks to ask again
+	Unreachable = "unreachable" // no route to the host or network
+	Unresolved  = "unresolved"  // the host name does not resolve
+	Drained     = "drained"     // an answer with DrainedHeader
 	NoLogin     = "no login"    // a client could not begin its session
-	Other       = "other"       // anything else; the failures have the details
+	Other       = "other"       // any other error; Figures.Failures has the details
 )
 
-// Label names an answer by what its body holds.
+// Label names the answers whose body matches a pattern.
 type Label struct {
 	Name    string
 	Pattern *regexp.Regexp
 }
 
-// ParseLabel reads NAME=REGEXP.
+// ParseLabel parses NAME=REGEXP.
 func ParseLabel(text string) (Label, error) {
 	name, pattern, ok := strings.Cut(text, "=")
 	if !ok || name == "" || pattern == "" {
@@ -49,7 +49,7 @@ func ParseLabel(text string) (Label, error) {
 	return Label{Name: name, Pattern: compiled}, nil
 }
 
-// classOf names an answer: its status, and the first label whose pattern its body matches.
+// classOf returns the class of an answer: its status and the first label whose pattern matches the body.
 func classOf(status int, body []byte, labels []Label) (class, label string) {
 	i := slices.IndexFunc(labels, func(l Label) bool { return l.Pattern.Match(body) })
 	if i < 0 {
@@ -58,7 +58,7 @@ func classOf(status int, body []byte, labels []Label) (class, label string) {
 	return fmt.Sprintf("%d %s", status, labels[i].Name), labels[i].Name
 }
 
-// classOfError names the way in which a request stayed without an answer.
+// classOfError returns the class of a request without an answer.
 func classOfError(err error) string {
 	var lookup *net.DNSError
 	var timeout interface{ Timeout() bool }

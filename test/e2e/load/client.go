@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
-// maxBody is how much of an answer is read and searched for labels.
+// maxBody limits the bytes of an answer that are read and matched with labels.
 const maxBody = 1 << 20
 
-// maxRedirects is how many redirects a client with a session follows.
+// maxRedirects limits the redirects that a client with a session follows.
 const maxRedirects = 5
 
 // Request is the request to send, and the rules that accept an answer.
@@ -27,17 +27,17 @@ type Request struct {
 	Method string
 	URL    string
 	Header http.Header
-	Bodies []string // asked in turn; empty: no body
+	Bodies []string // sent in turn; empty: no body
 
 	Labels []Label
-	// Good are the labels of good answers. Empty: every answer with status 200 is good.
+	// Good lists the labels of good answers; empty: every answer with status 200 is good.
 	Good    []string
 	Timeout time.Duration
 	// ExecutionURL is where servers report that they execute a request, which is then counted by its id; empty: they
 	// do not report it. See [Control].
 	ExecutionURL string
 	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
-	// answer, or answered with DrainedHeader. Refused, late and torn requests are never sent again.
+	// answer, or answered with DrainedHeader. Other failed requests are never sent again.
 	RetryDrained bool
 	// Login is the account with which each client begins a session, in which it follows redirects as a browser does;
 	// nil: none.
@@ -63,10 +63,10 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// errReopened ends a request that net/http is about to send again by itself.
+// errReopened cancels a request that net/http is about to send again on its own.
 var errReopened = errors.New("the connection was closed before the first byte of an answer")
 
-// client is one of many that ask.
+// client sends the requests of one of the concurrent clients.
 type client struct {
 	Request
 	http *http.Client
@@ -85,7 +85,7 @@ func newClient(r Request, fresh bool) *client {
 	}}
 }
 
-// ask sends one request, twice at most, and returns its outcome.
+// ask sends a request, at most twice, and returns its outcome.
 func (c *client) ask(ctx context.Context) Outcome {
 	body := ""
 	if len(c.Bodies) > 0 {
@@ -142,7 +142,7 @@ func (c *client) try(ctx context.Context, address, body string) Outcome {
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	if reopened && err != nil {
-		return Outcome{Class: Reset, Detail: errReopened.Error()} // the end of its context took the answer's rest
+		return Outcome{Class: Reset, Detail: errReopened.Error()} // onlyOnce canceled the request while the answer was read
 	}
 	if err == nil {
 		o := c.judge(response, text)
@@ -174,9 +174,9 @@ func (c *client) judge(response *http.Response, body []byte) Outcome {
 	return o
 }
 
-// onlyOnce keeps net/http from sending a request on a second connection by itself, which it does silently when a
-// kept one turns out to be closed: whether to ask again, and to count it, is decided here. The answer may be quicker than
-// the end of the context; then it is the request that was sent a second time.
+// onlyOnce cancels a request when net/http opens a second connection for it, which it does without an error if a kept
+// connection was closed. The client decides on retries itself and counts them. An answer can arrive before the
+// cancellation takes effect; then the request counts as retried.
 func onlyOnce(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	connections := 0
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {

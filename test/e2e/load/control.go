@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// Control returns the HTTP API by which the runner controls a load generator:
+// Control returns the HTTP API that the runner uses to control a load generator:
 //
-//	GET  /healthz           200 while it runs
+//	GET  /healthz           status 200
 //	GET  /counts            the figures of each phase as JSON
-//	POST /phase?name=NAME   begin a phase; the same answer as /counts
-//	POST /reset?name=NAME   forget everything and begin a phase
+//	POST /phase?name=NAME   begin a phase and return the same as /counts
+//	POST /reset?name=NAME   delete all figures, begin a phase and return the same as /counts
 //
 // Servers call one more path:
 //

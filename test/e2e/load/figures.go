@@ -2,44 +2,44 @@ package load
 
 import "time"
 
-// Figures are what happened in one phase. All times are those of the load generator's clock.
+// Figures are the counts of one phase. All times are of the load generator's clock.
 type Figures struct {
 	Phase   string    `json:"phase"`
 	Began   time.Time `json:"began"`
 	Seconds float64   `json:"seconds"`
 
-	// Answers counts the requests that ended, one way or another; Failed those of them that are not good.
+	// Answers counts the completed requests, with or without an answer; Failed counts those without a good answer.
 	Answers int `json:"answers"`
 	Failed  int `json:"failed"`
-	// Retried counts requests that were sent a second time since their connection had been drained. They
-	// are counted once in Answers, by how the second try ended.
+	// Retried counts requests that were sent a second time because their connection was drained. Each counts once in
+	// Answers, with the outcome of the second try.
 	Retried int `json:"retried"`
-	// Executed counts the requests that servers reported to execute, Twice those that more than one execution was
-	// reported of, and Unreported good answers without a report: then the other two prove nothing.
+	// Executed counts the requests whose execution servers reported, Twice those with a second execution, and Unreported
+	// the good answers without a report: then the other two prove nothing.
 	Executed   int `json:"executed"`
 	Twice      int `json:"twice"`
 	Unreported int `json:"unreported"`
-	// Classes counts answers by what they were, such as "200 new", "503 maintenance", "refused" or "timeout".
+	// Classes counts requests by class, such as "200 new", "503 maintenance", "refused" or "timeout".
 	Classes map[string]int `json:"classes"`
 
-	// LongestGap is the longest time without a good answer, in seconds, and GapBegan when it began. A gap
-	// that began in an earlier phase counts whole.
+	// LongestGap is the longest time without a good answer, in seconds, and GapBegan its start. A gap that began in an
+	// earlier phase counts in full.
 	LongestGap float64   `json:"longestGap"`
 	GapBegan   time.Time `json:"gapBegan"`
 
-	// Latency counts answers of servers by how long they took.
+	// Latency counts the answers of servers by duration.
 	Latency []Bucket `json:"latency"`
-	// Failures are the first failed requests, in words.
+	// Failures describes the first failed requests.
 	Failures []string `json:"failures,omitempty"`
 }
 
-// Bucket counts the answers that took up to UpTo seconds and longer than the bucket before.
+// Bucket counts the answers that took at most UpTo seconds and more than the previous bound.
 type Bucket struct {
-	UpTo  float64 `json:"upTo"` // the last bucket has -1 and no bound
+	UpTo  float64 `json:"upTo"` // -1 in the last bucket, which has no bound
 	Count int     `json:"count"`
 }
 
-// bounds of the latency buckets, in seconds.
+// bounds are the upper bounds of the latency buckets, in seconds.
 var bounds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 func newBuckets() []Bucket {
@@ -50,8 +50,8 @@ func newBuckets() []Bucket {
 	return append(out, Bucket{UpTo: -1})
 }
 
-// Quantile returns the upper bound of the bucket in which the share q of all answers is reached, or -1 beyond the
-// last bound. It is 0 without answers.
+// Quantile returns the upper bound of the bucket that contains the quantile q, -1 if that bucket has no bound, or 0 without
+// answers.
 func (f Figures) Quantile(q float64) float64 {
 	total := 0
 	for _, b := range f.Latency {
@@ -69,7 +69,7 @@ func (f Figures) Quantile(q float64) float64 {
 	return -1
 }
 
-// Sum adds up the figures of phases; the longest gap is the longest of all.
+// Sum adds the figures of several phases. Its longest gap is the longest one of them.
 func Sum(name string, phases ...Figures) Figures {
 	out := Figures{Phase: name, Classes: map[string]int{}, Latency: newBuckets()}
 	for i, f := range phases {

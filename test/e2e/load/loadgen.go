@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Connections is how clients connect.
+// Connections selects how clients connect.
 type Connections string
 
-// Ways to connect: a new connection for each request, one kept for all, or every other client each way.
+// Values of Connections: a new connection for each request, a kept connection, or half of the clients each.
 const (
 	Fresh Connections = "fresh"
 	Kept  Connections = "kept"
 	Both  Connections = "both"
 )
 
-// Config of a load generator.
+// Config is the configuration of a load generator.
 type Config struct {
 	Request
 	Clients int
-	// Rate is the number of requests a second that all clients begin together. A client waits for its answer
-	// before it asks again, so slow answers make it less.
+	// Rate is the number of requests per second of all clients together. A client waits for an answer before its next
+	// request, so slow answers reduce the rate.
 	Rate        float64
 	Connections Connections
 }
@@ -41,7 +41,7 @@ func (c Config) Validate() error {
 	return c.Request.Validate()
 }
 
-// Ask asks until ctx ends. What is under way then is not counted.
+// Ask sends requests until ctx ends. It does not count the requests that are in flight then.
 func Ask(ctx context.Context, c Config, recorder *Recorder) {
 	var all sync.WaitGroup
 	interval := time.Duration(float64(time.Second) * float64(c.Clients) / c.Rate)
@@ -49,8 +49,8 @@ func Ask(ctx context.Context, c Config, recorder *Recorder) {
 		fresh := c.Connections == Fresh || c.Connections == Both && i%2 == 0
 		one := newClient(c.Request, fresh)
 		one.name = fmt.Sprint(i)
-		one.turn = i // so that not all send the same body at the same time
-		// Clients begin one after the other, so that they do not ask in step.
+		one.turn = i // clients send different bodies at the same time
+		// Stagger the clients, so they do not send at the same time.
 		begin := time.NewTimer(interval * time.Duration(i) / time.Duration(c.Clients))
 		all.Go(func() {
 			defer begin.Stop()

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Login is an account of Superset with which each client begins a session of its own.
+// Login is the Superset account with which each client begins its own session.
 type Login struct {
 	User, Password string
 }
 
-// ParseLogin reads USER:PASSWORD; an empty text is no login.
+// ParseLogin parses USER:PASSWORD. It returns nil for an empty text.
 func ParseLogin(text string) (*Login, error) {
 	if text == "" {
 		return nil, nil
@@ -28,10 +28,10 @@ func ParseLogin(text string) (*Login, error) {
 	return &Login{User: user, Password: password}, nil
 }
 
-// csrfToken is the hidden field of Superset's form, in each release since 4.
+// csrfToken matches the hidden field of Superset's login form, in each release since 4.
 var csrfToken = regexp.MustCompile(`name="csrf_token"[^>]*value="([^"]+)"`)
 
-// login submits Superset's form, so that the requests that follow have the cookie of a session.
+// login submits Superset's login form, so later requests have a session cookie.
 func (c *client) login(ctx context.Context) error {
 	if c.Login == nil {
 		return nil
@@ -62,21 +62,21 @@ func (c *client) login(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("submit the login form: %w", err)
 	}
-	// After a wrong password the form comes again.
+	// Superset redirects to the form after a wrong password.
 	if answer.status != http.StatusFound || strings.Contains(answer.location, form.Path) {
 		return fmt.Errorf("login of %s: status %d, location %q", c.Login.User, answer.status, answer.location)
 	}
 	return nil
 }
 
-// page is an answer during the login.
+// page is an answer to a request of the login.
 type page struct {
 	status   int
 	location string
 	body     []byte
 }
 
-// send sends one request of the login, with the fields of a form or without.
+// send sends a request of the login, with form fields unless they are nil.
 func (c *client) send(ctx context.Context, method, to string, fields url.Values) (page, error) {
 	request, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(fields.Encode()))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// superset serves a form like Superset's and a page for those who have a session.
+// superset serves a login form like Superset's, and a page for clients with a session.
 func superset(w http.ResponseWriter, r *http.Request) {
 	cookie, err := r.Cookie("session")
 	switch {

@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// maxFailures is how many failed requests of a phase are kept in words.
+// maxFailures limits the failed requests that a phase describes.
 const maxFailures = 20
 
-// Outcome is how one request ended.
+// Outcome is the result of one request.
 type Outcome struct {
 	Class    string
 	Good     bool
 	Answered bool // a server answered, so Took is a latency
 	Retried  bool
-	Took     time.Duration // from when it began
-	Detail   string        // of a failure, in words
-	ID       string        // if servers report its execution
-	location string        // where a redirect leads
+	Took     time.Duration // since the request began
+	Detail   string        // description of a failure
+	ID       string        // if servers report the execution of the request
+	location string        // target of a redirect
 }
 
-// Recorder counts outcomes by phase. It is safe for use by many clients.
+// Recorder counts outcomes by phase. It is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
 	now      func() time.Time
-	lastGood time.Time         // the end of the last good answer, or the beginning
-	phases   []Figures         // the last one is the present
+	lastGood time.Time         // time of the last good answer, initially of the start
+	phases   []Figures         // the last one is the current phase
 	runs     map[string]string // the first reported execution of each request
 }
 
-// NewRecorder begins with the given phase.
+// NewRecorder returns a recorder whose first phase has the given name.
 func NewRecorder(now func() time.Time, phase string) *Recorder {
 	t := &Recorder{now: now, runs: map[string]string{}}
 	t.Reset(phase)
 	return t
 }
 
-// Reset forgets everything and begins with the given phase.
+// Reset deletes all figures and begins the given phase.
 func (t *Recorder) Reset(phase string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +48,8 @@ func (t *Recorder) Reset(phase string) {
 	t.begin(phase)
 }
 
-// Phase ends the present phase and begins another. The same name again changes nothing, so that a lost answer may
-// be sent a second time.
+// Phase ends the current phase and begins another. A repeated call with the same name has no effect, so the runner can
+// retry after a lost answer.
 func (t *Recorder) Phase(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +60,8 @@ func (t *Recorder) Phase(name string) {
 	t.begin(name)
 }
 
-// Add counts an outcome that ends now, in the phase in which it began: requests that follow a phase in which no pod can be
-// reached does not count the last requests of that one.
+// Add counts an outcome that ends now in the phase in which its request began: late failures of an outage must not count
+// in the phase that follows.
 func (t *Recorder) Add(o Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (f *Figures) note(now time.Time, text string) {
 	}
 }
 
-// Figures returns what happened in each phase until now.
+// Figures returns the figures of each phase until now.
 func (t *Recorder) Figures() []Figures {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *Recorder) Figures() []Figures {
 	return out
 }
 
-// at returns the phase of a time, the first one for what was before it.
+// at returns the phase that contains a time, or the first phase for earlier times.
 func (t *Recorder) at(when time.Time) *Figures {
 	i := len(t.phases) - 1
 	for i > 0 && when.Before(t.phases[i].Began) {
@@ -136,7 +136,7 @@ func (t *Recorder) begin(name string) {
 	t.phases = append(t.phases, Figures{Phase: name, Began: t.now(), Classes: map[string]int{}, Latency: newBuckets()})
 }
 
-// close brings the present phase up to date.
+// close updates the duration and the longest gap of the current phase.
 func (t *Recorder) close() {
 	f := &t.phases[len(t.phases)-1]
 	now := t.now()

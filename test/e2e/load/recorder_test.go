@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// watch is a clock that is set by hand.
+// watch is a clock that tests advance.
 type watch struct{ at time.Time }
 
 func (w *watch) now() time.Time       { return w.at }
@@ -31,7 +31,7 @@ func TestGaps(t *testing.T) {
 	recorder.Phase("two") // requested again, no new phase
 	w.pass(3 * time.Second)
 	recorder.Add(well(300 * time.Millisecond)) // 5 s
-	w.pass(4 * time.Second)                    // and 4 s without an end
+	w.pass(4 * time.Second)                    // 4 s, not ended yet
 
 	phases := recorder.Figures()
 	if len(phases) != 2 {
@@ -49,7 +49,7 @@ func TestGaps(t *testing.T) {
 	}
 	w.pass(2 * time.Second)
 	if again := recorder.Figures()[1]; again.LongestGap != 6 {
-		t.Errorf("a gap without an end is %v long", again.LongestGap)
+		t.Errorf("a gap that has not ended is %v long", again.LongestGap)
 	}
 	sum := Sum("all", phases...)
 	if sum.Answers != 3 || sum.Failed != 1 || sum.LongestGap != 5 || sum.Seconds != 10 || sum.Classes["200"] != 2 || len(sum.Failures) != 1 {
@@ -81,11 +81,11 @@ func TestOutcomeCountsInStartPhase(t *testing.T) {
 func TestQuantileExceedsAllBounds(t *testing.T) {
 	recorder := NewRecorder(func() time.Time { return start }, "p")
 	if q := recorder.Figures()[0].Quantile(0.5); q != 0 {
-		t.Errorf("without answers %v", q)
+		t.Errorf("without answers: %v", q)
 	}
 	recorder.Add(well(time.Minute))
 	if q := recorder.Figures()[0].Quantile(0.5); q != -1 {
-		t.Errorf("of a slow answer %v", q)
+		t.Errorf("with a slow answer: %v", q)
 	}
 }
 

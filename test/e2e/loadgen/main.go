@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	done := make(chan struct{})
 	go func() { load.Ask(asking, config, recorder); close(done) }()
 	select {
-	case err := <-served: // the counts could not be read any more
+	case err := <-served: // no runner can read the counts without the server
 		cancel()
 		<-done
 		return err
@@ -66,21 +66,21 @@ func parse(args []string) (load.Config, string, error) {
 	var headers, labels []string
 	var connections, login string
 	flags := pflag.NewFlagSet("loadgen", pflag.ContinueOnError)
-	flags.StringVar(&c.URL, "url", "", "what to ask")
+	flags.StringVar(&c.URL, "url", "", "URL of the requests")
 	flags.StringVar(&c.Method, "method", http.MethodGet, "method of the requests")
-	flags.StringArrayVar(&headers, "header", nil, "header of the requests, NAME: VALUE; may be given again")
-	flags.StringArrayVar(&c.Bodies, "body", nil, "body of the requests; several are sent in turn")
-	flags.IntVar(&c.Clients, "clients", 4, "how many ask at the same time")
-	flags.Float64Var(&c.Rate, "rate", 20, "requests a second of all clients together")
-	flags.StringVar(&connections, "connections", string(load.Both), "fresh: one for each request; kept; both: every other client each way")
-	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long an answer may take")
-	flags.StringArrayVar(&labels, "label", nil, "NAME=REGEXP: answers with such a body get this label; the first that fits counts")
-	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; without it those with status 200 are good")
-	flags.StringVar(&c.ExecutionURL, "execution-url", "", "URL of this program's path /executed for servers, such as "+
-		"http://10.0.0.1:8090/executed: they report each request that they execute, and it counts those executed twice")
-	flags.BoolVar(&c.RetryDrained, "retry-drained", false, "send a request once more when its connection was drained")
-	flags.StringVar(&login, "login", "", "USER:PASSWORD of Superset: each client begins with a session of its own")
-	listen := flags.String("listen", ":8090", "where the counts are served")
+	flags.StringArrayVar(&headers, "header", nil, "header of the requests, NAME: VALUE; repeatable")
+	flags.StringArrayVar(&c.Bodies, "body", nil, "body of the requests; repeatable, bodies are sent in turn")
+	flags.IntVar(&c.Clients, "clients", 4, "number of concurrent clients")
+	flags.Float64Var(&c.Rate, "rate", 20, "requests per second of all clients together")
+	flags.StringVar(&connections, "connections", string(load.Both), "fresh, a new connection for each request; kept, one connection for each client; or both, half of the clients each")
+	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "timeout of a request")
+	flags.StringArrayVar(&labels, "label", nil, "label of answers whose body matches, NAME=REGEXP; repeatable, the first match wins")
+	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; empty means all answers with status 200")
+	flags.StringVar(&c.ExecutionURL, "execution-url", "", "URL of the path /executed of the control API, such as "+
+		"http://10.0.0.1:8090/executed; servers report each request that they execute to it")
+	flags.BoolVar(&c.RetryDrained, "retry-drained", false, "send a request once more if its connection was drained")
+	flags.StringVar(&login, "login", "", "Superset account USER:PASSWORD, with which each client begins its own session")
+	listen := flags.String("listen", ":8090", "address of the control API")
 	if err := flags.Parse(args); err != nil {
 		return c, "", err
 	}

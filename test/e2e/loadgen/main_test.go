@@ -63,12 +63,12 @@ func TestLoadgenServesCounts(t *testing.T) {
 
 func TestLoadgenRejectsInvalidArguments(t *testing.T) {
 	for name, args := range map[string][]string{
-		"no URL":              {},
-		"an unknown flag":     {"--url", "http://a", "--frobnicate"},
-		"a header of nothing": {"--url", "http://a", "--header", "x"},
-		"a broken label":      {"--url", "http://a", "--label", "x=("},
-		"an unknown label":    {"--url", "http://a", "--good", "new"},
-		"no such address":     {"--url", "http://a", "--listen", "256.0.0.1:1"},
+		"no URL":             {},
+		"an unknown flag":    {"--url", "http://a", "--frobnicate"},
+		"an invalid header":  {"--url", "http://a", "--header", "x"},
+		"an invalid label":   {"--url", "http://a", "--label", "x=("},
+		"an unknown label":   {"--url", "http://a", "--good", "new"},
+		"an invalid address": {"--url", "http://a", "--listen", "256.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), args); err == nil {
