@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// busNamespace is what the identity of a program outside the cluster may read.
+	// busNamespace is the only namespace whose events the external subscriber may read.
 	busNamespace = "team-a"
-	watcher      = "watcher" // that identity, and its consumer
+	watcher      = "watcher" // bus identity of the subscriber, and its consumer
 	// busCluster is the name of the cluster on the bus.
 	busCluster = "local"
 )
 
 var natsLabels = map[string]string{"app": "nats"}
 
-// busScenario is two Supersets that change while the bus comes and goes, and who watches them.
+// busScenario changes two Supersets during outages of the bus, and checks their conditions and the published events.
 type busScenario struct {
 	*platform.Platform
 	truth   *eventcheck.Recorder
@@ -35,13 +35,13 @@ type busScenario struct {
 	wiped   int
 }
 
-// busDisruptions stops NATS in three ways, while a program outside the cluster follows its events.
+// busDisruptions kills NATS, stops it, and deletes its volume while a subscriber outside the cluster reads its events.
 func busDisruptions(p *platform.Platform) run.Scenario {
 	b := &busScenario{Platform: p, truth: eventcheck.NewRecorder()}
 	return run.Scenario{
 		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
-		Title: "Two Supersets change while NATS's pod is killed, then is down, then has lost its volume. Their " +
-			"conditions are right all the time, and a subscriber outside the cluster receives each change once.",
+		Title: "Two Supersets change while NATS's pod is killed, then is down, then loses its volume. Their " +
+			"conditions are always correct, and a subscriber outside the cluster receives each change once.",
 		Watch: []timeline.Object{
 			{GVK: platform.Supersets, Namespace: busNamespace, Name: "desk"}, {GVK: platform.Supersets, Namespace: busNamespace, Name: "till"},
 		},
@@ -50,12 +50,12 @@ func busDisruptions(p *platform.Platform) run.Scenario {
 			{Name: "steady", Do: b.steady},
 			{Name: "NATS is killed", Do: b.kill},
 			{Name: "NATS is down", Do: b.beDown},
-			{Name: "NATS has lost its volume", Do: b.wipe},
-			{Name: "the streams are made again", Do: b.remake},
+			{Name: "NATS loses its volume", Do: b.wipe},
+			{Name: "streams are re-created", Do: b.remake},
 			{Name: "delete", Do: b.remove},
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
-			// However it ended: others need the bus.
+			// Restore NATS after a failure too, since other scenarios need the bus.
 			err := errors.Join(b.scaleNATS(ctx, 1), b.Ready(ctx, s, b.Data, natsLabels, 1))
 			if b.wiped > 0 {
 				err = errors.Join(err, b.bootstrap(ctx))
@@ -84,7 +84,7 @@ func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, er
 	return nil, b.told(ctx, s)
 }
 
-// Steady changes both once while nothing is wrong.
+// steady changes both Supersets once without a fault.
 func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 	if err := b.pauseAndStop(ctx, s); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 	return b.told(ctx, s)
 }
 
-// kill ends NATS's pod at once, twice, just before something changes and at a random moment.
+// kill force-deletes NATS's pod twice for each change: just before it, and at a random time during it.
 func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
 		b.begin(s)
@@ -117,7 +117,8 @@ func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	return b.told(ctx, s)
 }
 
-// beDown changes both while there is no NATS: the operators write the conditions, and the changes are published later.
+// beDown changes both Supersets while NATS is down. The operators write the conditions, and the aggregator publishes the
+// changes once NATS is available.
 func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 	b.begin(s)
 	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
@@ -128,7 +129,7 @@ func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if n := len(b.outside.Events()) - before; n > 0 {
-		return fmt.Errorf("%d events came from nowhere", n)
+		return fmt.Errorf("received %d events while NATS was down", n)
 	}
 	s.Note("While NATS was down the operators wrote the conditions.")
 	if err := errors.Join(b.scaleNATS(ctx, 1), b.back(ctx, s)); err != nil {
@@ -137,7 +138,7 @@ func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 	if err := b.told(ctx, s); err != nil {
 		return err
 	}
-	s.Note("%d events of it arrived afterwards.", len(b.outside.Events())-before)
+	s.Note("%d events about these changes arrived afterwards.", len(b.outside.Events())-before)
 	return nil
 }
 
@@ -156,13 +157,13 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	}
 	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
 	if !errors.Is(err, subscriber.ErrNoStream) {
-		return fmt.Errorf("a bus without its volume has no streams until they are created; reading them: %w", err)
+		return fmt.Errorf("NATS without its volume must have no streams until bootstrap creates them, got %w", err)
 	}
 	s.Note("On a bus without streams the operators wrote the conditions.")
 	return nil
 }
 
-// remake does what a person does: upgrade the chart, whose Job makes the streams, and make the tool's consumer.
+// remake recovers like an administrator: it upgrades the chart, whose Job creates the streams, and creates the consumer.
 func (b *busScenario) remake(ctx context.Context, s *run.Step) error {
 	if err := b.bootstrap(ctx); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (b *busScenario) remake(ctx context.Context, s *run.Step) error {
 	return b.told(ctx, s)
 }
 
-// remove deletes both, and sums up.
+// remove deletes both Supersets and notes the totals in the report.
 func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 	if _, err := b.Kubectl(ctx, "", "delete", "-n", busNamespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
 		return err
@@ -200,7 +201,7 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 
 func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, eventcheck.Outage{From: s.Now()}) }
 
-// back waits until the aggregator writes again, which ends the time in which no service could publish.
+// back waits until the aggregator writes conditions again, which ends the outage.
 func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
@@ -213,19 +214,19 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 		}
 		renewed, err := time.Parse(time.RFC3339, platform.Text(lease, "spec", "renewTime"))
 		if err != nil || renewed.Before(since) {
-			return fmt.Errorf("it was renewed at %s by %s", platform.Text(lease, "spec", "renewTime"), platform.Text(lease, "spec", "holderIdentity"))
+			return fmt.Errorf("last renewed at %s by %s", platform.Text(lease, "spec", "renewTime"), platform.Text(lease, "spec", "holderIdentity"))
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	s.Log("the aggregator writes again after %s", s.Now().Sub(b.lost[len(b.lost)-1].From).Round(time.Second))
+	s.Log("the aggregator writes conditions again after %s", s.Now().Sub(b.lost[len(b.lost)-1].From).Round(time.Second))
 	return nil
 }
 
-// told waits until the subscriber has received all changes, and nothing else.
+// told waits until the subscriber has received each change once and no other event, then closes the outages.
 func (b *busScenario) told(ctx context.Context, s *run.Step) error {
-	if err := s.Until(ctx, "the subscriber outside received each change once", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the external subscriber received each change once", func(ctx context.Context) error {
 		if err := b.outside.Quiet(); err != nil {
 			return err
 		}
@@ -235,7 +236,7 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 		}
 		const objects = 2
 		if len(lives) != objects {
-			return fmt.Errorf("%d objects were seen instead of %d", len(lives), objects)
+			return fmt.Errorf("observed %d objects, want %d", len(lives), objects)
 		}
 		events := b.outside.Events()
 		problems := []error{b.outside.Problems()}
@@ -255,16 +256,16 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// sixConditions returns the first difference from the expected six conditions of an object.
+// sixConditions maps each of the six condition types to its expected status and reason.
 type sixConditions map[string][2]string
 
-// conditions waits until those of both are what they should be, for the present generation.
+// conditions waits until both Supersets have the expected conditions for their latest generation.
 func (b *busScenario) conditions(ctx context.Context, s *run.Step, desk, till sixConditions) error {
 	for _, want := range []struct {
 		name string
 		sixConditions
 	}{{"desk", desk}, {"till", till}} {
-		if err := s.Until(ctx, "the conditions of "+want.name+" are right", func(ctx context.Context) error {
+		if err := s.Until(ctx, "the conditions of "+want.name+" are correct", func(ctx context.Context) error {
 			o, err := b.Get(ctx, platform.Supersets, busNamespace, want.name)
 			if err != nil {
 				return err

@@ -31,19 +31,19 @@ const (
 	consumerJob = "e2e-bus-consumer"
 )
 
-// access is the way to the bus from outside: by a port of the node, with what the platform handed out for an identity.
+// access returns the access to the bus from outside the cluster: a node port, and the credentials of an identity.
 func (b *busScenario) access(ctx context.Context, identity string) (subscriber.Access, error) {
 	address, err := b.busAddress(ctx)
 	if err != nil {
-		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside, by the Service nats-outside: %w", err)
+		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside the cluster through Service nats-outside: %w", err)
 	}
 	said, err := b.secret(ctx, "bus-"+identity, "url")
 	if err != nil {
-		return subscriber.Access{}, fmt.Errorf("the identity %s of a program outside the cluster: %w", identity, err)
+		return subscriber.Access{}, fmt.Errorf("get the credentials of identity %s: %w", identity, err)
 	}
 	inside, err := url.Parse(string(said))
 	if err != nil {
-		return subscriber.Access{}, fmt.Errorf("the URL of identity %s is none", identity) // the error would show the password
+		return subscriber.Access{}, fmt.Errorf("the URL of identity %s is invalid", identity) // without err, which contains the password
 	}
 	password, _ := inside.User.Password()
 	authority, err := b.secret(ctx, "bus-ca", "ca.crt")
@@ -57,11 +57,11 @@ func (b *busScenario) busAddress(ctx context.Context) (string, error) {
 	}
 	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
 	if err != nil || len(ports) == 0 {
-		return "", fmt.Errorf("it has no port: %w", err)
+		return "", fmt.Errorf("Service nats-outside has no port: %w", err)
 	}
 	port, ok := ports[0].(map[string]any)
 	if !ok {
-		return "", fmt.Errorf("its port is %v", ports[0])
+		return "", fmt.Errorf("unexpected port %v of Service nats-outside", ports[0])
 	}
 	list, err := b.List(ctx, nodeKind, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *busScenario) busAddress(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	return "", errors.New("no node has an address")
+	return "", errors.New("no node has an InternalIP address")
 }
 
 func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, error) {
@@ -88,12 +88,12 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 	}
 	encoded := platform.Text(o, "data", key)
 	if encoded == "" {
-		return nil, fmt.Errorf("the Secret %s/%s has no %s", b.System, name, key)
+		return nil, fmt.Errorf("Secret %s/%s has no key %s", b.System, name, key)
 	}
 	return base64.StdEncoding.DecodeString(encoded)
 }
 
-// subscribe starts the subscriber, whose consumer an identity with that permission has created.
+// subscribe creates the consumer, since the subscriber has no permission to do so, and starts the subscriber.
 func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 	mine, err := b.access(ctx, watcher)
 	if err != nil {
@@ -108,10 +108,10 @@ func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 	if b.outside, err = subscriber.Follow(ctx, mine, s.Now); err != nil {
 		return err
 	}
-	return s.Until(ctx, "the subscriber outside reads its consumer by "+mine.URL, func(context.Context) error { return b.outside.Quiet() })
+	return s.Until(ctx, "the external subscriber reads its consumer at "+mine.URL, func(context.Context) error { return b.outside.Quiet() })
 }
 
-// makeConsumer runs the command of the aggregator's image as a Job.
+// makeConsumer creates the subscriber's consumer with a Job of the aggregator's image.
 func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	if err := b.removeJob(ctx); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+busCluster+"."+busNamespace+".>"); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "the Job "+consumerJob+" has made the consumer", func(ctx context.Context) error {
+	if err := s.Until(ctx, "Job "+consumerJob+" creates the consumer", func(ctx context.Context) error {
 		job, err := b.Get(ctx, platform.Jobs, b.System, consumerJob)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (b *busScenario) removeJob(ctx context.Context) error {
 	return err
 }
 
-// bootstrap upgrades the aggregator's chart to what it is; its Job makes the streams and the bucket.
+// bootstrap upgrades the aggregator's chart with unchanged values; its Job creates the streams and the bucket.
 func (b *busScenario) bootstrap(ctx context.Context) error {
 	_, err := b.Helm(ctx, "upgrade", "status-aggregator", filepath.Join(b.Root, "deploy", "charts", "status-aggregator"),
 		"--namespace", b.System, "--reuse-values", "--wait", "--timeout", "5m")
@@ -164,10 +164,10 @@ func (b *busScenario) scaleNATS(ctx context.Context, replicas int) error {
 }
 
 func (b *busScenario) noNATS(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "NATS is gone", func(ctx context.Context) error { return b.Leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
+	return s.Until(ctx, "NATS has no pods", func(ctx context.Context) error { return b.Leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
 }
 
-// deleteVolume deletes the claim, which goes with its pod and takes the volume along.
+// deleteVolume deletes the claim of NATS and kills its pod, which deletes the claim and its volume.
 func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 	before, err := b.Get(ctx, claimKind, b.Data, natsClaim)
 	if err != nil {
@@ -179,13 +179,13 @@ func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 	if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
 		return err
 	}
-	return s.Until(ctx, "NATS has another volume", func(ctx context.Context) error {
+	return s.Until(ctx, "NATS has a new volume", func(ctx context.Context) error {
 		now, err := b.Get(ctx, claimKind, b.Data, natsClaim)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		if err != nil || now.GetUID() == before.GetUID() || platform.Text(now, "status", "phase") != "Bound" {
-			return errors.New("it does not")
+			return errors.New("the new claim is not bound")
 		}
 		return nil
 	})
@@ -196,7 +196,7 @@ func (b *busScenario) pauseAndStop(ctx context.Context, s *run.Step) error {
 	return errors.Join(b.command(ctx, s, `"Paused"`, `"Stopped"`), b.conditions(ctx, s, busPaused, busStopped))
 }
 
-// goOn takes both back.
+// goOn resumes one Superset and starts the other.
 func (b *busScenario) goOn(ctx context.Context, s *run.Step) error {
 	return errors.Join(b.command(ctx, s, "null", "null"), b.conditions(ctx, s, busRunning, busRunning))
 }

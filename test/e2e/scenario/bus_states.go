@@ -1,6 +1,6 @@
 package scenario
 
-// The six conditions in the three states through which the scenario takes its objects.
+// The expected conditions of a Superset in the three states of the scenario.
 var (
 	busRunning = sixConditions{
 		"Available": {"True", "AllComponentsReady"}, "Progressing": {"False", "AsExpected"}, "Degraded": {"False", "AsExpected"},

@@ -28,22 +28,21 @@ func TestConditionCheckNamesMismatch(t *testing.T) {
 		}
 	}
 	if err := busRunning.of(o); err == nil || !strings.HasPrefix(err.Error(), "Paused is /absent instead of False/NotPaused") {
-		t.Errorf("one is missing: %v", err)
+		t.Errorf("without the condition Paused: %v", err)
 	}
 	set("Paused", "False", "NotPaused", 2)
 	if err := busRunning.of(o); err != nil {
 		t.Error(err)
 	}
 	if err := busStopped.of(o); err == nil {
-		t.Error("another state is not seen")
+		t.Error("the conditions of a running Superset match those of a stopped one")
 	}
 	o.SetGeneration(3)
 	if err := busRunning.of(o); err == nil {
-		t.Error("conditions of an older generation are taken")
+		t.Error("conditions of an older generation match")
 	}
 }
 
-// No list has it yet: it has not been played to its end.
 func TestBusDisruptionsHaveCleanup(t *testing.T) {
 	s := busDisruptions(&platform.Platform{})
 	if s.Clean == nil || s.Limit == 0 || len(s.Phases) == 0 {

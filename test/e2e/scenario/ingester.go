@@ -21,16 +21,16 @@ const ingesterNamespace = "ingester-disruptions"
 
 var mysql = map[string]string{"app": "mysql"}
 
-// copies is how often each sample is made.
+// copies is the number of objects that are created from each sample.
 const copies = 10
 
-// ingesterDisruptions creates, changes and deletes objects of all Michelangelo kinds by kubectl while MySQL comes and goes.
+// ingesterDisruptions creates, changes and deletes objects of all Michelangelo kinds during outages of MySQL.
 func ingesterDisruptions(p *platform.Platform) run.Scenario {
 	i := &ingester{Platform: p}
 	return run.Scenario{
 		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
 		Title: "The Michelangelo kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
-			"it comes back with its volume and another address) and restarted; in the end cluster and MySQL agree.",
+			"it returns with its volume and another address) and restarted; `ingester verify` finds no difference.",
 		Prepare: func(ctx context.Context, _ *run.Step) (run.Loadgen, error) {
 			return nil, p.MakeNamespace(ctx, ingesterNamespace)
 		},
@@ -39,7 +39,7 @@ func ingesterDisruptions(p *platform.Platform) run.Scenario {
 			{Name: "change while MySQL's pod is moved", Do: i.meanwhile(i.change, i.move)},
 			{Name: "delete half while MySQL is restarted", Do: i.meanwhile(i.deleteHalf, i.restart)},
 			{Name: "verify", Do: i.verify},
-			{Name: "delete the rest", Do: i.deleteRest},
+			{Name: "delete the other half", Do: i.deleteRest},
 			{Name: "verify again", Do: i.verify},
 		},
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, ingesterNamespace) },
@@ -53,7 +53,7 @@ type ingester struct {
 
 type work = func(context.Context, *run.Step) error
 
-// meanwhile works, and disturbs once in a moment of the first two seconds; MySQL is back in the end.
+// meanwhile runs do and, at a random time within the first two seconds, disturb. It then waits until MySQL is ready.
 func (i *ingester) meanwhile(do, disturb work) work {
 	return func(ctx context.Context, s *run.Step) error {
 		disturbed := make(chan error, 1)
@@ -66,7 +66,7 @@ func (i *ingester) meanwhile(do, disturb work) work {
 		}()
 		err := do(ctx, s)
 		if broken := <-disturbed; broken != nil {
-			return fmt.Errorf("disturb: %w", broken)
+			return fmt.Errorf("disturb MySQL: %w", broken)
 		}
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (i *ingester) meanwhile(do, disturb work) work {
 func (i *ingester) create(ctx context.Context, _ *run.Step) error {
 	paths, err := filepath.Glob(filepath.Join(i.Root, "deploy", "samples", "ingester", "*.yaml"))
 	if err != nil || len(paths) == 0 {
-		return fmt.Errorf("no samples below %s: %w", i.Root, err)
+		return fmt.Errorf("no samples in %s: %w", i.Root, err)
 	}
 	var samples []*unstructured.Unstructured
 	seen := map[string]bool{}
@@ -100,7 +100,7 @@ func (i *ingester) create(ctx context.Context, _ *run.Step) error {
 	}
 	const all = 13
 	if len(i.kinds) != all {
-		return fmt.Errorf("the samples have %d kinds, not %d: %v", len(i.kinds), all, i.kinds)
+		return fmt.Errorf("got samples of %d kinds, want %d: %v", len(i.kinds), all, i.kinds)
 	}
 	for n := range copies {
 		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
@@ -134,7 +134,7 @@ func (i *ingester) all() string { return strings.Join(i.kinds, ",") }
 
 func (i *ingester) change(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
-		// The admission of finalizers and other writers may be in the way; kubectl says so, and a person repeats it.
+		// kubectl can fail at the admission that adds finalizers, and on a conflict with another writer, so retry it.
 		if err := s.Until(ctx, "all objects have their label", func(ctx context.Context) error {
 			_, err := i.Kubectl(ctx, "", "label", "-n", ingesterNamespace, i.all(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
 			return err
@@ -153,20 +153,20 @@ func (i *ingester) deleteRest(ctx context.Context, s *run.Step) error {
 	return i.delete(ctx, s, "--all")
 }
 
-// delete waits until the objects are gone, which is when MySQL knows of it.
+// delete deletes objects and waits until they no longer exist: the ingester removes its finalizer after the write to MySQL.
 func (i *ingester) delete(ctx context.Context, s *run.Step, which ...string) error {
 	args := append([]string{"delete", "-n", ingesterNamespace, i.all(), "--wait=false"}, which...)
 	if _, err := i.Kubectl(ctx, "", args...); err != nil {
 		return err
 	}
-	return s.Until(ctx, "the deleted objects are gone", func(ctx context.Context) error {
+	return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
 		args := []string{"get", "-n", ingesterNamespace, i.all(), "-o", "name", "--ignore-not-found"}
 		if which[0] == "-l" {
 			args = append(args, which...)
 		}
 		left, err := i.Kubectl(ctx, "", args...)
 		if err == nil && strings.TrimSpace(left) != "" {
-			err = fmt.Errorf("%d are still there", len(strings.Fields(left)))
+			err = fmt.Errorf("%d objects still exist", len(strings.Fields(left)))
 		}
 		return err
 	})
@@ -177,8 +177,8 @@ func (i *ingester) kill(ctx context.Context, s *run.Step) error {
 	return i.KillPods(ctx, i.Data, mysql)
 }
 
-// move evicts the pod, as a drain of its node does. On a cluster of one node it comes back to the same one, with its
-// volume and another address.
+// move evicts the pod, as `kubectl drain` does. The StatefulSet re-creates it with the same volume and another address; on
+// a cluster of one node it returns to the same node.
 func (i *ingester) move(ctx context.Context, s *run.Step) error {
 	before, err := i.mysqlPod(ctx)
 	if err != nil {
@@ -189,14 +189,14 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	from := platform.Text(before, "status", "podIP")
-	return s.Until(ctx, "MySQL serves by another address than "+from, func(ctx context.Context) error {
+	return s.Until(ctx, "MySQL has another address than "+from, func(ctx context.Context) error {
 		now, err := i.mysqlPod(ctx)
 		if err != nil {
 			return err
 		}
 		to := platform.Text(now, "status", "podIP")
 		if now.GetUID() == before.GetUID() || to == "" || to == from {
-			return fmt.Errorf("it is at %q", to)
+			return fmt.Errorf("the pod has the address %q", to)
 		}
 		if err := platform.IsTrue(now, "Ready"); err != nil {
 			return err
@@ -217,18 +217,18 @@ func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, er
 	return &pods[0], nil
 }
 
-// restart ends MySQL inside its pod.
+// restart sends SIGTERM to the process of MySQL's container, so the kubelet restarts it.
 func (i *ingester) restart(ctx context.Context, s *run.Step) error {
 	pod, err := i.mysqlPod(ctx)
 	if err != nil {
 		return err
 	}
-	s.Log("MySQL's container is ended")
+	s.Log("MySQL's container is terminated")
 	_, err = i.Kubectl(ctx, "", "exec", "-n", i.Data, pod.GetName(), "--", "sh", "-c", "kill -TERM 1")
 	return err
 }
 
-// verify runs `ingester verify`, which repeats the comparison for a while before a difference counts.
+// verify runs `ingester verify`, which repeats the comparison before it reports a difference.
 func (i *ingester) verify(ctx context.Context, s *run.Step) error {
 	var said string
 	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {

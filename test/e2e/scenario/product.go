@@ -19,22 +19,22 @@ import (
 
 const (
 	productNamespace = "superset-product"
-	// productFile is what make up NODE=real installs.
+	// productFile is the manifest that `make up NODE=real` installs.
 	productFile  = "deploy/real-node/superset.yaml"
 	productName  = "example"
 	productLogin = "admin:admin"
-	productTitle = "Superset is being upgraded" // of its maintenance page
+	productTitle = "Superset is being upgraded" // title of the maintenance page
 	productImage = "flotilla-e2e/superset:"
 )
 
-// product is Apache Superset itself.
+// product runs Apache Superset itself instead of the stub.
 type product struct {
 	*platform.Platform
 	loadgen *cluster.Loadgen
 	note    func(string, ...any)
 }
 
-// supersetProduct upgrades Apache Superset itself under users that are logged in.
+// supersetProduct upgrades Apache Superset itself while users are logged in.
 func supersetProduct(p *platform.Platform) run.Scenario {
 	w := &product{Platform: p, note: func(string, ...any) {}}
 	return run.Scenario{
@@ -57,7 +57,7 @@ func supersetProduct(p *platform.Platform) run.Scenario {
 	}
 }
 
-// Prepare installs the older release with its metastore, and has twenty users log in.
+// prepare installs the older release with its metastore, and starts twenty clients that log in.
 func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
 	if err := w.MakeNamespace(ctx, productNamespace); err != nil {
@@ -100,9 +100,9 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 	return w.loadgen, err
 }
 
-// adaptProduct makes of the sample what the scenario installs.
+// adaptProduct changes the Superset of productFile for the scenario: it starts with the older release.
 func adaptProduct(superset map[string]any) error {
-	unstructured.RemoveNestedField(superset, "spec", "webServer", "service", "nodePort") // it may be taken
+	unstructured.RemoveNestedField(superset, "spec", "webServer", "service", "nodePort") // the port may be in use
 	// A busy node must not take the only web server out of its Service.
 	ready := map[string]any{
 		"httpGet":       map[string]any{"path": "/health", "port": int64(8088)},
@@ -114,12 +114,12 @@ func adaptProduct(superset map[string]any) error {
 	)
 }
 
-// versionOf is the part of a label that matches a page of a release for a user that is logged in.
+// versionOf returns the pattern of a label: it matches a page of the release for a user that is logged in.
 func versionOf(release string) string {
 	return fmt.Sprintf(`=(?s)username&#34;: &#34;admin.*version_string&#34;: &#34;%s&#34;`, release)
 }
 
-// serves waits until a release serves, and the maintenance page is gone.
+// serves waits until the web server runs the release and the maintenance page has no pods.
 func (w *product) serves(ctx context.Context, s *run.Step, release string) error {
 	if err := s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, productNamespace, productName)
@@ -141,7 +141,7 @@ func (w *product) serves(ctx context.Context, s *run.Step, release string) error
 	return w.Ready(ctx, s, productNamespace, page, 0)
 }
 
-// upgrade changes the release, and notes where the time went in which users got the maintenance page.
+// upgrade changes the release, and notes the duration of the maintenance page and of the tasks behind it.
 func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the change of the image is accepted", func(ctx context.Context) error {
 		return w.Patch(ctx, platform.Supersets, productNamespace, productName, `{"spec":{"image":{"tag":"6.1.0"}}}`)
@@ -171,12 +171,12 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	s.Note("Users had the maintenance page for %.0f s: migrate %.0f s, init %.0f s, the rest %.0f s.", open.Sub(closed).Seconds(),
+	s.Note("Users had the maintenance page for %.0f s: migrate %.0f s, init %.0f s, other %.0f s.", open.Sub(closed).Seconds(),
 		migrate.Seconds(), initialize.Seconds(), (open.Sub(closed) - migrate - initialize).Seconds())
 	return nil
 }
 
-// taken returns how long a task took.
+// taken returns the duration of a task.
 func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
 	began, err := time.Parse(time.RFC3339, platform.Text(o, "status", "lifecycle", task, "startedAt"))
 	if err != nil {
@@ -189,7 +189,7 @@ func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
 	return ended.Sub(began), nil
 }
 
-// login logs in with a browser, as a user would, and keeps what it shows in the report's directory.
+// login logs in with a browser and saves a screenshot in the report's directory.
 func (w *product) login(picture string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if w.Simulated {
@@ -203,12 +203,12 @@ func (w *product) login(picture string) func(context.Context, *run.Step) error {
 		if err := logIn(ctx, "http://"+address, productLogin, file); err != nil {
 			return fmt.Errorf("log in with a browser: %w", err)
 		}
-		s.Note("A browser logged in; it showed %s.", filepath.Base(file))
+		s.Note("A browser logged in; the screenshot is %s.", filepath.Base(file))
 		return s.Pass(ctx, 5*time.Second)
 	}
 }
 
-// address is where this machine reaches the web server.
+// address returns the node port of the web server, which is reachable from outside the cluster.
 func (w *product) address(ctx context.Context) (string, error) {
 	node, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// loginTimeout is how long a browser may take to log in on a busy machine, attemptTimeout one attempt.
+	// loginTimeout limits the login on a busy machine, and attemptTimeout each attempt.
 	loginTimeout   = 5 * time.Minute
 	attemptTimeout = 75 * time.Second
 
 	userField     = `input[name="username"], #username`
 	passwordField = `input[name="password"], #password`
 	submitButton  = `button[type="submit"], input[type="submit"]`
-	// usersMenu is there for users only, and is drawn by the page's own script.
+	// usersMenu selects a link that the page's script renders for users that are logged in.
 	usersMenu = `a[href*="/dashboard/list"]`
 )
 
-// logIn logs in by Superset's form, waits for the page that follows, and writes a picture of it. Superset renders the form
-// again while it loads, so early input may be lost, and is entered again, as by a user.
+// logIn logs in through Superset's form, waits for the next page, and writes a screenshot of it. Superset renders the form
+// again while it loads, which can discard early input, so logIn retries.
 func logIn(ctx context.Context, address, login, picture string) error {
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
@@ -64,13 +64,13 @@ func submit(ctx context.Context, address, login string) error {
 	return nil
 }
 
-// shoot writes a picture of the tab.
+// shoot writes a screenshot of the tab.
 func shoot(tab context.Context, file string) error {
 	ctx, cancel := context.WithTimeout(tab, time.Minute)
 	defer cancel()
 	image, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {
-		return fmt.Errorf("take a picture: %w", err)
+		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err

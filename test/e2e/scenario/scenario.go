@@ -1,4 +1,4 @@
-// Package scenario lists what must go well on a cluster with real pods; each service has files or a package.
+// Package scenario contains the scenarios for a cluster with real pods; each service has files or a package.
 package scenario
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 )
 
-// All returns every scenario, in the order in which they are played; those of a group are played in parallel.
+// All returns all scenarios as groups. Groups run one after the other, the scenarios of a group in parallel.
 func All(p *platform.Platform) [][]run.Scenario {
 	return [][]run.Scenario{
 		{security(p)},
 		{engine.Rollouts(p), engine.Disruptions(p), superset.Upgrades(p), superset.Operations(p)},
-		{engine.Pressure(p)}, // alone, since its node takes no pods meanwhile
+		{engine.Pressure(p)}, // alone, since its node accepts no pods under DiskPressure
 		{ingesterDisruptions(p), superset.Clone(p), superset.Repair(p), supersetProduct(p)},
 		{busDisruptions(p)},  // alone, since it stops the bus
-		{serviceUpgrades(p)}, // alone, since it exchanges all services
+		{serviceUpgrades(p)}, // alone, since it replaces all services
 	}
 }
 
-// Choose keeps the scenarios of these names, or all when there is no name.
+// Choose returns the groups with only the named scenarios, or with all if names is empty.
 func Choose(plan [][]run.Scenario, names []string) ([][]run.Scenario, error) {
 	var all []string
 	var out [][]run.Scenario
@@ -42,7 +42,7 @@ func Choose(plan [][]run.Scenario, names []string) ([][]run.Scenario, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("no scenario %q; there are %s", name, strings.Join(all, ", "))
+			return nil, fmt.Errorf("unknown scenario %q, want one of %s", name, strings.Join(all, ", "))
 		}
 	}
 	return out, nil

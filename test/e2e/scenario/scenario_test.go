@@ -15,21 +15,21 @@ func TestScenariosAreWellFormed(t *testing.T) {
 	for _, group := range All(&platform.Platform{}) {
 		for _, s := range group {
 			if seen[s.Name] || s.Name == "" || s.Title == "" || s.Limit == 0 || s.Clean == nil || len(s.Phases) == 0 {
-				t.Errorf("%q stands twice or lacks something", s.Name)
+				t.Errorf("scenario %q is a duplicate or lacks a required field", s.Name)
 			}
 			seen[s.Name] = true
 			for _, service := range s.Services {
 				if exchanged[service] == nil {
-					t.Errorf("%s names the service %q", s.Name, service)
+					t.Errorf("%s: unknown service %q", s.Name, service)
 				}
 			}
 			if len(s.Services) == 0 {
-				t.Errorf("%s names no service, so that no change would play it", s.Name)
+				t.Errorf("%s lists no services, so no change would run it", s.Name)
 			}
 			phases := map[string]bool{}
 			for _, p := range s.Phases {
 				if phases[p.Name] || p.Do == nil {
-					t.Errorf("%s: phase %q stands twice or does nothing", s.Name, p.Name)
+					t.Errorf("%s: phase %q is a duplicate or has no function", s.Name, p.Name)
 				}
 				phases[p.Name] = true
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// bindings are what gives rights to a service account.
+// bindings are the kinds that grant permissions to a service account.
 var bindings = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
@@ -23,20 +23,20 @@ var bindings = []schema.GroupVersionKind{
 func security(p *platform.Platform) run.Scenario {
 	return run.Scenario{
 		Name: "security", Limit: 2 * time.Minute, Services: allServices(),
-		Title: "The services run as nonroot with a read-only root, and their rights are those of their charts.",
+		Title: "The services run as nonroot with a read-only root, and their accounts have only the permissions of their charts.",
 		Phases: []run.Phase{
 			{Name: "nonroot, read-only root", Do: func(ctx context.Context, s *run.Step) error {
 				n, err := p.Restricted(ctx, p.System)
 				s.Note("%d containers in %s run as nonroot with a read-only root.", n, p.System)
 				return err
 			}},
-			{Name: "rights of the charts", Do: func(ctx context.Context, s *run.Step) error { return rightsOfTheCharts(ctx, p, s) }},
+			{Name: "permissions of the charts", Do: func(ctx context.Context, s *run.Step) error { return rightsOfTheCharts(ctx, p, s) }},
 		},
 		Clean: func(context.Context, *run.Step) error { return nil },
 	}
 }
 
-// rightsOfTheCharts wants every binding of a service's account to be one of a chart.
+// rightsOfTheCharts returns an error if a binding of a service's account is not managed by Helm.
 func rightsOfTheCharts(ctx context.Context, p *platform.Platform, s *run.Step) error {
 	n := 0
 	var problems []error
@@ -51,14 +51,14 @@ func rightsOfTheCharts(ctx context.Context, p *platform.Platform, s *run.Step) e
 			}
 			n++
 			if items[i].GetLabels()["app.kubernetes.io/managed-by"] != "Helm" {
-				problems = append(problems, fmt.Errorf("%s %s gives rights to a service and is not of a chart", kind.Kind, items[i].GetName()))
+				problems = append(problems, fmt.Errorf("%s %s binds an account of a service and is not managed by Helm", kind.Kind, items[i].GetName()))
 			}
 		}
 	}
 	if n == 0 {
-		return fmt.Errorf("no account of %s has any right", p.System)
+		return fmt.Errorf("no binding of an account of namespace %s", p.System)
 	}
-	s.Note("%d bindings give rights to accounts of %s; each is one of a chart.", n, p.System)
+	s.Note("%d bindings grant permissions to accounts of %s; Helm manages each.", n, p.System)
 	return errors.Join(problems...)
 }
 

@@ -16,47 +16,47 @@ import (
 
 const upgradeNamespace = "upgrades"
 
-// serviceUpgrades exchanges all services for those of the previous commit and back, while users work.
+// serviceUpgrades upgrades all services from the previous commit, rolls them back and upgrades them again, under load.
 func serviceUpgrades(p *platform.Platform) run.Scenario {
 	u := &upgrades{Platform: p, engine: &engine.Engine{Platform: p, Namespace: upgradeNamespace, Replicas: 1}}
 	upgrade, back := u.install(charts(p), presentTag), u.rollBack
 	return run.Scenario{
 		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
-		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first while " +
-			"nothing else changes, then while an engine rolls, a Superset is upgraded, objects come and go, and MySQL or NATS is killed.",
+		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first without other " +
+			"changes, then while an engine rolls out, a Superset is upgraded, objects are created and deleted, and MySQL or NATS is killed.",
 		Watch: []timeline.Object{
 			{GVK: platform.Supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: platform.Engines, Namespace: upgradeNamespace, Name: "etl"},
 		},
 		Prepare: u.prepare,
 		Phases: []run.Phase{
-			{Name: "the previous commit", Do: u.engine.Steady},
+			{Name: "previous commit", Do: u.engine.Steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
-			{Name: "upgrade while all changes", Do: u.busy(upgrade, u.lose(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
-			{Name: "roll back while all changes", Do: u.busy(back, u.lose(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
+			{Name: "upgrade during changes", Do: u.busy(upgrade, u.lose(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
+			{Name: "roll back during changes", Do: u.busy(back, u.lose(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
 			{Name: "verify", Do: u.verify},
 		},
 		Judge: u.judge,
-		Clean: u.clean, CleanLimit: 10 * time.Minute, // it may exchange all services
+		Clean: u.clean, CleanLimit: 10 * time.Minute, // it may install all services
 	}
 }
 
-// serviceUpgrades has an engine and a Superset under load, and projects that come and go.
+// upgrades has an engine and a Superset under load, and creates and deletes projects.
 type upgrades struct {
 	*platform.Platform
 	engine  *engine.Engine
-	tag     string // of the services that were installed last
+	tag     string // image tag of the services that were installed last
 	touches int
 }
 
-// Prepare lets users begin on the previous commit, so that what they have was made by it.
+// prepare installs the previous commit, whose services create the objects of users, and starts the load generators.
 func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := u.havePrevious(); err != nil {
 		return nil, err
 	}
 	if err := u.install(u.Previous, previousTag)(ctx, s); err != nil {
-		return nil, fmt.Errorf("go to the previous commit: %w", err)
+		return nil, fmt.Errorf("install the previous commit: %w", err)
 	}
 	queries, err := u.engine.Prepare(ctx, s)
 	if err != nil {
@@ -79,7 +79,7 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	return run.Together(run.Named{Name: "engine", Loadgen: queries}, run.Named{Name: "web", Loadgen: web}), nil
 }
 
-// quiet upgrades the services while nothing else changes: no pod of users may be re-created, and no condition changes.
+// quiet replaces the services without other changes: pods of users must not be re-created, and conditions must not change.
 func (u *upgrades) quiet(exchange work) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.standing(ctx)
@@ -96,8 +96,8 @@ func (u *upgrades) quiet(exchange work) work {
 	}
 }
 
-// busy exchanges the services while an engine rolls, a Superset follows a change, projects come and go, and something
-// that services need is lost.
+// busy replaces the services while an engine rolls out, a Superset is changed, projects are created and deleted, and lose
+// kills a dependency of the services.
 func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.engine.Serving(ctx)
@@ -123,7 +123,7 @@ func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	}
 }
 
-// lose kills the pod of MySQL or NATS at a random moment, and waits until it is back.
+// lose kills the pod of MySQL or NATS at a random time, and waits until its replacement is ready.
 func (u *upgrades) lose(labels map[string]string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		after := time.Duration(u.Intn(5000)) * time.Millisecond
@@ -138,7 +138,7 @@ func (u *upgrades) lose(labels map[string]string) work {
 	}
 }
 
-// verify runs `ingester verify`, and checks for a while what users get in the end.
+// verify runs `ingester verify`, and keeps the load running on the final services.
 func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
 	if err := (&ingester{Platform: u.Platform}).verify(ctx, s); err != nil {
 		return err
@@ -157,7 +157,7 @@ func inParallel(ctx context.Context, s *run.Step, all ...work) error {
 	return errors.Join(problems...)
 }
 
-// judge wants no failure, and only the new page after the Superset's upgrade.
+// judge allows no failed answers, and in the last phase only the new page.
 func (u *upgrades) judge(phases []load.Figures) error {
 	problems := []error{run.NoFailure(phases)}
 	last := phases[len(phases)-1]
@@ -167,7 +167,7 @@ func (u *upgrades) judge(phases []load.Figures) error {
 	return errors.Join(problems...)
 }
 
-// clean leaves the services of this commit, also when something went wrong between.
+// clean installs the services of this commit if a failure left those of the previous one, and deletes the namespace.
 func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
 	problem := u.unlock(ctx)
 	if u.tag == previousTag {

@@ -28,7 +28,7 @@ const (
 
 var leases = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// exchanged are the services with the Leases of which one of their pods must have each.
+// exchanged maps each service to its Leases. A pod of the service must hold each of them.
 var exchanged = map[string][]string{
 	"superset-operator": {"superset-operator.flotilla.dev"},
 	"engine-operator":   {"engine-operator.flotilla.dev"},
@@ -41,22 +41,22 @@ func allServices() []string { return slices.Sorted(maps.Keys(exchanged)) }
 
 func charts(p *platform.Platform) string { return filepath.Join(p.Root, "deploy", "charts") }
 
-// havePrevious looks whether there is something to upgrade from.
+// havePrevious returns an error if the charts of the previous commit are not available.
 func (u *upgrades) havePrevious() error {
 	if u.Simulated {
-		return fmt.Errorf("services are exchanged as pods, which are only simulated here: play it by make e2e")
+		return fmt.Errorf("the scenario replaces the pods of services, which --simulated does not support: run it with make e2e")
 	}
 	for service := range exchanged {
 		if _, err := os.Stat(filepath.Join(u.Previous, service, "Chart.yaml")); u.Previous == "" || err != nil {
-			return fmt.Errorf("no charts of an earlier commit in %q: give the directory by --previous, and its images flotilla/<service>:%s to the cluster; "+
+			return fmt.Errorf("no charts of an earlier commit in %q: set --previous to their directory, and load the images flotilla/<service>:%s into the cluster; "+
 				"make e2e does both", u.Previous, previousTag)
 		}
 	}
 	return nil
 }
 
-// install installs the CRDs and the services from a directory of charts, as in docs/upgrading.md: a service's
-// definitions come first. All services are exchanged at the same time.
+// install upgrades the CRDs and the services from a directory of charts. As in docs/upgrading.md, the CRDs of a service
+// come first. It upgrades all services at the same time.
 func (u *upgrades) install(charts, tag string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		u.tag = tag
@@ -73,7 +73,7 @@ func (u *upgrades) install(charts, tag string) work {
 	}
 }
 
-// rollBack goes back to the release before. Definitions stay, as docs/upgrading.md allows.
+// rollBack rolls each service back to its previous Helm release. CRDs stay, as docs/upgrading.md allows.
 func (u *upgrades) rollBack(ctx context.Context, s *run.Step) error {
 	u.tag = previousTag
 	return u.eachService(ctx, s, func(ctx context.Context, _ *run.Step, service string) error {
@@ -82,7 +82,7 @@ func (u *upgrades) rollBack(ctx context.Context, s *run.Step) error {
 	})
 }
 
-// eachService exchanges all services at the same time, and waits until those of the wanted tag work alone.
+// eachService calls exchange for all services at the same time, and waits until all their pods run u.tag.
 func (u *upgrades) eachService(ctx context.Context, s *run.Step, exchange func(context.Context, *run.Step, string) error) error {
 	var all []work
 	for service := range exchanged {
@@ -97,7 +97,7 @@ func (u *upgrades) eachService(ctx context.Context, s *run.Step, exchange func(c
 		return err
 	}
 	for service := range exchanged {
-		if err := s.Until(ctx, service+" of the tag "+u.tag+" works alone", func(ctx context.Context) error {
+		if err := s.Until(ctx, "only pods of "+service+":"+u.tag+" run", func(ctx context.Context) error {
 			return u.replaced(ctx, service)
 		}); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (u *upgrades) deployed(ctx context.Context, service string) error {
 	return err
 }
 
-// release asks helm how a release is.
+// release returns the status of a Helm release.
 func (u *upgrades) release(ctx context.Context, name string) (status string, err error) {
 	out, err := u.Helm(ctx, "status", name, "-n", u.System, "-o", "json")
 	if err != nil {
@@ -129,13 +129,13 @@ func (u *upgrades) release(ctx context.Context, name string) (status string, err
 	return release.Info.Status, nil
 }
 
-// unlock rolls back a helm upgrade that was interrupted, which helm considers to be in progress.
+// unlock rolls back an interrupted upgrade, which Helm reports as pending and which blocks further upgrades.
 func (u *upgrades) unlock(ctx context.Context) error {
 	var problems []error
 	for service := range exchanged {
 		status, err := u.release(ctx, service)
 		if err == nil && strings.HasPrefix(status, "pending-") {
-			u.tag = previousTag // or it may be; what is installed next says
+			u.tag = previousTag // maybe: it makes clean install the present one
 			_, err = u.Helm(ctx, "rollback", service, "-n", u.System)
 		}
 		problems = append(problems, err)
@@ -144,7 +144,7 @@ func (u *upgrades) unlock(ctx context.Context) error {
 }
 
 // replaced returns the first difference from the desired state: all pods have the new image, are ready and were never
-// started again, and one of them leads.
+// restarted, and hold the Leases of the service.
 func (u *upgrades) replaced(ctx context.Context, service string) error {
 	deployment, err := u.Get(ctx, platform.Deployments, u.System, service)
 	if err != nil {
@@ -162,9 +162,9 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 		case err != nil:
 			return err
 		case !strings.HasSuffix(image, ":"+u.tag) || pod.GetDeletionTimestamp() != nil:
-			return fmt.Errorf("pod %s of the image %s is still there", pod.GetName(), image)
+			return fmt.Errorf("pod %s with image %s still exists", pod.GetName(), image)
 		case restarts > 0:
-			return fmt.Errorf("pod %s was started again: %d", pod.GetName(), restarts)
+			return fmt.Errorf("pod %s restarted %d times", pod.GetName(), restarts)
 		}
 		if err := platform.IsTrue(pod, "Ready"); err != nil {
 			return fmt.Errorf("pod %s: %w", pod.GetName(), err)
@@ -172,7 +172,7 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 		ready[pod.GetName()] = true
 	}
 	if want := platform.Number(deployment, "spec", "replicas"); int64(len(ready)) != want {
-		return fmt.Errorf("%d of %d pods", len(ready), want)
+		return fmt.Errorf("%d of %d pods are ready", len(ready), want)
 	}
 	for _, name := range exchanged[service] {
 		lease, err := u.Get(ctx, leases, u.System, name)
@@ -186,7 +186,7 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	return nil
 }
 
-// containers returns the image of a pod's first container and how often its containers were started again.
+// containers returns the image of a pod's first container and the number of restarts of all its containers.
 func containers(pod *unstructured.Unstructured) (image string, restarts int64, err error) {
 	specs, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	if err != nil {

@@ -20,7 +20,7 @@ func TestUpgradeReportsChangedPods(t *testing.T) {
 		"added":     {"web-1": "UID a with 0 restarts", "web-2": "UID c with 0 restarts"},
 	} {
 		if differences("pod", before, now) == nil {
-			t.Errorf("a pod %s is not seen", name)
+			t.Errorf("a pod that was %s is not detected", name)
 		}
 	}
 	if err := differences("pod", before, maps.Clone(before)); err != nil {
@@ -73,7 +73,7 @@ func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 		t.Error(err)
 	}
 	if (&upgrades{Platform: &platform.Platform{Previous: dir, Simulated: true}}).havePrevious() == nil {
-		t.Error("simulated pods are not exchanged")
+		t.Error("--simulated must be rejected")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestUpgradePhasesHaveUniqueNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range s.Phases {
 		if seen[p.Name] || p.Do == nil || p.Outage {
-			t.Errorf("phase %q stands twice, does nothing or lets answers fail", p.Name)
+			t.Errorf("phase %q is a duplicate, has no function or allows failed answers", p.Name)
 		}
 		seen[p.Name] = true
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// settling is how long conditions may take to come back to what they were.
+// settling is how long conditions may differ after an upgrade.
 const settling = 2 * time.Minute
 
-// standing is what users have: it must be the same after an upgrade that nothing came with.
+// standing is the state of the users' pods and conditions. An upgrade without other changes must not change it.
 type standing struct {
-	pods       map[string]string // UID and restarts of each
-	conditions map[string]string // status, reason and time of each that a small change does not turn
+	pods       map[string]string // UID and restarts by pod
+	conditions map[string]string // status, reason and transition time, without conditions that small changes affect
 }
 
 func (u *upgrades) standing(ctx context.Context) (standing, error) {
@@ -33,7 +33,7 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 	}
 	for i := range pods {
 		if pods[i].GetDeletionTimestamp() != nil {
-			continue // it goes because of a change before
+			continue // an earlier change deleted it
 		}
 		_, restarts, err := containers(&pods[i])
 		if err != nil {
@@ -61,7 +61,7 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 	return now, nil
 }
 
-// add notes the conditions of an object, except those that report the latest generation as not yet observed.
+// add records the conditions of an object, except those that change while a generation is not yet observed.
 func (n standing) add(o *unstructured.Unstructured) error {
 	entries, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
@@ -77,12 +77,12 @@ func (n standing) add(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// unchanged wants the pods and the conditions that there were. A pod or a condition that has turned cannot turn back:
-// UIDs and times tell.
+// unchanged waits until pods and conditions equal before. UIDs and transition times also reveal a change that was
+// reverted.
 func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before standing) error {
 	bounded, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	return s.Until(bounded, "users' pods and conditions are those from before", func(ctx context.Context) error {
+	return s.Until(bounded, "pods and conditions of users are unchanged", func(ctx context.Context) error {
 		now, err := u.standing(ctx)
 		if err != nil {
 			return err
@@ -91,12 +91,12 @@ func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before standing) 
 	})
 }
 
-// differences names what has gone, changed or come. A later release may have further conditions.
+// differences lists deleted and changed entries, and added pods. A later release may add conditions.
 func differences(kind string, before, now map[string]string) error {
 	var problems []error
 	for name, was := range before {
 		if is := now[name]; is != was {
-			problems = append(problems, fmt.Errorf("%s %s was %s and is %q", kind, name, was, is))
+			problems = append(problems, fmt.Errorf("%s %s changed from %s to %q", kind, name, was, is))
 		}
 	}
 	if kind == "pod" {
@@ -109,8 +109,8 @@ func differences(kind string, before, now map[string]string) error {
 	return errors.Join(problems...)
 }
 
-// touch makes a change for each operator that needs no other pod, and waits until it has been acted on: the service
-// that was exchanged works. The conditions come from the aggregator.
+// touch makes a change for each operator that requires no new pods, and waits for its effect, to verify that the
+// replaced services work. The aggregator writes the conditions that it waits for.
 func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	u.touches++
 	generation, err := u.engine.Serving(ctx)
@@ -124,7 +124,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "engine etl has taken up its change", func(ctx context.Context) error {
+	if err := s.Until(ctx, "engine etl has observed its change", func(ctx context.Context) error {
 		o, err := u.Get(ctx, platform.Engines, upgradeNamespace, "etl")
 		if err != nil {
 			return err
@@ -134,12 +134,12 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if now, err := u.engine.Serving(ctx); err != nil || now != generation {
-		return fmt.Errorf("a change of no pod brought generation %d instead of %d: %w", now, generation, err)
+		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d: %w", now, generation, err)
 	}
 	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
 		o, err := u.Get(ctx, platform.Services, upgradeNamespace, "shop-web-server")
 		if err == nil && o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
-			err = fmt.Errorf("its annotations are %v", o.GetAnnotations())
+			err = fmt.Errorf("the Service has the annotations %v", o.GetAnnotations())
 		}
 		return err
 	}); err != nil {
@@ -169,7 +169,7 @@ func (u *upgrades) running(ctx context.Context, s *run.Step) error {
 	})
 }
 
-// projects creates, changes and deletes projects while services are exchanged; half of them stay for verify.
+// projects creates, changes and deletes projects while services are replaced; half of them stay for verify.
 func (u *upgrades) projects(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
 		if err := u.comeAndGo(ctx, s, fmt.Sprintf("%s-%d-%d", u.tag, u.touches, round), 5); err != nil {
@@ -179,8 +179,8 @@ func (u *upgrades) projects(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// comeAndGo makes projects, changes them, deletes every other one and waits until it is gone, which is when MySQL
-// knows of it.
+// comeAndGo creates projects, changes them, deletes every other one and waits for the end of the deletion: the ingester
+// removes its finalizer after the write to MySQL.
 func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pairs int) error {
 	var items []any
 	var doomed []string
@@ -188,7 +188,7 @@ func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pair
 		one := fmt.Sprintf("%s-%d", name, i)
 		items = append(items, map[string]any{
 			"apiVersion": "michelangelo.api/v2", "kind": "Project", "metadata": map[string]any{"name": one},
-			"spec": map[string]any{"description": "made during " + name, "tier": 2},
+			"spec": map[string]any{"description": "created during " + name, "tier": 2},
 		})
 		if i%2 == 0 {
 			doomed = append(doomed, "project.michelangelo.api/"+one)
@@ -201,7 +201,7 @@ func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pair
 	if err := u.Apply(ctx, upgradeNamespace, string(list)); err != nil {
 		return err
 	}
-	// Other writers may be in the way; kubectl says so, and a person repeats it.
+	// kubectl can fail on a conflict with another writer, so retry it.
 	if err := s.Until(ctx, "the projects of "+name+" are changed", func(ctx context.Context) error {
 		_, err := u.Kubectl(ctx, "", "label", "projects.michelangelo.api", "--all", "-n", upgradeNamespace, "--overwrite", "during="+name)
 		return err
@@ -211,10 +211,10 @@ func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pair
 	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", upgradeNamespace, "--wait=false"}, doomed...)...); err != nil {
 		return err
 	}
-	return s.Until(ctx, "the deleted projects of "+name+" are gone", func(ctx context.Context) error {
+	return s.Until(ctx, "the deleted projects of "+name+" no longer exist", func(ctx context.Context) error {
 		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", upgradeNamespace, "--ignore-not-found", "-o", "name"}, doomed...)...)
 		if n := len(strings.Fields(left)); err == nil && n > 0 {
-			err = fmt.Errorf("%d are still there", n)
+			err = fmt.Errorf("%d projects still exist", n)
 		}
 		return err
 	})

@@ -15,23 +15,23 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// Disruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
+// Disruptions evicts the pods of an engine, and kills the operator during rollouts.
 func Disruptions(p *platform.Platform) run.Scenario {
 	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, one freezes, and the "+
-		"operator is killed at random while generations roll, while queries run through the gateway.", 2)
+		"operator is killed at random during rollouts, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "eviction", Do: e.evict},
-		{Name: "an engine is killed", Outage: true, Do: e.killEngine},
-		{Name: "an engine freezes", Outage: true, Do: e.freezeEngine},
-		{Name: "operator killed at random", Do: e.killOperator},
-		{Name: "operator is back", Do: e.operatorIsBack},
+		{Name: "engine killed", Outage: true, Do: e.killEngine},
+		{Name: "engine frozen", Outage: true, Do: e.freezeEngine},
+		{Name: "operator killed at random times", Do: e.killOperator},
+		{Name: "operator available again", Do: e.operatorIsBack},
 		{Name: "delete", Outage: true, Do: e.remove},
 	}
 	return s
 }
 
-// evict removes each pod by the Eviction API, as kubectl drain would, one after the other.
+// evict evicts one pod after the other through the Eviction API, as kubectl drain does.
 func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 	pods, err := e.List(ctx, cluster.Pod, e.Namespace, client.MatchingLabels(engineLabels))
 	if err != nil {
@@ -42,13 +42,13 @@ func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 		if err := e.EvictPod(ctx, s, pod); err != nil {
 			return err
 		}
-		if err := s.Until(ctx, "another pod takes the place of "+pod.GetName(), func(ctx context.Context) error {
+		if err := s.Until(ctx, "another pod replaces "+pod.GetName(), func(ctx context.Context) error {
 			now, err := e.Get(ctx, cluster.Pod, e.Namespace, pod.GetName())
 			if err != nil {
 				return err
 			}
 			if now.GetUID() == pod.GetUID() {
-				return fmt.Errorf("%s is still there", pod.GetName())
+				return fmt.Errorf("%s still exists", pod.GetName())
 			}
 			return platform.IsTrue(now, "Ready")
 		}); err != nil {
@@ -143,7 +143,7 @@ func restarts(pod *unstructured.Unstructured) (n int64) {
 	return n
 }
 
-// killOperator rolls generations and kills the operator's pod at random moments.
+// killOperator starts rollouts and kills the operator's pod at random times.
 func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 	for i, image := range []string{"flotilla-e2e/engine:dev-2", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-2"} {
 		before, err := e.Serving(ctx)
@@ -177,7 +177,7 @@ func (e *Engine) operatorIsBack(ctx context.Context, s *run.Step) error {
 			return err
 		}
 		if len(deployments) != 1 {
-			return fmt.Errorf("%d Deployments of the engine operator in %s", len(deployments), e.System)
+			return fmt.Errorf("got %d Deployments of the engine operator in %s, want 1", len(deployments), e.System)
 		}
 		if ready := platform.Number(&deployments[0], "status", "availableReplicas"); ready < 1 {
 			return fmt.Errorf("%d available replicas", ready)

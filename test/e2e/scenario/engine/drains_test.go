@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// An old generation that went with its queries fails the scenario, unless no pod really runs.
+// A generation that was deleted without a drain fails the scenario, unless pods are simulated.
 func TestCountDrainsReportsSkippedDrain(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"transitions": []any{
 		map[string]any{"seq": int64(1), "reason": "Drained"},

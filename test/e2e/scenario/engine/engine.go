@@ -1,4 +1,4 @@
-// Package engine plays the scenarios of an engine.
+// Package engine contains the scenarios of the engine operator.
 package engine
 
 import (
@@ -28,12 +28,12 @@ type Engine struct {
 	Namespace string
 	Replicas  int
 	loadgen   *cluster.Loadgen
-	before    int64 // the generation that was stopped
-	told      int64 // the last transition that was checked
-	drained   int   // generations that went when they had no queries left
+	before    int64 // the generation before the stop or start
+	told      int64 // sequence number of the last transition that was checked
+	drained   int   // number of generations that were drained before their deletion
 }
 
-// engineScenario is what the scenarios of engines have in common.
+// engineScenario returns an engine, and a scenario without phases that prepares it and cleans up.
 func engineScenario(p *platform.Platform, name, title string, replicas int) (*Engine, run.Scenario) {
 	e := &Engine{Platform: p, Namespace: name, Replicas: replicas}
 	return e, run.Scenario{
@@ -46,7 +46,7 @@ func engineScenario(p *platform.Platform, name, title string, replicas int) (*En
 	}
 }
 
-// Rollouts changes an engine in every way that makes a new generation.
+// Rollouts makes every kind of change that requires a new generation, and stops, starts and deletes the engine.
 func Rollouts(p *platform.Platform) run.Scenario {
 	e, s := engineScenario(p, "engine-rollouts", "An engine is scaled, given another image, class and configuration, "+
 		"edited seven times in a row, stopped, started and deleted, while queries run through the gateway.", 1)
@@ -72,8 +72,8 @@ func WithImage(image string) string {
 	return fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"engine","image":%q}]}}}}`, image)
 }
 
-// Prepare makes the instance and the engine, and lets queries run: short ones, and long ones that keep a generation
-// busy after traffic has moved.
+// Prepare creates the instance and the engine, and starts a load generator. Its long queries keep a generation busy after
+// traffic is routed to the next one.
 func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := e.MakeNamespace(ctx, e.Namespace); err != nil {
 		return nil, err
@@ -112,10 +112,10 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 	return e.loadgen, err
 }
 
-// Steady changes nothing for a while: what fails here is not the operator's doing.
+// Steady checks the security contexts and keeps the load running without a change, as a baseline for the other phases.
 func (e *Engine) Steady(ctx context.Context, s *run.Step) error {
 	if n, err := e.Restricted(ctx, e.Namespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were checked: %w", n, e.Namespace, err)
+		return fmt.Errorf("checked %d containers of %s: %w", n, e.Namespace, err)
 	}
 	return s.Pass(ctx, 10*time.Second)
 }
@@ -135,15 +135,15 @@ func (e *Engine) change(gvk schema.GroupVersionKind, name, patch string, replica
 	}
 }
 
-// Edit patches an object. A change is refused while no pod of the operator's answers its webhook, and a scenario may
-// have killed them all; so it is tried again, as a person would.
+// Edit patches an object. It retries, since the API server rejects changes while the operator's webhook is unavailable,
+// and a scenario may have killed all its pods.
 func (e *Engine) Edit(ctx context.Context, s *run.Step, gvk schema.GroupVersionKind, name, patch string) error {
 	return s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
 		return e.Patch(ctx, gvk, e.Namespace, name, patch)
 	})
 }
 
-// sevenEdits changes the engine seven times within two seconds. The last one must serve in the end.
+// sevenEdits changes the engine seven times within two seconds, and checks that the last change serves.
 func (e *Engine) sevenEdits(ctx context.Context, s *run.Step) error {
 	before, err := e.Serving(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (e *Engine) sevenEdits(ctx context.Context, s *run.Step) error {
 	}
 	for _, pod := range pods {
 		if got := pod.GetLabels()["edit"]; got != fmt.Sprint(edits) {
-			return fmt.Errorf("pod %s serves edit %q, not the last one", pod.GetName(), got)
+			return fmt.Errorf("pod %s serves edit %q, want %d", pod.GetName(), got, edits)
 		}
 	}
 	return nil

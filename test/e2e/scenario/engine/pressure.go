@@ -25,11 +25,11 @@ var (
 
 const (
 	engineQueries = 3473
-	// largestSpill is what this scenario writes at most: more is the disk of a machine, not that of a node of its own.
+	// largestSpill limits the bytes that the scenario writes: a node that needs more uses the disk of its machine.
 	largestSpill = 2 << 30
 )
 
-// Pressure fills the disk of a node by a query, so that the kubelet evicts the pod that runs it.
+// Pressure fills the disk of a node with a query, so the kubelet evicts the pod that runs the query.
 func Pressure(p *platform.Platform) run.Scenario {
 	e, s := engineScenario(p, "engine-pressure", "A query fills the disk of its node, and the kubelet evicts the engine's pod "+
 		"that runs it, while queries run through the gateway.", 2)
@@ -41,11 +41,11 @@ func Pressure(p *platform.Platform) run.Scenario {
 	return s
 }
 
-// pressure lets the second pod write until the node has too little left, while it runs a query that mostly lasts until
-// the pod is terminated: both must be answered too.
+// pressure sends two queries to the second pod: one fills the disk of the node, the other usually runs until the pod is
+// terminated. Both must succeed.
 func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	if e.Simulated {
-		return nil // no pod writes anything
+		return nil // simulated pods write nothing
 	}
 	victim, err := e.victim(ctx)
 	if err != nil {
@@ -62,19 +62,19 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the kubelet evicts "+victim.GetName(), func(ctx context.Context) error {
 		now, err := e.evicted(ctx)
 		if err == nil && now[string(victim.GetUID())] == "" {
-			err = fmt.Errorf("it has evicted %v", others(now, before))
+			err = fmt.Errorf("it evicted %v", others(now, before))
 		}
 		return err
 	}); err != nil {
 		return err
 	}
 	if err := errors.Join(<-answers, <-answers); err != nil {
-		return fmt.Errorf("a query in the evicted pod: %w", err)
+		return fmt.Errorf("query in the evicted pod: %w", err)
 	}
 	if err := s.Until(ctx, victim.GetName()+" is replaced", func(ctx context.Context) error {
 		now, err := e.Get(ctx, cluster.Pod, e.Namespace, victim.GetName())
 		if err == nil && now.GetUID() == victim.GetUID() {
-			err = fmt.Errorf("it is %s", platform.Text(now, "status", "phase"))
+			err = fmt.Errorf("the pod is %s", platform.Text(now, "status", "phase"))
 		}
 		return err
 	}); err != nil {
@@ -83,7 +83,7 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	return e.evictedOnly(ctx, s, victim, before)
 }
 
-// fill starts the queries of the victim and waits until its node has DiskPressure. The channel receives their two results.
+// fill starts two queries in the victim and waits until its node has DiskPressure. The channel receives their results.
 func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Unstructured) (<-chan error, error) {
 	node := platform.Text(victim, "spec", "nodeName")
 	size, err := e.spill(ctx, node)
@@ -103,7 +103,7 @@ func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Uns
 	})
 }
 
-// evictedOnly fails if the kubelet evicted others than the victim since before.
+// evictedOnly returns an error if a kubelet evicted a pod other than the victim after before was read.
 func (e *Engine) evictedOnly(ctx context.Context, s *run.Step, victim *unstructured.Unstructured, before map[string]string) error {
 	now, err := e.evicted(ctx)
 	if err != nil {
@@ -112,12 +112,12 @@ func (e *Engine) evictedOnly(ctx context.Context, s *run.Step, victim *unstructu
 	s.Note("%s", now[string(victim.GetUID())])
 	before[string(victim.GetUID())] = "wanted"
 	if more := others(now, before); len(more) > 0 {
-		return fmt.Errorf("others were evicted as well: %v", more)
+		return fmt.Errorf("other pods were evicted too: %v", more)
 	}
 	return nil
 }
 
-// relief waits until the node takes pods again and the engine is whole.
+// relief waits until no node has DiskPressure and the engine has all its pods.
 func (e *Engine) relief(ctx context.Context, s *run.Step) error {
 	all, err := e.List(ctx, nodes, "")
 	if err != nil {
@@ -137,7 +137,7 @@ func (e *Engine) relief(ctx context.Context, s *run.Step) error {
 	return e.Steady(ctx, s)
 }
 
-// victim is the engine's second pod.
+// victim returns the engine's second pod.
 func (e *Engine) victim(ctx context.Context) (*unstructured.Unstructured, error) {
 	serving, err := e.Serving(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (e *Engine) nodeSays(ctx context.Context, name, want string) error {
 	return nil
 }
 
-// evicted are the pods that kubelets have evicted, by their UID, with the reason in words.
+// evicted returns the message of the Evicted event of each evicted pod, by the UID of the pod.
 func (e *Engine) evicted(ctx context.Context) (map[string]string, error) {
 	all, err := e.List(ctx, coreEvents, "")
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) evicted(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// others are those that came since.
+// others returns the entries of now that before does not contain.
 func others(now, before map[string]string) []string {
 	var out []string
 	for uid, what := range now {
@@ -183,7 +183,8 @@ func others(now, before map[string]string) []string {
 	return out
 }
 
-// spill is how many bytes leave a node less than its soft threshold and more than its hard one.
+// spill returns the number of bytes to write so that the free disk space of the node ends between its soft and its hard
+// eviction threshold.
 func (e *Engine) spill(ctx context.Context, node string) (int64, error) {
 	var kubelet struct {
 		Config struct {
@@ -209,9 +210,9 @@ func (e *Engine) spill(ctx context.Context, node string) (int64, error) {
 }
 
 func toSpill(available, capacity int64, soft, hard string) (int64, error) {
-	const advice = "; `make up NODE=real` has a kubelet as this scenario wants it (tools/stack/internal/node/files/kubelet.yaml)"
+	const advice = "; `make up NODE=real` configures the kubelet for this scenario (tools/stack/internal/node/files/kubelet.yaml)"
 	if soft == "" {
-		return 0, fmt.Errorf("the kubelet has no evictionSoft for nodefs.available, and by a hard threshold pods get one second%s", advice)
+		return 0, fmt.Errorf("the kubelet has no evictionSoft for nodefs.available; a hard threshold gives pods a grace period of only one second%s", advice)
 	}
 	above, err := threshold(soft, capacity)
 	if err != nil {
@@ -223,13 +224,13 @@ func toSpill(available, capacity int64, soft, hard string) (int64, error) {
 	}
 	size := available - (above+below)/2
 	if below >= above || size <= 0 || size > largestSpill {
-		return 0, fmt.Errorf("the node's disk has %d MiB, evicts from %q on and at once from %q on: "+
-			"there is no spill of at most %d MiB that lies between%s", available>>20, soft, hard, largestSpill>>20, advice)
+		return 0, fmt.Errorf("the node's disk has %d MiB available, and the thresholds are %q (soft) and %q (hard): "+
+			"no spill of at most %d MiB ends between them%s", available>>20, soft, hard, largestSpill>>20, advice)
 	}
 	return size, nil
 }
 
-// threshold is a quantity, or a share of all.
+// threshold returns the bytes of an eviction threshold, which is a quantity or a percentage of capacity.
 func threshold(word string, capacity int64) (int64, error) {
 	if word == "" {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// Serving is the generation that serves.
+// Serving returns the generation that serves.
 func (e *Engine) Serving(ctx context.Context) (int64, error) {
 	o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 	if err != nil {
@@ -20,10 +20,11 @@ func (e *Engine) Serving(ctx context.Context) (int64, error) {
 	return platform.Number(o, "status", "activeGeneration"), nil
 }
 
-// Rolled waits until a generation after the given one serves alone, and every older one has gone as it should.
+// Rolled waits until a generation after before serves and all older ones are deleted. It returns an error if one of them
+// was not drained.
 func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 	var last *unstructured.Unstructured
-	if err := s.Until(ctx, fmt.Sprintf("engine etl serves by a generation after %d", before), func(ctx context.Context) error {
+	if err := s.Until(ctx, fmt.Sprintf("engine etl serves a generation after %d", before), func(ctx context.Context) error {
 		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
 		if err != nil {
 			return err
@@ -39,19 +40,19 @@ func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 	if err := e.Ready(ctx, s, e.Namespace, engineLabels, e.Replicas); err != nil {
 		return err
 	}
-	return s.Until(ctx, "nothing is left of older generations", func(ctx context.Context) error {
+	return s.Until(ctx, "older generations are deleted", func(ctx context.Context) error {
 		sets, err := e.List(ctx, platform.StatefulSets, e.Namespace, client.MatchingLabels(engineLabels))
 		if err != nil {
 			return err
 		}
 		if want := fmt.Sprintf("etl-g%d", platform.Number(last, "status", "activeGeneration")); len(sets) != 1 || sets[0].GetName() != want {
-			return fmt.Errorf("there are %v instead of %s", platform.Names(sets), want)
+			return fmt.Errorf("got StatefulSets %v, want %s", platform.Names(sets), want)
 		}
 		return nil
 	})
 }
 
-// Settled reports why the engine does not yet serve stably with a generation after the given one.
+// Settled returns an error unless the engine is stable and Available with a generation after before.
 func (e *Engine) Settled(o *unstructured.Unstructured, before int64) error {
 	phase, active := platform.Text(o, "status", "phase"), platform.Number(o, "status", "activeGeneration")
 	switch {
@@ -60,13 +61,13 @@ func (e *Engine) Settled(o *unstructured.Unstructured, before int64) error {
 	case active <= before:
 		return fmt.Errorf("generation %d serves", active)
 	case platform.Number(o, "status", "observedGeneration") != o.GetGeneration():
-		return fmt.Errorf("generation %d of the object is rolled out, not %d", platform.Number(o, "status", "observedGeneration"), o.GetGeneration())
+		return fmt.Errorf("observed generation %d of the object, want %d", platform.Number(o, "status", "observedGeneration"), o.GetGeneration())
 	}
 	return platform.IsTrue(o, "Available")
 }
 
-// countDrains reads the transitions since the last look: a generation that went although it may have had queries is
-// an error.
+// countDrains counts the drained generations in the transitions since its last call. It returns an error for a generation
+// that was deleted while it may have had queries.
 func (e *Engine) countDrains(o *unstructured.Unstructured) error {
 	entries, _, err := unstructured.NestedSlice(o.Object, "status", "transitions")
 	if err != nil {
@@ -75,7 +76,7 @@ func (e *Engine) countDrains(o *unstructured.Unstructured) error {
 	for _, entry := range entries {
 		t, ok := entry.(map[string]any)
 		if !ok {
-			return fmt.Errorf("status.transitions holds %v", entry)
+			return fmt.Errorf("unexpected entry %v in status.transitions", entry)
 		}
 		seq, ok := t["seq"].(int64)
 		if !ok || seq <= e.told {
@@ -89,7 +90,7 @@ func (e *Engine) countDrains(o *unstructured.Unstructured) error {
 			if e.Simulated {
 				continue // the simulated pods do not report their queries
 			}
-			return fmt.Errorf("an old generation went with its queries: %v: %v", t["reason"], t["message"])
+			return fmt.Errorf("an old generation was deleted without a complete drain: %v: %v", t["reason"], t["message"])
 		}
 	}
 	return nil

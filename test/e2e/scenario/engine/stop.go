@@ -12,23 +12,23 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// Classes of answers: that of an engine, and what the gateway says at once of an engine that has no pods.
+// Classes of answers: from an engine, and from the gateway when an engine has no pods.
 const (
 	answered = "200 engine"
 	refused  = "503 stopped"
 )
 
-// unfound is how many queries may be refused after Available, at 20 a second: the gateway resolves the names of pods each
-// second, and each second whether they are ready (dns_refresh_rate and health_checks of its envoy.yaml).
+// unfound is the number of queries that the gateway may reject after Available, at 20 per second: it resolves the names of
+// pods once a second, and checks their health once a second (dns_refresh_rate and health_checks of its envoy.yaml).
 const unfound = 2 * 20
 
-// stop stops the engine. Its pods answer earlier queries; later queries fail, since there are no pods.
+// stop stops the engine. Its pods answer the queries that they accepted; the gateway rejects later ones.
 func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	var err error
 	if e.before, err = e.Serving(ctx); err != nil {
 		return err
 	}
-	// The queries of the previous phase must not be refused: they have reached an engine when one of this phase is answered.
+	// Queries of the previous phase must not be rejected: an answer in this phase shows that an engine accepted them.
 	if e.loadgen != nil {
 		if err := e.loadgen.Sees(ctx, s, answered); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	}
 	pods, err := e.List(ctx, cluster.Pod, e.Namespace, client.MatchingLabels(engineLabels))
 	if err == nil && len(pods) > 0 {
-		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", platform.Names(pods))
+		err = fmt.Errorf("condition Stopped is True, but pods %v exist", platform.Names(pods))
 	}
 	if err != nil || e.loadgen == nil {
 		return err
@@ -62,7 +62,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	return e.clear(ctx)
 }
 
-// start ends when the engine is Available and the gateway has found its pods, at most two seconds later.
+// start starts the engine. The gateway must route queries to it at most two seconds after it is Available.
 func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	before, err := e.Serving(ctx)
 	if err != nil {
@@ -93,14 +93,14 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	n := late.Classes[refused] - early.Classes[refused]
-	s.Note("After the start, %d queries were refused although the engine was Available.", n)
+	s.Note("After the start, the gateway rejected %d queries although the engine was Available.", n)
 	if n > unfound {
-		return fmt.Errorf("%d queries were refused although the engine was Available, more than %d", n, unfound)
+		return fmt.Errorf("the gateway rejected %d queries although the engine was Available, want at most %d", n, unfound)
 	}
 	return e.clear(ctx)
 }
 
-// started is the time since, in which every query is answered.
+// started checks the rollout after the start, and keeps the load running: every query must succeed.
 func (e *Engine) started(ctx context.Context, s *run.Step) error {
 	if err := e.Rolled(ctx, s, e.before); err != nil {
 		return err
@@ -108,16 +108,16 @@ func (e *Engine) started(ctx context.Context, s *run.Step) error {
 	return e.Steady(ctx, s)
 }
 
-// remove deletes the engine. The queries that run are answered, later ones refused.
+// remove deletes the engine. Its pods answer the queries that they accepted; the gateway rejects later ones.
 func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 	if _, err := e.Kubectl(ctx, "", "delete", "fireboltengine", "etl", "-n", e.Namespace, "--timeout=3m"); err != nil {
 		return err
 	}
-	s.Note("%d old generations went when they had no queries left; none went before.", e.drained)
+	s.Note("%d old generations were deleted when they had no queries; none was deleted earlier.", e.drained)
 	if e.drained == 0 && !e.Simulated {
-		return fmt.Errorf("no old generation was drained: the queries kept none busy")
+		return fmt.Errorf("no old generation was drained, so no queries kept one busy")
 	}
-	if err := s.Until(ctx, "nothing is left of engine etl", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the objects of engine etl are deleted", func(ctx context.Context) error {
 		return e.Leftovers(ctx, e.Namespace, engineLabels, platform.StatefulSets, platform.Services, platform.ConfigMaps, cluster.Pod)
 	}); err != nil || e.loadgen == nil {
 		return err
@@ -128,7 +128,7 @@ func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 	return e.clear(ctx)
 }
 
-// asked is what was counted in the present phase.
+// asked returns the figures of the current phase.
 func (e *Engine) asked(ctx context.Context) (load.Figures, error) {
 	phases, err := e.loadgen.Figures(ctx)
 	if err != nil {
@@ -137,8 +137,8 @@ func (e *Engine) asked(ctx context.Context) (load.Figures, error) {
 	return phases[len(phases)-1], nil
 }
 
-// clear wants every query of the present phase to be answered by the engine or clearly refused: none was cut, and none
-// was left without an answer.
+// clear returns an error unless the engine answered or the gateway rejected every query of the current phase: a query
+// must not be cut off or time out.
 func (e *Engine) clear(ctx context.Context) error {
 	now, err := e.asked(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (e *Engine) clear(ctx context.Context) error {
 	}
 	for class, n := range now.Classes {
 		if class != answered && class != refused {
-			return fmt.Errorf("%d queries ended in %s: %v", n, class, now.Failures)
+			return fmt.Errorf("%d queries ended with %s: %v", n, class, now.Failures)
 		}
 	}
 	return nil

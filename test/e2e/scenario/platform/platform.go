@@ -1,4 +1,4 @@
-// Package platform is the cluster that scenarios run on, and reads of it what they judge.
+// Package platform gives scenarios access to the cluster and the checkout, and reads the state of objects for their checks.
 package platform
 
 import (
@@ -18,23 +18,23 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Platform is what scenarios run on.
+// Platform is the environment of the scenarios: the cluster with the services, and the checkout.
 type Platform struct {
 	*cluster.Cluster
 	System string // namespace of the services
 	Data   string // namespace of MySQL and NATS
-	Root   string // the checkout, for samples and charts
+	Root   string // checkout with the samples and charts
 	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
 	Previous string
-	// Pictures is the directory for what browsers show.
+	// Pictures is the directory for screenshots.
 	Pictures string
-	// Simulated means that no pod really runs: there is no load, and nothing that needs a running pod is expected.
+	// Simulated means that pods do not run, as on kwok: scenarios send no load and skip the checks that need running pods.
 	Simulated bool
-	// Intn returns a number below n, for random moments.
+	// Intn returns a random number in [0, n), for random times.
 	Intn func(n int) int
 }
 
-// Manifest returns an embedded manifest with values in place of ${NAME}.
+// Manifest returns an embedded manifest. Values are pairs of a placeholder, such as ${NAME}, and its replacement.
 func Manifest(name string, values ...string) (string, error) {
 	raw, err := manifests.ReadFile("manifests/" + name)
 	if err != nil {
@@ -43,7 +43,7 @@ func Manifest(name string, values ...string) (string, error) {
 	return strings.NewReplacer(values...).Replace(string(raw)), nil
 }
 
-// ApplyManifest applies an embedded manifest.
+// ApplyManifest applies an embedded manifest with the values of [Manifest].
 func (p *Platform) ApplyManifest(ctx context.Context, namespace, name string, values ...string) error {
 	filled, err := Manifest(name, values...)
 	if err != nil {
@@ -52,7 +52,8 @@ func (p *Platform) ApplyManifest(ctx context.Context, namespace, name string, va
 	return p.Apply(ctx, namespace, filled)
 }
 
-// Condition returns status and reason of a condition that was computed from the object's present generation.
+// Condition returns the status and reason of a condition. If the condition is absent or was computed from another
+// generation, the status is empty and the reason says so.
 func Condition(o *unstructured.Unstructured, conditionType string) (status, reason string) {
 	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
@@ -64,17 +65,17 @@ func Condition(o *unstructured.Unstructured, conditionType string) (status, reas
 			continue
 		}
 		if observed, ok := c["observedGeneration"].(int64); ok && observed != 0 && observed != o.GetGeneration() {
-			return "", fmt.Sprintf("of generation %d instead of %d", observed, o.GetGeneration())
+			return "", fmt.Sprintf("observed generation %d, want %d", observed, o.GetGeneration())
 		}
 		return fmt.Sprint(c["status"]), fmt.Sprint(c["reason"])
 	}
 	return "", "absent"
 }
 
-// IsTrue returns an error with the status of a condition that is not True.
+// IsTrue returns an error unless a condition is True for the latest generation.
 func IsTrue(o *unstructured.Unstructured, conditionType string) error {
 	if status, reason := Condition(o, conditionType); status != "True" {
-		return fmt.Errorf("%s is %q (%s) instead of True", conditionType, status, reason)
+		return fmt.Errorf("%s is %q (%s), want True", conditionType, status, reason)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func Number(o *unstructured.Unstructured, path ...string) int64 {
 	return n
 }
 
-// Text returns the string at a path; it is empty if there is none.
+// Text returns the string at a path, or an empty string if there is none.
 func Text(o *unstructured.Unstructured, path ...string) string {
 	s, _, err := unstructured.NestedString(o.Object, path...)
 	if err != nil {
@@ -106,7 +107,7 @@ func Names(items []unstructured.Unstructured) []string {
 	return out
 }
 
-// Leftovers names the objects of these kinds that bear the labels.
+// Leftovers returns an error that lists the objects of these kinds with the labels, or nil if none exist.
 func (p *Platform) Leftovers(ctx context.Context, namespace string, labels map[string]string, kinds ...schema.GroupVersionKind) error {
 	var left []string
 	for _, kind := range kinds {
@@ -119,12 +120,12 @@ func (p *Platform) Leftovers(ctx context.Context, namespace string, labels map[s
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("left: %s", strings.Join(left, ", "))
+		return fmt.Errorf("objects left: %s", strings.Join(left, ", "))
 	}
 	return nil
 }
 
-// KillPods ends the pods of a service at once, as a node that crashes would.
+// KillPods deletes the pods of a service without a grace period, which simulates a crash.
 func (p *Platform) KillPods(ctx context.Context, namespace string, labels map[string]string) error {
 	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *Platform) KillPods(ctx context.Context, namespace string, labels map[st
 	return nil
 }
 
-// EvictPod evicts a pod by the Eviction API, as kubectl drain does, as soon as its disruption budget allows.
+// EvictPod evicts a pod through the Eviction API, as kubectl drain does. It retries until the disruption budget allows it.
 func (p *Platform) EvictPod(ctx context.Context, step *run.Step, pod *unstructured.Unstructured) error {
 	return step.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
 		return p.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
@@ -151,7 +152,7 @@ func (p *Platform) EvictPod(ctx context.Context, step *run.Step, pod *unstructur
 	})
 }
 
-// Ready waits until as many pods as wanted, and no other, have these labels and are ready.
+// Ready waits until exactly want pods have these labels and all of them are ready.
 func (p *Platform) Ready(ctx context.Context, step *run.Step, namespace string, labels map[string]string, want int) error {
 	return step.Until(ctx, fmt.Sprintf("%d ready pods with %v", want, labels), func(ctx context.Context) error {
 		pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))

@@ -14,7 +14,7 @@ func TestManifestsAreValidYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(filled, "${") {
-		t.Error("a value is missing")
+		t.Error("a placeholder has no value")
 	}
 	for document := range strings.SplitSeq(filled, "\n---\n") {
 		var o map[string]any
@@ -56,7 +56,7 @@ func TestLooseReportsUnhardenedContainers(t *testing.T) {
 		"an init container":     `{securityContext: {runAsNonRoot: true}, containers: [], initContainers: [{name: a}]}`,
 	} {
 		if _, err := loose(pod(spec)); err == nil {
-			t.Errorf("%s is not seen", name)
+			t.Errorf("%s is not reported", name)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 )
 
-// Restricted counts the containers of a namespace, and names those that may become root or write to their root.
+// Restricted returns the number of containers in a namespace, and an error that lists those that may run as root or
+// have a writable root filesystem.
 func (p *Platform) Restricted(ctx context.Context, namespace string) (int, error) {
 	pods, err := p.List(ctx, cluster.Pod, namespace)
 	if err != nil {
@@ -29,7 +30,7 @@ func (p *Platform) Restricted(ctx context.Context, namespace string) (int, error
 	return n, errors.Join(problems...)
 }
 
-// loose counts a pod's containers and names those that are not restricted.
+// loose returns the number of containers in a pod, and an error that lists those that are not restricted.
 func loose(pod *unstructured.Unstructured) (int, error) {
 	ofPod, _, err := unstructured.NestedBool(pod.Object, "spec", "securityContext", "runAsNonRoot")
 	problems := []error{err}
@@ -50,7 +51,7 @@ func loose(pod *unstructured.Unstructured) (int, error) {
 				nonroot = ofPod
 			}
 			if !nonroot || !readOnly {
-				problems = append(problems, fmt.Errorf("pod %s, container %v: nonroot %t, read-only root %t", pod.GetName(), container["name"], nonroot, readOnly))
+				problems = append(problems, fmt.Errorf("pod %s, container %v: runAsNonRoot is %t, readOnlyRootFilesystem is %t", pod.GetName(), container["name"], nonroot, readOnly))
 			}
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Sample reads the objects of a sample of test/e2e/samples but those of these names.
+// Sample reads the objects of a file in test/e2e/samples, except those with the given names.
 func (p *Platform) Sample(name string, without ...string) ([]*unstructured.Unstructured, error) {
 	return p.Objects(filepath.Join("test/e2e/samples", name), without...)
 }
 
-// Objects reads the objects of a file of the checkout but those of these names.
+// Objects reads the objects of a file in the checkout, except those with the given names.
 func (p *Platform) Objects(file string, without ...string) ([]*unstructured.Unstructured, error) {
 	path := filepath.Join(p.Root, file)
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w; name the checkout by --root", err)
+		return nil, fmt.Errorf("%w; set --root to the checkout", err)
 	}
 	var out []*unstructured.Unstructured
 	for document := range strings.SplitSeq(string(raw), "\n---\n") {
@@ -38,7 +38,7 @@ func (p *Platform) Objects(file string, without ...string) ([]*unstructured.Unst
 	return out, nil
 }
 
-// ApplyObjects applies objects as a person would apply their file.
+// ApplyObjects applies objects with kubectl.
 func (p *Platform) ApplyObjects(ctx context.Context, namespace string, objects []*unstructured.Unstructured) error {
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Platform) ApplyObjects(ctx context.Context, namespace string, objects [
 	return p.Apply(ctx, namespace, string(list))
 }
 
-// InPostgres asks the PostgreSQL of the sample, within its pod, and returns what it answers, a line for each row.
+// InPostgres runs a statement with psql in the pod of the sample, and returns the result with one line per row.
 func (p *Platform) InPostgres(ctx context.Context, namespace, database, statement string) (string, error) {
 	out, err := p.Kubectl(ctx, "", "exec", "-n", namespace, "postgres-0", "--",
 		"psql", "--username=superset", "--dbname="+database, "--no-align", "--tuples-only", "--command", statement)
