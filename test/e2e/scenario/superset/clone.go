@@ -20,7 +20,7 @@ const (
 	cloneNamespace = "superset-clone"
 	noSchedule     = "no schedule"
 
-	// production is what the copies are made of. An order refers to a row of logs, which stays behind.
+	// production fills the source database. An order references a row of logs, whose rows are excluded from the clone.
 	production = `
 CREATE TABLE logs (id INT PRIMARY KEY, line VARCHAR(64) NOT NULL);
 CREATE TABLE orders (id INT PRIMARY KEY, price INT NOT NULL, log_id INT, CONSTRAINT logged FOREIGN KEY (log_id) REFERENCES logs (id));
@@ -29,7 +29,7 @@ INSERT INTO logs VALUES (1, 'read'), (2, 'written');
 INSERT INTO orders VALUES (1, 10, 2), (2, 20, NULL);
 INSERT INTO tab_state VALUES (1, 'user');`
 
-	// change is what happens in production between two copies.
+	// change changes rows of production between two clones.
 	change = `
 UPDATE orders SET price = 11 WHERE id = 1;
 DELETE FROM orders WHERE id = 2;
@@ -37,14 +37,14 @@ INSERT INTO logs VALUES (3, 'written');
 INSERT INTO orders VALUES (3, 30, 3);`
 )
 
-// metastoreCopy is a Superset whose metastore is a copy, with the server that holds both databases.
+// metastoreCopy is a Superset whose metastore is cloned from production, on the same database server.
 type metastoreCopy struct {
 	*platform.Platform
 	name, kind, host, user string
 	sql                    func(ctx context.Context, database, statement string) (string, error)
 	loadgen                *cluster.Loadgen
-	took                   time.Duration // the first copy, and all that followed until the page was there
-	// rights are those of the user that the clone reads with; like is how the server lists rows.
+	took                   time.Duration // time from the first clone until the page was served
+	// rights grants the permissions of the user that reads the source; like is the SQL expression that lists the orders.
 	rights, like string
 }
 
@@ -69,21 +69,21 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 	}
 }
 
-// Clone copies a database of each kind by a schedule.
+// Clone clones a database of each kind on a schedule.
 func Clone(p *platform.Platform) run.Scenario {
 	all := metastoreCopies(p)
 	note := func(string, ...any) {}
 	s := run.Scenario{
 		Name: cloneNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
-		Title: "A PostgreSQL and a MySQL database are copied into the metastores of two Supersets by a schedule, without the " +
+		Title: "A PostgreSQL and a MySQL database are cloned into the metastores of two Supersets on a schedule, without the " +
 			"rows of one table and without another table, while users request their pages.",
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
 			return startCopies(ctx, p, s, all)
 		},
 		Phases: []run.Phase{
-			{Name: "a schedule", Do: eachCopy(all, (*metastoreCopy).scheduled)},
-			{Name: "rows change", Do: eachCopy(all, (*metastoreCopy).changed)},
+			{Name: "schedule", Do: eachCopy(all, (*metastoreCopy).scheduled)},
+			{Name: "changed rows", Do: eachCopy(all, (*metastoreCopy).changed)},
 			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
 		},
 		Judge: func(phases []load.Figures) error { return JudgeWeb(copyRules(all, phases), note)(phases) },
@@ -95,7 +95,7 @@ func Clone(p *platform.Platform) run.Scenario {
 	return s
 }
 
-// eachCopy does the same for both Supersets at once.
+// eachCopy calls do for all Supersets in parallel.
 func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *run.Step) error) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		done := make(chan error, len(all))
@@ -110,7 +110,7 @@ func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *ru
 	}
 }
 
-// startCopies fills the databases, installs the Supersets and lets users ask both.
+// startCopies fills the databases, installs the Supersets, and starts a load generator for each.
 func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*metastoreCopy) (run.Loadgen, error) {
 	if err := p.MakeNamespace(ctx, cloneNamespace); err != nil {
 		return nil, err
@@ -175,11 +175,11 @@ func (c *metastoreCopy) look(ctx context.Context, s *run.Step, what string, chec
 	})
 }
 
-// arrived waits until the metastore holds these orders, no rows of logs, no table tab_state, and what Superset's own
-// tasks made of it.
+// arrived waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that
+// the init task creates.
 func (c *metastoreCopy) arrived(ctx context.Context, s *run.Step, orders string) error {
 	want := orders + "|0|0|3"
-	return s.Until(ctx, "the copy in "+c.kind+" is "+want, func(ctx context.Context) error {
+	return s.Until(ctx, "the clone in "+c.kind+" contains "+want, func(ctx context.Context) error {
 		got, err := c.sql(ctx, "staging", fmt.Sprintf(`SELECT (SELECT %s FROM orders), (SELECT count(*) FROM logs),
 			(SELECT count(*) FROM information_schema.tables WHERE table_name = 'tab_state' AND table_schema IN ('public', 'staging')),
 			(SELECT count(*) FROM dbs)`, c.like))
@@ -187,23 +187,23 @@ func (c *metastoreCopy) arrived(ctx context.Context, s *run.Step, orders string)
 			return err
 		}
 		if got = strings.ReplaceAll(got, "\t", "|"); got != want {
-			return fmt.Errorf("it is %q", got)
+			return fmt.Errorf("it contains %q", got)
 		}
 		return nil
 	})
 }
 
-// scheduled gives the clone a schedule. A tick of it is due already, so that the first copy is made at once.
+// scheduled sets a schedule. A scheduled time is already due, so the first scheduled clone starts immediately.
 func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	period := ticksEvery(c.took)
-	s.Note("%s: installed in %.0f s, then copied every %d minutes.", c.kind, c.took.Seconds(), period)
+	s.Note("%s: installed in %.0f s, then cloned every %d minutes.", c.kind, c.took.Seconds(), period)
 	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
 	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, patch); err != nil {
 		return err
 	}
-	if err := c.look(ctx, s, c.name+" is copied by its schedule", func(o *unstructured.Unstructured) error {
+	if err := c.look(ctx, s, c.name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
 		if platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
-			return errors.New("no tick is noted")
+			return errors.New("lastScheduledAt is empty")
 		}
 		return errors.Join(platform.IsTrue(o, "ScheduleValid"), Runs(o, oldImage))
 	}); err != nil {
@@ -220,7 +220,7 @@ func (c *metastoreCopy) seen(ctx context.Context, s *run.Step) error {
 	return c.loadgen.Sees(ctx, s, "200 "+c.kind+" page")
 }
 
-// changed changes rows in production and waits for the schedule to bring them.
+// changed changes rows in production and waits until a scheduled clone contains them.
 func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	before, err := c.lastTick(ctx)
 	if err != nil {
@@ -233,10 +233,10 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
 		return err
 	}
-	s.Note("%s: changed rows arrived by the schedule after %.0f s.", c.kind, s.Now().Sub(began).Seconds())
-	if err := c.look(ctx, s, c.name+" is available after a later tick than "+before, func(o *unstructured.Unstructured) error {
+	s.Note("%s: a scheduled clone contained the changed rows after %.0f s.", c.kind, s.Now().Sub(began).Seconds())
+	if err := c.look(ctx, s, c.name+" is available after a later scheduled time than "+before, func(o *unstructured.Unstructured) error {
 		if tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
-			return fmt.Errorf("the last tick is %s", tick)
+			return fmt.Errorf("lastScheduledAt is %s", tick)
 		}
 		return platform.IsTrue(o, "Available")
 	}); err != nil {
@@ -245,7 +245,7 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	return c.seen(ctx, s)
 }
 
-// lastTick is the time of the schedule for which the last copy was made, in a form that sorts.
+// lastTick returns the scheduled time of the last clone. Its format sorts by time.
 func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 	o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
 	if err != nil {
@@ -253,23 +253,23 @@ func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 	}
 	tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt")
 	if tick == "" {
-		err = errors.New("no tick of the schedule is noted")
+		err = errors.New("lastScheduledAt is empty")
 	}
 	return tick, err
 }
 
-// unscheduled removes the schedule: a running task finishes, and then the page stays.
+// unscheduled removes the schedule. A running task completes, and no other clone starts.
 func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
 	}
-	if err := c.look(ctx, s, c.name+" is settled without a schedule", func(o *unstructured.Unstructured) error {
+	if err := c.look(ctx, s, c.name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
 		return Runs(o, oldImage)
 	}); err != nil {
 		return err
 	}
 	if n, err := c.Restricted(ctx, cloneNamespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were checked: %w", n, cloneNamespace, err)
+		return fmt.Errorf("checked %d containers of %s: %w", n, cloneNamespace, err)
 	}
 	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// inMySQL asks the MySQL of the sample, within its pod, and returns what it answers, a line for each row.
+// inMySQL runs a statement with mysql in the pod of the sample, and returns the result with one line per row.
 func inMySQL(ctx context.Context, p *platform.Platform, namespace, database, statement string) (string, error) {
 	out, err := p.Kubectl(ctx, statement, "exec", "--stdin", "-n", namespace, "mysql-0", "--", "sh", "-c",
 		`MYSQL_PWD="$MYSQL_ROOT_PASSWORD" exec mysql --host=127.0.0.1 --user=root --batch --skip-column-names --database="$1"`, "sh", database)
 	return strings.TrimSpace(out), err
 }
 
-// loadgens ask at the same time. The figures of a phase are those of all.
+// loadgens are load generators that run in parallel. The figures of a phase are their sum.
 type loadgens []*cluster.Loadgen
 
 func (a loadgens) Reset(ctx context.Context, phase string) ([]load.Figures, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// copyRules list the pages that users may see. The schedule follows the clock: whether it fires while it is removed, and a
-// maintenance page is seen then too, is the moment's doing.
+// copyRules returns the pages that users must see in each phase. While the schedule is removed, a scheduled time may or may
+// not arrive, so the maintenance page is optional in that phase.
 func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
 	var rules []WebPhase
 	for _, f := range phases {
@@ -22,7 +22,7 @@ func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
 	return rules
 }
 
-// seenOf are the pages of all Supersets.
+// seenOf returns the named pages of all Supersets.
 func seenOf(all []*metastoreCopy, what ...string) []string {
 	var out []string
 	for _, c := range all {
@@ -33,8 +33,8 @@ func seenOf(all []*metastoreCopy, what ...string) []string {
 	return out
 }
 
-// ticksEvery is after how many minutes a schedule may tick again if a copy takes as long as this. A sequence that is
-// slower than its schedule never comes to its end on a busy node.
+// ticksEvery returns the interval of the schedule in minutes for a clone of this duration. On a busy node, a clone that takes
+// longer than the interval would always be followed by the next one.
 func ticksEvery(copying time.Duration) int {
 	for _, minutes := range []int{2, 3, 5, 10, 15, 20} {
 		if 2*copying <= time.Duration(minutes)*time.Minute {

@@ -27,13 +27,13 @@ func TestJudgeWebOfClones(t *testing.T) {
 		ok bool
 	}{
 		"both pages":                               {figures(noSchedule, page, page2), true},
-		"both pages and a scheduled time":          {figures(noSchedule, page, page2, away), true},
+		"both pages and a scheduled clone":         {figures(noSchedule, page, page2, away), true},
 		"a page that was never served":             {figures(noSchedule, page, away2), false},
 		"an error":                                 {figures(noSchedule, page, page2, "500"), false},
 		"refused while the Service changes":        {figures(noSchedule, page, page2, load.Refused), true},
-		"all pages":                                {figures("rows change", page, page2, away, away2), true},
-		"a maintenance page that was never served": {figures("rows change", page, page2, away), false},
-		"a torn answer":                            {figures("rows change", page, page2, away, away2, load.Torn), false},
+		"all pages":                                {figures("changed rows", page, page2, away, away2), true},
+		"a maintenance page that was never served": {figures("changed rows", page, page2, away), false},
+		"a torn answer":                            {figures("changed rows", page, page2, away, away2, load.Torn), false},
 	} {
 		if err := judge(tc.f); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", name, err)
@@ -56,7 +56,7 @@ func TestSupersetManifestsAreValidYAML(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(filled, "${") {
-			t.Errorf("%s: a value is missing", name)
+			t.Errorf("%s: a placeholder has no value", name)
 		}
 		for document := range strings.SplitSeq(filled, "\n---\n") {
 			var o map[string]any
@@ -67,7 +67,7 @@ func TestSupersetManifestsAreValidYAML(t *testing.T) {
 	}
 }
 
-// Each phase has its own rule about the requests of users.
+// The judge must have a rule for each phase of Repair.
 func TestRepairPhasesHaveRules(t *testing.T) {
 	s := Repair(&platform.Platform{})
 	var phases []load.Figures
@@ -75,7 +75,7 @@ func TestRepairPhasesHaveRules(t *testing.T) {
 		phases = append(phases, load.Figures{Phase: phase.Name})
 	}
 	if err := s.Judge(phases); err == nil || strings.Contains(err.Error(), "no rule") {
-		t.Errorf("judged: %v", err)
+		t.Errorf("a phase has no rule: %v", err)
 	}
 }
 

@@ -10,27 +10,28 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// The pages that a user of the shop sees.
+// Labels of the pages that users see.
 const (
 	OldPage         = "old page"
 	NewPage         = "new page"
 	MaintenancePage = "maintenance page"
 )
 
-// propagation is how many seconds a Service may take to follow its pods on a busy node: meanwhile connections may be
-// refused.
+// propagation is the number of seconds that the rules of a Service may lag behind its pods on a busy node. Until they are
+// updated, connections may be refused.
 const propagation = 5.0
 
-// WebPhase is a phase with the pages that users must see in it, and no others.
+// WebPhase is the rule of a phase: users must see each of the pages, and no other.
 type WebPhase struct {
 	Name  string
 	Pages []string
-	// Moves means that the Service selects other pods meanwhile.
+	// Moves means that the Service selects other pods during the phase.
 	Moves bool
 }
 
-// JudgeWeb wants each answer to be one of the phase's pages, and each of them to be seen. While the Service moves,
-// connections may fail, as long as no more than its propagation passes without a page. note gets the longest gap.
+// JudgeWeb returns a judge that requires each answer to be a page of the phase's rule, and each of these pages to be served.
+// While a Service selects other pods, connections may fail, but a gap may not exceed propagation. note receives the longest
+// gap.
 func JudgeWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {
 	return func(phases []load.Figures) error {
 		var problems []error
@@ -70,15 +71,15 @@ func (r WebPhase) judge(f load.Figures) error {
 	if len(missing) > 0 {
 		problems = append(problems, fmt.Errorf("phase %s: %v was never served", f.Phase, slices.Sorted(maps.Keys(missing))))
 	}
-	// Where nothing failed, a gap is a page that took its time.
+	// Without failures, a gap is only a slow page.
 	if f.Failed > 0 && f.LongestGap > propagation {
-		problems = append(problems, fmt.Errorf("phase %s: %.1f s without a page from %s on, more than the %.1f s in which a Service follows",
+		problems = append(problems, fmt.Errorf("phase %s: %.1f s without a page from %s on, more than the %.1f s that a Service may lag behind its pods",
 			f.Phase, f.LongestGap, f.GapBegan.UTC().Format("15:04:05.000"), propagation))
 	}
 	return errors.Join(problems...)
 }
 
-// unconnected reports whether a request found no server, which happens until a Service's rules have followed its pods.
+// unconnected reports whether a request reached no server, which happens until a Service's rules match its pods.
 func unconnected(class string) bool {
 	return class == load.Refused || class == load.Unreachable
 }

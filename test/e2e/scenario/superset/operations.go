@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// Operations does with a Superset what its users do from day to day.
+// Operations tests the routine operations: remove components, suspend, resume, approve an upgrade, stop, start, delete.
 func Operations(p *platform.Platform) run.Scenario {
 	w, s := supersetScenario(p, "superset-operations", "Components of a Superset are removed, it is suspended and resumed, "+
 		"upgraded after an approval, stopped, started and deleted, while users request its page.", []WebPhase{
@@ -25,7 +25,7 @@ func Operations(p *platform.Platform) run.Scenario {
 		{Name: "resumed", Pages: []string{OldPage}},
 		{Name: "upgrade waits", Pages: []string{OldPage}},
 		{Name: "upgrade approved", Pages: []string{OldPage, MaintenancePage, NewPage}, Moves: true},
-		{Name: "back", Pages: []string{NewPage}},
+		{Name: "started", Pages: []string{NewPage}},
 	})
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: w.steady},
@@ -36,7 +36,7 @@ func Operations(p *platform.Platform) run.Scenario {
 		{Name: "upgrade approved", Do: w.approve},
 		{Name: "stop", Outage: true, Do: w.stop},
 		{Name: "start", Outage: true, Do: w.start},
-		{Name: "back", Do: w.steady},
+		{Name: "started", Do: w.steady},
 		{Name: "delete", Outage: true, Do: w.remove},
 	}
 	return s
@@ -53,7 +53,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 				return err
 			}
 			if len(found) != 1 && (kind != platform.ConfigMaps || component != "websocket-server") {
-				return fmt.Errorf("component %s has %v of kind %s instead of one", component, platform.Names(found), kind.Kind)
+				return fmt.Errorf("component %s has %v of kind %s, want one", component, platform.Names(found), kind.Kind)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	for _, component := range components {
-		if err := s.Until(ctx, "nothing is left of "+component, func(ctx context.Context) error {
+		if err := s.Until(ctx, "the objects of "+component+" are deleted", func(ctx context.Context) error {
 			return w.Leftovers(ctx, w.namespace, componentLabels(component), ofShop...)
 		}); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	return w.serves(ctx, s)
 }
 
-// suspend changes the spec of a Superset that is suspended: it is seen, and nothing follows.
+// suspend changes the spec of a suspended Superset: the operator must observe the change and not apply it.
 func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 	before, err := w.pods(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 		if err := w.edit(ctx, s, patch); err != nil {
 			return err
 		}
-		// Conditions of this generation: what could have followed from it has followed.
+		// Once the conditions are of this generation, the operator has reconciled it.
 		if err := w.is(ctx, s, "Suspended", "Paused"); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if err := RolledOut(web, w.image, w.replicas); err != nil {
-		return fmt.Errorf("the spec of a suspended Superset was followed: %w", err)
+		return fmt.Errorf("the operator applied the spec of a suspended Superset: %w", err)
 	}
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// pods names the pods of the shop, each with its UID.
+// pods returns the names and UIDs of the pods of the shop.
 func (w *shop) pods(ctx context.Context) ([]string, error) {
 	items, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(shopLabels))
 	var out []string
@@ -113,7 +113,7 @@ func (w *shop) pods(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// is waits until conditions of the present generation are True.
+// is waits until these conditions of the latest generation are True.
 func (w *shop) is(ctx context.Context, s *run.Step, conditions ...string) error {
 	return s.Until(ctx, fmt.Sprintf("the shop is %v", conditions), func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
@@ -137,7 +137,7 @@ func (w *shop) resume(ctx context.Context, s *run.Step) error {
 	return w.serves(ctx, s)
 }
 
-// await requests an upgrade that requires approval: until then the old version serves.
+// await requests an upgrade that requires approval, and checks that the old version keeps serving.
 func (w *shop) await(ctx context.Context, s *run.Step) error {
 	before, err := w.pods(ctx)
 	if err != nil {
@@ -165,21 +165,21 @@ func (w *shop) await(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// waits returns an error for an upgrade that does not wait for approval.
+// waits returns an error unless the upgrade waits for approval.
 func waits(o *unstructured.Unstructured) error {
 	if phase := platform.Text(o, "status", "phase"); phase != "AwaitingApproval" {
-		return fmt.Errorf("the phase is %q", phase)
+		return fmt.Errorf("phase is %q", phase)
 	}
 	if status, reason := platform.Condition(o, "LifecycleComplete"); status != "False" || reason != "AwaitingApproval" {
 		return fmt.Errorf("LifecycleComplete is %q (%s)", status, reason)
 	}
 	if platform.Text(o, "status", "lifecycle", "upgrade", "approvalToken") == "" {
-		return fmt.Errorf("there is no token")
+		return fmt.Errorf("approvalToken is empty")
 	}
 	return nil
 }
 
-// approve does what the guide says: it annotates the shop with the token of this one change.
+// approve annotates the shop with the approval token of this change, as the guide describes.
 func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	const approval = "superset.apache.org/approve-upgrade"
 	o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
@@ -197,10 +197,10 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "the approval is used up", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the operator removes the approval", func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err == nil && o.GetAnnotations()[approval] != "" {
-			err = fmt.Errorf("the annotation is there")
+			err = fmt.Errorf("the annotation still exists")
 		}
 		return err
 	}); err != nil {
@@ -209,7 +209,7 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	return w.seen(ctx, s, "200 "+NewPage)
 }
 
-// stop ends all pods: users get no connection.
+// stop stops the shop, which deletes all its pods, so connections of users fail.
 func (w *shop) stop(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (w *shop) stop(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if len(pods) > 0 {
-		return fmt.Errorf("condition Stopped is True and there are still the pods %v", pods)
+		return fmt.Errorf("condition Stopped is True, but pods %v exist", pods)
 	}
 	if w.loadgen == nil {
 		return nil
@@ -234,11 +234,11 @@ func (w *shop) stop(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	s.Note("From the stop on, users got %v.", phases[len(phases)-1].Classes)
+	s.Note("After the stop, users got %v.", phases[len(phases)-1].Classes)
 	return nil
 }
 
-// start brings the pods back, and waits for the first page; from then on nothing may fail.
+// start starts the shop and waits for the first page; no request may fail after it.
 func (w *shop) start(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
@@ -252,6 +252,6 @@ func (w *shop) start(ctx context.Context, s *run.Step) error {
 	if err := w.seen(bounded, s, "200 "+NewPage); err != nil {
 		return err
 	}
-	s.Note("After the start, the first page was there %.1f s after Available.", s.Now().Sub(began).Seconds())
+	s.Note("After the start, the first page was served %.1f s after Available.", s.Now().Sub(began).Seconds())
 	return nil
 }

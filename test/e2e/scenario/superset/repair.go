@@ -24,30 +24,30 @@ const (
 type till struct {
 	*platform.Platform
 	loadgen *cluster.Loadgen
-	began   string // when the last migration began, by the status
+	began   string // startedAt of the last migration in the status
 }
 
-// Repair upgrades to a release whose migration fails, and to one that is nowhere, and repairs it.
+// Repair upgrades to a release whose migration fails and to an image that does not exist, and recovers from both.
 func Repair(p *platform.Platform) run.Scenario {
 	t := &till{Platform: p}
 	closing := []string{OldPage, MaintenancePage}
 	rules := []WebPhase{
 		{Name: "steady", Pages: []string{OldPage}},
-		{Name: "the migration fails", Pages: closing, Moves: true},
+		{Name: "failed migration", Pages: closing, Moves: true},
 		{Name: "abandoned", Pages: []string{MaintenancePage}},
-		{Name: "back to the old image", Pages: closing, Moves: true},
-		{Name: "it fails again", Pages: closing, Moves: true},
-		{Name: "a fixed image", Pages: []string{MaintenancePage, NewPage}, Moves: true},
-		{Name: "an image that is nowhere", Pages: []string{NewPage}},
-		{Name: "back to the image that ran", Pages: []string{NewPage}},
+		{Name: "reverted to the old image", Pages: closing, Moves: true},
+		{Name: "second failed migration", Pages: closing, Moves: true},
+		{Name: "fixed image", Pages: []string{MaintenancePage, NewPage}, Moves: true},
+		{Name: "missing image", Pages: []string{NewPage}},
+		{Name: "reverted to the running image", Pages: []string{NewPage}},
 		{Name: "steady again", Pages: []string{NewPage}},
 	}
 	note := func(string, ...any) {}
 	return run.Scenario{
 		Name: repairNamespace, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
-		Title: "A Superset is upgraded to a release whose migration fails, goes back, tries again and is repaired by another " +
-			"release; then an image cannot be pulled. Users see the page or the maintenance page, and no page changes for an image " +
-			"that cannot be pulled.",
+		Title: "A Superset is upgraded to a release whose migration fails, reverted, upgraded to it again, and then to a release that " +
+			"works; then an image cannot be pulled. Users see the page or the maintenance page, and an image that cannot be pulled " +
+			"changes no page.",
 		Watch: []timeline.Object{{GVK: platform.Supersets, Namespace: repairNamespace, Name: "till"}},
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
@@ -55,13 +55,13 @@ func Repair(p *platform.Platform) run.Scenario {
 		},
 		Phases: []run.Phase{
 			{Name: "steady", Do: t.steady},
-			{Name: "the migration fails", Do: t.failsOf("broken")},
+			{Name: "failed migration", Do: t.failsOf("broken")},
 			{Name: "abandoned", Do: t.givenUp},
-			{Name: "back to the old image", Do: t.backTo("6.0.0", MaintenancePage, OldPage)},
-			{Name: "it fails again", Do: t.failsOf("broken")},
-			{Name: "a fixed image", Do: t.fixed},
-			{Name: "an image that is nowhere", Do: t.nowhere},
-			{Name: "back to the image that ran", Do: t.backTo("6.1.0", NewPage, NewPage)},
+			{Name: "reverted to the old image", Do: t.backTo("6.0.0", MaintenancePage, OldPage)},
+			{Name: "second failed migration", Do: t.failsOf("broken")},
+			{Name: "fixed image", Do: t.fixed},
+			{Name: "missing image", Do: t.nowhere},
+			{Name: "reverted to the running image", Do: t.backTo("6.1.0", NewPage, NewPage)},
 			{Name: "steady again", Do: t.steady},
 		},
 		Judge: JudgeWeb(rules, func(format string, args ...any) { note(format, args...) }),
@@ -98,17 +98,17 @@ func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	return t.loadgen, err
 }
 
-// steady changes nothing for a while.
+// steady checks the security contexts and keeps the load running without a change.
 func (t *till) steady(ctx context.Context, s *run.Step) error {
 	if n, err := t.Restricted(ctx, repairNamespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were checked: %w", n, repairNamespace, err)
+		return fmt.Errorf("checked %d containers of %s: %w", n, repairNamespace, err)
 	}
 	return s.Pass(ctx, 3*time.Second)
 }
 
-// serves waits until all that the spec wants runs by a tag, and the maintenance page is gone.
+// serves waits until the till runs the image with this tag and the maintenance page has no pods.
 func (t *till) serves(ctx context.Context, s *run.Step, tag string) error {
-	if err := t.look(ctx, s, "the till serves by "+tag, func(o *unstructured.Unstructured) error {
+	if err := t.look(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
 		return Runs(o, tillImage+tag)
 	}); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (t *till) setTag(ctx context.Context, tag string) error {
 	return t.Patch(ctx, platform.Supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
 }
 
-// seen waits for an answer of a class in the present phase.
+// seen waits until a request of the current phase gets the page.
 func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
 	return s.Until(ctx, "a request gets the "+class, func(ctx context.Context) error {
 		phases, err := t.loadgen.Figures(ctx)
@@ -139,7 +139,7 @@ func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
 			return err
 		}
 		if now := phases[len(phases)-1]; now.Classes["200 "+class] == 0 {
-			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+			return fmt.Errorf("phase %s has answers %v", now.Phase, now.Classes)
 		}
 		return nil
 	})
@@ -162,7 +162,7 @@ func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 			return err
 		}
 		t.began = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
-		s.Note("LifecycleComplete said: %s", message(o, "LifecycleComplete"))
+		s.Note("Message of LifecycleComplete: %s", message(o, "LifecycleComplete"))
 		if err := t.told(ctx, s); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 	}
 }
 
-// givenUp sees to it that nothing is tried any more, and that nothing but the maintenance page runs.
+// givenUp checks that the operator does not retry the migration, and that the web server does not run.
 func (t *till) givenUp(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 5*time.Second); err != nil {
 		return err
@@ -189,8 +189,8 @@ func (t *till) givenUp(ctx context.Context, s *run.Step) error {
 	return failedFor(o)
 }
 
-// backTo puts an image back for which the metastore was migrated: its components come back without a task. Users see one
-// page before and another one, or the same, afterwards.
+// backTo reverts to an image for which the metastore is already migrated: its components start without a task. Users must
+// see the page named by before until then, and page afterwards.
 func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if err := t.seen(ctx, s, before); err != nil {
@@ -207,13 +207,13 @@ func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step)
 			return err
 		}
 		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
-			return fmt.Errorf("a migration began at %s, though the metastore was migrated for %s; the last one was that of %s", now, tag, t.began)
+			return fmt.Errorf("a migration started at %s, although the metastore was already migrated for %s; the previous one started at %s", now, tag, t.began)
 		}
 		return t.seen(ctx, s, page)
 	}
 }
 
-// fixed upgrades to a release whose migration works.
+// fixed upgrades to a release whose migration succeeds.
 func (t *till) fixed(ctx context.Context, s *run.Step) error {
 	if err := t.seen(ctx, s, MaintenancePage); err != nil {
 		return err
@@ -227,8 +227,8 @@ func (t *till) fixed(ctx context.Context, s *run.Step) error {
 	return t.seen(ctx, s, NewPage)
 }
 
-// nowhere upgrades to an image that cannot be pulled, and wants to be told so long before the attempt's deadline, while the
-// image that runs serves on: the preflight pulls first.
+// nowhere upgrades to an image that cannot be pulled. The status must name this cause without waiting for the deadline of
+// the attempt, and the running image must keep serving, since the preflight pulls the new one first.
 func (t *till) nowhere(ctx context.Context, s *run.Step) error {
 	if err := t.seen(ctx, s, NewPage); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A failure without a cause does not count.
+// failedFor must reject a status that lacks the cause of the failure.
 func TestFailureRequiresCause(t *testing.T) {
 	const whole = `
 apiVersion: superset.apache.org/v1alpha1
@@ -59,7 +59,7 @@ status:
 	}
 	first := func(field, value string) func(map[string]any) { return change(0, field, value) }
 	for name, good := range map[string]func(map[string]any){
-		"as it is": func(map[string]any) {},
+		"complete": func(map[string]any) {},
 		"flapping": change(1, "reason", "Flapping", "message", "Flapping: Task migrate failed after the last retry."),
 	} {
 		if err := failedFor(read(good)); err != nil {
@@ -74,10 +74,10 @@ status:
 		"the message of the Job":          first("message", "BackoffLimitExceeded"),
 		"a message without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
 		"another failure":                 change(1, "reason", "Flapping", "message", "Flapping: a pod is not ready."),
-		"nothing is degraded":             func(status map[string]any) { delete(status, "conditions") },
+		"no conditions":                   func(status map[string]any) { delete(status, "conditions") },
 	} {
 		if failedFor(read(change)) == nil {
-			t.Errorf("%s: nothing is missed", name)
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

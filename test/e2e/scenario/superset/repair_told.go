@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// cause is what the broken release's migration fails of, as the database says it.
+// cause is the database error with which the migration of the broken release fails.
 const cause = `relation "table_that_is_not_there" does not exist`
 
 var events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
 
-// failedFor returns what the status of a Superset lacks about a failed migration.
+// failedFor returns an error unless the status of a Superset describes the failed migration with its cause.
 func failedFor(o *unstructured.Unstructured) error {
 	if err := tells(o, "False TaskFailed", "True JobFailed", "migrate failed"); err != nil {
 		return err
@@ -26,31 +26,31 @@ func failedFor(o *unstructured.Unstructured) error {
 	said, attempts := message(o, "LifecycleComplete"), platform.Number(o, append(migrate, "attempts")...)
 	switch {
 	case platform.Number(o, append(migrate, "exitCode")...) != 1:
-		return fmt.Errorf("exit code %d", platform.Number(o, append(migrate, "exitCode")...))
+		return fmt.Errorf("exitCode is %d", platform.Number(o, append(migrate, "exitCode")...))
 	case !strings.Contains(said, "exit code 1") || !strings.Contains(said, cause):
 		return fmt.Errorf("LifecycleComplete lacks the cause: %s", said)
 	case !strings.Contains(platform.Text(o, append(migrate, "logTail")...), cause):
-		return fmt.Errorf("the log's last lines lack the cause: %s", platform.Text(o, append(migrate, "logTail")...))
+		return fmt.Errorf("logTail lacks the cause: %s", platform.Text(o, append(migrate, "logTail")...))
 	case attempts != 2:
-		return fmt.Errorf("%d attempts", attempts)
+		return fmt.Errorf("attempts is %d", attempts)
 	}
 	return nil
 }
 
-// tells wants status and reason of LifecycleComplete, of the present generation, and of Degraded. Degraded speaks of the
-// generation that was applied last, which is not the present one while its task has not succeeded. Where it comes and
-// goes within minutes, its reason is Flapping, and its message names the failure.
+// tells returns an error unless LifecycleComplete, for the latest generation, and Degraded have this status and reason.
+// Degraded is of the last applied generation, which is older than the latest one until its task succeeds. If the failure is
+// flapping, Degraded has the reason Flapping, and its message must name the failure.
 func tells(o *unstructured.Unstructured, lifecycle, degraded, trouble string) error {
 	status, reason := platform.Condition(o, "LifecycleComplete")
 	if got := status + " " + reason; got != lifecycle {
-		return fmt.Errorf("LifecycleComplete is %s instead of %s", got, lifecycle)
+		return fmt.Errorf("LifecycleComplete is %s, want %s", got, lifecycle)
 	}
 	is := entry(o, "Degraded")
 	got := fmt.Sprintf("%v %v", is["status"], is["reason"])
 	if got == degraded || got == "True Flapping" && strings.Contains(message(o, "Degraded"), trouble) {
 		return nil
 	}
-	return fmt.Errorf("condition Degraded is %s (%v) instead of %s", got, is["message"], degraded)
+	return fmt.Errorf("condition Degraded is %s (%v), want %s", got, is["message"], degraded)
 }
 
 // message returns the message of a condition.
@@ -58,7 +58,7 @@ func message(o *unstructured.Unstructured, conditionType string) string {
 	return fmt.Sprint(entry(o, conditionType)["message"])
 }
 
-// entry returns a condition as it stands, of whatever generation.
+// entry returns a condition of any generation.
 func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
@@ -72,7 +72,7 @@ func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 	return nil
 }
 
-// told wants the warnings of an attempt and of the end, each with the cause.
+// told waits for the Warning events of the first attempt and of the permanent failure, each with the cause.
 func (t *till) told(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, "events name the cause of the failed migration", func(ctx context.Context) error {
 		list, err := t.List(ctx, events, repairNamespace)
@@ -86,7 +86,7 @@ func (t *till) told(ctx context.Context, s *run.Step) error {
 			}
 		}
 		if len(missing) > 0 {
-			return fmt.Errorf("no event with the cause: %v", missing)
+			return fmt.Errorf("no event names the cause, by reason: %v", missing)
 		}
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 const secretColumns = `SELECT database_name, convert_from(password, 'UTF8') FROM dbs
 	UNION ALL SELECT database_name, convert_from(encrypted_extra, 'UTF8') FROM dbs`
 
-// rows returns the secrets as the database has them.
+// rows returns the encrypted secrets of the metastore.
 func (w *shop) rows(ctx context.Context) ([]stored, error) {
 	out, err := w.psql(ctx, "shop", secretColumns)
 	if err != nil {
@@ -24,7 +24,7 @@ func (w *shop) rows(ctx context.Context) ([]stored, error) {
 	return storedIn(out)
 }
 
-// stored is a secret of a connection, as a row has it.
+// stored is the encrypted secret of a connection.
 type stored struct{ connection, encrypted string }
 
 func storedIn(answer string) ([]stored, error) {
@@ -32,17 +32,17 @@ func storedIn(answer string) ([]stored, error) {
 	for line := range strings.Lines(answer) {
 		connection, encrypted, ok := strings.Cut(strings.TrimSpace(line), "|")
 		if !ok {
-			return nil, fmt.Errorf("the row %q holds no secret", line)
+			return nil, fmt.Errorf("row %q has no secret", line)
 		}
 		out = append(out, stored{connection, encrypted})
 	}
 	if len(out) == 0 {
-		return nil, errors.New("the metastore holds no secrets")
+		return nil, errors.New("the metastore has no secrets")
 	}
 	return out, nil
 }
 
-// onlyOpenedBy wants every secret to be readable with one key and not with the other.
+// onlyOpenedBy returns an error unless key decrypts every secret and other decrypts none.
 func onlyOpenedBy(rows []stored, key, other string) error {
 	var problems []error
 	for _, row := range rows {
@@ -53,23 +53,23 @@ func onlyOpenedBy(rows []stored, key, other string) error {
 		case err != nil || err2 != nil:
 			problems = append(problems, err, err2)
 		case open != want:
-			problems = append(problems, fmt.Errorf("the key makes %q of the secret of %s", open, row.connection))
+			problems = append(problems, fmt.Errorf("the key decrypts the secret of %[2]s to %[1]q", open, row.connection))
 		case otherwise == want:
-			problems = append(problems, fmt.Errorf("the other key opens the secret of %s", row.connection))
+			problems = append(problems, fmt.Errorf("the other key decrypts the secret of %s", row.connection))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// decrypt reads what Superset writes into its encrypted columns: AES in CBC mode, with the hash of the SECRET_KEY as
-// its key and the beginning of that as its first block, filled up with stars, as base64. With another key it is noise.
+// decrypt decrypts a value of Superset's encrypted columns: base64 of AES in CBC mode, padded with asterisks. The AES key is
+// the SHA-256 hash of the SECRET_KEY, and the IV is its first block. With another key the result is random.
 func decrypt(encrypted, secretKey string) (string, error) {
 	data, err := base64.StdEncoding.DecodeString(encrypted)
 	if err != nil {
 		return "", err
 	}
 	if len(data)%aes.BlockSize != 0 {
-		return "", fmt.Errorf("%d bytes are not whole blocks", len(data))
+		return "", fmt.Errorf("%d bytes are not a multiple of the block size", len(data))
 	}
 	key := sha256.Sum256([]byte(secretKey))
 	block, err := aes.NewCipher(key[:])

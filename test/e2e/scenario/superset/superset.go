@@ -1,4 +1,4 @@
-// Package superset plays the scenarios of a Superset.
+// Package superset contains the scenarios of the Superset operator.
 package superset
 
 import (
@@ -20,7 +20,7 @@ import (
 
 var (
 
-	// ofShop are the kinds of which a Superset has objects, ReplicaSets and pods included.
+	// ofShop lists the kinds of the objects of a Superset, with ReplicaSets and pods.
 	ofShop = []schema.GroupVersionKind{
 		platform.Deployments, platform.Services, platform.ConfigMaps, platform.Jobs, cluster.Pod,
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
@@ -37,7 +37,7 @@ var (
 const (
 	oldImage = "flotilla-e2e/superset-standin:6.0.0"
 	newImage = "flotilla-e2e/superset-standin:6.1.0"
-	// firstKey is the one of the sample.
+	// firstKey is the secret key of the sample.
 	firstKey = "the first key of the shop, long enough for anybody"
 )
 
@@ -45,14 +45,14 @@ const (
 type shop struct {
 	*platform.Platform
 	namespace string
-	image     string                    // that should serve
+	image     string                    // desired image
 	replicas  int64                     // of the web server
-	adapt     func(spec map[string]any) // makes of the sample what the scenario installs
+	adapt     func(spec map[string]any) // changes the spec of the sample for the scenario
 	loadgen   *cluster.Loadgen
 	note      func(string, ...any)
 }
 
-// supersetScenario is what the scenarios of the shop have in common. Each phase has its rule.
+// supersetScenario returns a shop, and a scenario without phases that prepares it, judges by these rules, and cleans up.
 func supersetScenario(p *platform.Platform, name, title string, phases []WebPhase) (*shop, run.Scenario) {
 	w := &shop{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{
@@ -68,7 +68,7 @@ func supersetScenario(p *platform.Platform, name, title string, phases []WebPhas
 	}
 }
 
-// prepare installs the shop, whose metastore has no database yet, and lets clients ask its web server's Service.
+// prepare installs the shop, whose database the operator creates, and starts a load generator for its web server.
 func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
 	if err := w.MakeNamespace(ctx, w.namespace); err != nil {
@@ -100,8 +100,8 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := w.serves(ctx, s); err != nil || w.Simulated {
 		return nil, err
 	}
-	s.Note("Installed in %.0f s, with a database that the operator's Job made.", s.Now().Sub(began).Seconds())
-	// By its address, which has to stay whatever becomes of the pods, and which no busy DNS stands before.
+	s.Note("Installed in %.0f s, with a database that the operator's Job created.", s.Now().Sub(began).Seconds())
+	// Use the cluster IP: it must stay the same when pods change, and a busy DNS server cannot cause failures.
 	service, err := w.Get(ctx, platform.Services, w.namespace, "shop-web-server")
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	return w.loadgen, err
 }
 
-// databases starts PostgreSQL and Valkey, and makes sure that the shop's database is not there before the shop is.
+// databases starts PostgreSQL and Valkey, and checks that the shop's database does not exist yet.
 func (w *shop) databases(ctx context.Context, s *run.Step) error {
 	objects, err := w.Sample("superset-databases.yaml", "mysql")
 	if err != nil {
@@ -131,17 +131,17 @@ func (w *shop) databases(ctx context.Context, s *run.Step) error {
 	}
 	found, err := w.psql(ctx, "superset", "SELECT count(*) FROM pg_database WHERE datname = 'shop'")
 	if err == nil && found != "0" {
-		err = fmt.Errorf("there are %q databases shop before the shop is installed", found)
+		err = fmt.Errorf("got %q databases shop before the shop is installed, want 0", found)
 	}
 	return err
 }
 
-// psql asks PostgreSQL within its pod and returns what it answers.
+// psql runs a statement with psql in the pod of PostgreSQL and returns the result.
 func (w *shop) psql(ctx context.Context, database, statement string) (string, error) {
 	return w.InPostgres(ctx, w.namespace, database, statement)
 }
 
-// steady changes nothing for a while.
+// steady checks the security contexts and keeps the load running without a change.
 func (w *shop) steady(ctx context.Context, s *run.Step) error {
 	if _, err := w.Restricted(ctx, w.namespace); err != nil {
 		return err
@@ -149,16 +149,16 @@ func (w *shop) steady(ctx context.Context, s *run.Step) error {
 	return s.Pass(ctx, 5*time.Second)
 }
 
-// edit merges JSON into the shop.
+// edit applies a merge patch to the shop. It retries, since the webhook may be unavailable.
 func (w *shop) edit(ctx context.Context, s *run.Step, patch string) error {
 	return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
 		return w.Patch(ctx, platform.Supersets, w.namespace, "shop", patch)
 	})
 }
 
-// serves waits until the shop runs as its spec wants, by the image and by nothing else.
+// serves waits until the shop matches its spec, its web server runs w.image, and the maintenance page has no pods.
 func (w *shop) serves(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, fmt.Sprintf("the shop serves by %s, %d pods", w.image, w.replicas), func(ctx context.Context) error {
+	return s.Until(ctx, fmt.Sprintf("the shop runs %s in %d pods", w.image, w.replicas), func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
 			return err
@@ -175,13 +175,13 @@ func (w *shop) serves(ctx context.Context, s *run.Step) error {
 		}
 		pods, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(componentLabels("maintenance-page")))
 		if err == nil && len(pods) > 0 {
-			err = fmt.Errorf("the maintenance page is there: %v", platform.Names(pods))
+			err = fmt.Errorf("the maintenance page has pods %v", platform.Names(pods))
 		}
 		return err
 	})
 }
 
-// Runs returns the difference between a Superset and its spec.
+// Runs returns the first difference from a Superset that runs image and matches its spec.
 func Runs(o *unstructured.Unstructured, image string) error {
 	for _, want := range []struct {
 		value string
@@ -192,16 +192,16 @@ func Runs(o *unstructured.Unstructured, image string) error {
 		{image, []string{"status", "lastLifecycleImage"}},
 	} {
 		if got := platform.Text(o, want.path...); got != want.value {
-			return fmt.Errorf("%v is %q instead of %q", want.path, got, want.value)
+			return fmt.Errorf("%v is %q, want %q", want.path, got, want.value)
 		}
 	}
 	if n := platform.Number(o, "status", "observedGeneration"); n != o.GetGeneration() {
-		return fmt.Errorf("generation %d is observed, not %d", n, o.GetGeneration())
+		return fmt.Errorf("observedGeneration is %d, want %d", n, o.GetGeneration())
 	}
 	return errors.Join(platform.IsTrue(o, "LifecycleComplete"), platform.IsTrue(o, "Available"), platform.IsTrue(o, "Ready"))
 }
 
-// RolledOut returns an error for a Deployment that is not rolled out.
+// RolledOut returns an error unless a Deployment is rolled out with this image and number of replicas.
 func RolledOut(d *unstructured.Unstructured, image string, replicas int64) error {
 	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	if err != nil {
@@ -213,14 +213,14 @@ func RolledOut(d *unstructured.Unstructured, image string, replicas int64) error
 		}
 	}
 	if n := platform.Number(d, "status", "observedGeneration"); n != d.GetGeneration() {
-		return fmt.Errorf("%s: generation %d is observed, not %d", d.GetName(), n, d.GetGeneration())
+		return fmt.Errorf("%s: observedGeneration is %d, want %d", d.GetName(), n, d.GetGeneration())
 	}
 	if n := platform.Number(d, "spec", "replicas"); n != replicas {
-		return fmt.Errorf("%s wants %d pods instead of %d", d.GetName(), n, replicas)
+		return fmt.Errorf("%s: spec.replicas is %d, want %d", d.GetName(), n, replicas)
 	}
 	for _, field := range []string{"replicas", "updatedReplicas", "availableReplicas"} {
 		if n := platform.Number(d, "status", field); n != replicas {
-			return fmt.Errorf("%s: %s is %d instead of %d", d.GetName(), field, n, replicas)
+			return fmt.Errorf("%s: status.%s is %d, want %d", d.GetName(), field, n, replicas)
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func componentLabels(component string) map[string]string {
 	return map[string]string{"superset.apache.org/parent": "shop", "app.kubernetes.io/component": component}
 }
 
-// seen waits for an answer of a class in the present phase.
+// seen waits for an answer of this class in the current phase.
 func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
 	if w.loadgen == nil {
 		return nil
@@ -238,19 +238,19 @@ func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
 	return w.loadgen.Sees(ctx, s, class)
 }
 
-// remove deletes the shop and waits until nothing of it is left but its database.
+// remove deletes the shop, waits until its objects are deleted, and checks that its database still exists.
 func (w *shop) remove(ctx context.Context, s *run.Step) error {
 	if _, err := w.Kubectl(ctx, "", "delete", "superset", "shop", "-n", w.namespace, "--timeout=3m"); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "nothing is left of the shop", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the objects of the shop are deleted", func(ctx context.Context) error {
 		return w.Leftovers(ctx, w.namespace, shopLabels, ofShop...)
 	}); err != nil || w.Simulated {
 		return err
 	}
 	rows, err := w.psql(ctx, "shop", "SELECT count(*) FROM dbs")
 	if err == nil && rows != "3" {
-		err = fmt.Errorf("the metastore of a Superset that was deleted has %q rows instead of 3", rows)
+		err = fmt.Errorf("the metastore of the deleted Superset has %q rows, want 3", rows)
 	}
 	return err
 }

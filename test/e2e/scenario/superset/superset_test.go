@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// The secrets are what SQLAlchemy-Utils of the stand-in's image makes of "the password of warehouse".
+// The secrets are "the password of warehouse", encrypted by SQLAlchemy-Utils of the stub's image.
 func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 	rows, err := storedIn("warehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=\nwarehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=")
 	if err != nil || len(rows) != 2 {
@@ -22,22 +22,22 @@ func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 		t.Error(err)
 	}
 	if onlyOpenedBy(rows, "the second key", "the first key") == nil {
-		t.Error("another key opens them")
+		t.Error("another key decrypts the secrets")
 	}
 	if onlyOpenedBy(rows, "the first key", "the first key") == nil {
-		t.Error("the old key still opens them")
+		t.Error("the old key still decrypts the secrets")
 	}
 	if onlyOpenedBy([]stored{{"billing", rows[0].encrypted}}, "the first key", "the second key") == nil {
-		t.Error("the secret of another connection counts")
+		t.Error("the secret of another connection is accepted")
 	}
 	for _, answer := range []string{"", "warehouse"} {
 		if _, err := storedIn(answer); err == nil {
-			t.Errorf("%q holds secrets", answer)
+			t.Errorf("%q: no error", answer)
 		}
 	}
 	for _, text := range []string{"?", "c2hvcnQ="} {
 		if _, err := decrypt(text, "the first key"); err == nil {
-			t.Errorf("%q was decrypted", text)
+			t.Errorf("%q: decrypted", text)
 		}
 	}
 }
@@ -86,14 +86,14 @@ func TestJudgeWeb(t *testing.T) {
 	}
 }
 
-// Each phase in which users ask has a rule, and no rule is for a phase that is not.
+// A phase has a rule if and only if it has no expected outage.
 func TestSupersetPhasesHaveRules(t *testing.T) {
 	p := &platform.Platform{}
 	for _, s := range []run.Scenario{Upgrades(p), Operations(p)} {
 		for _, phase := range s.Phases {
 			err := s.Judge([]load.Figures{{Phase: phase.Name}})
 			if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
-				t.Errorf("%s: phase %q has a rule: %t, may fail: %t", s.Name, phase.Name, got, phase.Outage)
+				t.Errorf("%s: phase %q has a rule: %t, has an outage: %t", s.Name, phase.Name, got, phase.Outage)
 			}
 		}
 	}
@@ -201,10 +201,10 @@ func TestSupersetChecksReportUnmetState(t *testing.T) {
 			for before, after := range tc.spoil {
 				text := strings.Replace(tc.good, before, after, 1)
 				if text == tc.good {
-					t.Fatalf("no %q", before)
+					t.Fatalf("the sample lacks %q", before)
 				}
 				if tc.look(parsed(t, text)) == nil {
-					t.Errorf("%s counts", after)
+					t.Errorf("%s is accepted", after)
 				}
 			}
 		})

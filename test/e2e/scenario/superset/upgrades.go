@@ -13,34 +13,34 @@ import (
 
 const secondKey = "the second key of the shop, as long as the first one was"
 
-// Upgrades changes what the metastore depends on.
+// Upgrades upgrades a Superset and rotates its secret key, both of which change the metastore.
 func Upgrades(p *platform.Platform) run.Scenario {
-	w, s := supersetScenario(p, "superset-upgrades", "A Superset is installed with a database of its own making, upgraded "+
+	w, s := supersetScenario(p, "superset-upgrades", "A Superset is installed with a database that the operator creates, upgraded "+
 		"behind its maintenance page, and given another secret key, while users request its page.", []WebPhase{
 		{Name: "steady", Pages: []string{OldPage}},
 		{Name: "upgrade", Pages: []string{OldPage, MaintenancePage, NewPage}, Moves: true},
-		{Name: "another secret key", Pages: []string{NewPage, MaintenancePage}, Moves: true},
-		{Name: "the first key is forgotten", Pages: []string{NewPage}},
+		{Name: "key rotation", Pages: []string{NewPage, MaintenancePage}, Moves: true},
+		{Name: "first key removed", Pages: []string{NewPage}},
 	})
 	w.adapt = func(spec map[string]any) {
 		for _, component := range []string{"celeryFlower", "websocketServer", "mcpServer"} {
-			delete(spec, component) // superset-operations has them
+			delete(spec, component) // superset-operations tests them
 		}
 		if lifecycle, ok := spec["lifecycle"].(map[string]any); ok {
-			lifecycle["podRetention"] = map[string]any{"policy": "Retain"} // so that the tasks' pods can be checked
+			lifecycle["podRetention"] = map[string]any{"policy": "Retain"} // keep the pods of tasks for the checks below
 		}
 	}
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: w.firstRows},
 		{Name: "upgrade", Do: w.upgrade},
-		{Name: "another secret key", Do: w.rotate},
-		{Name: "the first key is forgotten", Do: w.forget},
+		{Name: "key rotation", Do: w.rotate},
+		{Name: "first key removed", Do: w.forget},
 		{Name: "delete", Outage: true, Do: w.remove},
 	}
 	return s
 }
 
-// firstRows checks the rows of the tasks, and who wrote them.
+// firstRows checks that the first key encrypts the secrets of the metastore.
 func (w *shop) firstRows(ctx context.Context, s *run.Step) error {
 	if err := w.steady(ctx, s); err != nil || w.Simulated {
 		return err
@@ -66,17 +66,17 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	if err := w.seen(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
 		return err
 	}
-	// The column that 6.1 brings; the tasks' pods, which are kept, are as restricted as all others.
+	// The migration of 6.1 adds a column. The retained pods of tasks must be as restricted as all others.
 	found, err := w.psql(ctx, "shop", "SELECT count(*) FROM information_schema.columns WHERE column_name = 'configuration_method'")
 	if err != nil {
 		return err
 	}
 	if found != "1" {
-		return fmt.Errorf("the metastore has %q columns of 6.1 instead of 1", found)
+		return fmt.Errorf("the metastore has %q columns of 6.1, want 1", found)
 	}
 	tasks, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(componentLabels("init")))
 	if err == nil && len(tasks) < 2 {
-		err = fmt.Errorf("there are the pods %v of tasks instead of two", platform.Names(tasks))
+		err = fmt.Errorf("got pods %v of init tasks, want at least two", platform.Names(tasks))
 	}
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (w *shop) behindPage(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// rotate gives the shop another secret key. The secrets in the rows are read here with either key, before and after.
+// rotate rotates the secret key, and checks that only the second key decrypts the secrets of the metastore afterwards.
 func (w *shop) rotate(ctx context.Context, s *run.Step) error {
 	secret := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"shop-2"},"stringData":{"secret-key":%q}}`, secondKey)
 	if err := w.Apply(ctx, w.namespace, secret); err != nil {
@@ -124,11 +124,11 @@ func (w *shop) rotate(ctx context.Context, s *run.Step) error {
 	if err := onlyOpenedBy(rows, secondKey, firstKey); err != nil {
 		return err
 	}
-	s.Note("%d secrets in the metastore were opened by the first key alone, and are opened by the second alone.", len(rows))
+	s.Note("Only the second key decrypts the %d secrets in the metastore; before the rotation only the first key did.", len(rows))
 	return nil
 }
 
-// forget takes the first key out of the spec, as one does after a rotation: pods roll, and still read every secret.
+// forget removes the first key from the spec, as after any rotation. The restarted pods must still read every secret.
 func (w *shop) forget(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`); err != nil {
 		return err
