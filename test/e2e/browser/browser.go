@@ -1,4 +1,4 @@
-// Package browser opens Chromium without a window, for pages that only a browser can judge.
+// Package browser runs headless Chromium, for tests of pages that need a browser.
 package browser
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// startTimeout is how long Chromium may take to start on a busy machine.
+// startTimeout limits the start of Chromium on a busy machine.
 const startTimeout = time.Minute
 
-// Open starts Chromium and returns a tab; close ends it. Chromium runs without its sandbox, which root cannot use.
+// Open starts Chromium and returns a tab; closeTab terminates Chromium. It disables the sandbox, which root cannot use.
 func Open(ctx context.Context, options ...chromedp.ContextOption) (tab context.Context, closeTab func(), err error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {

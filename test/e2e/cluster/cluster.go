@@ -1,5 +1,4 @@
-// Package cluster is the way into the cluster under test: a client, kubectl and helm as people use them, and load
-// generators that run in it.
+// Package cluster accesses the cluster under test with a client, kubectl and helm, and runs load generators in it.
 package cluster
 
 import (
@@ -23,25 +22,25 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
-// namespaceTimeout bounds the removal of a namespace where its caller does not.
+// namespaceTimeout limits the deletion of a namespace if the context of the caller has no earlier deadline.
 const namespaceTimeout = 10 * time.Minute
 
-// Namespace is a kind that scenarios make themselves.
+// Namespace is the kind of namespaces.
 var Namespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// Cluster under test.
+// Cluster is the cluster under test.
 type Cluster struct {
-	Client client.WithWatch // reads the API server each time
+	Client client.WithWatch // uncached
 
 	kubeconfig, kubectl, helm string
 	config                    *rest.Config
 	http                      *http.Client
 }
 
-// Tools names the programs that scenarios run.
+// Tools are the paths of the programs that scenarios run.
 type Tools struct{ Kubectl, Helm string }
 
-// Connect reads a kubeconfig and looks whether the cluster answers.
+// Connect connects to the cluster of a kubeconfig, and returns an error if the API server is not ready.
 func Connect(ctx context.Context, kubeconfig string, tools Tools) (*Cluster, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -59,17 +58,17 @@ func Connect(ctx context.Context, kubeconfig string, tools Tools) (*Cluster, err
 	ready, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := c.raw(ready, http.MethodGet, "/readyz"); err != nil {
-		return nil, fmt.Errorf("the API server of %s does not answer: %w", kubeconfig, err)
+		return nil, fmt.Errorf("the API server of %s is not ready: %w", kubeconfig, err)
 	}
 	return c, nil
 }
 
-// Kubectl runs kubectl with text on its standard input and returns what it printed.
+// Kubectl runs kubectl with input on its standard input and returns its standard output.
 func (c *Cluster) Kubectl(ctx context.Context, input string, args ...string) (string, error) {
 	return c.run(ctx, c.kubectl, input, args)
 }
 
-// Helm runs helm and returns what it printed.
+// Helm runs helm and returns its standard output.
 func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return c.run(ctx, c.helm, "", args)
 }
@@ -85,18 +84,18 @@ func (c *Cluster) run(ctx context.Context, program, input string, args []string)
 	return out.String(), nil
 }
 
-// Apply applies manifests as a person would, into a namespace.
+// Apply applies manifests in a namespace with kubectl and server-side apply.
 func (c *Cluster) Apply(ctx context.Context, namespace, manifests string) error {
 	_, err := c.Kubectl(ctx, manifests, "apply", "--server-side", "--force-conflicts", "--field-manager=e2e", "-n", namespace, "-f", "-")
 	return err
 }
 
-// Get reads an object.
+// Get gets an object.
 func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
 	one := &unstructured.Unstructured{}
 	one.SetGroupVersionKind(gvk)
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, one); err != nil {
-		return nil, fmt.Errorf("read %s %s/%s: %w", gvk.Kind, namespace, name, err)
+		return nil, fmt.Errorf("get %s %s/%s: %w", gvk.Kind, namespace, name, err)
 	}
 	return one, nil
 }
@@ -113,7 +112,7 @@ func (c *Cluster) List(
 	return list.Items, nil
 }
 
-// Patch merges JSON into an object.
+// Patch applies a JSON merge patch to an object.
 func (c *Cluster) Patch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name, patch string) error {
 	one := &unstructured.Unstructured{}
 	one.SetGroupVersionKind(gvk)
@@ -125,7 +124,7 @@ func (c *Cluster) Patch(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	return nil
 }
 
-// MakeNamespace creates a namespace for pods of restricted security, and replaces an existing one.
+// MakeNamespace creates a namespace that enforces the restricted pod security standard. It replaces an existing one.
 func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 	if err := c.RemoveNamespace(ctx, name); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q,"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`, name))
 }
 
-// RemoveNamespace deletes a namespace and waits until it is gone.
+// RemoveNamespace deletes a namespace and waits until it no longer exists.
 func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	one := &unstructured.Unstructured{}
 	one.SetGroupVersionKind(Namespace)
@@ -146,7 +145,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 		case err != nil && !apierrors.IsConflict(err):
 			return await.Stop(err)
 		}
-		return errors.New("it is still there")
+		return errors.New("it still exists")
 	})
 	if err != nil {
 		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.whatKeeps(context.WithoutCancel(ctx), name)))
@@ -154,7 +153,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// whatKeeps returns what the cluster says about a namespace that does not go.
+// whatKeeps returns an error with the conditions of a namespace that is still terminating, since they name the cause.
 func (c *Cluster) whatKeeps(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -166,7 +165,7 @@ func (c *Cluster) whatKeeps(ctx context.Context, name string) error {
 	return errors.Join(err, fmt.Errorf("its conditions are %v", conditions))
 }
 
-// Pod asks a pod over the API server, so that nothing needs to be reachable from here.
+// Pod sends a request to a pod through the proxy of the API server, so the pod network need not be reachable.
 func (c *Cluster) Pod(ctx context.Context, method, namespace, pod string, port int, path string) ([]byte, error) {
 	return c.raw(ctx, method, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", namespace, pod, port, path))
 }

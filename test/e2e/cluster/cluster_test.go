@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
-// connect connects to a server that stands where the API server would.
+// connect returns a Cluster whose API server is replaced by handler.
 func connect(t *testing.T, handler http.Handler) *Cluster {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -41,7 +41,7 @@ func TestLoadgenIsReachedThroughAPIServer(t *testing.T) {
 	proxied := http.StripPrefix("/api/v1/namespaces/n/pods/loadgen:8090/proxy", load.Control(recorder))
 	mux.HandleFunc("/api/v1/namespaces/n/", func(w http.ResponseWriter, r *http.Request) {
 		if busy.Add(1) == 1 {
-			http.Error(w, "busy", http.StatusServiceUnavailable) // asked again
+			http.Error(w, "busy", http.StatusServiceUnavailable) // retried
 			return
 		}
 		proxied.ServeHTTP(w, r)
@@ -77,7 +77,7 @@ func TestConnectFailsWithoutKubeconfig(t *testing.T) {
 	}
 }
 
-// namespaces serves a namespace that is deleted again and again, with one status after the other, the last one always.
+// namespaces serves a namespace. Each DELETE request returns the next status; the last status repeats.
 func namespaces(statuses ...int) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
@@ -113,9 +113,9 @@ func TestRemoveNamespaceReportsBlockingCause(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := connect(t, namespaces(http.StatusConflict)).RemoveNamespace(ctx, "n"); err == nil || !strings.Contains(err.Error(), "Stuck") {
-		t.Errorf("a namespace that stays: %v", err)
+		t.Errorf("a namespace that is not deleted: %v", err)
 	}
 	if err := connect(t, namespaces(http.StatusForbidden)).RemoveNamespace(t.Context(), "n"); err == nil {
-		t.Error("a refusal was waited out")
+		t.Error("no error for a forbidden deletion")
 	}
 }

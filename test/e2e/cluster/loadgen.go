@@ -22,7 +22,7 @@ const LoadgenImage = "flotilla-e2e/loadgen:dev"
 
 const (
 	loadgenPort = 8090
-	// patience is how long a load generator, or the proxy to it, may be unreachable.
+	// patience is how long requests to a load generator are retried.
 	patience = 30 * time.Second
 )
 
@@ -35,8 +35,8 @@ type Loadgen struct {
 	namespace, name string
 }
 
-// StartLoadgen starts a load generator pod with the arguments of the program, and waits until it responds. It is never
-// started again, since its counts would be lost.
+// StartLoadgen starts a load generator pod with these arguments, and waits until it responds. The kubelet does not restart
+// it, since a restart would lose its counts.
 func (c *Cluster) StartLoadgen(ctx context.Context, step *run.Step, namespace, name string, args ...string) (*Loadgen, error) {
 	manifest, err := json.Marshal(loadgenPod(name, args))
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Cluster) StartLoadgen(ctx context.Context, step *run.Step, namespace, n
 		return nil, err
 	}
 	a := &Loadgen{c, namespace, name}
-	return a, step.Until(ctx, "the loadgen "+name+" answers", func(ctx context.Context) error {
+	return a, step.Until(ctx, "load generator "+name+" responds", func(ctx context.Context) error {
 		if _, err := a.once(ctx, http.MethodGet, "/counts"); err != nil {
 			return fmt.Errorf("%w; %s", err, c.Explain(ctx, namespace, name))
 		}
@@ -74,7 +74,7 @@ func loadgenPod(name string, args []string) map[string]any {
 	}
 }
 
-// Explain says in words how a pod is, for messages.
+// Explain describes the phase and the container states of a pod, for messages.
 func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
 	pod, err := c.Get(ctx, Pod, namespace, name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
 	return fmt.Sprintf("pod %s is %s%s", name, phase, states.String())
 }
 
-// Reset forgets everything that was counted and begins a phase.
+// Reset deletes all figures and begins a phase.
 func (a *Loadgen) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
 	return a.ask(ctx, http.MethodPost, "/reset?name="+url.QueryEscape(phase))
 }
@@ -107,33 +107,33 @@ func (a *Loadgen) Phase(ctx context.Context, phase string) ([]load.Figures, erro
 	return a.ask(ctx, http.MethodPost, "/phase?name="+url.QueryEscape(phase))
 }
 
-// Figures returns what was counted.
+// Figures returns the figures of all phases.
 func (a *Loadgen) Figures(ctx context.Context) ([]load.Figures, error) {
 	return a.ask(ctx, http.MethodGet, "/counts")
 }
 
-// Sees waits for an answer of a class in the present phase.
+// Sees waits for an answer of this class in the current phase.
 func (a *Loadgen) Sees(ctx context.Context, step *run.Step, class string) error {
-	return step.Until(ctx, "the loadgen "+a.name+" gets "+class, func(ctx context.Context) error {
+	return step.Until(ctx, "load generator "+a.name+" gets "+class, func(ctx context.Context) error {
 		phases, err := a.Figures(ctx)
 		if err != nil {
 			return err
 		}
 		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
-			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+			return fmt.Errorf("phase %s has answers %v", now.Phase, now.Classes)
 		}
 		return nil
 	})
 }
 
-// ask asks again for a while: the API server may be busy, and each request may be repeated.
+// ask sends a request, and retries it while the API server is busy. All requests are idempotent.
 func (a *Loadgen) ask(ctx context.Context, method, path string) (figures []load.Figures, err error) {
 	err = await.Nil(ctx, patience, time.Second, func(ctx context.Context) (err error) {
 		figures, err = a.once(ctx, method, path)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", a.name, err)
+		return nil, fmt.Errorf("send request to load generator %s: %w", a.name, err)
 	}
 	return figures, nil
 }
@@ -145,7 +145,7 @@ func (a *Loadgen) once(ctx context.Context, method, path string) ([]load.Figures
 	}
 	var figures []load.Figures
 	if err := json.Unmarshal(text, &figures); err != nil {
-		return nil, fmt.Errorf("read the figures: %w", err)
+		return nil, fmt.Errorf("decode figures: %w", err)
 	}
 	return figures, nil
 }

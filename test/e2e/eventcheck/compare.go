@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// Outage is a time in which no service could publish. Several changes meanwhile may be published as one change, and
-// written as one: until the operators write the conditions, for 30 s, no service does.
+// Outage is a period in which no service can publish. Changes during an outage may be published as one change. They may also
+// be written as one change, since no service writes conditions until the operators start to, after 30 s.
 type Outage struct{ From, To time.Time }
 
 func during(list []Outage, at time.Time) bool {
@@ -22,18 +22,18 @@ func during(list []Outage, at time.Time) bool {
 	})
 }
 
-// published is the state of one object that its events describe, in their order.
+// published is the state of one object according to its events, in order.
 type published struct {
-	status    map[string]string // of each condition, now
+	status    map[string]string // latest status by condition type
 	flips     map[flip]bool
 	phases    map[int64]string
-	phase     int64 // the last one
+	phase     int64 // number of the last phase change
 	snapshots int
 	ended     bool
 	problems  []error
 }
 
-// read reads the events of an object: each begins where the one before ended.
+// read processes the events of an object. The state before each event must equal the state after the previous one.
 func read(uid string, events []subscriber.Event) *published {
 	t := &published{status: map[string]string{}, flips: map[flip]bool{}, phases: map[int64]string{}}
 	for _, e := range events {
@@ -41,7 +41,7 @@ func read(uid string, events []subscriber.Event) *published {
 			continue
 		}
 		if t.ended {
-			t.wrong("event %s comes after the end", e.ID)
+			t.wrong("event %s follows the deletion", e.ID)
 		}
 		switch data := e.Data; {
 		case data.Event == contract.EventSnapshot:
@@ -65,11 +65,11 @@ func (t *published) wrong(format string, args ...any) {
 	t.problems = append(t.problems, fmt.Errorf(format, args...))
 }
 
-// snapshot begins a history: the first one with nothing missing before it, a later one after the former was lost.
+// snapshot processes a snapshot, which begins a history. Only the first one has no gap; later ones follow a stream reset.
 func (t *published) snapshot(e subscriber.Event) {
 	t.snapshots++
 	if e.Data.Gap != (t.snapshots > 1) {
-		t.wrong("snapshot %s is the %d. and says gap: %t", e.ID, t.snapshots, e.Data.Gap)
+		t.wrong("snapshot %s has number %d and gap: %t", e.ID, t.snapshots, e.Data.Gap)
 	}
 	clear(t.status)
 	for _, c := range e.Data.Conditions {
@@ -102,7 +102,7 @@ func (t *published) take(c contract.Condition) {
 	}
 }
 
-// between reports whether the events have another status for a moment between the two times.
+// between reports whether the events contain another status between the two times of the move.
 func (t *published) between(m move) bool {
 	for f := range t.flips {
 		if f.Type == m.Type && f.Status != m.Status && !f.At.Before(m.From) && !f.At.After(m.To) {
@@ -112,9 +112,9 @@ func (t *published) between(m move) bool {
 	return false
 }
 
-// Compare compares the events of an object with its life: all changes, in order, and the final state. Each snapshot
-// begins a history. A status that lasted for a moment may be published and never written: it is published first,
-// and when the object was changed in between, the conditions are computed again before they are written.
+// Compare compares the events of an object with its history in the API server: all changes, their order, and the final
+// state. Each snapshot begins a new history. A status that lasts only a moment may be published without being written: the
+// aggregator publishes first, and computes the conditions again before the write if the object has changed.
 func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost []Outage) error {
 	t := read(uid, events)
 	problems := slices.Clone(t.problems)
@@ -134,12 +134,12 @@ func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost 
 	}
 	for conditionType, f := range l.last {
 		if t.status[conditionType] != f.Status && !l.gone {
-			wrong("%s is %s, and its last event has %q", conditionType, f.Status, t.status[conditionType])
+			wrong("%s is %s, but its last event has %q", conditionType, f.Status, t.status[conditionType])
 		}
 	}
 	for seq, to := range l.phases {
 		if t.phases[seq] != to {
-			wrong("phase change %d to %s was published as one to %q", seq, to, t.phases[seq])
+			wrong("phase change %d to %s was published with phase %q", seq, to, t.phases[seq])
 		}
 	}
 	if l.gone != t.ended {
@@ -151,8 +151,8 @@ func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost 
 	return fmt.Errorf("%s: %w", l.Name, errors.Join(problems...))
 }
 
-// Agree compares the events that a subscriber received for some objects with the stream, which has each event once
-// and, unless it was lost in between, no others.
+// Agree compares the events that a subscriber received with those that the stream holds for the same objects: each must be
+// stored once and received. If whole, the stream was not reset and must hold all received events.
 func Agree(lives map[string]Life, told, stored []subscriber.Event, whole bool) error {
 	ids := func(events []subscriber.Event) map[string]int {
 		out := map[string]int{}
@@ -167,15 +167,15 @@ func Agree(lives map[string]Life, told, stored []subscriber.Event, whole bool) e
 	var problems []string
 	for id, n := range held {
 		if n > 1 {
-			problems = append(problems, fmt.Sprintf("%s is in the stream %d times", id, n))
+			problems = append(problems, fmt.Sprintf("%s is %d times in the stream", id, n))
 		}
 		if heard[id] == 0 {
-			problems = append(problems, id+" did not arrive")
+			problems = append(problems, id+" was not received")
 		}
 	}
 	for id := range heard {
 		if whole && held[id] == 0 {
-			problems = append(problems, id+" arrived and is not in the stream")
+			problems = append(problems, id+" was received but is not in the stream")
 		}
 	}
 	if len(problems) == 0 {

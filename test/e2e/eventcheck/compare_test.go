@@ -49,7 +49,7 @@ func TestCompareEventsWithLife(t *testing.T) {
 	}
 	begin := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, no, 1)}
 	all := slices.Concat(begin, []subscriber.Event{phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false)})
-	// Between its first and its last status there was another one, which the API server never showed.
+	// Another status between the first and the last one was not written to the API server.
 	moved := Life{
 		Name: "Boat b", flips: []flip{{"Available", "False", at(1)}, {"Available", "False", at(9)}},
 		moves:  []move{{"Available", "False", at(1), at(9)}},
@@ -64,14 +64,14 @@ func TestCompareEventsWithLife(t *testing.T) {
 		events    []subscriber.Event
 		snapshots int
 		lost      []Outage
-		want      string // part of what is wrong; empty: nothing
+		want      string // substring of the error; empty: no error
 	}{
 		"each event once":                   {lived, all, 1, nil, ""},
 		"an event of another object":        {lived, append(slices.Clip(all), subscriber.Event{ID: "x"}), 1, nil, ""},
 		"the deletion":                      {ended, append(slices.Clip(all), end), 1, nil, ""},
 		"the deletion is missing":           {ended, all, 1, nil, "deletion published: false"},
 		"the deletion of a live object":     {lived, append(slices.Clip(all), end), 1, nil, "deletion published: true"},
-		"an event after the deletion":       {ended, append(begin[:2:2], all[2], all[3], end, all[4]), 1, nil, "comes after the end"},
+		"an event after the deletion":       {ended, append(begin[:2:2], all[2], all[3], end, all[4]), 1, nil, "follows the deletion"},
 		"a change is missing":               {lived, append(begin[:2:2], all[2], all[4]), 1, nil, "of the previous event"},
 		"the last change is missing":        {lived, all[:4], 1, nil, "missing event: Available became False at 10:00:09"},
 		"a change twice":                    {lived, append(all[:4:4], all[3], all[4]), 1, nil, "of the previous event"},
@@ -110,11 +110,11 @@ func TestSubscriberAndStreamAgree(t *testing.T) {
 		told, stored []subscriber.Event
 		whole, ok    bool
 	}{
-		"the same":                    {[]subscriber.Event{a, b}, []subscriber.Event{a, b, other}, true, true},
-		"one was not received":        {[]subscriber.Event{a}, []subscriber.Event{a, b}, true, false},
-		"one was stored twice":        {[]subscriber.Event{a, b}, []subscriber.Event{a, b, b}, true, false},
-		"one is not in the stream":    {[]subscriber.Event{a, b}, []subscriber.Event{b}, true, false},
-		"the stream was lost between": {[]subscriber.Event{a, b}, []subscriber.Event{b}, false, true},
+		"the same":                 {[]subscriber.Event{a, b}, []subscriber.Event{a, b, other}, true, true},
+		"one was not received":     {[]subscriber.Event{a}, []subscriber.Event{a, b}, true, false},
+		"one was stored twice":     {[]subscriber.Event{a, b}, []subscriber.Event{a, b, b}, true, false},
+		"one is not in the stream": {[]subscriber.Event{a, b}, []subscriber.Event{b}, true, false},
+		"the stream was reset":     {[]subscriber.Event{a, b}, []subscriber.Event{b}, false, true},
 	} {
 		if err := Agree(lives, test.told, test.stored, test.whole); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)

@@ -17,19 +17,19 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// flip is a condition that took a status. Times are those of the conditions, which have seconds.
+// flip is a transition of a condition to a status. At is its lastTransitionTime, which has a resolution of seconds.
 type flip struct {
 	Type, Status string
 	At           time.Time
 }
 
-// move is a lastTransitionTime that changed while the status was the same before and after.
+// move is a change of lastTransitionTime without a change of the status.
 type move struct {
 	Type, Status string
 	From, To     time.Time
 }
 
-// Life of one object, as the API server showed it.
+// Life is the history of one object in the API server.
 type Life struct {
 	Name   string
 	flips  []flip
@@ -39,14 +39,14 @@ type Life struct {
 	gone   bool
 }
 
-// Recorder keeps the lives of the objects of a namespace, by their uid. It is safe for use by several watches.
+// Recorder records the history of the objects of a namespace by UID. It is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
 	lives    map[string]*Life
 	problems []error
 }
 
-// NewRecorder has seen nothing yet.
+// NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{lives: map[string]*Life{}} }
 
 // see records an object's status. blind means that earlier states may have been missed.
@@ -87,7 +87,7 @@ func (r *Recorder) see(o *unstructured.Unstructured, blind bool) {
 	}
 }
 
-// turn adds a flip, and returns an error for a wrong time.
+// turn adds a flip. It returns an error if lastTransitionTime is earlier than before.
 func (l *Life) turn(now flip, blind bool) error {
 	before, known := l.last[now.Type]
 	if before == now {
@@ -112,7 +112,7 @@ func (r *Recorder) end(o *unstructured.Unstructured) {
 	}
 }
 
-// Lives returns the lives as they are now, and what was wrong so far.
+// Lives returns the histories by UID, and the errors until now.
 func (r *Recorder) Lives() (map[string]Life, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *Recorder) Lives() (map[string]Life, error) {
 	return out, errors.Join(r.problems...)
 }
 
-// Watch follows all objects of a kind in a namespace until ctx ends.
+// Watch records the changes of all objects of a kind in a namespace until ctx ends.
 func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string) {
 	for first := true; ctx.Err() == nil; first = false {
 		r.watchOnce(ctx, c, gvk, namespace, !first)
@@ -156,5 +156,5 @@ func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema
 	}
 }
 
-// Changes counts those of conditions and those of phases.
+// Changes returns the number of changes of conditions and of phases.
 func (l Life) Changes() (conditions, phases int) { return len(l.flips), len(l.phases) }

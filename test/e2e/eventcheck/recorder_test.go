@@ -46,8 +46,8 @@ func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 		status, since, want string
 		blind               bool
 	}{
-		"it went back": {"True", "2026-11-21T10:00:00Z", "after it was False", false},
-		"no time":      {"True", "", "cannot parse", false},
+		"an earlier time": {"True", "2026-11-21T10:00:00Z", "after it was False", false},
+		"no time":         {"True", "", "cannot parse", false},
 	} {
 		r := NewRecorder()
 		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
@@ -60,7 +60,7 @@ func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 }
 
 func TestRecorderKeepsTimeChangeWithoutStatus(t *testing.T) {
-	for _, blind := range []bool{false, true} { // blind: something may have been missed
+	for _, blind := range []bool{false, true} { // blind: earlier states may have been missed
 		r := NewRecorder()
 		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
 		r.see(object(t, "False", "2026-11-21T10:00:05Z"), blind)

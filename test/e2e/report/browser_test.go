@@ -28,7 +28,7 @@ func call[P, R any](c cdp.Command[P, R], params P) step {
 	})
 }
 
-// chromium opens a tab and collects what the browser complains about.
+// chromium opens a tab, and returns it with a function that returns the errors and log entries of the browser.
 func chromium(t *testing.T) (context.Context, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -93,7 +93,7 @@ func TestReportRendersInBrowser(t *testing.T) {
 				t.Errorf("%s: the page is %d wide on a screen of %d", scheme, got, width)
 			}
 			if !value[bool](t, ctx, "[...document.querySelectorAll('rect')].every(r => r.getBoundingClientRect().width > 0)") {
-				t.Errorf("%s, %d: a span of the timeline is not to be seen", scheme, width)
+				t.Errorf("%s, %d: a span of the timeline is not visible", scheme, width)
 			}
 		}
 		colours[value[string](t, ctx, "getComputedStyle(document.body).backgroundColor")] = true
@@ -102,9 +102,9 @@ func TestReportRendersInBrowser(t *testing.T) {
 		t.Errorf("light and dark look the same: %v", colours)
 	}
 	if got := value[string](t, ctx, "document.querySelector('header').innerText"); !strings.Contains(got, "2 of 3 scenarios failed") {
-		t.Errorf("the header says %q", got)
+		t.Errorf("unexpected header %q", got)
 	}
 	if complaints := said(); len(complaints) > 0 {
-		t.Errorf("the browser says %q", complaints)
+		t.Errorf("the browser logged %q", complaints)
 	}
 }

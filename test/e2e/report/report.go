@@ -1,4 +1,4 @@
-// Package report writes what scenarios found out as one HTML page that needs nothing but itself.
+// Package report writes the results of scenarios as one self-contained HTML page.
 package report
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed page.html page.css
 var files embed.FS
 
-// Report is what the page shows.
+// Report is the content of the page.
 type Report struct {
 	Title   string       `json:"title"` // the scenarios that ran, and where
 	Began   time.Time    `json:"began"`
@@ -52,7 +52,7 @@ func Write(w io.Writer, r Report) error {
 	return nil
 }
 
-// css is ours, and no user's text.
+// css returns the embedded style sheet, which contains no user input and needs no escaping.
 func css() (template.CSS, error) {
 	text, err := files.ReadFile("page.css")
 	return template.CSS(text), err
@@ -104,7 +104,7 @@ type class struct {
 	Count int
 }
 
-// classes sorts the classes of answers, the most frequent one first.
+// classes returns the classes of answers, the most frequent one first.
 func classes(counts map[string]int) []class {
 	var out []class
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -126,7 +126,7 @@ type row struct {
 	Spans []span
 }
 
-// span is a status that lasted, in thousandths of the scenario's time.
+// span is a period with one status, in thousandths of the scenario's duration.
 type span struct {
 	X, Width float64
 	Kind     string // its color
@@ -134,16 +134,16 @@ type span struct {
 	From     time.Time
 }
 
-// mark is where a phase of the scenario begins.
+// mark is the start of a phase of the scenario.
 type mark struct {
 	X    float64
 	Name string
 }
 
-// width of a chart, in units of its own.
+// width is the width of a chart in SVG units.
 const width = 1000.0
 
-// charts draws the timeline of a scenario.
+// charts returns the timelines of a scenario, one for each object.
 func charts(result run.Result) []chart {
 	if result.Seconds <= 0 {
 		return nil
@@ -174,7 +174,7 @@ func spans(changes []timeline.Change, at func(time.Time) float64) []span {
 			end = at(changes[i+1].Time)
 		}
 		if c.Status == "" {
-			continue // the object is gone
+			continue // the object does not exist
 		}
 		text := c.Status
 		if c.Reason != "" {

@@ -33,7 +33,7 @@ func asked(phase string, answers, failed int) *load.Figures {
 	return &f
 }
 
-// sample has one scenario of each sort.
+// sample returns a report with a scenario that passed, one that failed, and one that panicked.
 func sample() Report {
 	const engine, superset = "FireboltEngine data/etl", "Superset bi/main"
 	good, bad := asked("scale to 3", 400, 0), asked("upgrade", 200, 7)
@@ -98,7 +98,7 @@ func TestReportEscapesTextAndFetchesNothing(t *testing.T) {
 	}
 	for _, foreign := range []string{"http://", "https://", "src=", "@import", "url(", "refused <b>", "<script"} {
 		if strings.Contains(page.String(), foreign) {
-			t.Errorf("the page holds %q", foreign)
+			t.Errorf("the page contains %q", foreign)
 		}
 	}
 }
@@ -115,11 +115,11 @@ func TestChartsSpanScenario(t *testing.T) {
 	if len(available) != 2 || available[0].Kind != "bad" || available[1].Kind != "yes" {
 		t.Fatalf("spans %+v", available)
 	}
-	// From 10 s to 50 s of 60 s; gone afterwards.
+	// Available from 10 s to 50 s of 60 s, then deleted.
 	if x, w := available[1].X, available[1].Width; x < 166 || x > 167 || w < 666 || w > 667 {
 		t.Errorf("from %v, %v wide", x, w)
 	}
 	if charts(sample().Results[2]) != nil {
-		t.Error("a scenario without time has a chart")
+		t.Error("a scenario without a duration has a chart")
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Access is the way to the bus for one identity.
+// Access is the address of the bus and the credentials of one identity.
 type Access struct {
 	URL            string
 	User, Password string
 	Authority      []byte // PEM; empty only for a server without TLS
 }
 
-// connect retries without a limit, since the bus may be down for a while. A lost server is detected after 10 s.
+// connect connects to the bus, and reconnects without a limit, since an outage may be long. It detects a lost server after
+// about 10 s.
 func (a Access) connect() (jetstream.JetStream, func(), error) {
 	options := []nats.Option{
 		nats.Name("outside-" + a.User),
@@ -33,7 +34,7 @@ func (a Access) connect() (jetstream.JetStream, func(), error) {
 		nats.ReconnectWait(500 * time.Millisecond),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(1),
-		// The calls of this program return errors; by default they are printed as well.
+		// Calls return their errors; the default handler would also print them.
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
 	if len(a.Authority) > 0 {
@@ -55,11 +56,11 @@ func (a Access) connect() (jetstream.JetStream, func(), error) {
 	return js, nc.Close, nil
 }
 
-// ErrNoStream means that the bus responds and has no stream of lifecycle events.
+// ErrNoStream is returned if the bus responds and has no stream of lifecycle events.
 var ErrNoStream = jetstream.ErrStreamNotFound
 
-// Stored reads all lifecycle events of a namespace that the stream holds, oldest first. The identity must be one that
-// may read the cluster's events.
+// Stored returns all lifecycle events of a namespace that the stream holds, oldest first. The identity needs permission to
+// read the events of the cluster.
 func Stored(ctx context.Context, a Access, cluster, namespace string) (_ []Event, err error) {
 	js, end, err := a.connect()
 	if err != nil {
@@ -93,7 +94,7 @@ func Stored(ctx context.Context, a Access, cluster, namespace string) (_ []Event
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			return nil, fmt.Errorf("read the place of an event: %w", err)
+			return nil, fmt.Errorf("read event metadata: %w", err)
 		}
 		envelope, data, err := contract.Decode[contract.Lifecycle](m.Data())
 		if err != nil {

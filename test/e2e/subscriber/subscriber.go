@@ -18,20 +18,20 @@ import (
 const (
 	batch   = 100
 	maxWait = 3 * time.Second
-	// again is how long the subscriber rests when there is no server, stream or consumer.
+	// again is the pause before a retry without a server, stream or consumer.
 	again = 500 * time.Millisecond
 )
 
-// Event that arrived.
+// Event is a received event.
 type Event struct {
 	ID     string
-	Stream uint64 // its place in the stream
+	Stream uint64 // its sequence in the stream
 	Data   contract.Lifecycle
 
 	sequence string // orders the events of an object, compared as text
 }
 
-// Subscriber keeps the events that it received. It is safe for use while it reads.
+// Subscriber keeps the events that it received. It is safe for concurrent use.
 type Subscriber struct {
 	now func() time.Time
 
@@ -40,11 +40,11 @@ type Subscriber struct {
 	bodies   map[string][]byte
 	repeated int
 	problems []error
-	quiet    time.Time // since when it has been told that there is nothing more
+	quiet    time.Time // time of the first empty fetch after the last event
 	waiting  error
 }
 
-// Follow reads from the durable consumer that bears the name of the identity, until ctx ends.
+// Follow reads from the durable consumer with the name of the identity until ctx ends.
 func Follow(ctx context.Context, a Access, now func() time.Time) (*Subscriber, error) {
 	js, end, err := a.connect()
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Subscriber) follow(ctx context.Context, js jetstream.JetStream, consume
 	}
 }
 
-// read fetches until something is wrong.
+// read fetches events until ctx ends or a fetch fails.
 func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name string) error {
 	consumer, err := js.Consumer(ctx, contract.StreamLifecycle, name)
 	if err != nil {
@@ -97,11 +97,11 @@ func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name stri
 	return nil
 }
 
-// take keeps an event that is new and acknowledges it. An acknowledgement may get lost: then the event comes again.
+// take keeps an event unless its id is known, and acknowledges it. The bus redelivers an event whose acknowledgment is lost.
 func (s *Subscriber) take(m jetstream.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
-		return fmt.Errorf("read the place of an event: %w", err)
+		return fmt.Errorf("read event metadata: %w", err)
 	}
 	envelope, data, err := contract.Decode[contract.Lifecycle](m.Data())
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Subscriber) fetched(n int) {
 	}
 }
 
-// Events returns each event once, those of an object in their order. They may have come in another one: what got lost
-// on the way comes again after events that are newer.
+// Events returns each event once, ordered by sequence for each object. The order of arrival can differ, since the bus
+// redelivers a lost event after newer ones.
 func (s *Subscriber) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,14 +158,14 @@ func (s *Subscriber) Repeated() int {
 	return s.repeated
 }
 
-// Problems are events that could not be read, or had the id of another one.
+// Problems returns an error for the events that could not be decoded or reused the id of another event.
 func (s *Subscriber) Problems() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.problems...)
 }
 
-// Quiet reports whether the consumer has had nothing more for a fetch or longer; if not, also the cause as far as known.
+// Quiet returns nil if the last fetch found no more events, or else an error with the cause.
 func (s *Subscriber) Quiet() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Subscriber) Quiet() error {
 	case s.waiting != nil:
 		return s.waiting
 	case s.quiet.IsZero():
-		return errors.New("events are still coming")
+		return errors.New("events are still arriving")
 	}
 	return nil
 }

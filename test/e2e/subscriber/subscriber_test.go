@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// bed is a bus with the rights of deploy/nats.
+// bed is a bus with the permissions of deploy/nats.
 type bed struct {
 	*testing.T
 	srv *busauth.Server
@@ -41,7 +41,7 @@ func (b *bed) as(identity string) Access {
 	return Access{URL: b.srv.URL(), User: identity, Password: busauth.Password}
 }
 
-// stream makes the stream and the consumer, as soon as the server is there.
+// stream creates the stream and the consumer as soon as the server responds.
 func (b *bed) stream() {
 	b.Helper()
 	expect.Eventually(b.T, expect.Long, func() error {
@@ -59,7 +59,7 @@ func (b *bed) stream() {
 	})
 }
 
-// say publishes a phase change of an object.
+// say publishes an event about a phase change.
 func (b *bed) say(id, to string) {
 	b.Helper()
 	gvk, _ := contract.Lookup(contract.Superset)
@@ -76,7 +76,7 @@ func (b *bed) say(id, to string) {
 	}
 }
 
-// want waits until the subscriber has received these ids, in this order, and has nothing more to read.
+// want waits until the subscriber has received exactly these ids in this order.
 func (b *bed) want(s *Subscriber, ids ...string) {
 	b.Helper()
 	expect.Eventually(b.T, expect.Long, func() error {
@@ -88,7 +88,7 @@ func (b *bed) want(s *Subscriber, ids ...string) {
 			got = append(got, e.ID)
 		}
 		if !slices.Equal(got, ids) {
-			return fmt.Errorf("told %v, want %v", got, ids)
+			return fmt.Errorf("got events %v, want %v", got, ids)
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 	b.say("u.1", "a")
 	b.want(s, "u.1", "u.2")
 	if s.Repeated() != 1 || s.Problems() != nil {
-		t.Errorf("%d came again, %v", s.Repeated(), s.Problems())
+		t.Errorf("%d redelivered events, %v", s.Repeated(), s.Problems())
 	}
 
 	b.srv.Stop()
@@ -129,7 +129,7 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		if _, err := Stored(ctx, b.as("reader"), "local", "team-a"); !errors.Is(err, ErrNoStream) {
-			return fmt.Errorf("a bus without a stream says %w", err)
+			return fmt.Errorf("got %w, want ErrNoStream", err)
 		}
 		return nil
 	})
@@ -144,7 +144,7 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 	b.say("u.5", "e")
 	b.want(s, "u.1", "u.2", "u.3", "u.4", "u.5")
 	if s.Problems() == nil {
-		t.Error("an id of another content is not seen")
+		t.Error("an id that is reused with other contents is not detected")
 	}
 	b.srv.WantNoViolations(t)
 }
@@ -153,7 +153,7 @@ func TestStoredReturnsStreamEvents(t *testing.T) {
 	b := newBed(t)
 	b.stream()
 	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-a"); err != nil || len(got) != 0 {
-		t.Errorf("an empty stream holds %v, %v", got, err)
+		t.Errorf("an empty stream returns %v, %v", got, err)
 	}
 	b.say("u.1", "a")
 	b.say("u.1", "a")
@@ -162,7 +162,7 @@ func TestStoredReturnsStreamEvents(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-b"); err != nil || len(got) != 0 {
-		t.Errorf("another namespace has %v, %v", got, err)
+		t.Errorf("another namespace returns %v, %v", got, err)
 	}
 	b.srv.WantNoViolations(t)
 }

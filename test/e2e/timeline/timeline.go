@@ -1,4 +1,4 @@
-// Package timeline notes how the conditions of resources change while a scenario runs.
+// Package timeline records changes of conditions and phases of resources during a scenario.
 package timeline
 
 import (
@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Types are the conditions that every managed resource has, in the order in which they are shown.
+// Types lists the conditions of every managed resource, in the order of the report.
 var Types = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused", "Stopped"}
 
-// Phase is the type under which changes of status.phase are noted.
+// Phase is the type of changes of status.phase.
 const Phase = "phase"
 
-// Object names a resource.
+// Object identifies a resource.
 type Object struct {
 	GVK       schema.GroupVersionKind
 	Namespace string
@@ -28,16 +28,16 @@ type Object struct {
 
 func (o Object) String() string { return fmt.Sprintf("%s %s/%s", o.GVK.Kind, o.Namespace, o.Name) }
 
-// Change is a condition, or the phase, that became something else.
+// Change is a change of a condition or of the phase.
 type Change struct {
 	Time   time.Time `json:"time"`
 	Object string    `json:"object"`
 	Type   string    `json:"type"`
-	Status string    `json:"status"` // of the phase: its name; empty once the object is gone
+	Status string    `json:"status"` // status of the condition, or the phase; empty: the object was deleted
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Recorder keeps changes. It is safe for use by several watches.
+// Recorder records changes. It is safe for concurrent use.
 type Recorder struct {
 	mu      sync.Mutex
 	now     func() time.Time
@@ -45,16 +45,16 @@ type Recorder struct {
 	last    map[[2]string]Change
 }
 
-// NewRecorder has seen nothing yet.
+// NewRecorder returns an empty recorder.
 func NewRecorder(now func() time.Time) *Recorder {
 	return &Recorder{now: now, last: map[[2]string]Change{}}
 }
 
-// See notes what is different from what was seen before.
+// See records the differences from the last observed state of a resource.
 func (r *Recorder) See(o Object, resource *unstructured.Unstructured) {
 	conditions, _, err := unstructured.NestedSlice(resource.Object, "status", "conditions")
 	if err != nil {
-		conditions = nil // a status of another shape has no conditions to note
+		conditions = nil // a malformed status has no conditions
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *Recorder) See(o Object, resource *unstructured.Unstructured) {
 	}
 }
 
-// Gone notes that a resource does not exist any more.
+// Gone records the deletion of a resource.
 func (r *Recorder) Gone(o Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,20 +95,20 @@ func (r *Recorder) note(c Change) {
 	r.changes = append(r.changes, c)
 }
 
-// Changes returns what was noted, in order.
+// Changes returns all recorded changes in order.
 func (r *Recorder) Changes() []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.changes)
 }
 
-// Track is one condition of one object through time.
+// Track is the history of one condition of one object.
 type Track struct {
 	Object, Type string
 	Changes      []Change
 }
 
-// Tracks sorts changes into tracks: by object as they first appear, then in the order of Types, the phase first.
+// Tracks groups changes into tracks, ordered by the first change of the object, then Phase, then Types.
 func Tracks(changes []Change) []Track {
 	var objects []string
 	byKey := map[[2]string][]Change{}

@@ -41,7 +41,7 @@ func TestRecorderRecordsOnlyChanges(t *testing.T) {
 		}
 	}
 	if !tracks[1].Changes[0].Bad() || tracks[1].Changes[1].Bad() || tracks[2].Changes[0].Bad() {
-		t.Error("the wrong changes are bad")
+		t.Error("Bad reports the wrong changes")
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// again is how long a broken watch rests before the next one.
+// again is the pause between two watches.
 const again = time.Second
 
-// Watch notes the changes of an object until ctx ends. A watch that ends starts over with the current state, so no
-// state that lasts is missed; the API server may be away meanwhile.
+// Watch records the changes of an object until ctx ends. It restarts a watch that ended and first reads the current state,
+// so it misses only short states while the API server is unavailable.
 func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, o Object) {
 	for ctx.Err() == nil {
 		r.watch(ctx, c, o)
