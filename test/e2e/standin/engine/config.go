@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
-// Config is what an engine reads of its config.yaml. A key that is not here is refused.
+// Config is the content of config.yaml. Unknown keys are rejected.
 type Config struct {
 	SchemaVersion string   `json:"schema_version"`
 	Instance      Instance `json:"instance"`
@@ -22,13 +22,13 @@ type Config struct {
 		Format string `json:"format"`
 		Level  string `json:"level"`
 	} `json:"logging"`
-	// Storage is the users' part: it is read and not used.
+	// Storage has settings of users. It is accepted but not used.
 	Storage map[string]any `json:"storage"`
-	// StandIn is for scenarios, which set it by customEngineConfig.
+	// StandIn controls the stub. Scenarios set it with customEngineConfig.
 	StandIn Faults `json:"standin"`
 }
 
-// Instance is the part of config.yaml that says whom the engine belongs to.
+// Instance is the section of config.yaml about the instance of the engine.
 type Instance struct {
 	ID          string `json:"id"`
 	Type        string `json:"type"`
@@ -38,7 +38,7 @@ type Instance struct {
 	} `json:"multi_engine"`
 }
 
-// Node is the part about the engine and its nodes.
+// Node is the section of config.yaml about the engine and its nodes.
 type Node struct {
 	ID    string `json:"id"`
 	Nodes []struct {
@@ -47,15 +47,15 @@ type Node struct {
 	TerminationGracePeriod string `json:"termination_grace_period"`
 }
 
-// Faults are the failures of a real engine that a test can request.
+// Faults are failures that a test can request.
 type Faults struct {
-	// ReadyAfter is how long the engine takes to become ready.
+	// ReadyAfter is the time until the engine is ready.
 	ReadyAfter string `json:"ready_after"`
-	// Refuse ends the process with this text: an engine that never comes up.
+	// Refuse is a message with which the process exits immediately, like an engine that never starts.
 	Refuse string `json:"refuse"`
 }
 
-// Read reads and checks a configuration file.
+// Read reads and validates a configuration file.
 func Read(path string) (Config, error) {
 	var c Config
 	text, err := os.ReadFile(path)
@@ -91,13 +91,13 @@ func (c Config) check() error {
 	} {
 		if text != "" {
 			_, err := time.ParseDuration(text)
-			require(err == nil, "%s is not a duration: %q", name, text)
+			require(err == nil, "%s: %q is not a duration", name, text)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// duration is one that check has seen; none is zero.
+// duration parses a duration that check has validated. It returns 0 for an empty text.
 func duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -106,7 +106,7 @@ func duration(text string) time.Duration {
 	return d
 }
 
-// Identify finds out who a node is: its host is <engine>-g<generation>-<node>.<Service>.
+// Identify returns the identity of a node, parsed from its host <engine>-g<generation>-<node>.<Service>.
 func (c Config) Identify(node int, version string) (server.Identity, error) {
 	if node < 0 || node >= len(c.Engine.Nodes) {
 		return server.Identity{}, fmt.Errorf("--node %d: the configuration has %d nodes", node, len(c.Engine.Nodes))

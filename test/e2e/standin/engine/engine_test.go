@@ -27,7 +27,7 @@ const operator = "../../../../services/engine-operator"
 
 const program = "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/engine"
 
-// config is what the operator renders for a generation of its own tests.
+// config returns the config.yaml of a generation from the operator's golden files.
 func config(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(operator, "internal/render/testdata", name, "generation.golden.yaml"))
@@ -49,7 +49,7 @@ func config(t *testing.T, name string) string {
 	return out.String()
 }
 
-// metadata is a metadata service that returns the configured reply.
+// metadata starts a metadata service whose health status the test sets.
 func metadata(t *testing.T) (address string, state *health.Server) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -68,10 +68,10 @@ func metadata(t *testing.T) (address string, state *health.Server) {
 type node struct {
 	*proc.Child
 	query, health, metrics string
-	dir                    string // of its data
+	dir                    string // data directory
 }
 
-// start runs an engine with a configuration; its metadata service and its grace period may be replaced.
+// start runs an engine with this config.yaml.
 func start(t *testing.T, text string) node {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func get(ctx context.Context, method, url, body string) (int, http.Header, strin
 	return answer.StatusCode, answer.Header, string(text), err
 }
 
-// becomes waits for a status.
+// becomes waits for an HTTP status.
 func becomes(t *testing.T, n node, url string, want int) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
@@ -127,11 +127,11 @@ func TestEngineAcceptsRenderedConfig(t *testing.T) {
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
 	status, header, _, err := get(t.Context(), http.MethodPost, "http://"+n.query, "SELECT 1")
 	if err != nil || status != http.StatusServiceUnavailable || header.Get("X-Firebolt-Drained") == "" {
-		t.Errorf("a query before it is ready: %d %v %v, want a refusal", status, header, err)
+		t.Errorf("a query before the engine is ready: %d %v %v, want 503 with X-Firebolt-Drained", status, header, err)
 	}
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
-	becomes(t, n, "http://"+n.query+"/health/ready", http.StatusOK) // where the gateway asks
+	becomes(t, n, "http://"+n.query+"/health/ready", http.StatusOK) // probed by the gateway
 
 	_, _, text, err := get(t.Context(), http.MethodPost, "http://"+n.query+"/?database=x", "SELECT sleep(10ms)")
 	var got server.Identity
@@ -144,12 +144,12 @@ func TestEngineAcceptsRenderedConfig(t *testing.T) {
 	}
 	status, _, _, err = get(t.Context(), http.MethodPost, "http://"+n.query+"/?sleep=soon", "SELECT 1")
 	if err != nil || status != http.StatusBadRequest {
-		t.Errorf("a length that is none: %d %v, want 400", status, err)
+		t.Errorf("an invalid duration: %d %v, want 400", status, err)
 	}
 }
 
 func TestEngineRejectsInvalidConfig(t *testing.T) {
-	good := config(t, "layered") // which has the users' part
+	good := config(t, "layered") // it has settings of users
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"an unknown key":       {"logging:", "loging:", "loging"},
 		"a duplicate key":      {"schema_version:", "logging: {}\nschema_version:", "logging"},

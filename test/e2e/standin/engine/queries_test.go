@@ -28,7 +28,7 @@ func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
 	if got := queries(n); got != "0" {
-		t.Errorf("the operator counts %s queries of an idle engine", got)
+		t.Errorf("the operator counts %s queries of an idle engine, want 0", got)
 	}
 	answers := make(chan string, 2)
 	for _, parameter := range []string{"sleep", "suspend"} {
@@ -52,11 +52,11 @@ func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 	becomes(t, n, "http://"+n.health+"/health/live", http.StatusOK)
 	status, header, _, err := get(t.Context(), http.MethodPost, "http://"+n.query, "SELECT 1")
 	if err != nil || status != http.StatusServiceUnavailable || header.Get("X-Firebolt-Drained") == "" {
-		t.Errorf("a query after SIGTERM: %d %v %v, want a refusal", status, header, err)
+		t.Errorf("a query after SIGTERM: %d %v %v, want 503 with X-Firebolt-Drained", status, header, err)
 	}
 	for range 2 {
 		if got := <-answers; got != "200 <nil> true" {
-			t.Errorf("a query that ran when the engine received SIGTERM: %s", got)
+			t.Errorf("a query that was running at SIGTERM: %s", got)
 		}
 	}
 	if code, _ := goprogram.Wait(t, n.Child, expect.Long); code != 0 {
@@ -75,7 +75,7 @@ func TestEngineCutsQueriesAfterGracePeriod(t *testing.T) {
 	go func() {
 		status, _, _, err := get(context.WithoutCancel(t.Context()), http.MethodPost, "http://"+n.query+"/?sleep=1h", "") // cut
 		if status != http.StatusOK {
-			err = fmt.Errorf("the answer did not begin when the query was taken: %d %w", status, err)
+			err = fmt.Errorf("the answer did not begin when the query was accepted: %d %w", status, err)
 		}
 		answer <- err
 	}()
@@ -90,7 +90,7 @@ func TestEngineCutsQueriesAfterGracePeriod(t *testing.T) {
 		t.Errorf("exit status %d, %q", code, said)
 	}
 	if err := <-answer; !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a query of an hour: %v, want an answer that breaks off", err)
+		t.Errorf("a query of one hour: %v, want an answer that is cut off", err)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestQuerySpillsToLocalDisk(t *testing.T) {
 	}
 }
 
-// drainCheck returns what counts the queries of an engine as the operator does, with the operator's own prober. The
-// program exists only while it is built, inside the operator's module, since the prober is internal there.
+// drainCheck returns a function that counts the queries of an engine with the operator's prober. The prober is internal to
+// the operator's module, so a build overlay adds the program to that module.
 func drainCheck(t *testing.T) func(n node) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,14 +14,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
-// settle is the interval of the gateway's health checks and their timeout.
+// settle is the sum of the interval and the timeout of the gateway's health checks.
 const settle = 1500 * time.Millisecond
 
-// metadataPoll lies between two questions to the metadata service.
+// metadataPoll is the interval of health checks of the metadata service.
 const metadataPoll = time.Second
 
-// Run is the engine of a node, as the configuration in its data directory describes it. It fills in the options that the
-// configuration decides.
+// Run runs the engine stub of a node with the config.yaml of its data directory, which sets the identity, the grace period
+// and the start of o.
 func Run(ctx context.Context, node int, version string, o server.Options) error {
 	config, err := Read(filepath.Join(o.DataDir, "config.yaml"))
 	if err != nil {
@@ -38,8 +38,8 @@ func Run(ctx context.Context, node int, version string, o server.Options) error 
 	return server.Run(ctx, o)
 }
 
-// start returns nil when the engine may take queries: the metadata service serves, and the time is over that the
-// configuration wants.
+// start waits until the engine may accept queries: ready_after of the configuration has passed, and the metadata service
+// serves.
 func start(ctx context.Context, c Config, logf func(string, ...any)) error {
 	if err := sleep(ctx, duration(c.StandIn.ReadyAfter)); err != nil {
 		return err
@@ -49,7 +49,7 @@ func start(ctx context.Context, c Config, logf func(string, ...any)) error {
 	if err != nil {
 		return fmt.Errorf("metadata service %s: %w", endpoint, err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left in it
+	defer conn.Close() //nolint:errcheck // no calls are pending
 	client := healthv1.NewHealthClient(conn)
 	for said := ""; ; {
 		answer, err := client.Check(ctx, &healthv1.HealthCheckRequest{})

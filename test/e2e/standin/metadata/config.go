@@ -1,5 +1,5 @@
-// Package metadata imitates the metadata service of an instance: its command line and config.yaml, its health by gRPC,
-// and its dependence on a real PostgreSQL, in which it keeps the one fact that two instances must not share.
+// Package metadata is the stub of the metadata service of an instance. It has the command line, config.yaml and gRPC health
+// of the service, and requires a real PostgreSQL. It stores the account there, to detect two instances on one database.
 package metadata
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Config is what the service reads of its config.yaml. A key that is not here is refused.
+// Config is the content of config.yaml. Unknown keys are rejected.
 type Config struct {
 	Account string `json:"default_account_id"`
 	Host    string `json:"host"`
@@ -25,7 +25,7 @@ type Config struct {
 		} `json:"postgresql"`
 	} `json:"metadata_storage"`
 
-	// What only the older flavour has is read and not used.
+	// The fields below exist only in the older variant, and are accepted but not used.
 	ServerThreads  int            `json:"server_threads"`
 	LogLevel       string         `json:"log_level"`
 	ConnectTimeout int            `json:"connect_timeout"`
@@ -33,7 +33,7 @@ type Config struct {
 	Garbage        map[string]any `json:"garbage_collection"`
 }
 
-// Read reads and checks a configuration file.
+// Read reads and validates a configuration file.
 func Read(path string) (Config, error) {
 	var file struct {
 		Lite Config `json:"pensieve_lite"`
@@ -58,7 +58,7 @@ func Read(path string) (Config, error) {
 	return c, err
 }
 
-// Credentials are read from the files that two variables name.
+// Credentials reads the user and the password from the files that POSTGRES_USERNAME_FILE and POSTGRES_PASSWORD_FILE name.
 func Credentials(environment func(string) string) (user, password string, err error) {
 	read := func(variable string) string {
 		text, problem := os.ReadFile(environment(variable))

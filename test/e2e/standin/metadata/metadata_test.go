@@ -25,7 +25,7 @@ const golden = "../../../../services/engine-operator/internal/render/testdata/ow
 
 const program = "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/metadata"
 
-// config is what the operator renders, with another port and a real database.
+// config returns the configuration that the operator renders, with another port and a real database.
 func config(t *testing.T, db *postgres.Server, name string, port int) string {
 	t.Helper()
 	text, err := os.ReadFile(golden)
@@ -56,7 +56,7 @@ func start(t *testing.T, db *postgres.Server, text, password string) *proc.Child
 	}, "--config", filepath.Join(dir, "config.yaml"))
 }
 
-// becomes asks as the kubelet does.
+// becomes waits for a health status, checked like the kubelet does.
 func becomes(t *testing.T, p *proc.Child, port int, want healthv1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
 	conn, err := grpc.NewClient(freeport.Address(port), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -152,6 +152,6 @@ func TestMetadataWaitsForValidCredentials(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if _, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{}); err != nil {
-		t.Errorf("a probe of a service without a database: %v, want an answer", err)
+		t.Errorf("health check without a database: %v, want an answer", err)
 	}
 }

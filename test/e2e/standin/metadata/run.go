@@ -21,10 +21,11 @@ const (
 	patient = 3 * time.Second
 )
 
-// errForeign is about data of another instance, which no later look changes.
+// errForeign is a permanent error: the database contains data of another instance.
 var errForeign = errors.New("the database holds another account's data")
 
-// Run serves until ctx ends: health by gRPC, SERVING as long as the database answers and is this account's.
+// Run serves gRPC health until ctx ends. The status is SERVING while the database responds. Run returns an error if the
+// database belongs to another account.
 func Run(ctx context.Context, c Config, user, password string, logf func(string, ...any)) error {
 	db, err := open(c, user, password)
 	if err != nil {
@@ -49,7 +50,7 @@ func Run(ctx context.Context, c Config, user, password string, logf func(string,
 	case err = <-watched:
 	}
 	state.Shutdown()
-	server.Stop() // watchers of health would keep it forever open
+	server.Stop() // GracefulStop would wait for the watchers of health
 	return err
 }
 
@@ -61,14 +62,14 @@ func open(c Config, user, password string) (*sql.DB, error) {
 	}
 	connector, err := pq.NewConnector(at.String())
 	if err != nil {
-		return nil, fmt.Errorf("address of the database: %w", err)
+		return nil, fmt.Errorf("parse database address: %w", err)
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(2)
 	return db, nil
 }
 
-// watch keeps the health up to date. It returns when ctx ends, or when the data is another account's.
+// watch updates the health status. It returns nil when ctx ends, and an error if the data is of another account.
 func watch(ctx context.Context, db *sql.DB, c Config, state *health.Server, logf func(string, ...any)) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -97,7 +98,7 @@ func watch(ctx context.Context, db *sql.DB, c Config, state *health.Server, logf
 	}
 }
 
-// look writes whose data this is, unless it stands there, and reads it.
+// look stores the account in the database unless one is stored, and returns errForeign if the stored one differs.
 func look(ctx context.Context, db *sql.DB, c Config) error {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
@@ -121,7 +122,7 @@ func look(ctx context.Context, db *sql.DB, c Config) error {
 		return fmt.Errorf("database: %w", err)
 	}
 	if found != c.Account {
-		return fmt.Errorf("%w: %s, this is %s", errForeign, found, c.Account)
+		return fmt.Errorf("%w: got %s, want %s", errForeign, found, c.Account)
 	}
 	return nil
 }

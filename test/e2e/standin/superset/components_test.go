@@ -17,11 +17,11 @@ import (
 const (
 	valkeyImage = "valkey"
 	full        = "development-full" // the example with all components
-	// everySecond is what a user's own configuration adds, as in the sample for a real node.
+	// everySecond is a user's addition to superset_config.py, as in the sample for a real node.
 	everySecond = "\nCeleryConfig.beat_schedule = {\"reports.scheduler\": {\"task\": \"reports.scheduler\", \"schedule\": 1.0}}\n"
 )
 
-// platform is what the components of one instance share.
+// platform is the metastore and the environment that the components of one instance share.
 type platform struct {
 	t     *testing.T
 	env   map[string]string
@@ -43,7 +43,7 @@ func newPlatform(t *testing.T) platform {
 	return p
 }
 
-// withValkey starts a Valkey that wants the password of the example.
+// withValkey starts a Valkey that requires the password of the example.
 func (p platform) withValkey() platform {
 	p.t.Helper()
 	port := freePort(p.t)
@@ -72,7 +72,7 @@ func (p *pod) at(port int) *web {
 	return &web{pod: p, url: fmt.Sprintf("http://127.0.0.1:%d", port), port: port}
 }
 
-// listening starts a pod whose health check has a path of its own.
+// listening starts a pod and waits until its health check at this path succeeds.
 func (w *web) listening(health string) *web {
 	w.pod.t.Helper()
 	w.process = w.pod.start()
@@ -96,7 +96,7 @@ func TestQueryRunsOnWorkerAndFlowerShowsIt(t *testing.T) {
 	must(t, err)
 	request.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("operator:secret")))
 	if status, body, err := do(request); err != nil || status != http.StatusOK || !strings.Contains(body, "workers=1") {
-		t.Errorf("flower answers %d %q (%v)", status, body, err)
+		t.Errorf("flower returned %d %q (%v)", status, body, err)
 	}
 	flower.terminated()
 	web.terminated()
@@ -111,7 +111,7 @@ func TestBeatRunsConfiguredSchedule(t *testing.T) {
 	scheduler := beat.start()
 	expect.Eventually(t, expect.Long, func() error {
 		if got := p.query("SELECT count(*) FROM report_execution_log"); got == "0" {
-			return fmt.Errorf("no report was run: %s", scheduler.log)
+			return fmt.Errorf("no scheduled report ran: %s", scheduler.log)
 		}
 		return nil
 	})
@@ -137,13 +137,13 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/mcp", strings.NewReader(body))
 		must(t, err)
 		if status, got, err := do(request.Clone(t.Context())); err != nil || status != http.StatusUnauthorized {
-			t.Errorf("without a token %s is answered %d %q (%v)", body, status, got, err)
+			t.Errorf("%s without a token: got %d %q (%v), want 401", body, status, got, err)
 		}
 		request.Body, err = request.GetBody()
 		must(t, err)
 		request.Header.Set("Authorization", "Bearer token")
 		if _, got, err := do(request); err != nil || !strings.Contains(got, want) {
-			t.Errorf("%s is answered %q (%v) without %s", body, got, err, want)
+			t.Errorf("%s: got %q (%v), want %s", body, got, err, want)
 		}
 	}
 	server.terminated()
@@ -161,7 +161,7 @@ func TestWebsocketServerRejectsUnauthenticatedRequests(t *testing.T) {
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", "websocket")
 	if status, body, err := do(request); err != nil || status != http.StatusUnauthorized {
-		t.Errorf("an unauthenticated client gets %d %q (%v)", status, body, err)
+		t.Errorf("an unauthenticated client got %d %q (%v), want 401", status, body, err)
 	}
 	server.terminated()
 	other := newPod(t, "6.0.0", full, "websocket-server").with(env)
@@ -180,11 +180,11 @@ func TestAdministratorIsCreatedOnce(t *testing.T) {
 		t.Errorf("the administrator was created twice: %s", said)
 	}
 	if got := store.query(t, "SELECT count(*) FROM ab_user"); got != "1" {
-		t.Errorf("%s users instead of 1", got)
+		t.Errorf("got %s users, want 1", got)
 	}
 }
 
-// TestPythonReadsRenderedConfigs gives Python what the operator renders for each example.
+// TestPythonReadsRenderedConfigs loads the superset_config.py of each example with Python.
 func TestPythonReadsRenderedConfigs(t *testing.T) {
 	files, err := filepath.Glob(rendered + "/*/web-server-superset_config.py")
 	must(t, err)
@@ -197,7 +197,7 @@ func TestPythonReadsRenderedConfigs(t *testing.T) {
 			reader := newPod(t, "6.0.0", example, "web-server")
 			reader.command = []string{"/usr/bin/python3", "-c", "from superset import config; config.load()"}
 			if said := reader.succeeded(); !strings.Contains(said, "Loaded your LOCAL configuration") {
-				t.Errorf("it was not read: %s", said)
+				t.Errorf("superset_config.py was not loaded: %s", said)
 			}
 		})
 	}

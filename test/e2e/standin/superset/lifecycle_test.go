@@ -11,7 +11,7 @@ const (
 	newKey = "the key now, which is another one"
 )
 
-// TestLifecycle goes through what the operator does to an instance, with the commands and files that it renders.
+// TestLifecycle runs the tasks of an instance's lifecycle with the commands and files that the operator renders.
 func TestLifecycle(t *testing.T) {
 	for name, database := range map[string]func(*testing.T) metastore{"PostgreSQL": onPostgreSQL, "MySQL": onMySQL} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func keys(key, previous string) map[string]string {
 	return map[string]string{"SUPERSET_OPERATOR__SECRET_KEY": key, "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY": previous}
 }
 
-// initialized runs superset init; one of the examples has no Job of its own for it.
+// initialized runs superset init in the migrate Job, since not all examples have an init Job.
 func (i instance) initialized(release, key string) {
 	i.t.Helper()
 	job := i.pod(release, "migrate", key, "")
@@ -53,11 +53,11 @@ func (i instance) install() {
 	t.Helper()
 	newWeb(i.pod("6.0.0", "web-server", oldKey, "")).failed("the schema is at None, version 6.0.0 wants a6000")
 	i.pod("6.0.0", "migrate", oldKey, "").succeeded()
-	i.pod("6.0.0", "migrate", oldKey, "").succeeded() // a task that is tried again
+	i.pod("6.0.0", "migrate", oldKey, "").succeeded() // a retry of the task
 	i.initialized("6.0.0", oldKey)
 	i.initialized("6.0.0", oldKey)
 	if got := i.store.query(t, "SELECT count(*) FROM dbs WHERE password IS NOT NULL"); got != "3" {
-		t.Fatalf("%s connections instead of 3", got)
+		t.Fatalf("got %s connections, want 3", got)
 	}
 	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
 	web.answers("/health", 200, "OK")
@@ -73,17 +73,17 @@ func (i instance) rotates() {
 	i.pod("6.0.0", "preflight", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
 	i.pod("6.0.0", "rotate", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
 	if after := i.secrets(); after != before {
-		t.Fatalf("a re-encryption that failed changed rows: %s instead of %s", after, before)
+		t.Fatalf("a failed re-encryption changed rows: got %s, want %s", after, before)
 	}
 	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
 	if said := i.pod("6.0.0", "preflight", newKey, oldKey).succeeded(); !strings.Contains(said, `"previousKey": 6`) {
-		t.Fatalf("the check of the keys did not see what is stored: %s", said)
+		t.Fatalf("the preflight did not find the stored secrets: %s", said)
 	}
 	command := i.pod("6.0.0", "rotate", newKey, oldKey)
 	command.command = []string{"/bin/sh", "-c", "superset re-encrypt-secrets"}
-	command.succeeded() // and changes nothing, as the product's
+	command.succeeded() // without effect, as in Superset
 	if after := i.secrets(); after != before {
-		t.Fatalf("superset re-encrypt-secrets changed rows, which the product's does not: %s", after)
+		t.Fatalf("superset re-encrypt-secrets changed rows, unlike in Superset: %s", after)
 	}
 	said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded()
 	if !strings.Contains(said, `"reencrypted": 6`) || i.secrets() == before {
@@ -93,14 +93,14 @@ func (i instance) rotates() {
 	web.answers("/health", 200, "OK")
 	web.terminated()
 	if said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(said, `"reencrypted": 0`) {
-		t.Fatalf("a second re-encryption is not idle: %s", said)
+		t.Fatalf("a second re-encryption changed rows: %s", said)
 	}
 	web = newWeb(i.pod("6.0.0", "web-server", newKey, oldKey)).serving()
 	web.answers("/", 200, "databases=3")
 	web.terminated()
 }
 
-// secrets are the encrypted values as the metastore holds them.
+// secrets returns the encrypted values in the metastore.
 func (i instance) secrets() string {
 	i.t.Helper()
 	hex := map[bool]string{true: "encode(password, 'hex')", false: "hex(password)"}[i.store.whole]
@@ -112,10 +112,10 @@ func (i instance) upgrades() {
 	newWeb(i.pod("6.1.0", "web-server", newKey, "")).failed("the schema is at a6000, version 6.1.0 wants a6100")
 	before := newWeb(i.pod("6.0.0", "web-server", newKey, "")).serving()
 	i.pod("6.1.0", "migrate", newKey, "").succeeded()
-	before.answers("/", 200, "version=6.0.0") // the old release does not mind the new column
+	before.answers("/", 200, "version=6.0.0") // the old release ignores the new column
 	before.terminated()
 	newWeb(i.pod("6.0.0", "web-server", newKey, "")).serving().terminated()
-	i.pod("6.0.0", "migrate", newKey, "").failed("a6100") // there is no way back
+	i.pod("6.0.0", "migrate", newKey, "").failed("a6100") // a downgrade is rejected
 	after := newWeb(i.pod("6.1.0", "web-server", newKey, "")).serving()
 	after.answers("/", 200, "superset page: version=6.1.0 pod=web-0 databases=3")
 	after.terminated()
@@ -126,13 +126,13 @@ func (i instance) cannotUpgrade() {
 	t.Helper()
 	i.pod("6.2.0", "migrate", newKey, "").failed("table_that_is_not_there")
 	if got := i.revision(); got != "a6100" {
-		t.Fatalf("a migration that failed left revision %s", got)
+		t.Fatalf("got revision %s after a failed migration, want a6100", got)
 	}
 	half := i.store.query(t, "SELECT count(*) FROM information_schema.columns WHERE table_name = 'dbs' AND column_name = 'half_way'")
 	if whole := half == "0"; whole != i.store.whole {
-		t.Errorf("%s columns of half a migration", half)
+		t.Errorf("got %s columns of a partial migration", half)
 	}
-	i.pod("6.1.0", "migrate", newKey, "").succeeded() // the repair
+	i.pod("6.1.0", "migrate", newKey, "").succeeded() // back to the release that works
 	web := newWeb(i.pod("6.1.0", "web-server", newKey, "")).serving()
 	web.answers("/", 200, "version=6.1.0")
 	web.terminated()
@@ -170,7 +170,7 @@ func TestWebServerFinishesRequestsBeforeExit(t *testing.T) {
 	web.says("superset: pauses for 2000 ms")
 	web.terminated()
 	if got := <-slow; got.err != nil || got.status != 200 || !strings.Contains(got.body, "superset page") {
-		t.Errorf("the request that ran while the web server ended got %s", fmt.Sprint(got))
+		t.Errorf("a request that was running at SIGTERM got %s", fmt.Sprint(got))
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWebServerReturns500WithoutMetastore(t *testing.T) {
 	instance := instance{t, server.metastore}
 	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
 	instance.initialized("6.0.0", oldKey)
-	one := map[string]string{"SERVER_WORKER_AMOUNT": "1"} // a second one may just be starting
+	one := map[string]string{"SERVER_WORKER_AMOUNT": "1"} // a second worker may still be starting
 	web := newWeb(instance.pod("6.0.0", "web-server", oldKey, "").with(one)).serving()
 	server.Kill()
 	web.answers("/", 500, "superset error: OperationalError")

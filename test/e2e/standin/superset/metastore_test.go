@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
 )
 
-// metastore is a database of the test's own, as pods reach it and as the test looks into it.
+// metastore is the database of one test, with the environment for pods and a query function for the test.
 type metastore struct {
 	env   map[string]string
 	query func(t *testing.T, statement string) string
-	// examples is the directory of the operator's renders for this kind of database.
+	// examples is the directory of the rendered files for this kind of database.
 	examples string
-	// whole reports whether a migration that fails leaves nothing behind.
+	// whole means that a failed migration leaves no changes, since DDL is transactional.
 	whole bool
 }
 
@@ -39,7 +39,7 @@ func onMySQL(t *testing.T) metastore {
 	return atDSN(t, mysqltest.DSNOf(t, mysqltest.MySQL))
 }
 
-// server is a MySQL of the test's own.
+// server is a MySQL server of one test.
 type server struct {
 	*mysqltest.Server
 	metastore metastore
@@ -74,7 +74,7 @@ func login(host, port, name, user, password string) map[string]string {
 	}
 }
 
-// one returns the first column of all rows, one a line.
+// one returns the first column of all rows, one value per line.
 func one(t *testing.T, db *sql.DB, statement string) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), statement)

@@ -27,19 +27,19 @@ const (
 	repository = "../../../.."
 	rendered   = repository + "/services/superset-operator/internal/desired/testdata"
 	images     = repository + "/test/e2e/images"
-	user       = 1000 // the image's
+	user       = 1000 // user of the image
 )
 
-// pod is a main container that the operator rendered, with a file system of its own.
+// pod is the main container of a rendered workload, with its own root file system.
 type pod struct {
 	t       *testing.T
 	root    string
-	dir     string // where it starts
+	dir     string // working directory
 	command []string
 	env     map[string]string
 }
 
-// newPod reads what the operator renders for a workload of a case, as in "production", "web-server".
+// newPod returns the pod of a workload of an example that the operator renders, such as "production", "web-server".
 func newPod(t *testing.T, release, example, workload string) *pod {
 	t.Helper()
 	p := &pod{t: t, root: copyOf(t, release), dir: "/app", env: imageEnvironment(t)}
@@ -55,7 +55,7 @@ func newPod(t *testing.T, release, example, workload string) *pod {
 	}
 	for file, mount := range map[string]string{
 		workload + "-superset_config.py": "app/pythonpath/superset_config.py",
-		// The examples show it for components alone; tasks have the same.
+		// The examples contain this file only for components; tasks have the same one.
 		"*-superset_bootstrap.sh":          "app/pythonpath/superset_bootstrap.sh",
 		workload + "-superset_gunicorn.py": "app/pythonpath/superset_gunicorn.py",
 		workload + "-config.json":          "home/superset-websocket/config.json",
@@ -74,7 +74,7 @@ func newPod(t *testing.T, release, example, workload string) *pod {
 	return p
 }
 
-// mainContainer is that of a Deployment or a Job.
+// mainContainer returns the container superset of a Deployment or a Job.
 func mainContainer(t *testing.T, example, workload string) corev1.Container {
 	t.Helper()
 	var template corev1.PodTemplateSpec
@@ -98,10 +98,10 @@ func mainContainer(t *testing.T, example, workload string) corev1.Container {
 	return corev1.Container{}
 }
 
-// expanded is what a kubelet makes of a text that refers to no variable.
+// expanded unescapes $$ like the kubelet. The texts of the examples reference no variables.
 func expanded(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 
-// imageEnvironment is what the image's build.sh sets.
+// imageEnvironment returns the environment that build.sh sets in the image.
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(images + "/superset-standin/build.sh")
@@ -123,7 +123,7 @@ func (p *pod) with(env map[string]string) *pod {
 	return p
 }
 
-// replaced changes a word of the command, for instance a port that every pod of a test would share.
+// replaced replaces text in the first matching word of the command, for example a port that pods of a test would share.
 func (p *pod) replaced(before, after string) *pod {
 	p.t.Helper()
 	at := slices.IndexFunc(p.command, func(word string) bool { return strings.Contains(word, before) })
@@ -134,7 +134,7 @@ func (p *pod) replaced(before, after string) *pod {
 	return p
 }
 
-// configured replaces a part of superset_config.py; an empty one is its end.
+// configured replaces before in superset_config.py with after, or appends after if before is empty.
 func (p *pod) configured(before, after string) {
 	p.t.Helper()
 	const file = "app/pythonpath/superset_config.py"
@@ -158,7 +158,7 @@ func (p *pod) write(path, text string) {
 	must(p.t, os.Chown(path, user, user))
 }
 
-// process is a pod that runs.
+// process is a running pod.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -186,19 +186,19 @@ func (p *pod) start() *process {
 	must(p.t, run.cmd.Start())
 	go func() {
 		defer close(run.done)
-		_ = run.cmd.Wait() // the state has its result
+		_ = run.cmd.Wait() // ProcessState has the result
 	}()
 	p.t.Cleanup(func() {
-		_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGKILL) // gone already, as a rule
+		_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGKILL) // usually it has exited already
 		<-run.done
 		if p.t.Failed() {
-			p.t.Logf("%q said:\n%s", p.command, run.log)
+			p.t.Logf("output of %q:\n%s", p.command, run.log)
 		}
 	})
 	return run
 }
 
-// ended waits for the end and returns the status.
+// ended waits for the exit and returns the exit code.
 func (p *process) ended() int {
 	p.t.Helper()
 	expect.Eventually(p.t, expect.Long, func() error {
@@ -206,37 +206,37 @@ func (p *process) ended() int {
 		case <-p.done:
 			return nil
 		default:
-			return fmt.Errorf("%q runs: %s", p.cmd.Args, p.log)
+			return fmt.Errorf("%q is still running: %s", p.cmd.Args, p.log)
 		}
 	})
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// succeeded runs a pod of a Job to its end and returns what it said.
+// succeeded runs a pod of a Job, which must succeed, and returns its output.
 func (p *pod) succeeded() string {
 	p.t.Helper()
 	run := p.start()
 	if status := run.ended(); status != 0 {
-		p.t.Fatalf("%q ended with %d: %s", p.command, status, run.log)
+		p.t.Fatalf("%q exited with %d: %s", p.command, status, run.log)
 	}
 	return run.log.String()
 }
 
-// failed runs a pod that must fail with a cause.
+// failed runs a pod, which must fail with reason in its output.
 func (p *pod) failed(reason string) {
 	p.t.Helper()
 	run := p.start()
 	if status := run.ended(); status == 0 || !strings.Contains(run.log.String(), reason) {
-		p.t.Fatalf("%q ended with %d and not with %q: %s", p.command, status, reason, run.log)
+		p.t.Fatalf("%q exited with %d, want a failure with %q: %s", p.command, status, reason, run.log)
 	}
 }
 
-// terminated is how a kubelet ends a pod; it must end well.
+// terminated sends SIGTERM like the kubelet. The process must exit with status 0.
 func (p *process) terminated() {
 	p.t.Helper()
 	must(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	if status := p.ended(); status != 0 {
-		p.t.Errorf("%q ended with %d after SIGTERM: %s", p.cmd.Args, status, p.log)
+		p.t.Errorf("%q exited with %d after SIGTERM: %s", p.cmd.Args, status, p.log)
 	}
 }
 
@@ -244,7 +244,7 @@ func (p *process) says(text string) {
 	p.t.Helper()
 	expect.Eventually(p.t, expect.Long, func() error {
 		if !strings.Contains(p.log.String(), text) {
-			return fmt.Errorf("%q does not say %q: %s", p.cmd.Args, text, p.log)
+			return fmt.Errorf("%q has not logged %q: %s", p.cmd.Args, text, p.log)
 		}
 		return nil
 	})
@@ -275,7 +275,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// command runs a program of this machine.
+// command runs a program on the host.
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	out, err := cmd.CombinedOutput()

@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-const buildTimeout = 10 * time.Minute // Debian's packages are fetched once
+const buildTimeout = 10 * time.Minute // the first build downloads Debian packages
 
-// scratch holds the file systems of all pods; marker is in the environment of their processes.
+// scratch is the directory of the root file systems of all pods; marker is in the environment of their processes.
 var scratch, marker string
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	if os.Geteuid() != 0 {
-		fmt.Fprintln(os.Stderr, "the tests of the stand-in Superset run pods with a root file system of their own: run them as root on Debian")
+		fmt.Fprintln(os.Stderr, "the tests of the Superset stub run pods with their own root file system: run them as root on Debian")
 		return 1
 	}
 	var err error
@@ -52,13 +52,13 @@ func run(m *testing.M) int {
 	return status
 }
 
-// roots are those of the releases, each made on its first use.
+// roots records the root file systems of the releases. Each is built on its first use.
 var roots = struct {
 	sync.Mutex
 	made map[string]error
 }{made: map[string]error{}}
 
-// copyOf gives a pod a copy of the image's files.
+// copyOf returns the path of a copy of an image's root file system.
 func copyOf(t *testing.T, release string) string {
 	t.Helper()
 	source := filepath.Join(scratch, release)
@@ -88,7 +88,7 @@ func build(release, root string) error {
 	return devices(root)
 }
 
-// devices are those that a container runtime adds and our programs open.
+// devices creates the devices that a container runtime provides and the programs open.
 func devices(root string) error {
 	if err := os.MkdirAll(filepath.Join(root, "dev/shm"), 0o755); err != nil {
 		return err
@@ -99,7 +99,7 @@ func devices(root string) error {
 	for name, minor := range map[string]int{"null": 3, "urandom": 9} {
 		path := filepath.Join(root, "dev", name)
 		if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
-			return fmt.Errorf("make %s: %w", path, err)
+			return fmt.Errorf("create device %s: %w", path, err)
 		}
 		if err := os.Chmod(path, 0o666); err != nil {
 			return err
@@ -126,7 +126,7 @@ func TestImageUserWritesOnlyTmp(t *testing.T) {
 			t.Errorf("%s is writable: %s", name, info.Mode())
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != 0 {
-			t.Errorf("%s is not root's", name)
+			t.Errorf("%s is not owned by root", name)
 		}
 		return nil
 	})

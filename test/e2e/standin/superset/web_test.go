@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// web is a pod that answers over HTTP.
+// web is a pod with an HTTP server.
 type web struct {
 	*process
 	pod  *pod
@@ -20,7 +20,7 @@ type web struct {
 	port int
 }
 
-// newWeb gives the web server's pod a port of its own, by the variable that the real image has for it.
+// newWeb sets the port of the web server to a free one, with the variable of the real image.
 func newWeb(p *pod) *web {
 	p.t.Helper()
 	port, err := freeport.One()
@@ -47,7 +47,7 @@ func (w *web) answers(path string, status int, text string) {
 	w.t.Helper()
 	got, body, err := get(w.t.Context(), w.url+path)
 	if err != nil || got != status || !strings.Contains(body, text) {
-		w.t.Fatalf("%s answers %d %q (%v) instead of %d %q: %s", path, got, body, err, status, text, w.log)
+		w.t.Fatalf("%s returned %d %q (%v), want %d %q: %s", path, got, body, err, status, text, w.log)
 	}
 }
 
@@ -56,12 +56,12 @@ func (w *web) becomes(path string, status int, text string) {
 	expect.Eventually(w.t, expect.Long, func() error {
 		select {
 		case <-w.done:
-			w.t.Fatalf("%q ended: %s", w.cmd.Args, w.log)
+			w.t.Fatalf("%q exited: %s", w.cmd.Args, w.log)
 		default:
 		}
 		got, body, err := get(w.t.Context(), w.url+path)
 		if err != nil || got != status || !strings.Contains(body, text) {
-			return fmt.Errorf("%s answers %d %q (%w) instead of %d %q", path, got, body, err, status, text)
+			return fmt.Errorf("%s returned %d %q (%w), want %d %q", path, got, body, err, status, text)
 		}
 		return nil
 	})

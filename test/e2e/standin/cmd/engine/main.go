@@ -1,4 +1,4 @@
-// Command engine is the stand-in engine, under the command line of a real one:
+// Command engine runs the engine stub with the command line of a real engine:
 // firebolt server --node N --data-dir DIR.
 package main
 
@@ -23,14 +23,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f := pflag.NewFlagSet("firebolt server", pflag.ContinueOnError)
 	node := f.Int("node", 0, "index of this node in the configuration")
 	f.StringVar(&o.DataDir, "data-dir", "", "directory of local data, with config.yaml")
-	f.StringVar(&o.Query, "query-address", ":3473", "where queries arrive")
-	f.StringVar(&o.Health, "health-address", ":8122", "where probes arrive")
-	f.StringVar(&o.Metrics, "metrics-address", ":9090", "where metrics are")
+	f.StringVar(&o.Query, "query-address", ":3473", "listen address for queries")
+	f.StringVar(&o.Health, "health-address", ":8122", "listen address for probes")
+	f.StringVar(&o.Metrics, "metrics-address", ":9090", "listen address for metrics")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() != 1 || f.Arg(0) != "server" {
-		return errors.New("want: firebolt server --node N --data-dir DIR")
+		return errors.New("usage: firebolt server --node N --data-dir DIR")
 	}
 	return engine.Run(ctx, *node, os.Getenv("STANDIN_VERSION"), o)
 }

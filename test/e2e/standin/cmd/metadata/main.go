@@ -1,4 +1,4 @@
-// Command metadata is the stand-in metadata service, under the command line of a real one:
+// Command metadata runs the stub of the metadata service with the command line of the real one:
 // dedicated-pensieve --config FILE.
 package main
 

@@ -1,4 +1,4 @@
-// Package command is what the programs of the stand-ins have in common.
+// Package command contains the main function of the stubs.
 package command
 
 import (
@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Main runs a program until it ends or a signal ends its context, and ends the process.
+// Main calls run with a context that ends at SIGTERM or an interrupt. It exits with status 1 if run returns an error.
 func Main(name string, run func(ctx context.Context, args []string, out io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	err := run(ctx, os.Args[1:], os.Stderr)
