@@ -26,8 +26,7 @@ var engines = fleet{
 	edit: func(i int) map[string]any { return map[string]any{"drainCheckEnabled": i%2 == 0} },
 }
 
-// newEngine is the workload of the budget: two replicas. The pods are simulated and have no metrics, so they
-// report no queries.
+// newEngine returns the workload of the budget: two replicas. The drain check is off, since simulated pods have no metrics.
 func newEngine(name string) *unstructured.Unstructured {
 	return benchenv.Object(engineGroup, "FireboltEngine", benchenv.Namespace, name, map[string]any{
 		"instanceRef": "bench", "replicas": int64(2), "drainCheckEnabled": false,
@@ -35,14 +34,14 @@ func newEngine(name string) *unstructured.Unstructured {
 	})
 }
 
-// template runs a version of the engine.
+// template returns the pod template for a version of the engine.
 func template(version string) map[string]any {
 	return map[string]any{"spec": map[string]any{"containers": []any{
 		map[string]any{"name": "engine", "image": "ghcr.io/firebolt-db/engine:" + version},
 	}}}
 }
 
-// warmUpEngines makes the instance that all engines belong to, and a first engine.
+// warmUpEngines creates the instance of all engines, and a first engine.
 func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 	if err := createSecret(ctx, e, map[string]string{"username": "firebolt", "password": "only-for-this-bench"}); err != nil {
 		return err
@@ -59,7 +58,7 @@ func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 	return e.WarmUp(ctx, newEngine("warm-up"), engines.arrived)
 }
 
-// newImage is a write of another version, so that each engine is rolled.
+// newImage returns a write that sets another image, which requires a rollout.
 func newImage(e *benchenv.Env) benchenv.Write {
 	return func(ctx context.Context, obj client.Object) error {
 		patch, err := benchenv.Object(engineGroup, "FireboltEngine", obj.GetNamespace(), obj.GetName(), map[string]any{"template": template("2")}).MarshalJSON()
@@ -70,7 +69,7 @@ func newImage(e *benchenv.Env) benchenv.Write {
 	}
 }
 
-// serves reports whether an engine is stable with a generation at least as new.
+// serves returns a function that reports whether an engine is stable with this or a later generation.
 func serves(generation int64) func(client.Object) bool {
 	return func(obj client.Object) bool {
 		active, found, err := unstructured.NestedInt64(obj.(*unstructured.Unstructured).Object, "status", "activeGeneration")
@@ -83,8 +82,8 @@ const (
 	generationLabel = "firebolt.io/generation"
 )
 
-// rawEngines reports what Kubernetes alone takes for the StatefulSets, Services and ConfigMaps of n engines, created by a plain
-// client that knows what it wants, and then for replacing them: the other generation, its traffic, and the end of the first.
+// rawEngines reports the cost of Kubernetes alone. A plain client creates the StatefulSets, Services and ConfigMaps of n
+// engines, and then replaces them: it creates the next generation, routes traffic to it, and deletes the first.
 func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *benchenv.Figures) error {
 	first, err := copies(ctx, e, engines, n, "a")
 	if err != nil {
@@ -117,7 +116,7 @@ func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *b
 	return nil
 }
 
-// generation is the objects of an engine, as Kubernetes would get them from another client.
+// generation has the objects of one generation of an engine.
 type generation struct {
 	set      *appsv1.StatefulSet
 	headless *corev1.Service
@@ -125,13 +124,13 @@ type generation struct {
 	cluster  *corev1.Service
 }
 
-// engineCopies are a generation of each engine, by the name of its StatefulSet.
+// engineCopies maps the names of StatefulSets to a generation of each engine.
 type engineCopies struct {
 	order []string
 	of    map[string]generation
 }
 
-// copies takes what the operator made of the first n engines.
+// copies returns copies of the objects that the operator created for the first n engines.
 func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix string) (engineCopies, error) {
 	out := engineCopies{of: map[string]generation{}}
 	for i := range n {
@@ -142,11 +141,11 @@ func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix s
 		for _, list := range []client.ObjectList{&sets, &services, &configs} {
 			err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace), client.MatchingLabels{engineLabel: name})
 			if err != nil {
-				return engineCopies{}, fmt.Errorf("list what engine %q consists of: %w", name, err)
+				return engineCopies{}, fmt.Errorf("list objects of engine %q: %w", name, err)
 			}
 		}
 		if len(sets.Items) != 1 || len(services.Items) != 2 || len(configs.Items) != 1 {
-			return engineCopies{}, fmt.Errorf("engine %q has %d statefulsets, %d services, %d configmaps",
+			return engineCopies{}, fmt.Errorf("engine %q has %d StatefulSets, %d Services and %d ConfigMaps, want 1, 2 and 1",
 				name, len(sets.Items), len(services.Items), len(configs.Items))
 		}
 		g := generation{set: &sets.Items[0], config: &configs.Items[0]}
@@ -163,7 +162,7 @@ func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix s
 	return out, nil
 }
 
-// detach makes the copies independent objects, which only Kubernetes controls.
+// detach renames the copies and removes their owners, so the operator does not control them.
 func (g generation) detach(suffix string) {
 	engine := g.set.Labels[engineLabel]
 	labels := map[string]string{engineLabel: engine, generationLabel: suffix}
@@ -188,7 +187,7 @@ func (f engineCopies) sets() []client.Object {
 	return out
 }
 
-// create is a write of a whole generation, with or without the Service that users know.
+// create returns a write that creates a whole generation, with or without the Service of users.
 func (f engineCopies) create(e *benchenv.Env, cluster bool) benchenv.Write {
 	return func(ctx context.Context, set client.Object) error {
 		g := f.of[set.GetName()]
@@ -206,7 +205,7 @@ func (f engineCopies) create(e *benchenv.Env, cluster bool) benchenv.Write {
 	}
 }
 
-// replaceBy is a write that moves the traffic from one generation to the other and deletes the first.
+// replaceBy returns a write that routes traffic to the other generation and deletes the first one.
 func (f engineCopies) replaceBy(e *benchenv.Env, other engineCopies) benchenv.Write {
 	return func(ctx context.Context, set client.Object) error {
 		g := f.of[set.GetName()]
@@ -223,13 +222,13 @@ func (f engineCopies) replaceBy(e *benchenv.Env, other engineCopies) benchenv.Wr
 	}
 }
 
-// gone is an error while a StatefulSet of the generation is left.
+// gone returns an error while a StatefulSet of the generation exists.
 func gone(ctx context.Context, e *benchenv.Env, suffix string) error {
 	left := &metav1.PartialObjectMetadataList{}
 	left.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSetList"})
 	err := e.Client.List(ctx, left, client.InNamespace(benchenv.RawNamespace), client.MatchingLabels{generationLabel: suffix})
 	if err == nil && len(left.Items) > 0 {
-		return fmt.Errorf("%d statefulsets are left", len(left.Items))
+		return fmt.Errorf("%d StatefulSets still exist", len(left.Items))
 	}
 	return err
 }

@@ -15,19 +15,20 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// fleet is a kind of resource that an operator brings to where it should be, many at a time.
+// fleet describes a kind of resource, and how to create, roll out and edit many of them.
 type fleet struct {
-	name string // of an object, before its number
+	name string // prefix of the names of objects
 	new  func(name string) *unstructured.Unstructured
-	// arrived reports whether an object is where it should be after its creation.
+	// arrived reports whether an object reached its desired state after its creation.
 	arrived func(client.Object) bool
-	// roll changes an object so that its pods are replaced; rolled reports whether they are. Both may be nil.
+	// roll makes a change that replaces the pods of an object; rolled reports whether that is complete. Both may be nil.
 	roll   func(*benchenv.Env) benchenv.Write
 	rolled func(client.Object) bool
-	// edit is a change of the spec of one object that replaces no pod, another one for each number; pods are those of an object.
+	// edit returns a change of the spec that replaces no pod, different for consecutive numbers. pods is the number of pods of
+	// an object.
 	edit func(int) map[string]any
 	pods int
-	// raw reports what Kubernetes alone takes for the same.
+	// raw reports the cost of the same workload in Kubernetes without the operator.
 	raw func(ctx context.Context, e *benchenv.Env, w fleet, n int, f *benchenv.Figures) error
 }
 
@@ -42,7 +43,7 @@ func (w fleet) scenarios() []benchenv.Scenario {
 	}
 }
 
-// objects are those of the numbers from one to another.
+// objects returns the objects with the numbers [from, to).
 func (w fleet) objects(from, to int) []client.Object {
 	var objects []client.Object
 	for i := from; i < to; i++ {
@@ -53,8 +54,8 @@ func (w fleet) objects(from, to int) []client.Object {
 
 func (w fleet) nameOf(i int) string { return fmt.Sprintf("%s-%03d", w.name, i) }
 
-// create creates 50 objects, rolls them where that is measured, and compares with Kubernetes alone: the shortest scenario,
-// to repeat after each change.
+// create creates 50 objects, rolls them out if roll is set, and measures Kubernetes alone. It is the shortest scenario, for
+// use after each change of the code.
 func (w fleet) create(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	if err := w.createAndRoll(ctx, e, f); err != nil {
 		return err
@@ -78,8 +79,7 @@ func (w fleet) createAndRoll(ctx context.Context, e *benchenv.Env, f *benchenv.F
 	return nil
 }
 
-// small creates 50 objects, rolls them where that is measured, then creates 50 more and watches the hundred do nothing for
-// a minute.
+// small creates 50 objects, rolls them out if roll is set, creates 50 more, and measures a minute without changes.
 func (w fleet) small(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	if err := w.createAndRoll(ctx, e, f); err != nil {
 		return err
@@ -113,12 +113,12 @@ func (w fleet) large(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 	return nil
 }
 
-// rawMeta makes a copy of an operator's object one that only Kubernetes controls.
+// rawMeta returns the metadata for a copy of an operator's object, without owner and in RawNamespace.
 func rawMeta(name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: benchenv.RawNamespace, Name: name, Labels: labels}
 }
 
-// inPhase reports whether the status of an object has a phase.
+// inPhase returns a function that reports whether status.phase of an object has this value.
 func inPhase(phase string) func(client.Object) bool {
 	return func(obj client.Object) bool { return text(obj, "status", "phase") == phase }
 }
@@ -131,7 +131,7 @@ func text(obj client.Object, path ...string) string {
 	return value
 }
 
-// allAre reports whether a workload has as many replicas of a kind, such as readyReplicas, as it should have.
+// allAre returns a function that reports whether a field of the status, such as readyReplicas, equals spec.replicas.
 func allAre(kind string) func(client.Object) bool {
 	return func(obj client.Object) bool {
 		object := obj.(*unstructured.Unstructured).Object
@@ -141,8 +141,8 @@ func allAre(kind string) func(client.Object) bool {
 	}
 }
 
-// whole measures a fleet of the given size: its creation, its rollout where that is measured, a restart of the
-// operator, and how long a user waits for the first answer to an edit while all others are at work.
+// whole measures a fleet of the size fleet: its creation, its rollout if roll is set, and a restart of the operator. During
+// creation and rollout it measures how long the operator takes to observe an edit of another object.
 func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n := sizes["fleet"]
 	if err := e.ScaleNodes(ctx, 2*n*w.pods); err != nil {
@@ -185,8 +185,8 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 	return err
 }
 
-// editing edits one object again and again until its context ends, each time when the operator has observed the edit before.
-// It returns the longest time to an observation.
+// editing edits one object until ctx ends, each time after the operator has observed the previous edit. It returns the
+// longest time from an edit to its observation.
 func (w fleet) editing(ctx context.Context, e *benchenv.Env, edited *unstructured.Unstructured) (slowest time.Duration, err error) {
 	for i := 0; ; i++ {
 		select {
@@ -219,7 +219,7 @@ func (w fleet) editOnce(ctx context.Context, e *benchenv.Env, obj *unstructured.
 		}
 		n, _, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 		if err == nil && n < generation {
-			err = fmt.Errorf("generation %d is observed, %d awaited", n, generation)
+			err = fmt.Errorf("observedGeneration is %d, want %d", n, generation)
 		}
 		return err
 	})

@@ -21,7 +21,7 @@ const finalizer = "michelangelo/Ingester"
 
 var modelGroup = schema.GroupVersion{Group: "michelangelo.api", Version: "v2"}
 
-// model is the object of the budget: 3 labels, 2 annotations.
+// model returns the object of the budget: 3 labels, 2 annotations.
 func model(i int) *unstructured.Unstructured {
 	obj := benchenv.Object(modelGroup, "Model", benchenv.Namespace, fmt.Sprintf("model-%06d", i), map[string]any{
 		"algorithm": "xgboost", "trainingFramework": "spark", "kind": "MODEL_KIND_BINARY_CLASSIFICATION",
@@ -35,7 +35,7 @@ func model(i int) *unstructured.Unstructured {
 	return obj
 }
 
-// createModels stores n Models in the cluster.
+// createModels creates n Models in the cluster.
 func createModels(ctx context.Context, e *benchenv.Env, n int, withFinalizer bool) error {
 	objects := make([]client.Object, 0, n)
 	for i := range n {
@@ -49,14 +49,14 @@ func createModels(ctx context.Context, e *benchenv.Env, n int, withFinalizer boo
 	return benchenv.Each(ctx, objects, e.Create)
 }
 
-// syncRun is a synchronization of objects that are in the cluster before the ingester starts.
+// syncRun is a synchronization of objects that exist before the ingester starts.
 type syncRun struct {
 	name  string
-	size  string // which of sizes is the number of objects
+	size  string // key of the number of objects in sizes
 	adopt bool   // the objects have no finalizer
 	bus   bool   // change events are published
 	flags []string
-	// then does something else with the rows that are there.
+	// then runs further measurements with the stored rows; nil: none.
 	then func(ctx context.Context, s *store, f *benchenv.Figures, n int, perSecond float64) error
 }
 
@@ -81,7 +81,7 @@ func (r syncRun) run(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 	})
 }
 
-// measure prints the figures of a run from the ingester's start to the last commit, and stops the ingester.
+// measure starts the ingester, reports the figures until the last commit, and stops it.
 func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n int, flags []string) (perSecond float64, err error) {
 	if err := rest(ctx); err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n i
 	return perSecond, s.env.Operator.Stop(ctx)
 }
 
-// reportCPU prints the processor time of one object, by process.
+// reportCPU reports the CPU time per object, by process.
 func reportCPU(f *benchenv.Figures, name string, n int, before, after map[string]float64) {
 	total, others := 0.0, 0.0
 	for _, process := range slices.Sorted(maps.Keys(after)) {
@@ -139,8 +139,8 @@ func reportCPU(f *benchenv.Figures, name string, n int, before, after map[string
 	f.Report(name+".cpu_us_per_object.all", total, "us")
 }
 
-// resyncAndRaw starts the ingester once more on unchanged objects and prints how many rows it writes, then what raw
-// inserts of the same rows take.
+// resyncAndRaw restarts the ingester with unchanged objects and reports the number of rows that it writes. It then measures
+// raw inserts of the same rows.
 func resyncAndRaw(ctx context.Context, s *store, f *benchenv.Figures, n int, perSecond float64) error {
 	if err := resync(ctx, s, f, n); err != nil {
 		return err
@@ -166,7 +166,7 @@ func resync(ctx context.Context, s *store, f *benchenv.Figures, n int) error {
 	err := await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		unchanged, err := operator.Metric(ctx, "flotilla_ingester_unchanged_total")
 		if err == nil && unchanged < float64(n) {
-			err = errors.New("not all objects have been checked")
+			err = errors.New("the ingester has not processed all objects")
 		}
 		return err
 	})
@@ -190,7 +190,7 @@ func resync(ctx context.Context, s *store, f *benchenv.Figures, n int) error {
 	return operator.Stop(ctx)
 }
 
-// rest lets the servers finish what they do after many writes, so that it does not count.
+// rest waits while the servers complete background work after many writes, so it is not measured.
 func rest(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -200,7 +200,7 @@ func rest(ctx context.Context) error {
 	}
 }
 
-// update prints how long it takes from a patch to the commit of the new version, one object after another.
+// update reports the time from a patch to the commit of the new version, one object after another.
 func update(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	const objects = 100
 	return withStored(ctx, e, objects, func(s *store) error {
@@ -218,7 +218,7 @@ func update(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	})
 }
 
-// updateOne patches an object and waits for its row: from before the patch is sent to after the row has been read.
+// updateOne patches an object, waits for its row, and returns the time from before the patch until the row was read.
 func updateOne(ctx context.Context, s *store, object, round int) (time.Duration, error) {
 	obj := model(object)
 	patch := fmt.Appendf(nil, `{"spec":{"algorithm":"round-%d"}}`, round)
@@ -232,7 +232,7 @@ func updateOne(ctx context.Context, s *store, object, round int) (time.Duration,
 			return await.Stop(err)
 		}
 		if have != 1 {
-			return errors.New("it is not there")
+			return errors.New("the row is not committed")
 		}
 		return nil
 	})
@@ -242,7 +242,7 @@ func updateOne(ctx context.Context, s *store, object, round int) (time.Duration,
 	return time.Since(begin), nil
 }
 
-// memory prints the ingester's resident memory when it holds many objects and has stored them.
+// memory reports the ingester's resident memory after it has cached and stored many objects.
 func memory(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n := sizes["cached"]
 	return withStored(ctx, e, n, func(*store) error {

@@ -26,7 +26,7 @@ type store struct {
 
 const database = "michelangelo"
 
-// withStore starts a server, brings a database to the ingester's schema, and removes both after the work.
+// withStore starts a database server, migrates a database to the ingester's schema, calls work, and removes the server.
 func withStore(ctx context.Context, e *benchenv.Env, work func(*store) error) (err error) {
 	s := &store{env: e}
 	if s.server, err = e.Database(ctx); err != nil {
@@ -47,7 +47,7 @@ func withStore(ctx context.Context, e *benchenv.Env, work func(*store) error) (e
 	return work(s)
 }
 
-// withStored is withStore with n objects in the database, and the ingester at work.
+// withStored is like withStore with n stored objects and a running ingester.
 func withStored(ctx context.Context, e *benchenv.Env, n int, work func(*store) error) error {
 	return withStore(ctx, e, func(s *store) error {
 		if err := createModels(ctx, e, n, true); err != nil {
@@ -72,20 +72,20 @@ func (s *store) count(ctx context.Context, query string, args ...any) (n int, er
 	return n, err
 }
 
-// patience bounds every wait.
+// patience is the timeout of each wait.
 const patience = 10 * time.Minute
 
-// rowsOf is how many rows an object has: its own, 3 labels, 2 annotations.
+// rowsOf is the number of rows of an object: its own, 3 labels, 2 annotations.
 const rowsOf = 6
 
-// inserted is how many rows the server has inserted since its start. Unlike counting, asking for it costs nothing.
+// inserted returns the number of rows that the server has inserted since its start. It is cheaper than counting rows.
 func (s *store) inserted(ctx context.Context) (n int, err error) {
 	var name string
 	err = s.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Handler_write'").Scan(&name, &n)
 	return n, err
 }
 
-// await returns the moment when n objects are committed, of which no row was there when the server had inserted before.
+// await waits until n objects are committed, and returns the time. before is the result of inserted before the first of them.
 func (s *store) await(ctx context.Context, n, before int) (time.Time, error) {
 	err := await.Nil(ctx, patience, 20*time.Millisecond, func(ctx context.Context) error {
 		have, err := s.inserted(ctx)
@@ -93,21 +93,21 @@ func (s *store) await(ctx context.Context, n, before int) (time.Time, error) {
 			return await.Stop(err)
 		}
 		if have < before+n*rowsOf {
-			return fmt.Errorf("%d rows have come", have-before)
+			return fmt.Errorf("%d rows are inserted", have-before)
 		}
 		stored, err := s.count(ctx, "SELECT COUNT(*) FROM model")
 		if err != nil {
 			return await.Stop(err)
 		}
 		if stored < n {
-			return fmt.Errorf("%d objects have come", stored)
+			return fmt.Errorf("%d objects are committed", stored)
 		}
 		return nil
 	})
 	return time.Now(), err
 }
 
-// cpu is the processor time used so far, by process.
+// cpu returns the CPU seconds that each process has used.
 func (s *store) cpu() (map[string]float64, error) {
 	others := map[string]int{}
 	if pid := s.server.RunningPID(); pid != 0 {
@@ -121,17 +121,17 @@ const (
 	rawBatch   = 100 // objects in a transaction
 )
 
-// table is what is inserted again: all rows of one table.
+// table has all rows of one table, for raw inserts.
 type table struct {
 	name    string
 	columns []string
 	rows    [][]any
 }
 
-// rawInserts prints under a name how many objects a second the server takes when it only inserts the same rows: one
-// transaction for 100 objects, a prepared statement for their rows, one for their labels and one for their annotations,
-// on four connections, into empty tables of the same shape, in the order of a column of the objects. Nothing is as fast as
-// the order of the uids, which are random: each row is then appended to its table. An ingester gets the order of the names.
+// rawInserts reports, as figure name, the rate at which the server inserts the same rows into empty tables of the same
+// schema. Four connections insert 100 objects per transaction, with a prepared statement for each of objects, labels and annotations.
+// The objects are sorted by the column order. Sorted by UID, which is random, inserts are fastest, since each row is appended
+// to its table; the ingester receives objects sorted by name.
 func rawInserts(ctx context.Context, s *store, f *benchenv.Figures, name, order string) (float64, error) {
 	objects, err := read(ctx, s.db, "model", "SELECT * FROM model ORDER BY "+order)
 	if err != nil {
@@ -152,7 +152,7 @@ func rawInserts(ctx context.Context, s *store, f *benchenv.Figures, name, order 
 	for _, t := range tables {
 		for _, statement := range []string{"DROP TABLE IF EXISTS raw_" + t.name, "CREATE TABLE raw_" + t.name + " LIKE " + t.name} {
 			if _, err := s.db.ExecContext(ctx, statement); err != nil {
-				return 0, fmt.Errorf("make a table for raw inserts: %w", err)
+				return 0, fmt.Errorf("create table for raw inserts: %w", err)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func rawInserts(ctx context.Context, s *store, f *benchenv.Figures, name, order 
 	return limit, nil
 }
 
-// read takes all rows of a table, all but the numbers that the server gives them itself.
+// read returns all rows of a query without the auto-increment column id.
 func read(ctx context.Context, db *sql.DB, name, query string) (t table, err error) {
 	t.name = name
 	rows, err := db.QueryContext(ctx, query)
@@ -201,7 +201,7 @@ func read(ctx context.Context, db *sql.DB, name, query string) (t table, err err
 		}
 		for i := range row {
 			if bytes, ok := row[i].([]byte); ok && t.columns[i] != "proto" {
-				row[i] = string(bytes) // as text, which is what JSON columns take
+				row[i] = string(bytes) // JSON columns require text
 			}
 		}
 		if t.columns[0] == "id" {
@@ -215,7 +215,7 @@ func read(ctx context.Context, db *sql.DB, name, query string) (t table, err err
 	return t, rows.Err()
 }
 
-// insertAll shares the rows between the writers, in order, so that no two touch the same part of a batch.
+// insertAll inserts all rows in batches, which the writers take in order.
 func insertAll(ctx context.Context, db *sql.DB, tables []table) error {
 	n := len(tables[0].rows)
 	batches := make(chan int, n/rawBatch+1)
@@ -252,7 +252,7 @@ func insertBatches(ctx context.Context, db *sql.DB, tables []table, batches <-ch
 			return err
 		}
 		for _, t := range tables {
-			per := len(t.rows) / len(tables[0].rows) // every object has as many
+			per := len(t.rows) / len(tables[0].rows) // the same number for every object
 			rows := t.rows[start*per : min((start+rawBatch)*per, len(t.rows))]
 			if err := t.insert(ctx, conn, tx, kept, rows); err != nil {
 				return errors.Join(fmt.Errorf("insert into raw_%s: %w", t.name, err), tx.Rollback())

@@ -1,33 +1,33 @@
-// Command bench prints what Flotilla costs, one figure a line:
+// Command bench measures the performance of Flotilla, and prints one figure per line:
 //
 //	BENCH <name> <value> <unit>
 //
-// Usage: bench SUBJECT [name=number...] [scenario...]. Without scenarios all of the subject are run, except create and fleet.
-// How they are measured is described by package benchenv.
+// Usage: bench SUBJECT [name=number...] [scenario...]. Without scenarios it runs all of the subject, except create and fleet.
+// Package benchenv describes the environment and the measurements.
 //
-//	stack      on a stack of its own that make up starts: controlplane (from nothing to a cluster that answers), supersets,
-//	           engines (10 of them until they run), models (1,000 into MySQL, and raw inserts of rows of that size)
-//	superset   what the Superset operator costs: create (50 Supersets, then their Deployments without the operator), small
-//	           (with 50 more for a minute of idleness in between), large (500), the last two again with .with_aggregator, and
-//	           fleet (fleet=1000 of them, a restart of the operator, and edits of one meanwhile)
-//	engine     what the engine operator costs: compute (one decision), and as above with a new image for each
-//	ingester   what the ingester costs; unless said otherwise the schema is there before it starts, the objects are Models
-//	           with 3 labels and 2 annotations, and the clock runs from the ingester's exec to the last commit:
-//	             sync             objects with the finalizer; then a restart that changes nothing; then the same rows by
-//	                              raw inserts, in the order of their uids and as the API server lists them
+//	stack      measured on a stack that make up starts: controlplane (the start of a cluster), supersets and engines (10 of
+//	           each until they run), models (1,000 into MySQL, and raw inserts of rows of the same size)
+//	superset   the Superset operator: create (50 Supersets, then their Deployments without the operator), small (the same,
+//	           and a minute without changes with 50 more), large (500), the last two also with .with_aggregator, and fleet
+//	           (fleet=1000 Supersets and a restart of the operator, with concurrent edits of another one)
+//	engine     the engine operator: compute (one decision), and the scenarios above with a rollout of a new image
+//	ingester   the ingester. By default the schema exists before it starts, the objects are Models with 3 labels and 2
+//	           annotations, and the time runs from the ingester's exec to the last commit:
+//	             sync             objects with the finalizer; then a restart without changes; then raw inserts of the same
+//	                              rows, in the order of their UIDs and in the order of the API server's lists
 //	             sync_adopt       objects without the finalizer
 //	             sync_one_worker  objects with the finalizer, one reconcile at a time
-//	             sync_bus         objects with the finalizer and change events on: what the outbox costs
-//	             update           one patch after another: from the patch to the commit
+//	             sync_bus         objects with the finalizer and with change events, to measure the outbox
+//	             update           consecutive patches, each from the patch to the commit
 //	             list             lists of the storage interface with label selectors, over 100,000 rows
-//	             memory           the ingester's memory with many objects
-//	             compute          one object from its JSON to a record, without anything around it
+//	             memory           resident memory of the ingester with many objects
+//	             compute          the conversion of one object from JSON to a record
 //	           BENCH_DATABASE=mysql or mariadb selects the server.
 //	           numbers: objects=10000 for the sync scenarios, one=2000 for sync_one_worker, updates=500, cached=100000 for
 //	           memory
-//	status     what conditions cost from operator to resource: offer (one call of the publisher), latency, load; the files
-//	           status_*.go describe them. BENCH_STATUS_OBJECTS is how many resources there are in latency (1,000 if it is
-//	           not set); load has ten times as many
+//	status     the conditions, from operator to resource: offer (one call of the publisher), latency and load, which
+//	           package status describes. BENCH_STATUS_OBJECTS is the number of resources in latency (default 1,000);
+//	           load has ten times as many
 package main
 
 import (
@@ -48,7 +48,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// subjects run the scenarios of these names.
+// subjects maps each subject to the function that runs its scenarios.
 var subjects = map[string]func(ctx context.Context, scenarios []string) error{
 	"stack":    runStack,
 	"superset": superset.Run,
@@ -64,7 +64,7 @@ var superset = benchenv.Benchmark{
 
 var engine = benchenv.Benchmark{
 	Subject: "engine", Each: "engine", Operator: "engine-operator",
-	// What admission costs is the API server's time, and no request of the operator.
+	// Admission costs time in the API server, but no requests of the operator.
 	Flags:  []string{"--enable-webhooks=false"},
 	WarmUp: warmUpEngines,
 	Scenarios: append([]benchenv.Scenario{{Name: "compute", Go: []benchenv.GoBenchmark{{
@@ -87,8 +87,8 @@ var ingester = benchenv.Benchmark{
 		}.run},
 		{Name: "sync_bus", Late: true, Run: syncRun{name: "sync_bus", size: "objects", bus: true}.run},
 		{Name: "update", Late: true, Run: update},
-		// The newest hundred of the objects that two labels select, one in a hundred of 100,000 rows, and of those that two
-		// fields select, a quarter of the rows.
+		// Each list returns the newest 100 matches in 100,000 rows. The two labels match one in a hundred rows, the two fields
+		// one in four.
 		{Name: "list", Go: []benchenv.GoBenchmark{
 			{
 				Module: "services/ingester", Package: "./storage/mysql", Name: "ListByLabels", Time: "500x",
@@ -106,7 +106,7 @@ var ingester = benchenv.Benchmark{
 var aggregator = benchenv.Benchmark{
 	Subject: "status", Each: "object", Operator: "superset-operator",
 	Scenarios: []benchenv.Scenario{
-		// The costs of publishing in an operator, and of an observation without changes; without a server.
+		// The cost of publishing in an operator, with and without a change of the observation; no server runs.
 		{Name: "offer", Go: []benchenv.GoBenchmark{
 			{Module: "libs/bus", Package: ".", Name: "Offer", Time: "2s", Unit: "ns/op", Figure: "offer.ns", FigureUnit: "ns"},
 			{
@@ -119,11 +119,11 @@ var aggregator = benchenv.Benchmark{
 	},
 }
 
-// sizes of the scenarios that have one. The names of other sizes are in the names of their figures.
+// sizes are the numbers of objects that the command line can set. Fixed sizes are part of the names of their figures.
 var sizes = map[string]int{"fleet": 1000, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
 
 func main() {
-	log.SetLogger(logr.Discard()) // what matters comes back as an error
+	log.SetLogger(logr.Discard()) // failures are returned as errors
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	subject, scenarios, err := parse(os.Args[1:])
 	if err != nil {
@@ -138,10 +138,10 @@ func main() {
 	}
 }
 
-// parse reads the command line, and the numbers into sizes.
+// parse parses the command line, and sets sizes.
 func parse(args []string) (subject string, scenarios []string, err error) {
 	if len(args) == 0 || subjects[args[0]] == nil {
-		return "", nil, fmt.Errorf("name one of %s", strings.Join(slices.Sorted(maps.Keys(subjects)), ", "))
+		return "", nil, fmt.Errorf("missing or unknown subject, want one of %s", strings.Join(slices.Sorted(maps.Keys(subjects)), ", "))
 	}
 	for _, arg := range args[1:] {
 		name, value, isSize := strings.Cut(arg, "=")
@@ -151,7 +151,7 @@ func parse(args []string) (subject string, scenarios []string, err error) {
 		}
 		n, err := strconv.Atoi(value)
 		if _, known := sizes[name]; !known || err != nil || n < 1 {
-			return "", nil, fmt.Errorf("got %q, want one of the sizes %v with a number", arg, sizes)
+			return "", nil, fmt.Errorf("got %q, want NAME=NUMBER with one of the sizes %v", arg, sizes)
 		}
 		sizes[name] = n
 	}

@@ -24,10 +24,10 @@ const (
 	arrivalInterval = 20 * time.Millisecond
 )
 
-// figures of the stack have no subject before their names.
+// figures reports the figures of the stack, whose names have no prefix.
 var figures = &benchenv.Figures{}
 
-// stackScenario is measured on a running platform.
+// stackScenario is a scenario on a running platform.
 type stackScenario struct {
 	name string
 	run  func(context.Context, *platform.Platform) error
@@ -39,13 +39,13 @@ var stackScenarios = []stackScenario{
 	{"models", stackModels},
 }
 
-// runStack starts a stack with make up, measures, and takes it down again.
+// runStack starts a stack with make up, runs the scenarios, and stops the stack.
 func runStack(ctx context.Context, names []string) (err error) {
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	for _, name := range names {
 		known := func(s stackScenario) bool { return s.name == name }
 		if name != "controlplane" && !slices.ContainsFunc(stackScenarios, known) {
-			return fmt.Errorf("no scenario %q of the stack", name)
+			return fmt.Errorf("unknown scenario %q of the stack", name)
 		}
 	}
 	dir, err := os.MkdirTemp("", "flotilla-bench-")
@@ -64,7 +64,7 @@ func runStack(ctx context.Context, names []string) (err error) {
 	}
 	p := &platform.Platform{Root: filepath.Dir(filepath.Dir(module)), Local: filepath.Join(dir, "local"), Out: os.Stderr}
 	defer func() {
-		// Down also after an interrupt, when ctx has ended.
+		// Stop the stack after an interrupt too, when ctx has ended.
 		down, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
 		err = errors.Join(err, p.Close(), p.Down(down))
@@ -83,7 +83,7 @@ func runStack(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// startControlPlane measures from nothing to a cluster that answers, with its nodes ready.
+// startControlPlane measures the creation of a cluster until its nodes are ready.
 func startControlPlane(ctx context.Context, dir string) error {
 	tools, err := controlplane.Find()
 	if err != nil {
@@ -108,7 +108,7 @@ func stackSupersets(ctx context.Context, p *platform.Platform) error {
 	}))
 }
 
-// stackEngines belong to the sample instance.
+// stackEngines measures engines of the sample instance.
 func stackEngines(ctx context.Context, p *platform.Platform) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(engineGroup.WithKind("FireboltInstanceList"))
@@ -123,7 +123,7 @@ func stackEngines(ctx context.Context, p *platform.Platform) error {
 	}))
 }
 
-// arrive creates copies of an object, waits until each one of its kind is in the phase, and reports time and requests.
+// arrive creates copies of an object, waits until all objects of the kind have the phase, and reports time and requests.
 func arrive(ctx context.Context, p *platform.Platform, service, figure, phase string, o *unstructured.Unstructured) error {
 	const requests = "rest_client_requests_total"
 	before, err := p.Metric(ctx, service, requests)
@@ -160,7 +160,7 @@ func arrive(ctx context.Context, p *platform.Platform, service, figure, phase st
 		return err
 	}
 	figures.Report(figure, elapsed.Seconds(), "s")
-	// The service's own count: leases and watches are in it, so it is an upper bound.
+	// The client-side count contains watches and requests for Leases, so it is an upper bound.
 	figures.Report(figure+"_requests_each", (after-before)/workloads, "requests")
 	return nil
 }

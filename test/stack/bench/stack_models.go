@@ -19,8 +19,8 @@ import (
 
 const modelCount = 1000
 
-// stackModels stores the objects in the cluster first; the clock runs from the ingester's
-// start to the last commit. The raw limit is multi-row inserts of rows of that size.
+// stackModels creates the objects first, and measures the time from the start of the ingester to the last
+// commit. It compares with multi-row inserts of rows of the same size.
 func stackModels(ctx context.Context, p *platform.Platform) error {
 	if err := p.Stack(ctx, "stop", "ingester"); err != nil {
 		return err
@@ -44,7 +44,7 @@ func stackModels(ctx context.Context, p *platform.Platform) error {
 			return await.Stop(err)
 		}
 		if n != modelCount {
-			return fmt.Errorf("%d models are there", n)
+			return fmt.Errorf("%d models are stored", n)
 		}
 		return nil
 	})
@@ -62,7 +62,7 @@ func stackModels(ctx context.Context, p *platform.Platform) error {
 	return nil
 }
 
-// stackModel has three labels and two annotations, as the budget says.
+// stackModel returns a Model with three labels and two annotations, as in the budget.
 func stackModel(i int) *unstructured.Unstructured {
 	obj := benchenv.Object(modelGroup, "Model", "default", fmt.Sprintf("bench-%d", i), map[string]any{
 		"description":       strings.Repeat("a model for the benchmark ", 8),
@@ -75,7 +75,7 @@ func stackModel(i int) *unstructured.Unstructured {
 	return obj
 }
 
-// rawRows returns rows per second of multi-row inserts of 2 KiB rows over four connections.
+// rawRows returns the rows per second of multi-row inserts of 2 KiB rows on four connections.
 func rawRows(ctx context.Context, db *sql.DB) (rate float64, err error) {
 	const table = "bench_raw"
 	if _, err := db.ExecContext(ctx, "CREATE TABLE "+table+" (uid VARCHAR(64) PRIMARY KEY, json LONGTEXT, proto LONGBLOB)"); err != nil {

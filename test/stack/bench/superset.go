@@ -22,7 +22,7 @@ var supersets = fleet{
 	},
 }
 
-// newSuperset is the workload of the budget: web server and worker with two replicas, and beat.
+// newSuperset returns the workload of the budget: web server and worker with two replicas, and beat.
 func newSuperset(name string) *unstructured.Unstructured {
 	secret := func(key string) map[string]any { return map[string]any{"name": "bench", "key": key} }
 	return benchenv.Object(supersetGroup, "Superset", benchenv.Namespace, name, map[string]any{
@@ -40,7 +40,7 @@ func newSuperset(name string) *unstructured.Unstructured {
 	})
 }
 
-// createSecret makes the Secret that all objects refer to.
+// createSecret creates the Secret that all objects reference.
 func createSecret(ctx context.Context, e *benchenv.Env, values map[string]string) error {
 	secret := &corev1.Secret{StringData: values}
 	secret.Namespace, secret.Name = benchenv.Namespace, "bench"
@@ -58,8 +58,8 @@ func warmUpSupersets(ctx context.Context, e *benchenv.Env) error {
 	return e.WarmUp(ctx, newSuperset("warm-up"), supersets.arrived)
 }
 
-// rawDeployments reports what Kubernetes alone takes from the creation of the Deployments of n Supersets, all at once, to
-// their being available.
+// rawDeployments reports the cost of Kubernetes alone from the creation of the Deployments of n Supersets until all are
+// available.
 func rawDeployments(ctx context.Context, e *benchenv.Env, supersets fleet, n int, f *benchenv.Figures) error {
 	var objects []client.Object
 	for i := range n {
@@ -70,7 +70,7 @@ func rawDeployments(ctx context.Context, e *benchenv.Env, supersets fleet, n int
 			return fmt.Errorf("list deployments: %w", err)
 		}
 		if len(list.Items) != 3 {
-			return fmt.Errorf("superset %d has %d deployments", i, len(list.Items))
+			return fmt.Errorf("Superset %d has %d Deployments, want 3", i, len(list.Items))
 		}
 		for _, d := range list.Items {
 			d.ObjectMeta, d.Status = rawMeta(d.Name, d.Labels), appsv1.DeploymentStatus{}

@@ -1,15 +1,15 @@
-// Package benchenv measures what a service costs, on a control plane of its own.
+// Package benchenv measures the cost of a service on a control plane of its own.
 //
-// Each [Scenario] of a [Benchmark] prints one figure a line,
+// Each [Scenario] of a [Benchmark] prints one figure per line,
 //
 //	BENCH <name> <value> <unit>
 //
 // in an environment of its own: a control plane with 30 simulated nodes, in which the operator runs as a process with the
-// identity and the permissions of its service account. Its requests are counted by the API server's audit log (package
-// audit), its processor time and memory come from /proc, its reconciles from its metrics. A breakdown of the requests goes
-// to stderr. Nothing is left behind, however the program ends, and it shares nothing with a stack that runs at the same time.
+// identity and the permissions of its service account. Its requests are counted in the API server's audit log (package
+// audit), its CPU time and memory are read from /proc, and its reconciles from its metrics. A breakdown of the requests goes
+// to stderr. All processes and files are removed when the program exits or is killed. A stack can run at the same time.
 //
-// A benchmark defines what is created, when it has arrived, and how a figure is called; everything else is here.
+// A benchmark defines the objects, their desired state, and the names of figures; this package does the rest.
 package benchenv
 
 import (
@@ -26,48 +26,48 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-// WithAggregator ends the names of scenarios and figures in which the status aggregator takes part.
+// WithAggregator is the suffix of scenarios and figures with a running status aggregator.
 const WithAggregator = ".with_aggregator"
 
 // Benchmark measures one service.
 type Benchmark struct {
-	// Subject begins all figures, such as "superset".
+	// Subject is the prefix of all figures, such as "superset".
 	Subject string
-	// Each is what figures call one of the objects, as in "requests_per_cr".
+	// Each is the name of one object in figures, such as "cr" in "requests_per_cr".
 	Each string
-	// Operator is the service that is measured, Flags are given to it besides those that every service gets.
+	// Operator is the measured service, and Flags are its flags in addition to those of every service.
 	Operator string
 	Flags    []string
-	// WarmUp lets the services fill their caches and learn the API before anything is measured.
+	// WarmUp lets the services fill their caches and discover the API before the first measurement.
 	WarmUp    func(context.Context, *Env) error
 	Scenarios []Scenario
 }
 
-// Scenario is one life of a control plane and what is measured in it, or Go benchmarks, which need none.
+// Scenario is a series of measurements on a new control plane, or a list of Go benchmarks, which need none.
 type Scenario struct {
 	Name       string
 	Aggregator bool
 	// Late scenarios start the services themselves.
 	Late bool
-	// OnRequest scenarios run only when they are named.
+	// OnRequest scenarios run only if they are named.
 	OnRequest bool
 	Run       func(context.Context, *Env, *Figures) error
 	Go        []GoBenchmark
 }
 
-// aggregator is the service that writes the conditions where it takes part.
+// aggregator is the service that writes the conditions in scenarios with Aggregator.
 const aggregator = "status-aggregator"
 
-// runner runs the scenarios of a benchmark out of a checkout.
+// runner runs the scenarios of a benchmark from a checkout.
 type runner struct {
 	benchmark Benchmark
 	root      string // of the checkout
-	dir       string // for everything that is written
+	dir       string // for all files of the run
 	marker    string // set in the environment of every process
 	tools     controlplane.Tools
 }
 
-// Run runs the scenarios of these names; without names all that do not run on request only.
+// Run runs the named scenarios, or all scenarios without OnRequest if names is empty.
 func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 	chosen, err := b.choose(names)
 	if err != nil {
@@ -81,7 +81,7 @@ func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Processes with the marker are killed and the directory is removed as soon as this process has ended.
+	// The watchdog kills the processes with the marker and removes the directory when this process exits.
 	folder, err := watchdog.NewDirectory(watchdog.Need{
 		Prefix: "flotilla-bench-" + b.Subject + "-", Key: "FLOTILLA_BENCH_" + strings.ToUpper(b.Subject), Container: true,
 	})
@@ -118,14 +118,14 @@ func (b Benchmark) choose(names []string) ([]Scenario, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(b.Scenarios, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no scenario %q of %s", name, b.Subject)
+			return nil, fmt.Errorf("unknown scenario %q of %s", name, b.Subject)
 		}
 		chosen = append(chosen, b.Scenarios[i])
 	}
 	return chosen, nil
 }
 
-// build compiles the services that the scenarios run.
+// build builds the services that the scenarios run.
 func (r runner) build(ctx context.Context, chosen []Scenario) error {
 	services := map[string]bool{}
 	for _, s := range chosen {
@@ -160,7 +160,7 @@ func (r runner) run(ctx context.Context, s Scenario, f *Figures) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	e := &Env{runner: r, dir: filepath.Join(r.dir, s.Name), end: cancel}
 	defer func() {
-		// A program that ended by itself is the reason for all that failed after it.
+		// An unexpected exit of a process is the cause of later errors.
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 			err = cause
 		}

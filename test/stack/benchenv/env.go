@@ -27,32 +27,32 @@ const (
 )
 
 const (
-	// Namespace is for what the operator looks after.
+	// Namespace is the namespace of the objects of the operator.
 	Namespace = "bench"
-	// RawNamespace is for what is compared with it.
+	// RawNamespace is the namespace of the copies that Kubernetes alone controls.
 	RawNamespace = "raw"
 	// ClusterName is the name of the cluster on the bus.
 	ClusterName = "bench"
 )
 
-// Env is a control plane with the operator at work in it.
+// Env is a control plane in which the operator runs.
 type Env struct {
 	runner
-	// Client is an administrator's; it reads the API server each time.
+	// Client has the permissions of an administrator, and no cache.
 	Client client.WithWatch
-	// Operator is the service that is measured; Aggregator is nil where none takes part.
+	// Operator is the measured service; Aggregator is nil in scenarios without it.
 	Operator, Aggregator *Service
 
 	dir       string
-	end       context.CancelCauseFunc // of the scenario
+	end       context.CancelCauseFunc // ends the context of the scenario
 	cluster   *controlplane.Cluster
 	kubectl   kubectl.Client
 	audit     audit.Log
 	processes []*process
-	profiles  int // taken so far
+	profiles  int // number of profiles so far
 }
 
-// start starts everything and returns when the operator has warmed up, or, in a late scenario, before anything starts.
+// start starts the control plane and the services, and warms up the operator. For a Late scenario it starts no service.
 func (e *Env) start(ctx context.Context, s Scenario) (err error) {
 	if err := e.startControlPlane(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (e *Env) start(ctx context.Context, s Scenario) (err error) {
 	return e.benchmark.WarmUp(ctx, e)
 }
 
-// StartAggregator starts a bus and on it the aggregator, and returns the flags of the services that publish there.
+// StartAggregator starts a bus and the aggregator, and returns the bus flags for other services.
 func (e *Env) StartAggregator(ctx context.Context) (flags []string, err error) {
 	url, err := e.Bus()
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Env) StartAggregator(ctx context.Context) (flags []string, err error) {
 	return flags, e.Aggregator.Leads(ctx)
 }
 
-// BusFlags tell a service where its bus is.
+// BusFlags returns the flags that connect a service to a bus.
 func BusFlags(bus string) []string {
 	return []string{"--nats-url=" + bus, "--cluster-name=" + ClusterName, "--bus-bootstrap"}
 }
@@ -110,7 +110,7 @@ func (e *Env) Bus() (url string, err error) {
 	return "nats://" + freeport.Address(port), err
 }
 
-// DatabaseVariable selects the server of [Env.Database]: mysql or mariadb. Without it, any is used.
+// DatabaseVariable selects the server of [Env.Database]: mysql or mariadb; empty means any.
 const DatabaseVariable = "BENCH_DATABASE"
 
 // Database starts a MySQL or MariaDB server. The caller removes it.
@@ -159,8 +159,8 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 	return e.kubectl.ApplyCRDs(ctx, filepath.Join(e.module(e.benchmark.Operator), "config", "crd"))
 }
 
-// CPU is the processor time that processes have used since their start, in seconds, by name: the operator's, that of each
-// part of the control plane, and of other processes that are given by their process id.
+// CPU returns the CPU seconds that processes have used since their start, by name: the operator, each process of the control
+// plane, and others, given by process id.
 func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
 	c, err := e.controlPlane()
 	out, errs := c.ControlPlane, []error{err}
@@ -178,7 +178,7 @@ func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
 	return out, errors.Join(errs...)
 }
 
-// controlPlane returns what each process of the control plane has used.
+// controlPlane returns the counters of the processes of the control plane.
 func (e *Env) controlPlane() (Counters, error) {
 	c := Counters{ControlPlane: map[string]float64{}}
 	components, err := e.cluster.Components()
@@ -195,7 +195,7 @@ func (e *Env) controlPlane() (Counters, error) {
 	return c, errors.Join(errs...)
 }
 
-// stop ends all processes; the next scenario starts its own.
+// stop kills all processes and removes the directory of the scenario.
 func (e *Env) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -11,20 +11,20 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
 
-// Cost is what happened in the operator's process and at the API server during a measurement.
+// Cost is the result of a measurement: the resources that the processes used, and the requests to the API server.
 type Cost struct {
 	Counters
 	Objects    int
-	Seconds    float64 // until the last object had arrived
+	Seconds    float64 // until the last object reached its desired state
 	Requests   audit.Counts
 	Aggregator audit.Counts // requests of the aggregator, if one runs
 }
 
-// Counters only ever grow.
+// Counters are values that only increase.
 type Counters struct {
 	CPUSeconds   float64            // of the operator
 	ControlPlane map[string]float64 // CPU seconds by process: API server, etcd, scheduler, controller manager, simulated nodes
-	EtcdBytes    float64            // that etcd wrote to its disk
+	EtcdBytes    float64            // written to disk by etcd
 	Reconciles   float64
 }
 
@@ -41,13 +41,13 @@ func (c Counters) minus(before Counters) Counters {
 	return out
 }
 
-// Figures prints the figures of the scenarios that belong together.
+// Figures prints the figures of related scenarios.
 type Figures struct {
 	subject, each, suffix string
-	before                *Cost // of the first scenario that created objects
+	before                *Cost // cost of the first scenario that created objects
 }
 
-// Report prints one figure. Its name is completed with the subject before it, if there is one.
+// Report prints one figure. The subject, if any, is the prefix of its name.
 func (f *Figures) Report(name string, value float64, unit string) {
 	fmt.Printf("BENCH %s%s %s %s\n", f.of(name), f.suffix, number(value), unit)
 }
@@ -59,7 +59,7 @@ func (f *Figures) of(name string) string {
 	return f.subject + "." + name
 }
 
-// number has four significant digits and no exponent.
+// number formats a value with four significant digits and without an exponent.
 func number(value float64) string {
 	if value >= 1000 || value == 0 {
 		return strconv.FormatFloat(value, 'f', 0, 64)
@@ -67,8 +67,8 @@ func number(value float64) string {
 	return strconv.FormatFloat(value, 'g', 4, 64)
 }
 
-// Created prints what it cost to bring n new objects to where they should be, and how the cost of each has changed since
-// fewer of them were created.
+// Created prints the cost of creating n objects. From the second call on, it also prints the ratio of the cost per object to
+// that of the first call.
 func (f *Figures) Created(n int, c *Cost) {
 	f.Work(fmt.Sprintf("create%d", n), c)
 	if f.before == nil {
@@ -85,7 +85,7 @@ func (f *Figures) Created(n int, c *Cost) {
 	f.Report(name+"cpu_seconds", ratio(c.CPUSeconds, f.before.CPUSeconds), "ratio")
 }
 
-// Work prints what it cost to bring objects to where they should be.
+// Work prints the cost of a change of objects until all reached their desired state.
 func (f *Figures) Work(name string, c *Cost) {
 	each := float64(c.Objects)
 	f.Report(name+".seconds", c.Seconds, "s")
@@ -101,7 +101,7 @@ func (f *Figures) Work(name string, c *Cost) {
 	}
 }
 
-// Idle prints what n objects cost in a minute without a change.
+// Idle prints the cost of n objects in a minute without changes.
 func (f *Figures) Idle(n int, c *Cost) {
 	name := fmt.Sprintf("idle%d", n)
 	f.Report(name+".writes_per_minute", float64(c.Requests.Writes), "requests")
@@ -115,13 +115,13 @@ func (f *Figures) Idle(n int, c *Cost) {
 	}
 }
 
-// Raw prints what Kubernetes alone takes for the same: a name such as "create50.raw_deployments".
+// Raw prints the cost of Kubernetes alone, under a name such as "create50.raw_deployments".
 func (f *Figures) Raw(name string, c *Cost) {
 	f.Report(name+"_seconds", c.Seconds, "s")
 	f.controlPlane(name+"_", float64(c.Objects), c.Counters)
 }
 
-// controlPlane prints what the control plane used, in all and by process, and what it stored.
+// controlPlane prints the CPU seconds of the control plane, in total and by process, and the bytes that etcd wrote.
 func (f *Figures) controlPlane(prefix string, each float64, c Counters) {
 	f.Report(prefix+"control_plane_cpu_seconds_per_"+f.each, sum(c.ControlPlane)/each, "s")
 	for _, process := range slices.Sorted(maps.Keys(c.ControlPlane)) {
@@ -130,13 +130,13 @@ func (f *Figures) controlPlane(prefix string, each float64, c Counters) {
 	f.Report(prefix+"etcd_kilobytes_written_per_"+f.each, c.EtcdBytes/each/1000, "kB")
 }
 
-// Percentile sorts the durations and returns the one that a share of them does not exceed, in milliseconds.
+// Percentile sorts the durations and returns the percentile for this share, in milliseconds.
 func Percentile(spent []time.Duration, share float64) float64 {
 	slices.Sort(spent)
 	return spent[min(len(spent)-1, int(share*float64(len(spent))))].Seconds() * 1000
 }
 
-// Thousands writes 10000 as 10k.
+// Thousands formats 10000 as 10k.
 func Thousands(n int) string {
 	if n%1000 == 0 {
 		return fmt.Sprintf("%dk", n/1000)

@@ -10,12 +10,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// GoBenchmark is a benchmark of a package, of which one figure is reported.
+// GoBenchmark is a Go benchmark from which one figure is reported.
 type GoBenchmark struct {
-	Module, Package string // the module's directory in the checkout, and the package in it
+	Module, Package string // directory of the module in the checkout, and package in the module
 	Name            string // without "Benchmark"
-	Time            string // as -benchtime takes it
-	Unit            string // of the value among those that go test prints
+	Time            string // value of -benchtime
+	Unit            string // unit of the value in the output of go test
 	Figure          string
 	FigureUnit      string
 }

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// patience bounds one measurement.
+	// patience is the timeout of a measurement.
 	patience = 30 * time.Minute
-	// writers write objects at the same time.
+	// writers is the number of concurrent writers of objects.
 	writers = 8
-	// quiet is how long no service may ask anything before its work counts as done.
+	// quiet is the period without requests after which the services count as settled.
 	quiet = 5 * time.Second
 )
 
-// Write is one write of an administrator.
+// Write writes one object with the client of an administrator.
 type Write func(context.Context, client.Object) error
 
 // Object returns a resource of a group with a spec.
@@ -40,8 +40,7 @@ func Object(group schema.GroupVersion, kind, namespace, name string, spec map[st
 	return obj
 }
 
-// Bring writes the objects, some at a time, and returns when each has arrived where it should. Nothing else may be
-// measured meanwhile.
+// Bring writes the objects with several writers, and waits until each has arrived at its desired state.
 func (e *Env) Bring(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -55,7 +54,7 @@ func (e *Env) Bring(ctx context.Context, objects []client.Object, write Write, a
 	return e.Await(ctx, objects, arrived)
 }
 
-// Each writes the objects, some at a time.
+// Each writes the objects with several writers.
 func Each(ctx context.Context, objects []client.Object, write Write) error {
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
@@ -72,11 +71,11 @@ func Each(ctx context.Context, objects []client.Object, write Write) error {
 	return errors.Join(errs...)
 }
 
-// Create is a [Write].
+// Create is a [Write] that creates an object.
 func (e *Env) Create(ctx context.Context, obj client.Object) error { return e.Client.Create(ctx, obj) }
 
-// Work measures the services from the first write of the objects until they rest again. What is done meanwhile ends with its
-// context, when all objects have arrived.
+// Work measures the services from the first write of the objects until the services have settled. The functions in meanwhile
+// run until all objects have arrived, when their context ends.
 func (e *Env) Work(
 	ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool, meanwhile ...func(context.Context) error,
 ) (*Cost, error) {
@@ -99,7 +98,7 @@ func (e *Env) Work(
 	return c, nil
 }
 
-// begin starts functions that run until end, which returns their errors.
+// begin starts the functions. end cancels their context, waits for them, and returns their errors.
 func begin(ctx context.Context, functions []func(context.Context) error) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	errs := make([]error, len(functions))
@@ -126,7 +125,7 @@ func (e *Env) Idle(ctx context.Context) (*Cost, error) {
 	})
 }
 
-// Raw ends the operator, if it still runs, and measures what the work costs the control plane alone, for n objects.
+// Raw stops the operator, if it runs, and measures the cost of work on n objects for the control plane alone.
 func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) (*Cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -146,7 +145,7 @@ func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) 
 	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: after.minus(before)}, err
 }
 
-// WarmUp brings one object to where it should be, deletes it, and waits until the services rest.
+// WarmUp creates one object, waits until it has arrived, deletes it, and waits until the services have settled.
 func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arrived func(client.Object) bool) error {
 	if err := e.Bring(ctx, []client.Object{first}, e.Create, arrived); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arri
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(first.GroupVersionKind())
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(first), live); client.IgnoreNotFound(err) != nil || err == nil {
-			return errors.Join(fmt.Errorf("the first %s is still there", first.GetKind()), err)
+			return errors.Join(fmt.Errorf("the first %s still exists", first.GetKind()), err)
 		}
 		return nil
 	})
@@ -168,7 +167,7 @@ func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arri
 	return e.Settled(ctx)
 }
 
-// measure adds up what the services do during the work.
+// measure returns the cost of the services during work.
 func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*Cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -199,7 +198,7 @@ func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*C
 	return c, err
 }
 
-// counters reads what has been used since the processes started.
+// counters returns the counters of the control plane and of the operator since their start.
 func (e *Env) counters(ctx context.Context) (Counters, error) {
 	c, err := e.controlPlane()
 	errs := []error{err, nil, nil}
@@ -208,7 +207,7 @@ func (e *Env) counters(ctx context.Context) (Counters, error) {
 	return c, errors.Join(errs...)
 }
 
-// Settled waits until no service has asked anything for a while.
+// Settled waits until no service has sent a request to the API server for the period quiet.
 func (e *Env) Settled(ctx context.Context) error {
 	_, mark, err := e.audit.Since(0)
 	if err != nil {
@@ -219,7 +218,7 @@ func (e *Env) Settled(ctx context.Context) error {
 	for last := time.Now(); time.Since(last) < quiet; {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the services do not come to rest: %w", context.Cause(ctx))
+			return fmt.Errorf("the services have not settled: %w", context.Cause(ctx))
 		case <-tick.C:
 		}
 		log, now, err := e.audit.Since(mark)
@@ -251,7 +250,7 @@ func sum(parts map[string]float64) float64 {
 	return total
 }
 
-// Await returns when each object has been seen where it should be. The objects are of one kind and one namespace.
+// Await waits until each object has arrived at its desired state. The objects must be of one kind and one namespace.
 func (e *Env) Await(ctx context.Context, objects []client.Object, arrived func(client.Object) bool) error {
 	pending := map[string]bool{}
 	for _, obj := range objects {
@@ -263,16 +262,16 @@ func (e *Env) Await(ctx context.Context, objects []client.Object, arrived func(c
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	// The API server ends a watch after some minutes; the next one begins with all objects as they are.
+	// The API server ends a watch after some minutes. The next watch starts with the current state of all objects.
 	for len(pending) > 0 {
 		if err := e.strike(ctx, list, objects[0].GetNamespace(), pending, arrived); err != nil {
-			return fmt.Errorf("%d of %d %ss to come: %w", len(pending), len(objects), kind.Kind, err)
+			return fmt.Errorf("%d of %d objects of kind %s have not arrived: %w", len(pending), len(objects), kind.Kind, err)
 		}
 	}
 	return nil
 }
 
-// strike removes the names from pending that one watch shows to have arrived.
+// strike watches the objects once, and removes those from pending that have arrived.
 func (e *Env) strike(ctx context.Context, list client.ObjectList, namespace string, pending map[string]bool, arrived func(client.Object) bool) error {
 	watch, err := e.Client.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ProfilesVariable names the directory for CPU profiles of the operator and the API server; without it none are taken, since
-// a profile costs time itself. The profiles of a later measurement replace those of an earlier one with the same number.
+// ProfilesVariable is the environment variable with the directory for CPU profiles of the operator and the API server.
+// Without it, no profiles are taken, since they slow down the measurement. A later run replaces profiles of the same number.
 const ProfilesVariable = "BENCH_PROFILES"
 
-// profileSeconds is how long a profile lasts, from the beginning of a measurement.
+// profileSeconds is the duration of a profile, from the start of a measurement.
 const profileSeconds = 8
 
-// profile begins CPU profiles, if they are wanted, and returns a function that waits for them.
+// profile starts CPU profiles if ProfilesVariable is set, and returns a function that waits for them.
 func (e *Env) profile(ctx context.Context) (wait func()) {
 	dir := os.Getenv(ProfilesVariable)
 	if dir == "" {
@@ -39,14 +39,14 @@ func (e *Env) profile(ctx context.Context) (wait func()) {
 				err = download(ctx, c, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", url, profileSeconds), path(process))
 			}
 			if err != nil {
-				Note("no profile of %s: %v", process, err)
+				Note("Failed to take a profile of %s: %v", process, err)
 			}
 		})
 	}
 	take(e.Operator.Name, e.Operator.pprof, func() (*http.Client, error) { return http.DefaultClient, nil })
 	config, err := clientcmd.BuildConfigFromFlags("", e.cluster.Kubeconfig)
 	if err != nil {
-		Note("no profile of the API server: %v", err)
+		Note("Failed to take a profile of the API server: %v", err)
 		return wg.Wait
 	}
 	take("kube-apiserver", config.Host, func() (*http.Client, error) { return rest.HTTPClientFor(config) })

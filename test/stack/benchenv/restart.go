@@ -9,8 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
 
-// Restart measures what a new process of the operator costs with n objects that need nothing. The seconds end with its n-th
-// reconcile.
+// Restart measures a restart of the operator with n objects that require no change. The time ends with the n-th reconcile.
 func (e *Env) Restart(ctx context.Context, n int) (*Cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -56,7 +55,7 @@ func (e *Env) Restart(ctx context.Context, n int) (*Cost, error) {
 	return c, err
 }
 
-// ScaleNodes makes room for so many pods.
+// ScaleNodes adds nodes for this number of pods.
 func (e *Env) ScaleNodes(ctx context.Context, pods int) error {
 	const podsPerNode = 100 // the kubelet's default is 110
 	return e.cluster.ScaleNodes(ctx, nodes+pods/podsPerNode)

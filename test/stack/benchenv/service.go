@@ -23,14 +23,14 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
-// process is a program that ends the scenario when it ends before it is dismissed.
+// process is a process whose exit fails the scenario unless it is dismissed first.
 type process struct {
 	*proc.Child
 	dismissed atomic.Bool
 }
 
 func (e *Env) launch(name string, args ...string) (*process, error) {
-	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog kills it
 	cmd.Env = append(proc.CleanEnv(os.Environ()), e.marker)
 	child, err := proc.Start(cmd, filepath.Join(e.dir, name+".log"))
 	if err != nil {
@@ -56,10 +56,10 @@ type Service struct {
 	kubeconfig string
 	metrics    string   // URL
 	pprof      string   // URL
-	running    *process // the last one that was started
+	running    *process // the last process of the service
 }
 
-// service prepares a service, so that nothing is left to do but to start it.
+// service creates the service account, permissions and kubeconfig of a service, so it can be started.
 func (e *Env) service(ctx context.Context, name string, flags ...string) (*Service, error) {
 	account, err := e.renderAccount(ctx, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (e *Env) service(ctx context.Context, name string, flags ...string) (*Servi
 	return &Service{Name: name, env: e, flags: flags, kubeconfig: file}, clientcmd.WriteToFile(*config, file)
 }
 
-// renderAccount writes what a service's chart renders of its account, roles and bindings into a file.
+// renderAccount renders the service account, roles and bindings of a service's chart, and returns the path of the file.
 func (e *Env) renderAccount(ctx context.Context, service string) (string, error) {
 	version, err := controlplane.KubernetesVersion(filepath.Join(e.root, "tools", "controlplane"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (e *Env) renderAccount(ctx context.Context, service string) (string, error)
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-// Start starts the service, again after Stop, and returns the moment of its start.
+// Start starts the service, and returns the time of the start. It can be called again after Stop.
 func (s *Service) Start(flags ...string) (time.Time, error) {
 	ports, err := freeport.Pick(2)
 	if err != nil {
@@ -120,16 +120,16 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 	return begin, err
 }
 
-// Stop ends the service in good order, if it runs.
+// Stop terminates the service with SIGTERM, if it runs.
 func (s *Service) Stop(ctx context.Context) error {
 	s.running.dismissed.Store(true)
 	if s.running.Running() != nil {
-		return nil //nolint:nilerr // the error says that it has ended
+		return nil //nolint:nilerr // the error means that it has exited
 	}
 	return proc.Terminate(ctx, s.running.PID, 20*time.Second)
 }
 
-// Command runs a command of the service, such as "migrate up", to its end.
+// Command runs a command of the service, such as "migrate up".
 func (s *Service) Command(ctx context.Context, args ...string) error {
 	if out, err := exec.CommandContext(ctx, s.env.binary(s.Name), args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", s.Name, args[0], err, out)
@@ -137,8 +137,8 @@ func (s *Service) Command(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Metric sums a metric over all its labels. Only this one is requested: with thousands of resources the whole page has
-// many megabytes.
+// Metric returns the sum of a metric over all labels. It requests only this metric, since all metrics of thousands of
+// resources have many megabytes.
 func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
 	return platform.Sum(ctx, s.metrics+"?name[]="+url.QueryEscape(name), name)
 }
@@ -146,12 +146,12 @@ func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
 // RSS returns the resident memory in bytes.
 func (s *Service) RSS() (float64, error) { return proc.RSS(s.running.PID) }
 
-// user is the service's name at the API server.
+// user returns the user name of the service account.
 func (s *Service) user() string { return user(s.Name) }
 
 func user(service string) string { return audit.ServiceAccount(systemNamespace, service) }
 
-// Leads waits until the aggregator holds its Lease, and with it may write conditions.
+// Leads waits until the aggregator holds the Lease that it needs to write conditions.
 func (s *Service) Leads(ctx context.Context) error {
 	const lease = "flotilla-conditions"
 	return await.Nil(ctx, time.Minute, pollInterval, func(ctx context.Context) error {

@@ -26,18 +26,18 @@ import (
 var supersetGroup = schema.GroupVersion{Group: "superset.apache.org", Version: "v1alpha1"}
 
 const (
-	// flipped is how many resources change; each goes down and comes back, so there are twice as many samples.
+	// flipped is the number of resources that change. Each becomes unavailable and available again, which is two samples.
 	flipped = 250
 	// every is the time between two changes.
 	every = 50 * time.Millisecond
 )
 
-// Latency runs the real Superset operator, the real aggregator and NATS on a control plane whose pods are simulated, with
-// one Deployment and one pod for each Superset. It makes pods unready and ready again, twenty a second, and reads one
-// watch of Deployments and one of Supersets: the time runs from the moment at which the Deployment's status is seen to
-// have lost (or got back) its available replica to the moment at which Available is seen to have changed on the Superset.
-// In it lie the operator's watch and reconcile, the bus, the fold, the aggregator's gathering of changes (at most 250 ms)
-// and the write of the condition. Before that all rest for a minute (status.idle.writes_per_minute: writes of both services).
+// Latency runs the Superset operator, the aggregator and NATS on a control plane with simulated pods, with one Deployment and
+// one pod for each Superset. It makes 20 pods per second unready, and then ready again. A sample runs from the event of a
+// watch in which the available replicas of the Deployment change to the event in which Available of the Superset changes. It
+// contains the operator's watch and reconcile, the bus, the computation and debounce (at most 250 ms) of the aggregator, and
+// the write of the condition. Before that, Latency measures the writes of both services in a minute without changes
+// (status.idle.writes_per_minute).
 func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
@@ -50,7 +50,7 @@ func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	if _, err := e.Operator.Start(flags...); err != nil {
 		return err
 	}
-	benchenv.Note("bringing %d Supersets to where they should be", n)
+	benchenv.Note("creating %d Supersets and waiting until they are available", n)
 	if err := e.Bring(ctx, smallSupersets(n), e.Create, isAvailable); err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	return nil
 }
 
-// flips takes the readiness of one pod after the other away, then gives it back, and returns how long each change took
-// from its Deployment to its Superset.
+// flips makes one pod after the other unready, then ready again, and returns the latency of each change from Deployment to
+// Superset.
 func flips(ctx context.Context, e *benchenv.Env, n int) ([]time.Duration, error) {
 	pods, err := podsOf(ctx, e, n)
 	if err != nil {
@@ -91,7 +91,7 @@ func flips(ctx context.Context, e *benchenv.Env, n int) ([]time.Duration, error)
 		for _, pod := range pods {
 			if err := e.Client.Patch(ctx, &pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 				tick.Stop()
-				return nil, fmt.Errorf("change pod %s: %w", pod.Name, err)
+				return nil, fmt.Errorf("patch pod %s: %w", pod.Name, err)
 			}
 			<-tick.C
 		}
@@ -108,18 +108,18 @@ func flips(ctx context.Context, e *benchenv.Env, n int) ([]time.Duration, error)
 func podsOf(ctx context.Context, e *benchenv.Env, n int) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the pods: %w", err)
+		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
 		return p.DeletionTimestamp != nil || !strings.Contains(p.Name, webServer)
 	})
 	if len(pods) < n {
-		return nil, fmt.Errorf("%d pods for %d Supersets", len(pods), n)
+		return nil, fmt.Errorf("got %d pods for %d Supersets", len(pods), n)
 	}
 	return pods[:n], nil
 }
 
-// size is how many resources there are where pods are simulated for them.
+// size returns the number of resources of Latency, from BENCH_STATUS_OBJECTS.
 func size() (int, error) {
 	const variable = "BENCH_STATUS_OBJECTS"
 	text := os.Getenv(variable)
@@ -133,7 +133,7 @@ func size() (int, error) {
 	return n, nil
 }
 
-// smallSupersets are as small as one can be: a web server of one pod, and no task.
+// smallSupersets returns n minimal Supersets: a web server with one pod, and no tasks.
 func smallSupersets(n int) []client.Object {
 	var out []client.Object
 	for i := range n {
@@ -149,7 +149,7 @@ func smallSupersets(n int) []client.Object {
 	return out
 }
 
-// available returns the condition Available of an object; without one, a zero value.
+// available returns the condition Available of an object, or a zero value.
 func available(obj client.Object) metav1.Condition {
 	conditions, err := expect.Conditions(obj)
 	if found := meta.FindStatusCondition(conditions, "Available"); err == nil && found != nil {
@@ -158,7 +158,7 @@ func available(obj client.Object) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// isAvailable reports whether an object's newest generation is available.
+// isAvailable reports whether an object is available for its latest generation.
 func isAvailable(obj client.Object) bool {
 	c := available(obj)
 	return c.Status == metav1.ConditionTrue && c.ObservedGeneration == obj.GetGeneration()

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// factor is how many more resources there are here than where pods are simulated for them.
+	// factor is the ratio of the resources of Load to those of Latency.
 	factor = 10
-	// flood is how long observations change as fast as the bus takes them.
+	// flood is how long observations change as fast as the bus accepts them.
 	flood = 20 * time.Second
 
 	observationsMetric = "flotilla_status_observations_total"
@@ -27,15 +27,17 @@ const (
 	heapTargetMetric   = "go_memstats_next_gc_bytes"
 )
 
-// Load has no operator: the program observes, with the operators' own client of the bus, resources that no controller
-// reconciles. It measures how many changed observations a second the aggregator takes while it also folds and writes
-// (status.observations_per_s), its live heap for each resource (status.heap_kib_per_object, from the target of the
-// garbage collector before there was any resource and after). Then it stops the aggregator in good order and starts it
-// again with everything in place: status.rebuild10k.seconds runs from the start of the process until it has read the last
-// word on every resource and holds the Lease, status.rebuild10k.confirmed_seconds until it has gone through every
-// resource again, for which it waits for the next heartbeat (up to 10 s) and listens for 5 s. In the end it wipes the bus:
-// status.rebuild10k.after_wipe_seconds runs from the first deletion until every resource has its entry again; an observer
-// notices within 15 s.
+// Load runs the aggregator without an operator: the program publishes observations of resources that no controller
+// reconciles, with the bus client of the operators. It measures
+//
+//   - the changed observations per second that the aggregator accepts while it also computes and writes conditions
+//     (status.observations_per_s), and its live heap per resource (status.heap_kib_per_object, from the target of the garbage
+//     collector without and with resources);
+//   - a restart of the aggregator with all resources and observations in place: the time until it has read the last
+//     observation of every resource and holds the Lease (status.rebuild10k.seconds), and until it has computed every resource
+//     again (status.rebuild10k.confirmed_seconds), for which it waits for the next heartbeat (up to 10 s) and then 5 s;
+//   - the loss of all data of the bus: the time from the first deletion until every resource has its status entry again
+//     (status.rebuild10k.after_wipe_seconds). An observer detects the loss within 15 s.
 func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
@@ -86,7 +88,7 @@ func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	return wipe(ctx, o, len(objects), f)
 }
 
-// throughput changes n resources again and again and counts what the aggregator takes up meanwhile.
+// throughput changes n resources continuously and counts the observations that the aggregator accepts in this time.
 func throughput(ctx context.Context, e *benchenv.Env, o *observer, n int, f *benchenv.Figures) error {
 	before, err := e.Aggregator.Metric(ctx, observationsMetric)
 	if err != nil {
@@ -106,7 +108,7 @@ func throughput(ctx context.Context, e *benchenv.Env, o *observer, n int, f *ben
 	return o.sayAll()
 }
 
-// rebuild stops the aggregator and starts it again, with all resources, observations and entries in place.
+// rebuild restarts the aggregator with all resources, observations and status entries in place.
 func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url string, f *benchenv.Figures) error {
 	if err := e.Await(ctx, objects, isAvailable); err != nil {
 		return err
@@ -122,7 +124,7 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 		return err
 	}
 	name := "rebuild" + benchenv.Thousands(len(objects))
-	// It holds the Lease only once it has caught up.
+	// It takes the Lease only after it has caught up.
 	for _, step := range []struct {
 		metric string
 		least  float64
@@ -136,7 +138,7 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 			return errors.Join(errors.New("rebuild"), err)
 		}
 		took := time.Since(begin).Seconds()
-		benchenv.Note("%s was at %.0f after %.1f s", step.metric, step.least, took)
+		benchenv.Note("%s reached %.0f after %.1f s", step.metric, step.least, took)
 		if step.figure != "" {
 			f.Report(step.figure, took, "s")
 		}
@@ -144,19 +146,19 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 	return nil
 }
 
-// reaches waits until a metric of the aggregator is at least as great.
+// reaches waits until a metric of the aggregator is at least least.
 func reaches(ctx context.Context, e *benchenv.Env, metric string, least float64) error {
 	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		value, err := e.Aggregator.Metric(ctx, metric)
 		if err == nil && value < least {
-			err = fmt.Errorf("%s is %.0f, not %.0f", metric, value, least)
+			err = fmt.Errorf("%s is %.0f, want at least %.0f", metric, value, least)
 		}
 		return err
 	})
 }
 
-// wipe deletes the content of the bus and re-creates it, empty, and measures until the entry of every resource is
-// there again: the observer has to notice, everything is observed, folded and recorded.
+// wipe deletes and re-creates the streams and the bucket, and measures the time until every resource has its status entry
+// again: the observer must detect the loss and publish, and the aggregator must compute and record all conditions.
 func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	js := o.conn.JetStream()
 	begin := time.Now()
@@ -171,7 +173,7 @@ func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	if err := bus.Bootstrap(ctx, js, bus.DefaultParams()); err != nil {
 		return err
 	}
-	// More than a minute is more than the bar allows, but still a figure.
+	// The bar is one minute, but a longer time must still be reported.
 	err := await.Nil(ctx, 10*time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return recorded(ctx, js, n) })
 	if err != nil {
 		return err
@@ -180,14 +182,14 @@ func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	return nil
 }
 
-// recorded returns an error while fewer than n resources have an entry.
+// recorded returns an error while fewer than n resources have a status entry.
 func recorded(ctx context.Context, js jetstream.JetStream, n int) error {
 	stream, err := js.Stream(ctx, "KV_"+contract.BucketStatus)
 	if err != nil {
 		return err
 	}
 	if have := stream.CachedInfo().State.NumSubjects; have < uint64(n) {
-		return fmt.Errorf("%d entries for %d resources", have, n)
+		return fmt.Errorf("got %d status entries, want %d", have, n)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// observer speaks for the Superset operator, with its client of the bus.
+// observer publishes observations in place of the Superset operator, with its bus client.
 type observer struct {
 	conn         *bus.Conn
 	observations *bus.ObservationPublisher
@@ -25,7 +25,7 @@ type observer struct {
 	end          func()
 }
 
-// observe begins to speak for all Supersets that exist.
+// observe starts an observer of all existing Supersets.
 func observe(ctx context.Context, e *benchenv.Env, url string) (*observer, error) {
 	objects, err := identities(ctx, e)
 	if err != nil {
@@ -55,7 +55,7 @@ func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error)
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(supersetGroup.WithKind("SupersetList"))
 	if err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the resources: %w", err)
+		return nil, fmt.Errorf("list Supersets: %w", err)
 	}
 	var out []contract.Object
 	for _, item := range list.Items {
@@ -67,7 +67,7 @@ func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error)
 	return out, nil
 }
 
-// sayAll says of every object that it is well, and returns when the bus has it.
+// sayAll offers the observation of a healthy state for every object. It does not wait until the bus has them.
 func (o *observer) sayAll() error {
 	for _, object := range o.objects {
 		o.observations.Offer(contract.Superset, observation(object, 2))
@@ -75,7 +75,7 @@ func (o *observer) sayAll() error {
 	return nil
 }
 
-// change says something new of the first n objects and waits until the bus has it.
+// change offers a changed observation for each of the first n objects, and waits until the bus has acknowledged them.
 func (o *observer) change(ctx context.Context, n int) error {
 	o.round++
 	for _, object := range o.objects[:n] {
@@ -96,21 +96,21 @@ func (o *observer) change(ctx context.Context, n int) error {
 	}
 }
 
-// outbox is how much the bus has not acknowledged.
+// outbox returns the number of messages that the bus has not acknowledged.
 func (o *observer) outbox() (float64, error) {
 	families, err := o.registry.Gather()
 	if err != nil {
-		return 0, fmt.Errorf("read the outbox: %w", err)
+		return 0, fmt.Errorf("gather metrics: %w", err)
 	}
 	for _, family := range families {
 		if family.GetName() == "flotilla_bus_outbox_depth" {
 			return family.GetMetric()[0].GetGauge().GetValue(), nil
 		}
 	}
-	return 0, errors.New("the client of the bus does not report the size of its outbox")
+	return 0, errors.New("metric flotilla_bus_outbox_depth not found")
 }
 
-// observation is of an object with one unit of two pods.
+// observation returns an observation of an object with one unit of two pods.
 func observation(object contract.Object, available int32) contract.Observation {
 	return contract.Observation{
 		Object: object, ObservedGeneration: object.Generation, ValidForSeconds: 30, Phase: "Running",

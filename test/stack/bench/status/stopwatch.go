@@ -17,17 +17,17 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// webServer ends the name of a Superset's Deployment.
+// webServer is the suffix of the name of a Superset's Deployment.
 const webServer = "-web-server"
 
-// stopwatch notes when each resource became available, or ceased to be, by its Deployment and by its condition.
+// stopwatch records when each resource became available or unavailable, in its Deployment and in its condition.
 type stopwatch struct {
 	mu          sync.Mutex
 	deployments map[string]*changes
 	conditions  map[string]*changes
 }
 
-// changes are the moments at which a yes or no was seen to change.
+// changes has the times of the changes of a boolean.
 type changes struct {
 	is bool
 	at []time.Time
@@ -37,7 +37,7 @@ func newStopwatch() *stopwatch {
 	return &stopwatch{deployments: map[string]*changes{}, conditions: map[string]*changes{}}
 }
 
-// start begins to watch both; a watch that ends before ctx does fails the measurement.
+// start watches Deployments and Supersets. A watch that ends before ctx fails the measurement.
 func (w *stopwatch) start(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(supersetGroup.WithKind("SupersetList"))
@@ -88,7 +88,7 @@ func (w *stopwatch) note(of map[string]*changes, name string, is bool) {
 	}
 }
 
-// seen returns an error while fewer than n resources have changed as often as wanted, by both accounts.
+// seen returns an error until n resources have changed at least this many times in both watches.
 func (w *stopwatch) seen(n, times int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,8 +104,8 @@ func (w *stopwatch) seen(n, times int) error {
 	return nil
 }
 
-// samples are the times from each change of a Deployment to that of its condition. The two watches are two streams, so
-// a change may be seen a moment early.
+// samples returns the time from each change of a Deployment to the change of the condition. Events of the two watches can
+// arrive out of order, so negative times count as 0.
 func (w *stopwatch) samples() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
