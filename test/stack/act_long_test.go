@@ -20,7 +20,7 @@ import (
 
 type kindOf = schema.GroupVersionKind
 
-// says accepts an object whose conditions are as wanted, each written as Type=Status or Type=Status/Reason.
+// says returns a check that an object has the wanted conditions, each in the form Type=Status or Type=Status/Reason.
 func says(wanted ...string) func(*unstructured.Unstructured) error {
 	return func(obj *unstructured.Unstructured) error {
 		conditions, err := expect.Conditions(obj)
@@ -47,7 +47,7 @@ func says(wanted ...string) func(*unstructured.Unstructured) error {
 	}
 }
 
-// conditionNow returns a condition as it is.
+// conditionNow waits until the object has the condition, and returns it.
 func (s *suite) conditionNow(t *testing.T, kind kindOf, name, conditionType string) metav1.Condition {
 	t.Helper()
 	var found metav1.Condition
@@ -67,7 +67,7 @@ func (s *suite) conditionNow(t *testing.T, kind kindOf, name, conditionType stri
 	return found
 }
 
-// pods returns the pods of one component of a Superset, or of an engine, that are not terminating.
+// pods returns the web server pods of a Superset that are not terminating.
 func (s *suite) pods(t *testing.T, name string) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -86,7 +86,7 @@ func (s *suite) pods(t *testing.T, name string) []corev1.Pod {
 	return out
 }
 
-// annotatePods makes the pods fail in a way that the simulation knows; empty lets them recover.
+// annotatePods requests a failure of the pods from the simulation; an empty text lets them recover.
 func (s *suite) annotatePods(t *testing.T, name, how string) {
 	t.Helper()
 	value := "null"
@@ -110,7 +110,7 @@ func (s *suite) patchPodStatus(t *testing.T, name, patch string) {
 	}
 }
 
-// command sets what the user requests next to the spec; empty takes it back.
+// command sets the annotation operator-command; an empty text removes it.
 func (s *suite) command(t *testing.T, kind kindOf, name, word string) {
 	t.Helper()
 	value := "null"
@@ -127,7 +127,7 @@ func (s *suite) command(t *testing.T, kind kindOf, name, word string) {
 	}
 }
 
-// stopAndStart: Stopped is True only once the last pod is gone, and nothing is called degraded for it.
+// stopAndStart checks that Stopped is True only after the last pod is deleted, and that a stop does not set Degraded.
 func (s *suite) stopAndStart(t *testing.T, kind kindOf, name string) {
 	t.Helper()
 	s.command(t, kind, name, "Stopped")
@@ -138,7 +138,7 @@ func (s *suite) stopAndStart(t *testing.T, kind kindOf, name string) {
 	}
 	for _, pod := range list.Items {
 		if strings.HasPrefix(pod.Name, name+"-") && pod.Status.Phase != corev1.PodSucceeded {
-			t.Errorf("pod %s is there although %s is stopped", pod.Name, name)
+			t.Errorf("pod %s exists although %s is stopped", pod.Name, name)
 		}
 	}
 	s.command(t, kind, name, "")

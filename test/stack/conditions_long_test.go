@@ -19,13 +19,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// Hold-downs of Degraded (libs/conditions), less the second to which a condition's time is cut.
+// Hold-downs of Degraded (libs/conditions), minus one second, since the times of conditions have a resolution of seconds.
 const (
 	missingHold  = 119 * time.Second
 	recoveryHold = 29 * time.Second
 )
 
-// TestMain lets all scenarios wait at the same time, however few cores there are.
+// TestMain runs all scenarios in parallel, regardless of the number of cores, since they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "32"); err != nil {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestConditionsOnStack does to real resources what happens to resources, and expects the conditions that the rules
-// name, in the time that the rules name, from the aggregator.
+// TestConditionsOnStack changes real resources and makes them fail, and expects from the aggregator the conditions of the
+// rules in libs/conditions, after their hold-downs.
 func TestConditionsOnStack(t *testing.T) {
 	s := start(t)
 	s.samplesAreHealthy(t)
@@ -52,7 +52,7 @@ func TestConditionsOnStack(t *testing.T) {
 		"a stop of a Superset":           s.supersetIsStopped,
 		"a stop of an engine":            s.engineIsStopped,
 	}
-	// They wait for hold-downs most of the time, so they do it together.
+	// The scenarios mostly wait for hold-downs, so they run in parallel.
 	t.Run("scenarios", func(t *testing.T) {
 		for name, run := range scenarios {
 			t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestConditionsOnStack(t *testing.T) {
 	t.Run("an observer that is killed", s.observerIsKilled)
 }
 
-// newSuperset creates one and waits until it is well.
+// newSuperset creates a Superset, waits until it is healthy, and returns its spec.
 func (s *suite) newSuperset(t *testing.T, name string) map[string]any {
 	t.Helper()
 	spec := superset("4.1.1")
@@ -91,7 +91,7 @@ func (s *suite) supersetRollsOut(t *testing.T) {
 	s.neverUnavailable(t, supersets, "rolls-out", before)
 }
 
-// engineRollsOut replaces a generation, without an outage for users.
+// engineRollsOut replaces a generation, which must not interrupt Available.
 func (s *suite) engineRollsOut(t *testing.T) {
 	spec := s.newEngine(t, "rolls-out")
 	before := s.conditionNow(t, engines, "rolls-out", "Available")
@@ -113,7 +113,7 @@ func (s *suite) podsCrash(t *testing.T) {
 	s.lasted(t, supersets, "crashes", recovered, recoveryHold)
 }
 
-// imageIsMissing: the old generation continues serving.
+// imageIsMissing checks that the old generation keeps serving if the image of the new one cannot be pulled.
 func (s *suite) imageIsMissing(t *testing.T) {
 	spec := s.newEngine(t, "no-image")
 	image := func(name string) map[string]any {
@@ -140,11 +140,11 @@ func (s *suite) noNodeTakesThem(t *testing.T) {
 	s.wait(t, supersets, "no-node", isHealthy)
 }
 
-// nodesAreLost makes of pods what the node lifecycle controller makes of those of an unreachable node: not ready, without a
-// reason, while their containers stay as they were.
+// nodesAreLost sets the status that the node lifecycle controller gives to the pods of an unreachable node: not ready without
+// a reason, with unchanged container statuses.
 func (s *suite) nodesAreLost(t *testing.T) {
 	s.newSuperset(t, "lost")
-	s.annotatePods(t, "lost", "NodeLost") // no stage of that name: the simulation leaves the pods alone
+	s.annotatePods(t, "lost", "NodeLost") // no stage has this name, so the simulation does not change the pods
 	lost := time.Now()
 	s.patchPodStatus(t, "lost", `{"status":{"conditions":[{"type":"Ready","status":"False","reason":null,"message":null}]}}`)
 	s.wait(t, supersets, "lost", says("Available=Unknown/NodeUnreachable", "Degraded=False/WithinTolerance", "Ready=Unknown"))
@@ -170,7 +170,7 @@ func (s *suite) isPaused(t *testing.T) {
 	s.wait(t, supersets, "paused", says("Paused=True/ReconciliationPaused", "Available=True", "Upgradable=False/ReconciliationPaused"))
 	spec["webServer"] = map[string]any{"replicas": int64(2)}
 	s.apply(t, supersets, "paused", spec)
-	// The newest spec was read and is not applied, and the conditions say so by their generation.
+	// The latest spec is observed but not applied, which the generations of the conditions show.
 	s.wait(t, supersets, "paused", func(obj *unstructured.Unstructured) error {
 		conditions, err := expect.Conditions(obj)
 		if err != nil {
@@ -181,13 +181,13 @@ func (s *suite) isPaused(t *testing.T) {
 			case c.Type == "Paused" && c.ObservedGeneration != obj.GetGeneration(),
 				c.Type == "Available" && c.ObservedGeneration == obj.GetGeneration(),
 				c.Type == "Progressing" && c.Reason != "ReconciliationPaused":
-				return fmt.Errorf("%s=%s/%s of generation %d, the object is at %d", c.Type, c.Status, c.Reason, c.ObservedGeneration, obj.GetGeneration())
+				return fmt.Errorf("%s=%s/%s observed generation %d, the object has %d", c.Type, c.Status, c.Reason, c.ObservedGeneration, obj.GetGeneration())
 			}
 		}
 		return nil
 	})
 	if n := len(s.pods(t, "paused")); n != 1 {
-		t.Errorf("%d pods run although the Superset is paused at one", n)
+		t.Errorf("got %d pods of a Superset that was paused with 1", n)
 	}
 	s.command(t, supersets, "paused", "")
 	s.wait(t, supersets, "paused", isHealthy)
@@ -203,7 +203,7 @@ func (s *suite) engineIsStopped(t *testing.T) {
 	s.stopAndStart(t, engines, "stopped-engine")
 }
 
-// observerIsKilled: what no one looks after is Unknown, and nothing else is.
+// observerIsKilled checks that only the conditions of resources without an alive operator become Unknown.
 func (s *suite) observerIsKilled(t *testing.T) {
 	s.newEngine(t, "spoken-for")
 	supersetsOf := s.list(t, supersets)
@@ -220,38 +220,38 @@ func (s *suite) observerIsKilled(t *testing.T) {
 	s.history(t, func(h historyReader) error {
 		for _, e := range h.Of("FireboltEngine", "spoken-for") {
 			if e.Event == contract.EventUnknown {
-				return errors.New("an engine became unknown with the Superset operator")
+				return errors.New("a condition of an engine became Unknown without the Superset operator")
 			}
 		}
 		return h.Check()
 	})
 }
 
-// lasted checks that Degraded did not flip before its hold-down was over.
+// lasted checks that Degraded did not change before its hold-down ended.
 func (s *suite) lasted(t *testing.T, kind kindOf, name string, since time.Time, hold time.Duration) {
 	t.Helper()
 	flipped := s.conditionNow(t, kind, name, "Degraded").LastTransitionTime.Time
 	if took := flipped.Sub(since); took < hold {
-		t.Errorf("Degraded of %s changed after %s, its hold-down is %s", name, took, hold)
+		t.Errorf("Degraded of %s changed after %s, want at least the hold-down of %s", name, took, hold)
 	}
 }
 
-// neverUnavailable reads the story of an object that was rolled out: it made progress with the new generation and
-// settled, and users were served all the time since Available was as given.
+// neverUnavailable checks the events of an object that was rolled out: the new generation settled, and Available did not
+// change since before.
 func (s *suite) neverUnavailable(t *testing.T, kind kindOf, name string, before metav1.Condition) {
 	t.Helper()
 	if now := s.conditionNow(t, kind, name, "Available"); !now.LastTransitionTime.Equal(&before.LastTransitionTime) {
-		t.Errorf("%s was unavailable meanwhile: Available is %s since %s", name, now.Status, now.LastTransitionTime)
+		t.Errorf("Available of %s changed during the rollout: it is %s since %s", name, now.Status, now.LastTransitionTime)
 	}
 	s.history(t, func(h historyReader) error {
 		if wrong := h.Wrong(kind.Kind, name); len(wrong) > 0 {
-			return fmt.Errorf("%s was reported unwell: %v", name, wrong)
+			return fmt.Errorf("unexpected failures of %s in the history: %v", name, wrong)
 		}
 		told := slices.ContainsFunc(h.Of(kind.Kind, name), func(e contract.Lifecycle) bool {
 			return e.Event == contract.EventSettled && e.Condition.After.ObservedGeneration > before.ObservedGeneration
 		})
 		if !told {
-			return fmt.Errorf("%s has not settled after generation %d: no rollout was published", name, before.ObservedGeneration)
+			return fmt.Errorf("no event that %s settled with a generation after %d", name, before.ObservedGeneration)
 		}
 		return h.Check()
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// apply creates or changes an object as kubectl would.
+// apply applies an object with server-side apply.
 func (s *suite) apply(t *testing.T, kind schema.GroupVersionKind, name string, spec map[string]any) {
 	t.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
@@ -31,7 +31,7 @@ func (s *suite) apply(t *testing.T, kind schema.GroupVersionKind, name string, s
 	}
 }
 
-// superset is a small instance like the sample.
+// superset returns the spec of a small instance like the sample.
 func superset(tag string) map[string]any {
 	return map[string]any{
 		"environment": "Development",
@@ -74,14 +74,14 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 	s.history(t, func(h historyReader) error {
 		phases := h.Phases(kind, name)
 		if len(phases) < len(want) || !slices.Equal(phases[len(phases)-len(want):], want) {
-			return fmt.Errorf("%s %s went through %v, want the end %v", kind, name, phases, want)
+			return fmt.Errorf("%s %s has phases %v, want them to end with %v", kind, name, phases, want)
 		}
 		return h.Check()
 	})
 }
 
-// changeIsSeen creates a Superset and rolls an engine, and expects both stories on the
-// bus, and the first one from the subscriber of docs/examples as well.
+// changeIsSeen creates a Superset and rolls out an engine, and expects the events of both
+// on the bus, and those of the Superset from the subscriber in docs/examples.
 func (s *suite) changeIsSeen(t *testing.T) {
 	t.Helper()
 	printed := s.subscribe(t)
@@ -107,8 +107,8 @@ func (s *suite) changeIsSeen(t *testing.T) {
 	s.endsWith(t, "FireboltEngine", "seen", "creating", "switching", "cleaning", "stable")
 }
 
-// subscribe runs the example subscriber from the stream's beginning until the test ends,
-// and returns a function that gives what it has printed.
+// subscribe runs the example subscriber for events since one hour ago until the test ends,
+// and returns a function that returns its output.
 func (s *suite) subscribe(t *testing.T) func() string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "subscribe")
@@ -130,9 +130,9 @@ func (s *suite) subscribe(t *testing.T) func() string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// It runs until the test's context ends, and is killed then.
+		// The end of the test's context kills it.
 		if err := cmd.Wait(); err == nil {
-			t.Error("the example subscriber ended by itself")
+			t.Error("the example subscriber exited before the end of the test")
 		}
 		if err := file.Close(); err != nil {
 			t.Error(err)
@@ -154,11 +154,11 @@ func (s *suite) secondUpChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := s.versions(t); before != after {
-		t.Errorf("make up changed the resources of a healthy stack:\nbefore %s\nafter  %s", before, after)
+		t.Errorf("make up changed the resources of a healthy stack:\nbefore: %s\nafter:  %s", before, after)
 	}
 }
 
-// versions returns generation and state of every managed resource.
+// versions returns the generation and UID of every managed resource.
 func (s *suite) versions(t *testing.T) string {
 	t.Helper()
 	var out []string
@@ -171,7 +171,8 @@ func (s *suite) versions(t *testing.T) string {
 	return strings.Join(out, ", ")
 }
 
-// servicesAreKilled kills one service after another while work arrives, and expects all of it to be done.
+// servicesAreKilled kills one service after another while objects are created and changed, and expects the stack to
+// converge after each restart.
 func (s *suite) servicesAreKilled(t *testing.T) {
 	t.Helper()
 	for i, service := range services {
@@ -188,7 +189,7 @@ func (s *suite) servicesAreKilled(t *testing.T) {
 	}
 }
 
-// natsIsAway stops the bus, works without it, and expects the whole story once it is back.
+// natsIsAway stops NATS, makes changes, and expects all events of these changes after NATS has started again.
 func (s *suite) natsIsAway(t *testing.T) {
 	t.Helper()
 	s.stack(t, "stop", "nats")
@@ -202,7 +203,7 @@ func (s *suite) natsIsAway(t *testing.T) {
 	s.samplesAreHealthy(t)
 }
 
-// aggregatorIsAway expects the operators to write the conditions themselves.
+// aggregatorIsAway stops the aggregator and expects the operators to write the conditions.
 func (s *suite) aggregatorIsAway(t *testing.T) {
 	t.Helper()
 	s.stack(t, "stop", "status-aggregator")
@@ -213,7 +214,7 @@ func (s *suite) aggregatorIsAway(t *testing.T) {
 	s.samplesAreHealthy(t)
 }
 
-// mysqlIsAway deletes an object while its database is gone: the deletion waits, and nothing is lost.
+// mysqlIsAway deletes an object while MySQL is down. The deletion must wait until MySQL is available and store its row.
 func (s *suite) mysqlIsAway(t *testing.T) {
 	t.Helper()
 	s.apply(t, projects, "deleted-without-mysql", map[string]any{"description": "stays until stored", "tier": int64(1)})
@@ -228,7 +229,7 @@ func (s *suite) mysqlIsAway(t *testing.T) {
 	}
 	s.wait(t, projects, obj.GetName(), func(o *unstructured.Unstructured) error {
 		if o.GetDeletionTimestamp() == nil {
-			return errors.New("not being deleted")
+			return errors.New("deletionTimestamp is not set")
 		}
 		return nil
 	})
@@ -255,14 +256,14 @@ func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOp
 	})
 }
 
-// historyIsClean looks back: no condition of a sample has flipped since the beginning,
-// what no one touched never looked unwell, and the stream holds nothing twice and lacks nothing.
+// historyIsClean checks the history at the end: conditions of samples have not changed since the beginning,
+// no event reports a failure, and the stream has no duplicates and no missing events.
 func (s *suite) historyIsClean(t *testing.T) {
 	t.Helper()
 	now := s.transitionTimes(t)
 	for key, before := range s.since {
 		if now[key] != before {
-			t.Errorf("%s was %s at the beginning and is %s", key, before, now[key])
+			t.Errorf("%s changed from %s to %s", key, before, now[key])
 		}
 	}
 	h, err := s.Lifecycle(t.Context())
@@ -275,7 +276,7 @@ func (s *suite) historyIsClean(t *testing.T) {
 	for kind := range healthy {
 		for _, item := range s.list(t, kind) {
 			if wrong := h.Wrong(item.GetKind(), item.GetName()); len(wrong) > 0 {
-				t.Errorf("%s %s was reported unwell: %v", item.GetKind(), item.GetName(), wrong)
+				t.Errorf("unexpected failures of %s %s in the history: %v", item.GetKind(), item.GetName(), wrong)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/rights"
 )
 
-// rightsAreNeeded looks back at all requests: none was refused, and what was granted was used, or it is known why not.
+// rightsAreNeeded checks that no request was denied, and that each permission was used or has a reason in unused_test.go.
 func (s *suite) rightsAreNeeded(t *testing.T) {
 	t.Helper()
 	var verdict rights.Verdict
@@ -20,14 +20,14 @@ func (s *suite) rightsAreNeeded(t *testing.T) {
 			return err
 		}
 		if len(reports) != len(services) {
-			return fmt.Errorf("rights of %d services, want %v", len(reports), services)
+			return fmt.Errorf("got permissions of %d services, want %v", len(reports), services)
 		}
 		verdict = rights.Judge(reports, unused)
 		if len(verdict.Wrong) > 0 {
-			return nil // and stays so
+			return nil // no later request changes this
 		}
 		if len(verdict.Unsettled) > 0 {
-			return errors.New("granted and never used, and not explained in unused_test.go:\n" + strings.Join(verdict.Unsettled, "\n"))
+			return errors.New("permissions that were never used and are not explained in unused_test.go:\n" + strings.Join(verdict.Unsettled, "\n"))
 		}
 		return nil
 	})

@@ -30,18 +30,18 @@ var (
 	services  = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
 )
 
-// healthy lists, for each kind with conditions, the phase of a well resource.
+// healthy maps each kind with conditions to the phase of a healthy resource.
 var healthy = map[schema.GroupVersionKind]string{supersets: "Running", engines: "stable", instances: "Ready"}
 
-// suite is the platform under test; its methods fail the test that they are given.
+// suite is the platform under test. Its methods fail the given test on errors.
 type suite struct {
 	*platform.Platform
-	// since holds when each condition of each sample last changed, as seen at the beginning.
+	// since has the status and transition time of each condition of each sample at the beginning.
 	since map[string]string
 }
 
-// TestWholeStack runs the platform as a person would and then breaks it, part by
-// part. The order matters: each step leaves everything healthy for the next.
+// TestWholeStack starts the platform with make up, and then stops one component after the other. The order matters: each
+// step leaves the platform healthy for the next.
 func TestWholeStack(t *testing.T) {
 	spans := tracing(t)
 	s := start(t)
@@ -50,29 +50,29 @@ func TestWholeStack(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"every sample is healthy", s.samplesAreHealthy},
-		{"MySQL holds what the cluster holds", s.rowsMatchObjects},
-		{"a change is seen by a subscriber", s.changeIsSeen},
-		{"one trace leads from a spec to all that follows", func(t *testing.T) {
+		{"MySQL matches the cluster", s.rowsMatchObjects},
+		{"a subscriber receives a change", s.changeIsSeen},
+		{"one trace contains all effects of a spec change", func(t *testing.T) {
 			t.Helper()
 			s.traceLeadsAllTheWay(t, spans)
 		}},
-		{"the metrics are those of the page", s.metricsAreThoseOfThePage},
+		{"services export the documented metrics", s.metricsAreThoseOfThePage},
 		{"a second make up changes nothing", s.secondUpChangesNothing},
-		{"a killed service comes back to a converged platform", s.servicesAreKilled},
-		{"NATS may be away", s.natsIsAway},
-		{"the aggregator may be away", s.aggregatorIsAway},
-		{"MySQL may be away", s.mysqlIsAway},
+		{"the platform converges after a service is killed", s.servicesAreKilled},
+		{"NATS is down", s.natsIsAway},
+		{"the aggregator is down", s.aggregatorIsAway},
+		{"MySQL is down", s.mysqlIsAway},
 		{"kubectl wait never ends early", func(t *testing.T) {
 			t.Helper()
 			s.waitNeverEndsEarly(t, 50)
 		}},
-		{"no untouched sample ever looked unwell", s.historyIsClean},
-		{"each service has the rights that it needs", s.rightsAreNeeded},
-		{"the pages lead where they say", s.pagesLeadWhereTheySay},
+		{"samples have no failures in the history", s.historyIsClean},
+		{"services need their permissions", s.rightsAreNeeded},
+		{"the documented commands succeed", s.pagesLeadWhereTheySay},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
-			t.Fatalf("%q failed; what follows would only repeat it", step.name)
+			t.Fatalf("%q failed; later steps depend on it", step.name)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func start(t *testing.T) *suite {
 	return s
 }
 
-// stop takes the stack down, also after a failure, and checks that nothing of it is left.
+// stop stops the stack, also after a failure, and checks that no process is left.
 func (s *suite) stop(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
@@ -106,7 +106,7 @@ func (s *suite) stop(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	// The test's own context has ended by now.
+	// The context of the test has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.Down(ctx); err != nil {
@@ -147,7 +147,7 @@ func (s *suite) wait(t *testing.T, kind schema.GroupVersionKind, name string, ch
 	return obj
 }
 
-// isHealthy accepts an object in its good phase whose conditions all say so of its present generation.
+// isHealthy returns an error unless an object is in its healthy phase and has healthy conditions for its latest generation.
 func isHealthy(obj *unstructured.Unstructured) error {
 	phase, _, err := unstructured.NestedString(obj.Object, "status", "phase")
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *suite) samplesAreHealthy(t *testing.T) {
 	}
 }
 
-// transitionTimes returns, for each condition of each resource, its status and since when it has it.
+// transitionTimes returns the status and the transition time of each condition of each resource.
 func (s *suite) transitionTimes(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -20,11 +20,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// everyService heads the section of docs/telemetry.md about what all services have.
+// everyService is the heading in docs/telemetry.md of the metrics that all services export.
 const everyService = "Every service"
 
-// metricsAreThoseOfThePage scrapes the services, which have worked by now, for every
-// metric that docs/telemetry.md says they have.
+// metricsAreThoseOfThePage scrapes the services after the previous steps, and expects every
+// metric that docs/telemetry.md documents.
 func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Root, "docs", "telemetry.md"))
@@ -37,7 +37,7 @@ func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
 		if len(page[everyService]) == 0 || len(page[service]) == 0 {
 			t.Fatalf("docs/telemetry.md has no table for %s; its sections are %v", service, slices.Sorted(maps.Keys(page)))
 		}
-		// Some are there with the first scrape after something has happened.
+		// Some metrics are exported only after their first event.
 		expect.Eventually(t, patience, func() error {
 			families, err := s.scrape(t.Context(), service)
 			if err != nil {
@@ -79,7 +79,7 @@ func (s *suite) scrape(ctx context.Context, service string) (map[string]*dto.Met
 
 var metricRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|")
 
-// metricsOf reads the first column of the tables under "## Metrics", by section.
+// metricsOf returns the first column of the tables under "## Metrics", by section.
 func metricsOf(page string) map[string][]string {
 	out := map[string][]string{}
 	chapter, section := "", ""

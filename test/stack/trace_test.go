@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/otlp"
 )
 
-// tracing lets the services that start from now on send their spans to a receiver.
+// tracing starts a receiver of spans, and configures the services that start later to send their spans to it.
 func tracing(t *testing.T) *otlp.Receiver {
 	t.Helper()
 	r := otlp.Start(t)
@@ -29,7 +29,7 @@ func tracing(t *testing.T) *otlp.Receiver {
 	return r
 }
 
-// change is a spec that was written, and as which generation.
+// change is a change of a spec, with the resulting generation.
 type change struct {
 	kind       schema.GroupVersionKind
 	name, uid  string
@@ -37,12 +37,12 @@ type change struct {
 	at         time.Time
 }
 
-// way is a chain of spans from the reconcile that first saw a change to something that
-// follows from it: "service: span", the root first. Between them nothing else stands.
+// way is a chain of spans from the first reconcile of a change to one of its effects, in
+// the form "service: span" and root first. There are no other spans between them.
 type way []string
 
 // traceLeadsAllTheWay changes the specs of the Superset and of the engine named "seen" and
-// of a Model, and expects one trace for each, through all services that it concerns.
+// of a Model, and expects one trace for each change, through all services that process it.
 func (s *suite) traceLeadsAllTheWay(t *testing.T, spans *otlp.Receiver) {
 	t.Helper()
 	s.apply(t, models, "traced", map[string]any{"description": "before"})
@@ -82,7 +82,7 @@ func (s *suite) traceLeadsAllTheWay(t *testing.T, spans *otlp.Receiver) {
 	}
 	s.wait(t, supersets, "seen", isHealthy)
 	s.wait(t, engines, "seen", isHealthy)
-	// From here on the services have a collector that is unavailable, which must not matter to them.
+	// Later steps run with an unavailable collector, which must not affect the services.
 	if err := spans.Close(); err != nil {
 		t.Error(err)
 	}
@@ -101,7 +101,7 @@ func (s *suite) change(t *testing.T, kind schema.GroupVersionKind, name, patch s
 	return change{kind: kind, name: name, uid: string(obj.GetUID()), generation: fmt.Sprint(obj.GetGeneration()), at: at}
 }
 
-// root finds the reconcile that first saw the change.
+// root returns the span of the first reconcile of the change.
 func root(spans []otlp.Span, c change) (otlp.Span, error) {
 	i := slices.IndexFunc(spans, func(s otlp.Span) bool {
 		return s.Name == "reconcile "+c.kind.Kind && s.Attributes["flotilla.uid"] == c.uid && s.Attributes["flotilla.generation"] == c.generation
@@ -123,7 +123,7 @@ func root(spans []otlp.Span, c change) (otlp.Span, error) {
 	return first, nil
 }
 
-// leads reports whether the trace of a change goes the way to its end.
+// leads returns an error unless the trace of a change contains the way.
 func leads(spans []otlp.Span, c change, w way) error {
 	first, err := root(spans, c)
 	if err != nil {
@@ -148,8 +148,8 @@ func leads(spans []otlp.Span, c change, w way) error {
 
 func step(s otlp.Span) string { return s.Service + ": " + s.Name }
 
-// follows compares a chain with a way. A change takes several reconciles, which the first
-// one has as children.
+// follows returns an error unless a chain equals a way. A change can require several
+// reconciles, which are children of the first one.
 func follows(chain []otlp.Span, w way) error {
 	var names way
 	for i, s := range chain {
@@ -164,7 +164,7 @@ func follows(chain []otlp.Span, w way) error {
 	return nil
 }
 
-// batched reports whether the write of a change and the transaction that carried it link to each other.
+// batched returns an error unless the write of a change and the transaction that committed it link to each other.
 func batched(spans []otlp.Span, c change) error {
 	first, err := root(spans, c)
 	if err != nil {
@@ -185,7 +185,7 @@ func batched(spans []otlp.Span, c change) error {
 	return fmt.Errorf("no transaction and write of %s %s link to each other", c.kind.Kind, c.name)
 }
 
-// handedOn reports whether the change event names the span that published it.
+// handedOn returns an error unless the change event names the span that published it.
 func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
 	t.Helper()
 	first, err := root(spans, c)
@@ -210,17 +210,17 @@ func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the event's header %q names no publish of trace %s", m.Header.Get(contract.HeaderTraceParent), first.Trace)
+	return fmt.Errorf("header %q of the event does not name a publish span of trace %s", m.Header.Get(contract.HeaderTraceParent), first.Trace)
 }
 
-// rootsAreCauses returns which spans begin a trace that should not: only a reconcile, a
-// transaction and a request of a client come from nothing.
+// rootsAreCauses returns an error for each span that wrongly begins a trace: only a reconcile,
+// a transaction and a client request may be roots.
 func rootsAreCauses(spans []otlp.Span) error {
 	var problems []error
 	for _, s := range spans {
 		cause := strings.HasPrefix(s.Name, "reconcile ") || strings.HasPrefix(s.Name, "aggregate ") || s.Name == "commit batch" || s.Kind == "server"
 		if s.Parent == "" && !cause {
-			problems = append(problems, fmt.Errorf("%s begins a trace", s))
+			problems = append(problems, fmt.Errorf("%s must not begin a trace", s))
 		}
 	}
 	return errors.Join(problems...)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// pagesLeadWhereTheySay runs the commands of README and tutorial that are marked to be run, as a reader would.
+// pagesLeadWhereTheySay runs the marked commands of README.md and docs/tutorial.md.
 func (s *suite) pagesLeadWhereTheySay(t *testing.T) {
 	t.Helper()
 	const script = `

@@ -8,16 +8,16 @@ import (
 
 // Reasons that several services share.
 const (
-	listed  = "a cache is filled by a watch; by a list where the API server cannot stream it, or the stream breaks"
-	series  = "an event that is repeated within minutes becomes a patch of the first"
+	listed  = "a watch fills a cache; a list does if the API server cannot stream it, or the stream breaks"
+	series  = "a repeated event within minutes patches the first one"
 	callers = "the stack scrapes metrics without a token, and the scenarios do not call the HTTP APIs"
 	owners  = "required by the admission plugin OwnerReferencesPermissionEnforcement, which is off by default"
 	unshown = "used when a cache is stale, or an object that it does not show blocks a write"
-	given   = "the instance of the samples is given its credentials; where it is not, the operator makes them"
-	kept    = "the scenarios remove nothing that runs"
+	given   = "the instance of the samples has credentials; without them the operator generates them"
+	kept    = "the scenarios do not remove running components"
 )
 
-// Resources, as `stack rights` shows them.
+// Resources in the notation of `stack rights`.
 var (
 	supersetMade = []string{
 		"core/configmaps", "core/serviceaccounts", "core/services", "apps/deployments", "autoscaling/horizontalpodautoscalers",
@@ -42,8 +42,8 @@ var (
 	project = []string{"michelangelo.api/projects"}
 )
 
-// unused are the rights that the scenarios do not use, and why the services have them all the same. It is kept true:
-// the test fails for a right that is neither used nor here, and for one that is here and used or not granted.
+// unused lists the permissions that the scenarios do not use, with the reasons why the services have them. The test fails
+// for a permission that is neither used nor listed, and for one that is listed and used or not granted.
 var unused = slices.Concat(ofSuperset, ofEngine, ofIngester, ofAggregator)
 
 var ofSuperset = of("superset-operator",
@@ -51,12 +51,12 @@ var ofSuperset = of("superset-operator",
 	rights.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
 	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs", "superset.apache.org/supersets"}), Sometimes: true, Reason: unshown},
 	rights.Unused{Verbs: "patch", On: []string{"batch/jobs"}, Reason: "no Superset was deleted without its objects"},
-	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no earlier operator has written fields that are to be adopted"},
+	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no legacy operator has written fields to adopt"},
 	rights.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
 	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when a task lacks its pod for seconds"},
+	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pod of a task is missing for seconds"},
 	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
@@ -66,19 +66,19 @@ var ofEngine = of("engine-operator",
 	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pods of a StatefulSet are missing"},
 	rights.Unused{Verbs: "get", On: []string{"core/persistentvolumeclaims"}, Reason: given},
 	rights.Unused{Verbs: "create patch", On: []string{"core/secrets"}, Reason: given},
-	rights.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate needs to be renewed yet"},
+	rights.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate expires during the test"},
 	rights.Unused{Verbs: "update", On: []string{"compute.firebolt.io/fireboltengines/finalizers", "compute.firebolt.io/fireboltinstances/finalizers"}, Reason: owners},
 	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
 	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
 var ofIngester = of("ingester",
-	rights.Unused{Verbs: "patch", On: metadata, Reason: "of the kinds, only a Project is deleted"},
+	rights.Unused{Verbs: "patch", On: metadata, Reason: "the scenarios delete only a Project"},
 	rights.Unused{Verbs: "delete", On: slices.Concat(metadata, project), Reason: "no object is evicted or deleted by annotation"},
 	rights.Unused{Verbs: "get", On: slices.Concat(metadata, project), Sometimes: true, Reason: unshown},
 	rights.Unused{Verbs: "create", On: []string{"core/configmaps in flotilla-system"}, Sometimes: true, Reason: "no object is evicted"},
 	rights.Unused{Verbs: "update", On: []string{"core/configmaps in flotilla-system named ingester-checkpoint"}, Sometimes: true, Reason: "no object is evicted"},
-	rights.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "about objects that cannot be stored"},
+	rights.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "emitted for objects that cannot be stored"},
 	rights.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
 	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
 )

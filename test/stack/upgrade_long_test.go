@@ -22,11 +22,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-var previous = flag.String("previous", "HEAD~1", "the commit whose services the upgrade starts from")
+var previous = flag.String("previous", "HEAD~1", "commit of the services from which the upgrade starts")
 
-// TestUpgradeAndRollback exchanges one service after another for that of an earlier commit, and back, while a Superset,
-// an engine and a project are edited as fast as they settle: nothing gets stuck, no one becomes unavailable, no event is
-// lost or told twice, and MySQL holds what the cluster holds.
+// TestUpgradeAndRollback replaces one service after another with that of an earlier commit, and back, while a Superset, an
+// engine and a project are edited as fast as they settle. All edits must settle, no resource may become unavailable, each
+// event must be published once, and MySQL must match the cluster.
 func TestUpgradeAndRollback(t *testing.T) {
 	s := start(t)
 	s.since = s.transitionTimes(t)
@@ -49,7 +49,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 			s.stack(t, "restart", service)
 			expect.Eventually(t, patience, func() error {
 				if done := load.rounds.Load() - rounds; done < 4 {
-					return fmt.Errorf("%s %s: %d edits have settled since; the last that did not: %v", service, step.verb, done, load.trouble.Load())
+					return fmt.Errorf("%s %s: %d edits have settled since; last error: %v", service, step.verb, done, load.trouble.Load())
 				}
 				return nil
 			})
@@ -63,7 +63,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	s.history(t, func(h historyReader) error {
 		for _, kind := range []schema.GroupVersionKind{supersets, engines} {
 			if wrong := h.Wrong(kind.Kind, "busy"); len(wrong) > 0 {
-				return fmt.Errorf("%s busy was reported unwell: %v", kind.Kind, wrong)
+				return fmt.Errorf("unexpected failures of %s busy in the history: %v", kind.Kind, wrong)
 			}
 			for _, e := range h.Of(kind.Kind, "busy") {
 				if e.Gap || e.Event == contract.EventGap {
@@ -76,7 +76,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	s.historyIsClean(t)
 }
 
-// buildPrevious compiles a service as it was at -previous.
+// buildPrevious builds a service of the commit -previous.
 func (s *suite) buildPrevious(t *testing.T, service string) string {
 	t.Helper()
 	tree := filepath.Join(s.Local, "previous")
@@ -91,9 +91,9 @@ cd "$0/services/$2" && GOWORK=off go build -o "$3" ./cmd/"$2"`
 	return out
 }
 
-// load edits three objects, each again as soon as it has settled.
+// load edits three objects in turn, each time after the previous edit has settled.
 type load struct {
-	rounds  atomic.Int64 // edits that have settled
+	rounds  atomic.Int64 // number of settled edits
 	trouble atomic.Value // the last error, a string
 	stop    func()
 }
@@ -121,7 +121,7 @@ func (s *suite) load(t *testing.T) *load {
 	return l
 }
 
-// edit is a spec for an object, and when that has settled.
+// edit is a spec of an object, and a check that it has settled.
 type edit struct {
 	kind    schema.GroupVersionKind
 	spec    map[string]any
@@ -161,7 +161,7 @@ func (s *suite) settle(ctx context.Context, e edit) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("%s busy does not settle", e.kind.Kind), err)
+			return errors.Join(fmt.Errorf("%s busy did not settle", e.kind.Kind), err)
 		case <-tick.C:
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 )
 
-// waiters are the Supersets whose spec changes at the same time.
+// waiters is the number of Supersets whose specs change at the same time.
 const waiters = 5
 
-// awaited are the conditions that are waited for in turn, and whether all pods must be new when the wait ends.
+// awaited lists the conditions to wait for in turn, and whether the rollout must be complete when the wait ends.
 var awaited = []struct {
 	condition string
 	rolledOut bool
@@ -31,8 +31,8 @@ var awaited = []struct {
 	{"Upgradable=True", true},
 }
 
-// waitNeverEndsEarly changes specs as often as told; when kubectl wait returns, what it waited for must be true of the
-// spec that was just written.
+// waitNeverEndsEarly makes specChanges changes. When kubectl wait returns after a change, the condition must be true for the
+// changed spec.
 func (s *suite) waitNeverEndsEarly(t *testing.T, specChanges int) {
 	t.Helper()
 	tools, err := controlplane.Find()
@@ -92,8 +92,8 @@ func (s *suite) changeAndWait(t *testing.T, kubectl, name, change string, n int)
 	return nil
 }
 
-// inEffect reports whether a Deployment is that of the change, and seen by its controller; if wanted also whether all its
-// pods are.
+// inEffect returns an error unless a Deployment has the change and its controller has observed it, and, if rolledOut, unless
+// all its pods are updated and available.
 func inEffect(d *appsv1.Deployment, change string, rolledOut bool) error {
 	found := false
 	for _, c := range d.Spec.Template.Spec.Containers {
@@ -104,11 +104,11 @@ func inEffect(d *appsv1.Deployment, change string, rolledOut bool) error {
 	status := d.Status
 	switch {
 	case !found:
-		return fmt.Errorf("the Deployment does not have %s yet", change)
+		return fmt.Errorf("the Deployment does not contain %s yet", change)
 	case status.ObservedGeneration < d.Generation:
-		return fmt.Errorf("generation %d of the Deployment has not been seen, but %d", d.Generation, status.ObservedGeneration)
+		return fmt.Errorf("the Deployment has generation %d, observed %d", d.Generation, status.ObservedGeneration)
 	case rolledOut && (status.UpdatedReplicas != *d.Spec.Replicas || status.AvailableReplicas != *d.Spec.Replicas || status.Replicas != *d.Spec.Replicas):
-		return fmt.Errorf("of %d pods %d are there, %d new, %d available", *d.Spec.Replicas, status.Replicas, status.UpdatedReplicas, status.AvailableReplicas)
+		return fmt.Errorf("want %d replicas, got %d, of which %d are updated and %d available", *d.Spec.Replicas, status.Replicas, status.UpdatedReplicas, status.AvailableReplicas)
 	}
 	return nil
 }
@@ -127,12 +127,12 @@ func TestInEffectDistinguishesOldAndNew(t *testing.T) {
 		rolledOut bool
 		want      bool
 	}{
-		"new and seen":           {deployment("change", 2, 0), false, true},
-		"new and rolled out":     {deployment("change", 2, 1), true, true},
-		"an older change":        {deployment("before", 2, 1), false, false},
-		"not seen":               {deployment("change", 1, 1), false, false},
-		"seen, not rolled out":   {deployment("change", 2, 0), true, false},
-		"neither seen nor there": {deployment("before", 1, 0), true, false},
+		"new and observed":             {deployment("change", 2, 0), false, true},
+		"new and rolled out":           {deployment("change", 2, 1), true, true},
+		"an older change":              {deployment("before", 2, 1), false, false},
+		"not observed":                 {deployment("change", 1, 1), false, false},
+		"observed, not rolled out":     {deployment("change", 2, 0), true, false},
+		"neither observed nor changed": {deployment("before", 1, 0), true, false},
 	} {
 		if err := inEffect(c.d, "change", c.rolledOut); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)

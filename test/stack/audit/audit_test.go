@@ -13,7 +13,7 @@ import (
 
 const user = "system:serviceaccount:flotilla-system:superset-operator"
 
-// line is an event as the API server logs it, with the fields that matter and one that does not.
+// line returns an event in the format of the API server, with the fields that Count reads and some that it ignores.
 func line(who, verb, ref, code string) string {
 	return `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete",` +
 		`"requestURI":"/version?timeout=3s","verb":"` + verb + `","user":{"username":"` + who + `"},` + ref +
@@ -72,7 +72,7 @@ func TestCountFollowsBudget(t *testing.T) {
 
 func TestCountRejectsBrokenEvent(t *testing.T) {
 	if _, err := audit.Count([]byte("{\"verb\":\n"), user); err == nil {
-		t.Error("half an event was counted as none")
+		t.Error("no error for an incomplete event")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestLogReadsWholeEventsFromMark(t *testing.T) {
 	}
 	write("new\n")
 	if _, _, err = log.Since(mark); err == nil || !strings.Contains(err.Error(), "rotated") {
-		t.Errorf("a rotated log was read: %v", err)
+		t.Errorf("got %v for a rotated log, want an error", err)
 	}
 }
 

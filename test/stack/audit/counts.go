@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 )
 
-// Counts are the requests of one user over some time. Leases and watches are not in them.
+// Counts are the requests of one user in a period, without watches and requests for Leases.
 type Counts struct {
 	Requests  int
 	Writes    int            // of Requests: everything but get and list
@@ -19,7 +19,7 @@ type Counts struct {
 	Kinds     map[string]int // Requests by verb and resource, such as "patch supersets/status"
 }
 
-// Count counts the requests of a user in a piece of an audit log, which holds whole lines.
+// Count counts the requests of a user in a part of an audit log with complete lines.
 func Count(log []byte, user string) (Counts, error) {
 	counts := Counts{Kinds: map[string]int{}}
 	for e, err := range audit.Events(bytes.NewReader(log)) {
@@ -48,8 +48,8 @@ func (c *Counts) add(e audit.Event) {
 	}
 }
 
-// kindOf names the request: the verb and the resource, or the path of a non-resource request, and the
-// field manager when the user does not write under its own name.
+// kindOf returns the kind of a request: the verb and the resource, or the path of a non-resource request, and the
+// field manager unless it has the name of the user.
 func kindOf(e audit.Event) string {
 	path, query, _ := strings.Cut(e.RequestURI, "?")
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {

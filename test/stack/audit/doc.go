@@ -1,6 +1,5 @@
-// Package audit counts what a service asks of the API server, from the API server's own audit log.
+// Package audit counts the requests of a service in the audit log of the API server.
 //
-// A service's client-side counter misses nothing it sends, but it mixes what a budget is about with leases, watches
-// and the filling of caches. The audit log names the user, the verb and the resource of each request, so both kinds
-// can be told apart, and it counts what arrived.
+// The client-side metrics of a service count all requests, also those that are not part of a budget: Leases, watches and
+// the lists that fill caches. The audit log has the user, verb and resource of each request, so these can be excluded.
 package audit

@@ -8,15 +8,15 @@ import (
 	"os"
 )
 
-// Log is the file of an API server's audit log.
+// Log is the audit log file of an API server.
 type Log struct {
 	Path string
 }
 
-// Mark is a place in the log, between two events.
+// Mark is an offset in the log between two events.
 type Mark int64
 
-// Since returns what was logged after the mark, whole events only, and the mark behind it.
+// Since returns the complete events after the mark, and the mark after them.
 func (l Log) Since(from Mark) (_ []byte, to Mark, err error) {
 	file, err := os.Open(l.Path)
 	if err != nil {
@@ -28,7 +28,7 @@ func (l Log) Since(from Mark) (_ []byte, to Mark, err error) {
 		return nil, 0, fmt.Errorf("read the audit log: %w", err)
 	}
 	if info.Size() < int64(from) {
-		return nil, 0, fmt.Errorf("audit log %s was rotated: measure less at a time", l.Path)
+		return nil, 0, fmt.Errorf("audit log %s was rotated: shorten the measurement", l.Path)
 	}
 	data, err := io.ReadAll(io.NewSectionReader(file, int64(from), info.Size()-int64(from)))
 	if err != nil {

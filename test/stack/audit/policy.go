@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Policy returns an audit policy that logs one event for each finished request of the users, without its body, and
-// nothing of anybody else.
+// Policy returns an audit policy that logs one event without a body for each completed request of these users only.
 func Policy(users ...string) string {
 	users = slices.Clone(users)
 	for i, user := range users {

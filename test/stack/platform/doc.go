@@ -1,4 +1,3 @@
-// Package platform runs the local stack and looks into it, for the whole-stack
-// test and for the benchmarks. It starts everything with make, as a person would,
-// in a separate directory, and connects to what make up leaves behind.
+// Package platform runs the local stack for the whole-stack test and the benchmarks, and reads its state. It starts the
+// stack with make up in a separate directory, and connects to its API server, NATS and MySQL.
 package platform

@@ -12,13 +12,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// History is what the lifecycle stream holds, in order.
+// History is the content of the lifecycle stream, in order.
 type History struct {
 	Events []contract.Lifecycle
-	IDs    map[string]int // how often each event id is in the stream
+	IDs    map[string]int // number of events in the stream by id
 }
 
-// Lifecycle reads the whole lifecycle stream, as a tool outside the cluster would.
+// Lifecycle reads the whole lifecycle stream.
 func (p *Platform) Lifecycle(ctx context.Context) (History, error) {
 	h := History{IDs: map[string]int{}}
 	err := p.readStream(ctx, contract.StreamLifecycle, func(message []byte) error {
@@ -33,7 +33,7 @@ func (p *Platform) Lifecycle(ctx context.Context) (History, error) {
 	return h, err
 }
 
-// Changes reads the whole stream of the ingester's change events.
+// Changes reads the whole stream of change events of the ingester.
 func (p *Platform) Changes(ctx context.Context) ([]contract.Change, error) {
 	var out []contract.Change
 	err := p.readStream(ctx, contract.StreamChanges, func(message []byte) error {
@@ -108,7 +108,7 @@ func (h History) Check() error {
 	var problems []error
 	for id, n := range h.IDs {
 		if n > 1 {
-			problems = append(problems, fmt.Errorf("id %s stands %d times in the stream", id, n))
+			problems = append(problems, fmt.Errorf("id %s is %d times in the stream", id, n))
 		}
 	}
 	last := map[string]int64{}
@@ -125,9 +125,8 @@ func (h History) Check() error {
 	return errors.Join(problems...)
 }
 
-// Wrong returns what the history claims against an object after it had become
-// available. For an object without changes it must be empty, whatever happened to
-// the services and to the bus. An object that never became available is wrong too.
+// Wrong returns the failures that the history reports for an object after it became available, or that it never became
+// available. For an object without changes it must be empty, even after failures of services and of the bus.
 func (h History) Wrong(kind, name string) []string {
 	available := false
 	var out []string
@@ -145,7 +144,7 @@ func (h History) Wrong(kind, name string) []string {
 		}
 	}
 	if !available {
-		out = append(out, "no event has its change to Available")
+		out = append(out, "no event reports that it became available")
 	}
 	return out
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metric returns the sum of a metric's counters and gauges in one service.
-// A metric that is not there (yet) counts as zero.
+// Metric returns the sum of the counters and gauges of a metric in one service, or 0 if the service does not export it.
 func (p *Platform) Metric(ctx context.Context, service, name string) (float64, error) {
 	return Sum(ctx, p.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"], name)
 }
 
-// Sum is Metric for a page of metrics at a URL.
+// Sum is like Metric for the metrics at a URL.
 func Sum(ctx context.Context, url, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

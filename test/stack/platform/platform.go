@@ -20,25 +20,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Platform is a stack and the ways into it.
+// Platform is a stack with clients of its components.
 type Platform struct {
 	Root  string // the checkout
-	Local string // the stack's directory
+	Local string // state directory of the stack
 	Out   io.Writer
 
-	Env    map[string]string // what make up leaves to be sourced
-	Client client.Client     // reads the API server each time
+	Env    map[string]string // variables of the env file that make up writes
+	Client client.Client     // uncached
 	JS     jetstream.JetStream
 	DB     *sql.DB
 
 	nc *nats.Conn
 }
 
-// Make runs a target of the Makefile on this stack; args are more words, such as variables.
+// Make runs a target of the Makefile for this stack; args are further arguments, such as variables.
 func (p *Platform) Make(ctx context.Context, target string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "make", append([]string{target}, args...)...)
-	// Let make take its stack down in order instead of being killed at once. It passes
-	// SIGTERM on to what it runs, which it does not do with SIGINT.
+	// Let make stop the stack in order instead of killing it. It forwards SIGTERM to
+	// its commands, but not SIGINT.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	cmd.Dir = p.Root
@@ -63,7 +63,7 @@ func (p *Platform) Up(ctx context.Context) error {
 	return p.Connect(ctx)
 }
 
-// Connect reads the stack's environment file and opens a connection to each part.
+// Connect reads the env file of the stack, and connects to the API server, NATS and MySQL.
 func (p *Platform) Connect(ctx context.Context) error {
 	env, err := readEnv(ctx, filepath.Join(p.Local, "env"))
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Platform) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connections; the stack keeps running.
+// Close closes the connections. The stack keeps running.
 func (p *Platform) Close() error {
 	if p.nc != nil {
 		p.nc.Close()
@@ -107,7 +107,7 @@ func (p *Platform) Close() error {
 	return p.DB.Close()
 }
 
-// Down stops the stack and returns an error that lists what is left of it.
+// Down stops the stack, and returns an error that lists the processes that are left.
 func (p *Platform) Down(ctx context.Context) error {
 	err := p.Make(ctx, "down")
 	left, listErr := p.processes()
@@ -117,7 +117,7 @@ func (p *Platform) Down(ctx context.Context) error {
 	return errors.Join(err, listErr)
 }
 
-// Logs returns the end of each part's log, by name.
+// Logs returns the last part of each log by file name.
 func (p *Platform) Logs() (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(p.Local, "log", "*.log"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *Platform) Logs() (map[string]string, error) {
 	return out, nil
 }
 
-// processes lists the command lines of running processes that name the stack's directory.
+// processes returns the command lines of running processes that contain the state directory.
 func (p *Platform) processes() ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *Platform) processes() ([]string, error) {
 	for _, path := range files {
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // the process ended meanwhile
+			continue // the process has exited
 		}
 		line := strings.ReplaceAll(string(raw), "\x00", " ")
 		if strings.Contains(line, p.Local+string(filepath.Separator)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/rights"
 )
 
-// Rights returns what each service may do and what it did, since the stack was started from nothing.
+// Rights returns the permissions of each service, and how often it used them since the stack was created.
 func (p *Platform) Rights(ctx context.Context) ([]rights.Report, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "rights", "--json")
 	cmd.Dir = p.Root

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// Unused explains why a service has rights that the scenarios do not use.
+// Unused explains why a service has permissions that the scenarios do not use.
 type Unused struct {
 	Service string
 	Verbs   string // separated by spaces
-	// On are resources with the limits of the right, as in "core/secrets in flotilla-system named a".
+	// On lists resources with the scope of the permission, such as "core/secrets in flotilla-system named a".
 	On []string
-	// Sometimes means that it depends on the timing whether a run uses them.
+	// Sometimes means that a run uses them or not, depending on timing.
 	Sometimes bool
 	Reason    string
 }
 
-// Verdict is what is to be said about the rights.
+// Verdict is the result of [Judge].
 type Verdict struct {
-	// Unused has a line for each right that was never used, explained or not.
+	// Unused lists the permissions that were never used, with or without an explanation.
 	Unused []string
-	// Unsettled are unexplained rights that were not used yet.
+	// Unsettled lists the permissions that were not used yet and have no explanation.
 	Unsettled []string
-	// Wrong is a violation that no further request can repair.
+	// Wrong lists the violations that later requests cannot resolve.
 	Wrong []string
 }
 
-// Judge compares the reports with the explanations.
+// Judge compares the used permissions of the reports with the explanations.
 func Judge(reports []Report, explained []Unused) Verdict {
 	var v Verdict
 	met := map[string]bool{}
 	for _, report := range reports {
 		for _, d := range report.Denied {
-			v.Wrong = append(v.Wrong, fmt.Sprintf("%s was refused %s %s of %s/%s, %d times: %s",
+			v.Wrong = append(v.Wrong, fmt.Sprintf("%s was denied %s %s of %s/%s, %d times: %s",
 				report.Service, d.Verb, target(d.Group, d.Resource), d.Namespace, d.Name, d.Times, d.Message))
 		}
 		for _, right := range report.Rights {
@@ -67,7 +67,7 @@ func (v *Verdict) judge(service string, right Right, explained []Unused, met map
 	}
 }
 
-// lines has one for each right.
+// lines returns one line for each permission.
 func (u Unused) lines() []string {
 	var all []string
 	for _, on := range u.On {

@@ -18,16 +18,16 @@ func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		explained []Unused
 		unsettled []string
-		wrong     string // part of the one thing that is wrong; empty: nothing is
+		wrong     string // substring of the only violation; empty: no violation
 	}{
-		"each unused right is explained": {explained: []Unused{deployments, secrets}},
-		"one is not":                     {explained: []Unused{deployments}, unsettled: []string{"a core/secrets get in n named x,y"}},
-		"another service's explanation":  {explained: []Unused{{Service: "b", On: deployments.On, Verbs: "delete"}, secrets}, unsettled: []string{"a apps/deployments delete"}, wrong: "b apps/deployments delete is explained and not granted"},
-		"a right of other limits":        {explained: []Unused{deployments, {Service: "a", On: []string{"core/secrets"}, Verbs: "get"}}, unsettled: []string{"a core/secrets get in n named x,y"}, wrong: "core/secrets get is explained and not granted"},
-		"a used one is explained":        {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Reason: "r"}}, wrong: "a core/pods get is explained as unused (r) and was used 3 times"},
-		"a path is":                      {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"/metrics"}, Verbs: "get", Reason: "r"}}, wrong: "a /metrics get is explained as unused (r) and was used 1 times"},
-		"it may be used":                 {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Sometimes: true}}},
-		"one verb too many":              {explained: []Unused{{Service: "a", On: []string{"apps/deployments"}, Verbs: "delete list"}, secrets}, wrong: "a apps/deployments list is explained and not granted"},
+		"each unused right is explained":   {explained: []Unused{deployments, secrets}},
+		"an unexplained right":             {explained: []Unused{deployments}, unsettled: []string{"a core/secrets get in n named x,y"}},
+		"another service's explanation":    {explained: []Unused{{Service: "b", On: deployments.On, Verbs: "delete"}, secrets}, unsettled: []string{"a apps/deployments delete"}, wrong: "b apps/deployments delete is explained and not granted"},
+		"a right with another scope":       {explained: []Unused{deployments, {Service: "a", On: []string{"core/secrets"}, Verbs: "get"}}, unsettled: []string{"a core/secrets get in n named x,y"}, wrong: "core/secrets get is explained and not granted"},
+		"an explained right is used":       {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Reason: "r"}}, wrong: "a core/pods get is explained as unused (r) and was used 3 times"},
+		"an explained path is used":        {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"/metrics"}, Verbs: "get", Reason: "r"}}, wrong: "a /metrics get is explained as unused (r) and was used 1 times"},
+		"an explained right may be used":   {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Sometimes: true}}},
+		"an explained verb is not granted": {explained: []Unused{{Service: "a", On: []string{"apps/deployments"}, Verbs: "delete list"}, secrets}, wrong: "a apps/deployments list is explained and not granted"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestJudgeReportsDenial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a was refused get core/pods of n/p, 2 times: m"}
+	want := []string{"a was denied get core/pods of n/p, 2 times: m"}
 	if got := Judge(reports, nil).Wrong; !slices.Equal(got, want) {
 		t.Errorf("wrong %q", got)
 	}

@@ -1,4 +1,4 @@
-// Package rights judges what the services of the stack did with the rights that their charts grant.
+// Package rights compares the permissions that the charts grant to the services of the stack with those that they used.
 package rights
 
 import (
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Report is what `stack rights --json` says of one service.
+// Report is the output of `stack rights --json` for one service.
 type Report struct {
 	Service string
 	Rights  []Right
 	Denied  []Denial
 }
 
-// Right is a verb on a resource, and how often the service used it.
+// Right is a permission: a verb on a resource, and the number of requests that used it.
 type Right struct {
 	Namespace string // empty: all
 	Group     string
@@ -24,22 +24,22 @@ type Right struct {
 	Used      int
 }
 
-// Denial is a request of the service that the API server refused.
+// Denial is a request of the service that the API server denied.
 type Denial struct {
 	Verb, Group, Resource, Namespace, Name, Message string
 	Times                                           int
 }
 
-// Parse reads the reports of all services.
+// Parse parses the reports of all services.
 func Parse(text []byte) ([]Report, error) {
 	var reports []Report
 	if err := json.Unmarshal(text, &reports); err != nil {
-		return nil, fmt.Errorf("parse the rights of the services: %w", err)
+		return nil, fmt.Errorf("parse the permissions of the services: %w", err)
 	}
 	return reports, nil
 }
 
-// on is the resource as `stack rights` shows it, and the limits of the right: "core/secrets in flotilla-system named a".
+// on returns the resource and the scope in the notation of `stack rights`: "core/secrets in flotilla-system named a".
 func (r Right) on() string {
 	text := target(r.Group, r.Resource)
 	if r.Namespace != "" {
