@@ -30,7 +30,7 @@ type process struct {
 }
 
 func (e *Env) launch(name string, args ...string) (*process, error) {
-	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog kills it
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it
 	cmd.Env = append(proc.CleanEnv(os.Environ()), e.marker)
 	child, err := proc.Start(cmd, filepath.Join(e.dir, name+".log"))
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 func (s *Service) Stop(ctx context.Context) error {
 	s.running.dismissed.Store(true)
 	if s.running.Running() != nil {
-		return nil //nolint:nilerr // the error means that it has exited
+		return nil //nolint:nilerr // the error says that it has ended
 	}
 	return proc.Terminate(ctx, s.running.PID, 20*time.Second)
 }

@@ -49,7 +49,7 @@ func start(ctx context.Context, c Config, logf func(string, ...any)) error {
 	if err != nil {
 		return fmt.Errorf("metadata service %s: %w", endpoint, err)
 	}
-	defer conn.Close() //nolint:errcheck // no calls are pending
+	defer conn.Close() //nolint:errcheck // nothing is left in it
 	client := healthv1.NewHealthClient(conn)
 	for said := ""; ; {
 		answer, err := client.Check(ctx, &healthv1.HealthCheckRequest{})

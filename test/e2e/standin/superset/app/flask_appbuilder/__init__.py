@@ -1,8 +1,8 @@
-"""Of Flask-AppBuilder, what programs ask for that look for the product's tables."""
+"""The part of Flask-AppBuilder through which programs find the tables of Superset."""
 
 
 class Model:
-    """The base of all models. Its metadata is set by superset.app.create_app; superset.extensions.db has none, as in the
-    real one."""
+    """Base class of all models. superset.app.create_app sets its metadata. As in Superset, superset.extensions.db has no
+    tables."""
 
     metadata = None

@@ -1,4 +1,4 @@
-"""A stand-in for Apache Superset that Flotilla's scenarios run on a real node.
+"""The stub of Apache Superset for Flotilla's scenarios on a real node.
 
-It takes the commands, the configuration and the metastore of a real one, and none of its features: see README.md.
+It has the commands, the configuration and the metastore of Superset, but none of its features: see README.md.
 """

@@ -1,4 +1,4 @@
-"""The application, as gunicorn (superset.app:create_app()) and programs that run in its context make it."""
+"""The application that gunicorn and programs that need its context create with superset.app:create_app()."""
 
 import os
 from contextlib import nullcontext
@@ -15,7 +15,7 @@ class Application:
         self.config = config.load()
         self.store = Metastore(self.config)
         Model.metadata, db.engine = self.store.tables, self.store.engine
-        # A web server refuses a schema that is behind; a task may be there to mend it.
+        # A web server rejects an older schema; a task may be the one that upgrades it.
         if os.environ.get("SERVER_SOFTWARE", "").startswith("gunicorn"):
             self.store.require_schema()
         self.pages = web.application(self.store)

@@ -1,4 +1,4 @@
-"""The program superset: the commands that the operator's Jobs and Deployments call."""
+"""The command superset, with the subcommands that the operator's Jobs and Deployments call."""
 
 import hashlib
 import logging
@@ -22,7 +22,7 @@ def store():
 
 @click.group()
 def superset():
-    """A stand-in for Apache Superset."""
+    """The stub of Apache Superset."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s [%(name)s] %(message)s")
 
 
@@ -33,14 +33,14 @@ def version():
 
 @superset.group()
 def db():
-    """The metastore's schema."""
+    """Manage the schema of the metastore."""
 
 
 @db.command()
 def upgrade():
-    """Brings the schema to this release."""
+    """Upgrade the schema to this release."""
     metastore = store()
-    # A row of standin_switches makes the task long, or fail: see README.md.
+    # Rows of standin_switches make the task slow or make it fail: see README.md.
     time.sleep(float(metastore.switch("slow_migration_seconds") or 0))
     failure = metastore.switch("fail_migration")
     if failure:
@@ -51,7 +51,7 @@ def upgrade():
 
 @superset.command()
 def init():
-    """Makes the roles, and the connections whose secrets the pages read."""
+    """Create the roles, and the connections whose secrets the pages read."""
     metastore = store()
     metastore.require_schema()
     with metastore.engine.begin() as connection:
@@ -66,7 +66,7 @@ def init():
 
 @superset.command("load-examples")
 def load_examples():
-    """Adds the example database's connection."""
+    """Add the connection of the example database."""
     metastore = store()
     with metastore.engine.begin() as connection:
         names = sa.select(metastore.databases.c.database_name)
@@ -84,14 +84,14 @@ def add_databases(metastore, connection, names):
 @superset.command("re-encrypt-secrets")
 @click.option("--previous_secret_key", "-a")
 def re_encrypt_secrets(previous_secret_key):
-    """Changes nothing and succeeds, as in 6.0 and 6.1: it looks for columns where there are none."""
+    """Change nothing and succeed, as in 6.0 and 6.1, which search for encrypted columns in the wrong place."""
     if not (previous_secret_key or store().settings["PREVIOUS_SECRET_KEY"]):
         sys.exit("A previous secret key must be provided")
 
 
 @superset.group("mcp")
 def mcp_group():
-    """The MCP server."""
+    """Run the MCP server."""
 
 
 @mcp_group.command()
@@ -105,7 +105,7 @@ def run(host, port):
 
 @superset.group()
 def fab():
-    """Users."""
+    """Manage users."""
 
 
 @fab.command("create-admin")
@@ -115,7 +115,7 @@ def fab():
 @click.option("--email", required=True)
 @click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True)
 def create_admin(username, firstname, lastname, email, password):
-    """Creates an administrator. Only the output says what became of it, as in the real one."""
+    """Create an administrator. As in Superset, only the output shows whether it was created."""
     metastore = store()
     users, salt = metastore.users, os.urandom(16)
     digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 100_000)

@@ -1,10 +1,10 @@
-"""The configuration: the defaults, and over them what superset_config.py on the Python path says."""
+"""The configuration: the defaults, overridden by superset_config.py on the Python path."""
 
 import importlib.util
 
 
 class CeleryConfig:
-    """What Celery gets where the configuration names no broker: a file in the working folder, as in the real one."""
+    """The default for Celery without a configured broker: a file in the working directory, as in Superset."""
 
     broker_url = "sqla+sqlite:///celerydb.sqlite"
     result_backend = "db+sqlite:///celery_results.sqlite"
@@ -21,11 +21,11 @@ REQUIRED = ("SECRET_KEY", "SQLALCHEMY_DATABASE_URI")
 
 
 class Invalid(Exception):
-    """The configuration lacks something."""
+    """A required setting is missing."""
 
 
 def load():
-    """Runs superset_config.py. What it raises ends the program, as in the real one."""
+    """Run superset_config.py. As in Superset, its exceptions end the program."""
     settings = dict(DEFAULTS)
     if importlib.util.find_spec("superset_config"):
         import superset_config
@@ -39,7 +39,7 @@ def load():
 
 
 def __getattr__(name):
-    """Programs that read settings from this module get those of superset_config.py, as in the real one."""
+    """Return a setting of superset_config.py as an attribute of this module, as in Superset."""
     if name.isupper():
         settings = load()
         if name in settings:

@@ -1,11 +1,11 @@
-"""The database, as programs that run in the application's context name it."""
+"""The database object for programs that run in the context of the application."""
 
 import sqlalchemy as sa
 
 
 class Database:
     engine = None
-    # The models are Flask-AppBuilder's: here is nothing, as in the real one.
+    # Empty, as in Superset: the models belong to Flask-AppBuilder.
     metadata = sa.MetaData()
 
 

@@ -1,4 +1,4 @@
-"""celery … flower: the monitor's page and its health check. Celery finds it as a command by our entry point."""
+"""celery … flower: the page of the monitor and its health check. Celery finds the command by its entry point."""
 
 import base64
 import hmac
@@ -16,7 +16,7 @@ from superset.serve import serve
 @click.option("--address", default="0.0.0.0")
 @click.pass_context
 def flower(context, url_prefix, port, address):
-    """Shows the workers that answer."""
+    """Show the workers that respond."""
     prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
     login = os.environ.get("FLOWER_BASIC_AUTH")
     app = context.obj.app

@@ -1,4 +1,4 @@
-"""The metastore: its tables, its schema's revision, and the switches by which a scenario makes it misbehave."""
+"""The metastore: its tables, its schema revision, and the switches with which scenarios request failures."""
 
 import sqlalchemy as sa
 from alembic import command
@@ -30,7 +30,7 @@ class Metastore:
         )
         if release.VERSION != "6.0.0":
             self.databases.append_column(sa.Column("configuration_method", sa.String(255)))
-        # Declared and empty: what re-encrypts secrets has to find these tables too.
+        # These tables stay empty. The re-encryption of secrets must find them too.
         self.tunnels = sa.Table(
             "ssh_tunnels", self.tables, sa.Column("id", sa.Integer, primary_key=True), sa.Column("password", encrypted(1024))
         )
@@ -69,14 +69,14 @@ class Metastore:
         return config
 
     def upgrade(self):
-        """Brings the schema to the release's revision; one transaction, where the database has such for DDL."""
+        """Upgrade the schema to the revision of the release, in one transaction if the database has transactional DDL."""
         with self.engine.begin() as connection:
             config = self.script()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
     def require_schema(self):
-        """Refuses a schema that is older than the release. A newer one is none of its business."""
+        """Raise Behind if the schema is older than the release. A newer schema is accepted."""
         script = ScriptDirectory.from_config(self.script())
         known = [revision.revision for revision in script.walk_revisions()]
         with self.engine.connect() as connection:
@@ -85,7 +85,7 @@ class Metastore:
             raise Behind(f"the schema is at {found}, version {release.VERSION} wants {known[0]}: run superset db upgrade")
 
     def switch(self, name):
-        """A scenario's instruction, from the table standin_switches; None where there is none."""
+        """Return the value of a row of the table standin_switches, or None."""
         with self.engine.connect() as connection:
             if not sa.inspect(connection).has_table("standin_switches"):
                 return None
@@ -93,9 +93,9 @@ class Metastore:
             return row and row[0]
 
     def opened(self):
-        """Reads every secret with the current key and returns how many rows have one. ValueError where one is wrong.
+        """Decrypt every secret with the current key and return the number of rows. Raise ValueError for a wrong secret.
 
-        The cipher does not notice a wrong key by itself, so that each password says whose it is.
+        The cipher does not detect a wrong key, so each password contains the name of its database.
         """
         with self.engine.connect() as connection:
             rows = connection.execute(sa.select(self.databases)).fetchall()

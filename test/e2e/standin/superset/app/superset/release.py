@@ -1,4 +1,4 @@
-"""Which release this image is, and which migrations belong to it."""
+"""The release of the image, and its migrations."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# A release knows the migrations of those before it, and none of those after.
+# A release has its own migrations and those of earlier releases.
 MIGRATIONS = {
     "6.0.0": ("6_0",),
     "6.1.0": ("6_0", "6_1"),
@@ -18,10 +18,10 @@ POD = os.environ.get("POD_NAME") or socket.gethostname()
 
 
 def migration_folders():
-    """The folders of the release's migrations; KeyError where the release is none of ours."""
+    """Return the directories of the release's migrations. Raise KeyError for an unknown release."""
     return [str(HERE / "migrations" / "versions" / name) for name in MIGRATIONS[VERSION]]
 
 
 def signature():
-    """What every answer says, so that a client can tell releases and pods apart."""
+    """Return the release and the pod, which every answer contains."""
     return f"version={VERSION} pod={POD}"

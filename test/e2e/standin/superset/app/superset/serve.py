@@ -1,4 +1,4 @@
-"""A small HTTP server for what is no web page, which ends on SIGTERM once the requests that run are answered."""
+"""A small HTTP server for components without pages. After SIGTERM it answers running requests and exits."""
 
 import signal
 import threading
@@ -6,12 +6,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for them
+    daemon_threads = False  # closing the server waits for them
     request_queue_size = 128
 
 
 def serve(host, port, respond):
-    """Serves until SIGTERM. respond gets method, path, headers and body, and returns status, content type and text."""
+    """Serve until SIGTERM. respond gets method, path, headers and body, and returns status, content type and text."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = 30

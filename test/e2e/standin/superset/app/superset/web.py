@@ -1,4 +1,4 @@
-"""The web server's pages, as a WSGI application that gunicorn runs."""
+"""The pages of the web server, a WSGI application for gunicorn."""
 
 import time
 from urllib.parse import parse_qs
@@ -9,7 +9,7 @@ LONGEST_SLEEP_MS = 60_000
 
 
 def application(store):
-    """Answers requests."""
+    """Return the WSGI application."""
     pages = {"/": home, "/health": health, "/async": through_worker}
 
     def respond(environ, start_response):
@@ -18,7 +18,7 @@ def application(store):
             return answer(start_response, "404 NOT FOUND", "superset: no such page")
         try:
             return answer(start_response, "200 OK", page(store, parse_qs(environ.get("QUERY_STRING", ""))))
-        except Exception as problem:  # noqa: BLE001, whatever it is, the client is told and the server goes on
+        except Exception as problem:  # noqa: BLE001, every error is an answer, and the server continues
             print(f"superset: {environ['PATH_INFO']}: {problem!r}", flush=True)
             text = f"superset error: {type(problem).__name__} {release.signature()}"
             return answer(start_response, "500 INTERNAL SERVER ERROR", text)
@@ -41,7 +41,7 @@ def answer(start_response, status, text):
 
 
 def home(store, query):
-    """Reads every secret of the metastore, after the pause that the client asks for."""
+    """Return the page after a requested pause. It reads every secret of the metastore."""
     pause = milliseconds(query)
     if pause:
         print(f"superset: pauses for {pause} ms", flush=True)
@@ -50,12 +50,12 @@ def home(store, query):
 
 
 def health(_store, _query):
-    """Says nothing of the metastore, as in the real one."""
+    """Report that the server runs. As in Superset, the metastore does not affect it."""
     return "OK"
 
 
 def through_worker(_store, query):
-    """A query that a Celery worker runs."""
+    """Return the result of a query that a Celery worker runs."""
     from superset.tasks.celery_app import run_query
 
     return "superset async: " + run_query.delay(milliseconds(query)).get(timeout=30)

@@ -1,4 +1,4 @@
-"""node websocket_server.js: the health check and the refusal of strangers. It lets nobody in."""
+"""node websocket_server.js: only the health check. It rejects every connection as unauthenticated."""
 
 import json
 import os

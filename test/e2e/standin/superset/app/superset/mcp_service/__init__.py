@@ -1,4 +1,4 @@
-"""superset mcp run: a server of the Model Context Protocol that knows two methods."""
+"""superset mcp run: an MCP server with two methods, initialize and ping."""
 
 import json
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ JSON = "application/json"
 
 
 def auth_provider(settings):
-    """Returns None where there is none, and where its factory raises, as in the real one."""
+    """Return the provider of authentication. As in Superset, return None without one or if its factory fails."""
     factory = settings.get("MCP_AUTH_FACTORY") or create_default_mcp_auth_factory
     try:
         return factory(SimpleNamespace(config=settings))

@@ -1,6 +1,6 @@
-"""The provider of authentication that Superset makes by default."""
+"""The default provider of authentication in Superset."""
 
 
 def create_default_mcp_auth_factory(app):
-    """Returns the secret, which stands for tokens that it signed; None without authentication, as in the real one."""
+    """Return the secret, which the stub accepts as a token. As in Superset, return None if authentication is off."""
     return app.config.get("MCP_JWT_SECRET") if app.config.get("MCP_AUTH_ENABLED") else None

@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that superset.metastore opened."""
+"""Run migrations on the connection that superset.metastore opened."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The Celery application that workers, the scheduler and Flower name: superset.tasks.celery_app:app."""
+"""The Celery application of workers, scheduler and Flower: superset.tasks.celery_app:app."""
 
 import time
 from datetime import datetime, timezone
@@ -29,7 +29,7 @@ def run_query(pause_ms):
 
 @app.task(name="reports.scheduler")
 def schedule_reports():
-    """Leaves a row for each time that the scheduler called, so that two schedulers at once can be seen."""
+    """Insert a row for each call of the scheduler, so two active schedulers can be detected."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     with store.engine.begin() as connection:
         connection.execute(store.reports.insert().values(scheduled_at=now, worker=release.POD))

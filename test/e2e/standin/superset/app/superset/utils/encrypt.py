@@ -1,4 +1,4 @@
-"""How columns are encrypted: by SQLAlchemy-Utils' own type alone."""
+"""The encryption of columns: only the type of SQLAlchemy-Utils."""
 
 
 class EncryptedFieldFactory:

@@ -1,4 +1,4 @@
-"""A migration that fails half way: the column is there, then a statement is refused."""
+"""A migration that fails halfway: it adds a column, and its next statement fails."""
 
 import sqlalchemy as sa
 from alembic import op
