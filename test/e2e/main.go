@@ -58,7 +58,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
 	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
 	flags.StringVar(&o.root, "root", ".", "checkout with the samples and charts")
-	flags.StringVar(&o.previous, "previous", "", "directory with the charts of an earlier commit, from which upgrades start; its images have the tag previous")
+	flags.StringVar(&o.previous, "previous", "", "directory of the charts from which upgrades start; their images have the tag previous")
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to run; empty means all")
 	flags.BoolVar(&o.simulated, "simulated", false, "run only the parts that need no running pods, for clusters such as kwok")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios and exit")

@@ -108,7 +108,8 @@ func inEffect(d *appsv1.Deployment, change string, rolledOut bool) error {
 	case status.ObservedGeneration < d.Generation:
 		return fmt.Errorf("the Deployment has generation %d, observed %d", d.Generation, status.ObservedGeneration)
 	case rolledOut && (status.UpdatedReplicas != *d.Spec.Replicas || status.AvailableReplicas != *d.Spec.Replicas || status.Replicas != *d.Spec.Replicas):
-		return fmt.Errorf("want %d replicas, got %d, of which %d are updated and %d available", *d.Spec.Replicas, status.Replicas, status.UpdatedReplicas, status.AvailableReplicas)
+		return fmt.Errorf("want %d replicas, got %d, of which %d are updated and %d available",
+			*d.Spec.Replicas, status.Replicas, status.UpdatedReplicas, status.AvailableReplicas)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func parse(args []string) (load.Config, string, error) {
 	flags.StringArrayVar(&c.Bodies, "body", nil, "body of the requests; repeatable, bodies are sent in turn")
 	flags.IntVar(&c.Clients, "clients", 4, "number of concurrent clients")
 	flags.Float64Var(&c.Rate, "rate", 20, "requests per second of all clients together")
-	flags.StringVar(&connections, "connections", string(load.Both), "fresh, a new connection for each request; kept, one connection for each client; or both, half of the clients each")
+	flags.StringVar(&connections, "connections", string(load.Both), "connections of clients: fresh (one for each request), kept, or both")
 	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "timeout of a request")
 	flags.StringArrayVar(&labels, "label", nil, "label of answers whose body matches, NAME=REGEXP; repeatable, the first match wins")
 	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; empty means all answers with status 200")

@@ -214,7 +214,8 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 		}
 		renewed, err := time.Parse(time.RFC3339, platform.Text(lease, "spec", "renewTime"))
 		if err != nil || renewed.Before(since) {
-			return fmt.Errorf("last renewed at %s by %s", platform.Text(lease, "spec", "renewTime"), platform.Text(lease, "spec", "holderIdentity"))
+			return fmt.Errorf("last renewed at %s by %s",
+				platform.Text(lease, "spec", "renewTime"), platform.Text(lease, "spec", "holderIdentity"))
 		}
 		return nil
 	}); err != nil {

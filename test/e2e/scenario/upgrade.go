@@ -23,7 +23,8 @@ func serviceUpgrades(p *platform.Platform) run.Scenario {
 	return run.Scenario{
 		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first without other " +
-			"changes, then while an engine rolls out, a Superset is upgraded, objects are created and deleted, and MySQL or NATS is killed.",
+			"changes, then while an engine rolls out, a Superset is upgraded, objects are created and deleted, and MySQL or NATS is " +
+			"killed.",
 		Watch: []timeline.Object{
 			{GVK: platform.Supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: platform.Engines, Namespace: upgradeNamespace, Name: "etl"},
 		},

@@ -48,8 +48,8 @@ func (u *upgrades) havePrevious() error {
 	}
 	for service := range exchanged {
 		if _, err := os.Stat(filepath.Join(u.Previous, service, "Chart.yaml")); u.Previous == "" || err != nil {
-			return fmt.Errorf("no charts of an earlier commit in %q: set --previous to their directory, and load the images flotilla/<service>:%s into the cluster; "+
-				"make e2e does both", u.Previous, previousTag)
+			return fmt.Errorf("no charts of an earlier commit in %q: set --previous to their directory, and load the images "+
+				"flotilla/<service>:%s into the cluster; make e2e does both", u.Previous, previousTag)
 		}
 	}
 	return nil

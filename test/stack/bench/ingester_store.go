@@ -129,7 +129,7 @@ type table struct {
 }
 
 // rawInserts reports, as figure name, the rate at which the server inserts the same rows into empty tables of the same
-// schema. Four connections insert 100 objects per transaction, with a prepared statement for each of objects, labels and annotations.
+// schema. Four connections insert 100 objects per transaction, with prepared statements for objects, labels and annotations.
 // The objects are sorted by the column order. Sorted by UID, which is random, inserts are fastest, since each row is appended
 // to its table; the ingester receives objects sorted by name.
 func rawInserts(ctx context.Context, s *store, f *benchenv.Figures, name, order string) (float64, error) {

@@ -61,7 +61,8 @@ func (e *Engine) Settled(o *unstructured.Unstructured, before int64) error {
 	case active <= before:
 		return fmt.Errorf("generation %d serves", active)
 	case platform.Number(o, "status", "observedGeneration") != o.GetGeneration():
-		return fmt.Errorf("observed generation %d of the object, want %d", platform.Number(o, "status", "observedGeneration"), o.GetGeneration())
+		return fmt.Errorf("observed generation %d of the object, want %d",
+			platform.Number(o, "status", "observedGeneration"), o.GetGeneration())
 	}
 	return platform.IsTrue(o, "Available")
 }

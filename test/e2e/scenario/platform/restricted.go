@@ -51,7 +51,8 @@ func loose(pod *unstructured.Unstructured) (int, error) {
 				nonroot = ofPod
 			}
 			if !nonroot || !readOnly {
-				problems = append(problems, fmt.Errorf("pod %s, container %v: runAsNonRoot is %t, readOnlyRootFilesystem is %t", pod.GetName(), container["name"], nonroot, readOnly))
+				problems = append(problems, fmt.Errorf("pod %s, container %v: runAsNonRoot is %t, readOnlyRootFilesystem is %t",
+					pod.GetName(), container["name"], nonroot, readOnly))
 			}
 		}
 	}

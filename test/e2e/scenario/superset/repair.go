@@ -207,7 +207,8 @@ func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step)
 			return err
 		}
 		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
-			return fmt.Errorf("a migration started at %s, although the metastore was already migrated for %s; the previous one started at %s", now, tag, t.began)
+			return fmt.Errorf("a migration started at %s, although the metastore was already migrated for %s; the previous one started at %s",
+				now, tag, t.began)
 		}
 		return t.seen(ctx, s, page)
 	}
