@@ -57,7 +57,7 @@ func (b *busScenario) busAddress(ctx context.Context) (string, error) {
 	}
 	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
 	if err != nil || len(ports) == 0 {
-		return "", fmt.Errorf("Service nats-outside has no port: %w", err)
+		return "", fmt.Errorf("the Service nats-outside has no port: %w", err)
 	}
 	port, ok := ports[0].(map[string]any)
 	if !ok {
@@ -88,7 +88,7 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 	}
 	encoded := platform.Text(o, "data", key)
 	if encoded == "" {
-		return nil, fmt.Errorf("Secret %s/%s has no key %s", b.System, name, key)
+		return nil, fmt.Errorf("the Secret %s/%s has no key %s", b.System, name, key)
 	}
 	return base64.StdEncoding.DecodeString(encoded)
 }

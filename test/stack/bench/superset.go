@@ -70,7 +70,7 @@ func rawDeployments(ctx context.Context, e *benchenv.Env, supersets fleet, n int
 			return fmt.Errorf("list deployments: %w", err)
 		}
 		if len(list.Items) != 3 {
-			return fmt.Errorf("Superset %d has %d Deployments, want 3", i, len(list.Items))
+			return fmt.Errorf("object %d has %d Deployments, want 3", i, len(list.Items))
 		}
 		for _, d := range list.Items {
 			d.ObjectMeta, d.Status = rawMeta(d.Name, d.Labels), appsv1.DeploymentStatus{}
