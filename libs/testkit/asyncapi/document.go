@@ -17,7 +17,7 @@ import (
 // base is the base URL of the document for references; nothing is fetched from it.
 const base = "https://flotilla.dev/events/"
 
-// headerMarkerReason is on the messages that the server puts in place of expired ones.
+// headerMarkerReason is the header of the messages with which the server replaces expired ones.
 const headerMarkerReason = "Nats-Marker-Reason"
 
 // ErrUnknownSubject is returned if the document has no channel for a subject.
@@ -39,7 +39,7 @@ type message struct {
 	headers, payload *jsonschema.Schema
 }
 
-// asyncAPI is what is read of the document; Decode ignores the rest.
+// asyncAPI holds the fields of the document that the checks use; Decode ignores all others.
 type asyncAPI struct {
 	Channels map[string]struct {
 		Address    string               `json:"address"`
@@ -98,7 +98,7 @@ func Load(files fs.FS) (*Document, error) {
 	return d, nil
 }
 
-// newCompiler returns a compiler that has the document and the schemas, and loads nothing else.
+// newCompiler returns a compiler for the document and its schemas. It loads no other resources.
 func newCompiler(files fs.FS, document []byte) (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -157,7 +157,7 @@ func compile(c *jsonschema.Compiler, doc *asyncAPI, key string) (message, error)
 
 var variable = regexp.MustCompile(`\\\{([a-zA-Z]+)\\\}`)
 
-// pattern turns an address into an expression that its subjects match.
+// pattern converts an address to a regular expression that matches its subjects.
 func pattern(address string, parameters, shared map[string]parameter) (*regexp.Regexp, error) {
 	var unknown error
 	expression := variable.ReplaceAllStringFunc(regexp.QuoteMeta(address), func(v string) string {

@@ -10,16 +10,16 @@ import (
 	"iter"
 )
 
-// Event is the part of audit.k8s.io/v1 Event that matters here.
+// Event holds the fields of an audit.k8s.io/v1 Event that the tests use.
 type Event struct {
 	AuditID    string
 	Stage      string
 	Verb       string
 	RequestURI string
 	User       struct{ Username string }
-	// ObjectRef is nil when the request was for no resource.
+	// ObjectRef is nil for a non-resource request.
 	ObjectRef *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	// ResponseStatus is absent when the connection broke before an answer.
+	// ResponseStatus is absent when the connection broke before the response.
 	ResponseStatus struct {
 		Code    int
 		Message string
@@ -27,7 +27,7 @@ type Event struct {
 	Annotations map[string]string
 }
 
-// Events reads a log, one JSON event a line. A last line without an end is still being written and is left out.
+// Events reads a log with one JSON event per line. It skips an unterminated last line: the server is still writing it.
 func Events(log io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		reader := bufio.NewReader(log)

@@ -29,7 +29,7 @@ func TestEventsRejectBrokenEvent(t *testing.T) {
 	n := 0
 	for _, err := range audit.Events(strings.NewReader("{\"verb\":\n{}\n")) {
 		if n++; err == nil {
-			t.Error("half an event was taken")
+			t.Error("a partial event was accepted")
 		}
 	}
 	if n != 1 {

@@ -1,5 +1,5 @@
 // Package authority signs certificates: for the servers and clients of tests, and for a cluster with one real node. It
-// needs nothing but Go's own library, so that modules without Kubernetes may use it.
+// imports only the standard library, so that modules without Kubernetes dependencies can use it.
 package authority
 
 import (
@@ -25,7 +25,7 @@ type Authority struct {
 	cert *x509.Certificate
 }
 
-// Subject is who a certificate is for. Without Hosts it is a client's, with them a server's.
+// Subject identifies the holder of a certificate: a server if Hosts is set, a client otherwise.
 type Subject struct {
 	User   string
 	Groups []string
@@ -35,7 +35,7 @@ type Subject struct {
 // Pair is a certificate and its key in PEM.
 type Pair struct{ Cert, Key []byte }
 
-// New makes an authority that is valid from one time until another.
+// New creates an authority that is valid from one time until another.
 func New(name string, from, until time.Time) (*Authority, error) {
 	a := &Authority{cert: &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, NotBefore: from, NotAfter: until,
@@ -54,7 +54,7 @@ func New(name string, from, until time.Time) (*Authority, error) {
 	return a, err
 }
 
-// Issue makes a certificate.
+// Issue creates a key and signs a certificate for it.
 func (a *Authority) Issue(s Subject) (Pair, error) {
 	t := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: s.User, Organization: s.Groups},
@@ -96,7 +96,7 @@ func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) (Pai
 	}, nil
 }
 
-// Pool holds the authority alone.
+// Pool returns a certificate pool that contains only the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

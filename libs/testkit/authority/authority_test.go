@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 )
 
-// A server and a client of the authority take each other; the same client without its certificate is refused.
+// A server and a client of the authority accept each other; the server rejects the client without its certificate.
 func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 	dir := t.TempDir()
 	signer, err := authority.New("tests", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
@@ -69,6 +69,6 @@ func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 	}
 	if resp, err := get(); err == nil {
 		resp.Body.Close()
-		t.Error("a client without a certificate was taken")
+		t.Error("a client without a certificate was accepted")
 	}
 }

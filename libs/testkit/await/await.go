@@ -1,4 +1,4 @@
-// Package await waits for conditions in programs; tests have package expect.
+// Package await polls for conditions in programs. Tests use package expect.
 package await
 
 import (
@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// stopped ends the waiting.
+// stopped is an error that ends polling.
 type stopped struct{ error }
 
 func (s stopped) Unwrap() error { return s.error }
 
-// Stop marks an error after which waiting is of no use.
+// Stop marks an error as permanent: Nil returns it without further checks.
 func Stop(err error) error { return stopped{err} }
 
-// Nil calls check at once and at every interval until it returns nil. When the timeout passes or ctx ends, the error
-// holds the last answer.
+// Nil calls check immediately and then at every interval until it returns nil. If the timeout expires or ctx ends, the
+// returned error wraps the last error of check.
 func Nil(ctx context.Context, timeout, interval time.Duration, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {

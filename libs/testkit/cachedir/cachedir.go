@@ -1,5 +1,5 @@
-// Package cachedir provides the machine-wide directory for artifacts that are expensive to get and the same for every
-// checkout: built programs, unpacked servers. Processes that fill it at the same time lock it.
+// Package cachedir provides the machine-wide directory for artifacts that are expensive to create and identical for
+// every checkout: built programs, unpacked servers. Processes lock it while they fill it.
 package cachedir
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const poll = 500 * time.Millisecond
 
-// Path is $FLOTILLA_CACHE, else flotilla in the user's cache directory. It need not exist yet.
+// Path returns $FLOTILLA_CACHE or, if it is not set, flotilla in the user's cache directory. The path may not exist yet.
 func Path() (string, error) {
 	if dir := os.Getenv("FLOTILLA_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -26,9 +26,9 @@ func Path() (string, error) {
 	return filepath.Join(dir, "flotilla"), nil
 }
 
-// Lock waits for an exclusive lock on the file, which it creates in an existing directory, and returns the function
-// that releases it. It calls waiting once if another process holds the lock. The kernel releases the lock when the
-// process ends, so a killed holder blocks no other process.
+// Lock waits for an exclusive lock on the file and returns the function that releases it. It creates the file, but not
+// its directory. It calls waiting once if another process holds the lock. The kernel releases the lock when the process
+// ends, so a killed holder does not block other processes.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func() error, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

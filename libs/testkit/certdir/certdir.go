@@ -1,4 +1,4 @@
-// Package certdir creates directories with a certificate for loopback, as a cluster mounts them.
+// Package certdir creates directories with a certificate for loopback, in the layout of a mounted Secret.
 package certdir
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Write writes a new certificate for localhost and 127.0.0.1 into the directory and returns the pool that trusts it.
-// It replaces existing files atomically, so that no reader sees a partial one.
+// It replaces existing files atomically, so that readers never see a partial file.
 func Write(t testing.TB, dir string) *x509.CertPool {
 	t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)

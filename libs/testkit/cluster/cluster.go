@@ -26,7 +26,7 @@ type Options struct {
 	CRDs []string
 	// Nodes is the number of simulated nodes; 0 means controlplane.DefaultNodes.
 	Nodes int
-	// Manifests are files or directories with other objects to create at the start, in order of their names.
+	// Manifests are files or directories with other objects to create at the start, in the order of their names.
 	Manifests []string
 }
 
@@ -74,7 +74,7 @@ func Main(m *testing.M, o Options) int {
 	return code
 }
 
-// Get returns the cluster of this test binary and starts it if need be. It fails the test when that is impossible.
+// Get returns the cluster of this test binary. The first call starts it. Get fails the test if the start fails.
 func Get(t testing.TB) *Cluster {
 	t.Helper()
 	shared.Lock()
@@ -90,7 +90,7 @@ func Get(t testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// Private starts a cluster for this test alone, for tests that break it. It is removed at the end of the test.
+// Private starts a cluster for this test only, for tests that break it. It is removed at the end of the test.
 func Private(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -107,7 +107,7 @@ func Private(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Client returns a client that reads from the API server each time, never from a cache.
+// Client returns an uncached client: every read goes to the API server.
 func (c *Cluster) Client(t testing.TB, scheme *runtime.Scheme) client.Client {
 	t.Helper()
 	cl, err := client.New(c.Config, client.Options{Scheme: scheme})
@@ -152,7 +152,7 @@ func launch(ctx context.Context, tools controlplane.Tools, cfg controlplane.Conf
 	return &Cluster{Config: config, Kubeconfig: cp.Kubeconfig, Tools: tools, plane: cp}, nil
 }
 
-// randomSuffix keeps names apart that are made from the same test name.
+// randomSuffix makes names unique that derive from the same test name.
 func randomSuffix() string {
 	return strings.ToLower(rand.Text()[:6])
 }

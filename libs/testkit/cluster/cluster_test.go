@@ -159,7 +159,7 @@ func TestCRDsAreServedAndRejectInvalidObjects(t *testing.T) {
 	boat.SetName("two")
 	boat.Object["spec"] = map[string]any{"masts": "many"}
 	if err := cl.Create(t.Context(), boat); !apierrors.IsInvalid(err) {
-		t.Errorf("a number was expected, so want Invalid, got %v", err)
+		t.Errorf("got %v, want Invalid for a string in place of a number", err)
 	}
 }
 

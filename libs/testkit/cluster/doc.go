@@ -1,9 +1,9 @@
 // Package cluster gives a test a real Kubernetes control plane: etcd, API server, controller manager, scheduler, and
-// nodes whose pods kwok simulates. Deployments, StatefulSets, Jobs, endpoints and garbage collection behave as they do
-// in any cluster; no image is pulled and no process listens on a pod's address.
+// nodes whose pods kwok simulates. Deployments, StatefulSets, Jobs, endpoints and garbage collection behave as in any
+// cluster, but kwok pulls no images, and no process listens on the address of a pod.
 //
-// There is one cluster per test binary, started by the first Get, in about three seconds. Tests share it and keep
-// apart by namespaces of their own:
+// Each test binary has one cluster, which the first Get starts in about three seconds. Tests share the cluster, each in
+// its own namespace:
 //
 //	func TestMain(m *testing.M) {
 //		os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}}))
@@ -16,7 +16,7 @@
 //		...
 //	}
 //
-// Pods are made to fail, hang or end with the annotations in package controlplane.
+// The annotations in package controlplane make pods fail, hang or terminate.
 //
-// The cluster never outlives the test binary: see package watchdog.
+// Package watchdog removes the cluster when the test binary exits.
 package cluster

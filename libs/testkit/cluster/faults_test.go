@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// start makes a pod with the annotations in a namespace of its own.
+// start creates a pod with the annotations in a new namespace.
 func start(t *testing.T, annotations map[string]string, edit ...func(*corev1.Pod)) (client.Client, *corev1.Pod) {
 	t.Helper()
 	c := cluster.Get(t)
@@ -38,7 +38,7 @@ func start(t *testing.T, annotations map[string]string, edit ...func(*corev1.Pod
 	return cl, pod
 }
 
-// waits wants every container to wait for a reason, with a message.
+// waits returns a check that a container of the pod waits with the reason and the message.
 func waits(reason, message string) func(*corev1.Pod) error {
 	return func(p *corev1.Pod) error {
 		for _, s := range p.Status.ContainerStatuses {
@@ -103,7 +103,7 @@ func TestFailedPodKeepsOutput(t *testing.T) {
 			})
 			end := pod.Status.ContainerStatuses[0].State.Terminated
 			if end == nil || fmt.Sprint(end.ExitCode) != tc.code || end.Message != tc.want {
-				t.Errorf("ended as %+v", end)
+				t.Errorf("terminated with %+v", end)
 			}
 		})
 	}
@@ -126,6 +126,6 @@ func TestSlowPodsWaitForAnnotatedTime(t *testing.T) {
 	}
 	expect.Gone(t, cl, pod)
 	if took := time.Since(began); took < slow-100*time.Millisecond {
-		t.Errorf("gone after %s", took)
+		t.Errorf("deleted after %s", took)
 	}
 }

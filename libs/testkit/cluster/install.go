@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
-// install applies the CRDs and waits until they are served, then the other manifests. kubectl does it, as a person
-// would, so a file that only works here would be noticed.
+// install applies the CRDs, waits until they are served, and then applies the other manifests. It runs kubectl, so that
+// a file that users could not apply fails here as well.
 func (c *Cluster) install(ctx context.Context, o Options) error {
 	run := c.plane.Kubectl()
 	if len(o.CRDs) > 0 {
@@ -30,9 +30,8 @@ func (c *Cluster) install(ctx context.Context, o Options) error {
 	return nil
 }
 
-// discovered waits until discovery is complete: for a moment it names the group of an
-// established CRD without its resources, or answers for the version alone that there is
-// none, and a client that asks then fails.
+// discovered waits until discovery is complete. Shortly after a CRD is established, discovery can list its group without
+// resources, or return 404 for its version; clients would fail on either.
 func (c *Cluster) discovered(ctx context.Context) error {
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {

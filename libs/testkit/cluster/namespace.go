@@ -18,8 +18,8 @@ import (
 
 const namespaceTimeout = 2 * time.Minute
 
-// Namespace creates a namespace for the test, named after it, and returns its name once pods can be created in it.
-// At the end of the test its deletion is started but not waited for.
+// Namespace creates a namespace that is named after the test, and returns its name once pods can be created in it.
+// At the end of the test it deletes the namespace without waiting for the deletion.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	cl := c.Client(t, scheme.Scheme)
@@ -41,7 +41,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return ns.Name
 }
 
-// waitServiceAccount waits for the account without which the API server rejects pods.
+// waitServiceAccount waits for the default service account, without which the API server rejects pods.
 func waitServiceAccount(ctx context.Context, cl client.Client, namespace string) error {
 	key := client.ObjectKey{Namespace: namespace, Name: "default"}
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, namespaceTimeout, true,
@@ -60,7 +60,7 @@ func waitServiceAccount(ctx context.Context, cl client.Client, namespace string)
 
 var notDNS = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceName makes a namespace name out of a test name; the suffix makes it unique under go test -count.
+// namespaceName converts a test name to a namespace name; the suffix makes it unique under go test -count.
 func namespaceName(test string) string {
 	const longest = 40
 	name := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-"), "-")

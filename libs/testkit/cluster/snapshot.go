@@ -13,8 +13,8 @@ const restartTimeout = 5 * time.Minute
 // Snapshot is the state of a cluster at one moment.
 type Snapshot struct{ dir string }
 
-// Save copies the state of the cluster, as a backup of etcd does. The control plane is down meanwhile. It is for
-// clusters of one test; see Private.
+// Save copies the state of the cluster, like a backup of etcd. The control plane is down during the copy, so use it
+// only for private clusters; see Private.
 func (c *Cluster) Save(t testing.TB) Snapshot {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd")
@@ -26,8 +26,8 @@ func (c *Cluster) Save(t testing.TB) Snapshot {
 	return Snapshot{dir: dir}
 }
 
-// Restore takes the cluster back to a snapshot: what was created since is gone, what was deleted since is back, and
-// resource versions count on from then. Connections break.
+// Restore returns the cluster to a snapshot: it undoes later creations, updates and deletions, and resource versions
+// continue from the snapshot. Connections break.
 func (c *Cluster) Restore(t testing.TB, s Snapshot) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), restartTimeout)

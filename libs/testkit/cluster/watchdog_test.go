@@ -20,7 +20,7 @@ import (
 // childVar turns this test binary into a process that holds a cluster until it is killed.
 const childVar = "CLUSTER_TEST_CHILD"
 
-// quiet is longer than a whole start takes.
+// quiet is longer than a complete start takes.
 const quiet = 5 * time.Second
 
 func child() error {
@@ -86,7 +86,7 @@ func (h holder) kill(t *testing.T) {
 	}
 }
 
-// directory is the cluster's directory, once it is there.
+// directory waits for the directory of the cluster and returns it.
 func (h holder) directory(t *testing.T) string {
 	t.Helper()
 	var dirs []string
@@ -139,10 +139,10 @@ func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
 	})
 	h.kill(t)
 	wantGone(t, dir)
-	// kwokctl was at work when the test crashed; it must not have continued.
+	// kwokctl was running when the test crashed; it must not continue.
 	expect.Never(t, quiet, func() error {
 		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) > 0 {
-			return fmt.Errorf("processes %v came back: %w", pids, err)
+			return fmt.Errorf("processes %v exist again: %w", pids, err)
 		}
 		return nil
 	})

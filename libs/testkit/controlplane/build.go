@@ -19,8 +19,8 @@ import (
 // Progress receives progress messages, one line at a time.
 type Progress func(format string, args ...any)
 
-// Build builds what is missing of Programs, and of those that are named besides, for example NodePrograms. Processes
-// that build at the same time take turns, so each program is built once.
+// Build builds the missing programs of Programs and of more, for example NodePrograms. A lock serializes concurrent
+// builds of several processes, so each program is built once.
 func Build(ctx context.Context, module string, say Progress, more ...Program) (Tools, error) {
 	tools, err := At(module)
 	if err != nil {
@@ -94,8 +94,8 @@ func goCommand(ctx context.Context, module string, args ...string) *exec.Cmd {
 
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
-// KubernetesVersion is the version of the control plane that the module pins, such as v1.36.3. Helm wants to be told
-// it where it has no API server to ask.
+// KubernetesVersion returns the version of the control plane that the module pins, such as v1.36.3. helm template
+// requires it, since it has no API server to get the version from.
 func KubernetesVersion(module string) (string, error) {
 	version, err := versionOf(module)
 	if err != nil {
@@ -104,7 +104,7 @@ func KubernetesVersion(module string) (string, error) {
 	return version[1], nil
 }
 
-// versionOf returns a text, and in it the whole version, its major and its minor part.
+// versionOf returns a match in go.mod and its groups: the whole version, its major and its minor part.
 func versionOf(module string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
@@ -117,7 +117,8 @@ func versionOf(module string) ([]string, error) {
 	return m, nil
 }
 
-// ldflags stamps the version. Without it the server calls itself v0.0.0-master, which kubectl and Helm reject.
+// ldflags returns linker flags that set the version. Without them the server reports v0.0.0-master, which kubectl and
+// Helm reject.
 func ldflags(module string) (string, error) {
 	version, err := versionOf(module)
 	if err != nil {

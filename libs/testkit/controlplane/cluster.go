@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// Cluster is a control plane that was created in Config.Dir. It outlives the process that created it.
+// Cluster is a control plane in Config.Dir. It outlives the process that created it.
 type Cluster struct {
 	Config
 	// Kubeconfig is a file with an administrator's credentials.
@@ -32,7 +32,7 @@ type Component struct {
 	dir  string // of its cluster; the command line contains it
 }
 
-// Running reports whether the process is alive and still this component.
+// Running reports whether the process is alive and is this component, not another process with a reused pid.
 func (c Component) Running() bool {
 	if !proc.Alive(c.PID) {
 		return false
@@ -46,8 +46,8 @@ const (
 	readyTimeout   = 2 * time.Minute
 )
 
-// Open returns the cluster that was created in cfg.Dir by these tools before, or reports that there is none. A cluster
-// of other tools, from before a change of version, does not count.
+// Open returns the cluster that these tools created in cfg.Dir, and reports whether it exists. It ignores a cluster of
+// other versions of the tools.
 func (t Tools) Open(cfg Config) (*Cluster, bool) {
 	c := t.Attach(cfg)
 	for _, file := range []string{c.Kubeconfig, filepath.Join(cfg.clusterDir(), "kwok.yaml")} {
@@ -62,13 +62,13 @@ func (t Tools) Open(cfg Config) (*Cluster, bool) {
 	return c, true
 }
 
-// Attach returns the cluster of cfg.Dir, running or not, to inspect or to stop it.
+// Attach returns the cluster of cfg.Dir, running or not, so that the caller can inspect or stop it.
 func (t Tools) Attach(cfg Config) *Cluster {
 	return &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
 }
 
-// Create starts a new cluster and returns when its API server and its nodes are ready. When a port was taken in the
-// meantime it tries again with others.
+// Create starts a new cluster and returns when its API server and its nodes are ready. It retries with other ports if
+// another process has taken one.
 func (t Tools) Create(ctx context.Context, cfg Config) (*Cluster, error) {
 	if cfg.Nodes == 0 {
 		cfg.Nodes = DefaultNodes
@@ -113,7 +113,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	return c.waitNodes(ctx)
 }
 
-// Start starts the components that are not running, with the data they had.
+// Start starts the components that are not running, with their existing data.
 func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.startMissing(ctx); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.kwokctl(ctx, "stop", "cluster")
 }
 
-// Delete stops the cluster and removes its data. Deleting a cluster that is not there is no error.
+// Delete stops the cluster and removes its data. It returns nil if the cluster does not exist.
 func (c *Cluster) Delete(ctx context.Context) error {
 	if _, err := os.Stat(c.clusterDir()); err == nil {
 		if err := c.kwokctl(ctx, "delete", "cluster"); err != nil {
@@ -166,7 +166,7 @@ func (c *Cluster) ScaleNodes(ctx context.Context, n int) error {
 	return nil
 }
 
-// Ready returns nil when every component runs and the API server calls itself ready.
+// Ready returns nil when every component runs and the API server reports ready.
 func (c *Cluster) Ready(ctx context.Context) error {
 	components, err := c.Components()
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.kubectl(ctx, "get", "--raw", "/readyz", "--request-timeout=5s")
 }
 
-// Components lists the processes that the cluster was made of, running or not.
+// Components lists the processes of the cluster, running or not.
 func (c *Cluster) Components() ([]Component, error) {
 	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "pids", "*.pid"))
 	if err != nil {
@@ -207,8 +207,8 @@ func (c *Cluster) Components() ([]Component, error) {
 	return all, nil
 }
 
-// forgetDead removes the pid files of components that ended. kwokctl takes a zombie, and any other process that got the
-// pid since, for a running component and would not start it.
+// forgetDead removes the pid files of components that exited. Otherwise kwokctl would not start these components: it
+// mistakes a zombie, or another process with the same pid, for a running component.
 func (c *Cluster) forgetDead() error {
 	components, err := c.Components()
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Cluster) forgetDead() error {
 	return nil
 }
 
-// waitNodes waits until kwok has made every node ready; pods created before that would wait for the scheduler's retry.
+// waitNodes waits until every node is ready. Pods that are created earlier would wait for the scheduler's retry.
 func (c *Cluster) waitNodes(ctx context.Context) error {
 	if c.Nodes == 0 {
 		return nil
@@ -267,7 +267,7 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// complaints takes the errors out of kwokctl's log, which is JSON when it is not on a terminal.
+// complaints returns the errors in kwokctl's log, which is JSON unless kwokctl runs on a terminal.
 func complaints(out []byte) string {
 	var said []string
 	for line := range strings.Lines(string(out)) {
@@ -282,7 +282,7 @@ func complaints(out []byte) string {
 	return strings.Join(said, "\n")
 }
 
-// logTail quotes the last lines of each component's log, for an error that needs them.
+// logTail returns the last lines of each component's log, to append to an error.
 func (c *Cluster) logTail() string {
 	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "logs", "*.log"))
 	if err != nil {

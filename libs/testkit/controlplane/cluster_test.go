@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-// newCluster starts a cluster that goes with the test, however it ends.
+// newCluster starts a cluster that is removed when the test ends, even by a crash.
 func newCluster(t *testing.T) *Cluster {
 	t.Helper()
 	tools, err := Find()
@@ -58,14 +58,14 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !proc.Has(component(t, c, "etcd").PID, c.Marker) {
-		t.Error("etcd does not carry the marker")
+		t.Error("etcd does not have the marker")
 	}
 	if err := c.kubectl(ctx, "create", "namespace", "kept"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
 		if err := c.kubectl(ctx, "get", "lease", "--namespace=kube-system", name); err == nil || !strings.Contains(err.Error(), "not found") {
-			t.Errorf("%s holds a lease, and would end when it cannot renew it: %v", name, err)
+			t.Errorf("%s holds a Lease and would exit if it cannot renew it: %v", name, err)
 		}
 	}
 
@@ -84,10 +84,10 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	apiserver := component(t, c, "kube-apiserver").PID
 	mustRunAgain(ctx, t, c)
 	if now := component(t, c, "kube-apiserver").PID; now != apiserver {
-		t.Error("the API server was restarted although it ran")
+		t.Error("a running API server was restarted")
 	}
 
-	// As on a machine with too little CPU, where the API server was not healthy in time.
+	// Like on a machine with too little CPU, where the API server is not healthy in time.
 	if err := proc.Terminate(ctx, component(t, c, "kube-controller-manager").PID, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -107,16 +107,16 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 		t.Error("the cluster is not found in its directory")
 	}
 	if _, found := (Tools{Dir: "/other/tools"}).Open(c.Config); found {
-		t.Error("a cluster of other tools counts as found")
+		t.Error("Open returned a cluster of other tools")
 	}
 	if err := c.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Delete(ctx); err != nil {
-		t.Errorf("delete what is gone: %v", err)
+		t.Errorf("delete a deleted cluster: %v", err)
 	}
 	if err := c.Stop(ctx); err != nil {
-		t.Errorf("stop what is gone: %v", err)
+		t.Errorf("stop a deleted cluster: %v", err)
 	}
 }
 
@@ -165,10 +165,10 @@ func TestCreateCleansUpAfterBrokenComponent(t *testing.T) {
 	}
 }
 
-// A process that got the pid of a dead component must not pass for it.
+// A process that reuses the pid of a dead component must not be mistaken for it.
 func TestComponentIsIdentifiedByCommandLine(t *testing.T) {
 	other := Component{Name: "etcd", PID: syscall.Getpid(), dir: "/some/cluster"}
 	if other.Running() {
-		t.Error("this test passes for etcd")
+		t.Error("this test was mistaken for etcd")
 	}
 }

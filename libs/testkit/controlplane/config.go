@@ -22,18 +22,18 @@ type Config struct {
 	Faults bool
 	// Marker is a KEY=value that every process of the cluster gets in its environment.
 	Marker string
-	// AuditPolicy is a file with an audit policy; empty means no audit. The API server writes what the policy lets
-	// through to LogFile("audit"), one JSON event a line.
+	// AuditPolicy is a file with an audit policy; empty disables auditing. The API server writes the events that the
+	// policy selects to LogFile("audit"), one JSON event per line.
 	AuditPolicy string
 	// Unthrottled lifts the limits that kube-controller-manager and kube-scheduler set themselves, 20 and 50 requests a
 	// second by default. At 20, the 150 Deployments of 50 Supersets take half a minute.
 	Unthrottled bool
 }
 
-// DefaultNodes is enough for some 300 pods by CPU requests of up to a third of a core.
+// DefaultNodes has the capacity for about 300 pods that request up to a third of a core each.
 const DefaultNodes = 5
 
-// portNames are kwokctl's options for everything that listens. kwokctl would pick ports by counting down from the same
+// portNames are kwokctl's options for all listening ports. By default kwokctl picks ports by counting down from the same
 // number in every process, so clusters that start at the same moment would collide.
 var portNames = []string{
 	"etcdPeerPort", "etcdPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort",
@@ -73,8 +73,8 @@ func (c Config) render(t Tools) (string, error) {
 		"options":    options,
 		"componentsPatches": []any{
 			flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
-			// A single replica needs no Lease, and a component that loses its Lease exits, as on a machine with too
-			// little CPU.
+			// Leader election is pointless with a single replica, and on a machine with too little CPU a component
+			// would lose its Lease and exit.
 			flag("kube-controller-manager", "leader-elect", "false"),
 			flag("kube-scheduler", "leader-elect", "false"),
 		},
@@ -93,7 +93,7 @@ func (c Config) render(t Tools) (string, error) {
 	return strings.Join(docs, "\n---\n"), nil
 }
 
-// flag is a patch of kwokctl's that gives a component one more flag.
+// flag returns a kwokctl patch that adds a flag to a component.
 func flag(component, key, value string) map[string]any {
 	return map[string]any{"name": component, "extraArgs": []any{map[string]any{"key": key, "value": value}}}
 }
@@ -102,7 +102,7 @@ func (c Config) kubeconfig() string {
 	return filepath.Join(c.Dir, "kubeconfig")
 }
 
-// LogFile is the log of a component.
+// LogFile returns the log file of a component.
 func (c Config) LogFile(component string) string {
 	return filepath.Join(c.clusterDir(), "logs", component+".log")
 }

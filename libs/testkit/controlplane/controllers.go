@@ -13,8 +13,8 @@ import (
 // probe is an unused account that kube-controller-manager creates again after its deletion.
 var probe = []string{"serviceaccount", "default", "--namespace=kube-public"}
 
-// waitControllers waits until kube-controller-manager does its work, and starts what ended: it gives the API server ten
-// seconds to become healthy and ends then, as on a machine with too little CPU.
+// waitControllers waits until kube-controller-manager reconciles, and restarts components that exited: it exits if the
+// API server is not healthy within ten seconds, which happens on a machine with too little CPU.
 func (c *Cluster) waitControllers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

@@ -24,8 +24,8 @@ func (c *Cluster) Save(ctx context.Context, to string) error {
 	return errors.Join(err, c.Start(ctx))
 }
 
-// Restore stops the cluster, replaces etcd's data by what Save copied, and starts the cluster again: its objects and
-// its resource versions are those of then.
+// Restore stops the cluster, replaces etcd's data with the copy of Save, and starts the cluster again. Objects and
+// resource versions are those of the copy.
 func (c *Cluster) Restore(ctx context.Context, from string) error {
 	if _, err := os.Stat(from); err != nil {
 		return fmt.Errorf("restore cluster %q: %w", c.Name, err)
@@ -39,7 +39,7 @@ func (c *Cluster) Restore(ctx context.Context, from string) error {
 	if err := os.CopyFS(c.dataDir(), os.DirFS(from)); err != nil {
 		return fmt.Errorf("restore cluster %q: %w", c.Name, err)
 	}
-	if err := os.Chmod(c.dataDir(), 0o700); err != nil { // etcd wants it so
+	if err := os.Chmod(c.dataDir(), 0o700); err != nil { // etcd requires these permissions
 		return fmt.Errorf("restore cluster %q: %w", c.Name, err)
 	}
 	return c.Start(ctx)

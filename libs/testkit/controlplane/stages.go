@@ -13,43 +13,43 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Annotations that steer a simulated pod. Set them on a pod template, or on one pod with kubectl annotate.
+// Annotations that control a simulated pod. Set them on a pod template, or on one pod with kubectl annotate.
 const (
-	// FailAnnotation makes a pod fail for as long as it is there; its value is one of the Fail constants. Removing it
-	// lets the pod recover.
+	// FailAnnotation makes a pod fail while the annotation is set; its value is one of the Fail constants. The pod
+	// recovers when the annotation is removed.
 	FailAnnotation = "simulate.flotilla.dev/fail"
-	// FinishAfterAnnotation, a duration such as 6s, makes a running pod end by itself after that time.
+	// FinishAfterAnnotation, a duration such as 6s, makes a running pod terminate after that time.
 	FinishAfterAnnotation = "simulate.flotilla.dev/finish-after"
-	// ExitCodeAnnotation is the exit code of a pod that ends by FinishAfterAnnotation; "0" when absent.
+	// ExitCodeAnnotation is the exit code of a pod with FinishAfterAnnotation; "0" when absent.
 	ExitCodeAnnotation = "simulate.flotilla.dev/exit-code"
-	// LogAnnotation is the output of a pod that ends by FinishAfterAnnotation. It becomes the termination message of
-	// failed containers whose terminationMessagePolicy is FallbackToLogsOnError.
+	// LogAnnotation is the output of a pod with FinishAfterAnnotation. It becomes the termination message of failed
+	// containers whose terminationMessagePolicy is FallbackToLogsOnError.
 	LogAnnotation = "simulate.flotilla.dev/log"
-	// MessageAnnotation is why the containers of a pod wait that fails with FailImagePull or FailContainerConfig.
+	// MessageAnnotation is the waiting message of the containers of a pod with FailImagePull or FailContainerConfig.
 	MessageAnnotation = "simulate.flotilla.dev/message"
 	// ReadyAfterAnnotation, a duration such as 2s, keeps a new pod Pending for that time.
 	ReadyAfterAnnotation = "simulate.flotilla.dev/ready-after"
-	// EndAfterAnnotation, a duration such as 2s, keeps a deleted pod there for that time.
+	// EndAfterAnnotation, a duration such as 2s, keeps a deleted pod Terminating for that time.
 	EndAfterAnnotation = "simulate.flotilla.dev/end-after"
 
 	// FailCrashLoop restarts the containers once a second.
 	FailCrashLoop = "CrashLoopBackOff"
 	// FailImagePull leaves the pod Pending with a Warning event.
 	FailImagePull = "ImagePullBackOff"
-	// FailContainerConfig leaves the pod Pending because its containers cannot be made from their specs.
+	// FailContainerConfig leaves the pod Pending because its containers cannot be created from their specs.
 	FailContainerConfig = "CreateContainerConfigError"
-	// FailNeverReady runs the containers without their ever becoming ready.
+	// FailNeverReady runs the containers, but they never become ready.
 	FailNeverReady = "NeverReady"
 )
 
-// MissingRepository begins the name, or a path element in the name, of images that cannot be pulled: a pod that asks
-// for missing/superset:1 behaves as with FailImagePull, whatever its annotations.
+// MissingRepository is a path element in the names of images that cannot be pulled: a pod with the image
+// missing/superset:1 behaves as with FailImagePull, regardless of its annotations.
 const MissingRepository = "missing/"
 
 const stagesName = "stages.yaml"
 
-// stagePaths are kwok's own default stages, relative to its module. A configuration that names any stage replaces all
-// defaults, so they must be passed together with the faults.
+// stagePaths are the default stages of kwok, relative to its module. A configuration with any stage replaces all
+// defaults, so kwok gets them together with the faults.
 var stagePaths = []string{
 	"kustomize/stage/node/fast/node-initialize.yaml",
 	"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
@@ -65,7 +65,7 @@ func (t Tools) stagesFile() string {
 	return t.Path(stagesName)
 }
 
-// saveStages takes the default stages from the module of kwok that the programs were built from.
+// saveStages copies the default stages from the kwok module that the programs were built from.
 func (t Tools) saveStages(ctx context.Context, module string) error {
 	out, err := goCommand(ctx, module, "list", "-m", "-f", "{{.Path}}@{{.Version}}", "sigs.k8s.io/kwok").Output()
 	if err != nil {
@@ -114,8 +114,8 @@ func (t Tools) stages() (string, error) {
 	return strings.Join(append(all, faultStages), "\n---\n"), nil
 }
 
-// guardReady keeps kwok from making a pod ready while FailAnnotation is on it or its image is missing. A fault stage
-// stops matching after its own patch and would otherwise hand the pod straight back to pod-ready.
+// guardReady prevents kwok from making a pod ready while it has FailAnnotation or a missing image. A fault stage no longer
+// matches after its own patch, so pod-ready would match the pod immediately.
 func guardReady(doc string) (string, error) {
 	var stage map[string]any
 	if err := yaml.Unmarshal([]byte(doc), &stage); err != nil {

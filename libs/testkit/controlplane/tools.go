@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
-// Errors of [Find]. Their texts have the remedy.
+// Errors of [Find]. Their messages include the remedy.
 var (
 	// ErrMissing is returned if the programs do not exist.
 	ErrMissing = errors.New("control plane tools are missing")
@@ -20,8 +20,7 @@ var (
 	ErrNoCheckout = errors.New("not in a checkout of Flotilla")
 )
 
-// Programs lists what a cluster needs, in the order in which they are built: small ones first, so that progress shows
-// early.
+// Programs lists the programs of a cluster in build order: small ones first, so that progress is visible early.
 var Programs = []Program{
 	{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"},
 	{Name: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"},
@@ -33,7 +32,7 @@ var Programs = []Program{
 	{Name: "kube-apiserver", Package: "k8s.io/kubernetes/cmd/kube-apiserver"},
 }
 
-// NodePrograms are what a real node runs besides a container runtime. Simulated nodes need none of them.
+// NodePrograms are the programs of a real node besides a container runtime. Simulated nodes do not need them.
 var NodePrograms = []Program{
 	{Name: "kube-proxy", Package: "k8s.io/kubernetes/cmd/kube-proxy"},
 	{Name: "kubelet", Package: "k8s.io/kubernetes/cmd/kubelet"},
@@ -50,12 +49,12 @@ type Tools struct {
 	Dir string
 }
 
-// Path is the file of one program.
+// Path returns the file of a program.
 func (t Tools) Path(program string) string {
 	return filepath.Join(t.Dir, program)
 }
 
-// Missing lists the parts that are not there yet: of Programs and of those that are named besides.
+// Missing lists the programs of Programs and of more that do not exist yet.
 func (t Tools) Missing(more ...Program) []string {
 	var names []string
 	for _, p := range slices.Concat(Programs, more) {
@@ -71,7 +70,7 @@ func (t Tools) Missing(more ...Program) []string {
 }
 
 // Module finds tools/controlplane, the module that pins the programs: in $FLOTILLA_ROOT, else in the working
-// directory or above it, which is where go test runs a package's tests.
+// directory or above it, since go test runs tests in the directory of their package.
 func Module() (string, error) {
 	dir := os.Getenv("FLOTILLA_ROOT")
 	if dir == "" {
@@ -92,7 +91,7 @@ func Module() (string, error) {
 	}
 }
 
-// At returns the tools directory of the versions that the module pins, filled or not.
+// At returns the tools directory for the versions that the module pins, whether or not it exists.
 func At(module string) (Tools, error) {
 	cache, err := cachedir.Path()
 	if err != nil {
@@ -110,7 +109,7 @@ func At(module string) (Tools, error) {
 	return Tools{Dir: filepath.Join(cache, "controlplane-"+key)}, nil
 }
 
-// Find returns the tools when all of them are built, else an error with advice.
+// Find returns the tools if all of them are built, else an error that includes the remedy.
 func Find() (Tools, error) {
 	module, err := Module()
 	if err != nil {

@@ -136,11 +136,11 @@ func TestProgramIsBuiltOnce(t *testing.T) {
 	}
 	out, err := exec.CommandContext(t.Context(), tools.Path("hello")).CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "hello" {
-		t.Errorf("it says %q, %v", out, err)
+		t.Errorf("output %q, %v", out, err)
 	}
 	err = tools.buildOne(t.Context(), dir, Program{Name: "other", Package: "./other"}, "")
 	if err == nil || !strings.Contains(err.Error(), "./other") {
-		t.Errorf("a package that is not there: %v", err)
+		t.Errorf("missing package: %v", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestGuardReadyChangesOnlyPodReady(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if _, err := guardReady("metadata: {name: pod-ready}\nspec: {}\n"); err == nil {
-		t.Error("a pod-ready without a selector was let through unguarded")
+		t.Error("a pod-ready stage without a selector was accepted")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package debian installs what tests need and a machine lacks, where that can be done: as root on Debian.
+// Package debian installs missing Debian packages that tests require. It requires root on Debian.
 package debian
 
 import (
@@ -17,11 +17,11 @@ import (
 
 const timeout = 10 * time.Minute
 
-// lockFile is that of hack/ensure, too: apt-get does not wait for another one that reads package lists.
+// lockFile is shared with hack/ensure: apt-get does not wait for another apt-get that reads package lists.
 const lockFile = "/run/lock/flotilla-apt.lock"
 
-// Install installs packages with apt-get, without those that they recommend, and tells say before it does. The error
-// gives the reason where that is impossible. The environment is added to apt-get's own.
+// Install installs packages with apt-get, without recommended packages. It calls say before it changes the machine. The
+// error gives the reason if the installation is not possible. The environment is added to that of apt-get.
 func Install(ctx context.Context, say func(format string, args ...any), environment []string, packages ...string) error {
 	if _, err := os.Stat("/etc/debian_version"); err != nil {
 		return errors.New("this is not Debian, so no package is installed")
@@ -42,7 +42,7 @@ func Install(ctx context.Context, say func(format string, args ...any), environm
 }
 
 func lock(ctx context.Context, say func(format string, args ...any)) (func() error, error) {
-	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { // as Debian has it
+	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { // the permissions that Debian uses
 		return nil, fmt.Errorf("create the directory of the lock: %w", err)
 	}
 	return cachedir.Lock(ctx, lockFile, func() { say("waiting for another apt-get") })

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
 )
 
-// aptGet puts a program in the place of apt-get, which notes how it was called and fails to install before an update.
+// aptGet replaces apt-get with a script that records its calls and fails to install before an update.
 func aptGet(t *testing.T) (calls func() string) {
 	t.Helper()
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
@@ -35,7 +35,7 @@ func aptGet(t *testing.T) (calls func() string) {
 	}
 }
 
-// TestInstallRunsOneAtATime starts several installs at once, as on a new machine: apt-get does not wait for another update.
+// TestInstallRunsOneAtATime starts several installs concurrently: apt-get does not wait for another update.
 func TestInstallRunsOneAtATime(t *testing.T) {
 	if aptGet(t) == nil {
 		return

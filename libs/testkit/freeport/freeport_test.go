@@ -43,7 +43,7 @@ func TestPortIsNotFreeWhileInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if freeport.Free(port) {
-				t.Errorf("port %d counts as free", port)
+				t.Errorf("port %d is reported as free", port)
 			}
 			if err := l.Close(); err != nil {
 				t.Fatal(err)

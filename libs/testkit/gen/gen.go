@@ -1,5 +1,5 @@
-// Package gen builds the objects that many tests need, complete enough for a real API server to accept them. What a
-// test cares about is said by modifiers, so that a reader sees it at once:
+// Package gen builds the objects that many tests need, complete enough for a real API server to accept them. Modifiers
+// set the fields that matter to a test, so that they stand out:
 //
 //	gen.Deployment(ns, "web", gen.Replicas(3), gen.Fail(controlplane.FailCrashLoop))
 package gen
@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 )
 
-// Workload is what modifiers change: the parts that Deployments, StatefulSets, Jobs and Pods have in common.
+// Workload holds the fields that modifiers change: those that Deployments, StatefulSets, Jobs and Pods share.
 type Workload struct {
 	Meta     metav1.ObjectMeta
 	Replicas int32 // for a Job: completions
@@ -23,7 +23,7 @@ type Workload struct {
 // Modifier changes a workload before it is built.
 type Modifier func(*Workload)
 
-// Replicas sets the number of pods; it is 1 otherwise.
+// Replicas sets the number of pods; the default is 1.
 func Replicas(n int32) Modifier {
 	return func(w *Workload) { w.Replicas = n }
 }
@@ -43,12 +43,12 @@ func PodAnnotation(key, value string) Modifier {
 	return func(w *Workload) { metav1.SetMetaDataAnnotation(&w.Pod.ObjectMeta, key, value) }
 }
 
-// Fail makes the simulated pods fail; how is one of controlplane's Fail constants.
+// Fail makes the simulated pods fail; how is one of the Fail constants of package controlplane.
 func Fail(how string) Modifier {
 	return PodAnnotation(controlplane.FailAnnotation, how)
 }
 
-// Ends makes the simulated pods end by themselves after a duration such as "2s", with an exit code such as "0".
+// Ends makes the simulated pods terminate after a duration such as "2s", with an exit code such as "0".
 func Ends(after, exitCode string) Modifier {
 	return func(w *Workload) {
 		PodAnnotation(controlplane.FinishAfterAnnotation, after)(w)
@@ -56,7 +56,7 @@ func Ends(after, exitCode string) Modifier {
 	}
 }
 
-// Deployment of one container.
+// Deployment returns a Deployment with one container.
 func Deployment(namespace, name string, modifiers ...Modifier) *appsv1.Deployment {
 	w := workload(namespace, name, modifiers)
 	return &appsv1.Deployment{
@@ -69,7 +69,7 @@ func Deployment(namespace, name string, modifiers ...Modifier) *appsv1.Deploymen
 	}
 }
 
-// StatefulSet of one container without volumes.
+// StatefulSet returns a StatefulSet with one container and without volumes.
 func StatefulSet(namespace, name string, modifiers ...Modifier) *appsv1.StatefulSet {
 	w := workload(namespace, name, modifiers)
 	return &appsv1.StatefulSet{
@@ -83,7 +83,7 @@ func StatefulSet(namespace, name string, modifiers ...Modifier) *appsv1.Stateful
 	}
 }
 
-// Job of one container that is not tried again.
+// Job returns a Job with one container and without retries.
 func Job(namespace, name string, modifiers ...Modifier) *batchv1.Job {
 	w := workload(namespace, name, modifiers)
 	w.Pod.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -93,7 +93,7 @@ func Job(namespace, name string, modifiers ...Modifier) *batchv1.Job {
 	}
 }
 
-// Pod of one container.
+// Pod returns a Pod with one container.
 func Pod(namespace, name string, modifiers ...Modifier) *corev1.Pod {
 	w := workload(namespace, name, modifiers)
 	w.Meta.Annotations = w.Pod.Annotations

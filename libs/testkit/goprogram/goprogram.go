@@ -1,6 +1,6 @@
 // Package goprogram builds programs of this repository, once per test binary, and runs them as processes.
 //
-// No process and no file outlives the test binary, also when that is killed (package watchdog).
+// Package watchdog removes all processes and files when the test binary exits, even if it is killed.
 package goprogram
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-// Program is a program that was built.
+// Program is a built program.
 type Program struct {
 	Path string
 
@@ -31,8 +31,8 @@ var built = struct {
 	programs map[string]Program // by package
 }{programs: map[string]Program{}}
 
-// Build builds the program of a package that the module under test knows. The go command has it in the cache of its own
-// builds after the first time, so that takes well below a second.
+// Build builds the program of a package in the module under test or its requirements. The go command caches builds, so
+// all but the first take well below a second.
 func Build(ctx context.Context, pkg string) (Program, error) {
 	built.Lock()
 	defer built.Unlock()
@@ -53,7 +53,7 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 	return p, nil
 }
 
-// Start runs the program with more environment.
+// Start runs the program with additional environment variables.
 func (p Program) Start(environment []string, args ...string) (*proc.Child, error) {
 	log, err := os.CreateTemp(filepath.Dir(p.Path), "*.log")
 	if err != nil {
@@ -87,7 +87,7 @@ func Start(t testing.TB, pkg string, environment []string, args ...string) *proc
 	return c
 }
 
-// Wait returns the exit status and the end of what was said, when the process has ended.
+// Wait waits until the process exits, and returns its exit code and the end of its output.
 func Wait(t testing.TB, c *proc.Child, patience time.Duration) (int, string) {
 	t.Helper()
 	timer := time.NewTimer(patience)
@@ -95,7 +95,7 @@ func Wait(t testing.TB, c *proc.Child, patience time.Duration) (int, string) {
 	select {
 	case <-c.Ended():
 	case <-timer.C:
-		t.Fatalf("it runs on after %s", patience)
+		t.Fatalf("process still runs after %s", patience)
 	}
 	return c.ExitCode(), proc.Tail(c.Log, 50)
 }

@@ -1,4 +1,4 @@
-// Package kubectl runs kubectl on a cluster, as a person would: a file that works here only would be noticed.
+// Package kubectl runs kubectl on a cluster, so that tests apply files the way users do.
 package kubectl
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
-// Client is kubectl and the cluster that it speaks to.
+// Client runs kubectl against one cluster.
 type Client struct {
 	Program    string
 	Kubeconfig string
@@ -22,7 +22,7 @@ type Client struct {
 	Cache string
 }
 
-// Run runs a command and returns what it prints.
+// Run runs a command and returns its standard output.
 func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	flags := []string{"--kubeconfig=" + c.Kubeconfig}
 	if c.Cache != "" {
@@ -48,7 +48,7 @@ func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
 	if _, err := c.Run(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, files...)...); err != nil {
 		return err
 	}
-	// kubectl wait fails at once on one that is so new that it has no conditions yet.
+	// kubectl wait fails immediately for a new CRD that has no conditions yet.
 	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		_, err := c.Run(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, files...)...)
 		return err

@@ -1,8 +1,9 @@
 // Package mutants checks tests: a mutant is a small change of the source that a test must
-// notice. Each is compiled in place of the source, which itself stays as it is.
+// detect. The go command compiles the mutant in place of the source; the source file does
+// not change.
 //
-// They are listed in a text file, each by a line "name | file | by", where by is what must
-// catch it, and by the text before (lines with "- ") and after (lines with "+ "):
+// A text file lists the mutants. Each has a line "name | file | by", where by names the test
+// that must detect it, and the text before (lines with "- ") and after (lines with "+ "):
 //
 //	the limit is off by one | limit.go | TestTheLimit
 //	- if n > most {
@@ -21,7 +22,7 @@ import (
 	"testing"
 )
 
-// Mutant is a change of the source.
+// Mutant is a small change of the source.
 type Mutant struct {
 	// Name is a sentence; File is in the directory of the package under test.
 	Name, File string
@@ -31,7 +32,7 @@ type Mutant struct {
 	before, after string
 }
 
-// Read reads a list that has at least so many mutants, each of which fits the source.
+// Read reads a list. It fails the test if the list has fewer than least mutants or if one does not apply to the source.
 func Read(t testing.TB, list string, least int) []Mutant {
 	t.Helper()
 	text, err := os.ReadFile(list)
@@ -84,10 +85,10 @@ func grow(text *string, line string) {
 	*text = line
 }
 
-// Title is the name for t.Run.
+// Title returns the name for t.Run.
 func (m Mutant) Title() string { return strings.ReplaceAll(m.Name, " ", "-") }
 
-// changed returns the changed file.
+// changed returns the contents of the changed file.
 func (m Mutant) changed() (string, error) {
 	source, err := os.ReadFile(m.File)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestChangedRequiresSingleMatch(t *testing.T) {
 	}
 }
 
-// The mutant breaks TestLists, and only what is compiled differs from the source.
+// The mutant breaks TestLists. It changes only the compiled code, not the source file.
 func TestMutantIsDetected(t *testing.T) {
 	for _, m := range Read(t, "testdata/mutants.txt", 2) {
 		t.Run(m.Title(), func(t *testing.T) {

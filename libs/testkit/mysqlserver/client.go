@@ -8,11 +8,11 @@ import (
 	"os/exec"
 )
 
-// errNoClient is returned if a server that runs in no container has no client on this machine.
+// errNoClient is returned if the server does not run in a container and PATH has no client.
 var errNoClient = errors.New("no MySQL client on PATH: install mariadb-client or mysql-client")
 
 // Client returns the command that opens a database of the server: the client in the server's container, else the one on
-// PATH. args follow those of the connection. terminal reports whether the streams, which the caller sets, are a terminal.
+// PATH. args follow the connection arguments. terminal reports whether the streams, which the caller sets, are a terminal.
 func (s *Server) Client(ctx context.Context, database string, terminal bool, args ...string) (*exec.Cmd, error) {
 	command := []string{"--user=" + s.login.User, "--database=" + database}
 	program := ""
@@ -34,7 +34,7 @@ func (s *Server) Client(ctx context.Context, database string, terminal bool, arg
 	return cmd, nil
 }
 
-// address returns the arguments by which a client reaches the server from this machine.
+// address returns the client arguments with the address of the server.
 func (s *Server) address() []string {
 	if s.login.Net == "unix" {
 		return []string{"--protocol=socket", "--socket=" + s.login.Addr}

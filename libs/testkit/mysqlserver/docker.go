@@ -27,8 +27,8 @@ const (
 	pullTimeout  = 5 * time.Minute
 )
 
-// inDocker runs the image when a daemon answers. The docker program must be there as well, because the watchdog uses
-// it to remove the container of a test that was killed.
+// inDocker runs the image if a daemon answers. It requires the docker program too, because the watchdog uses it to
+// remove the container of a killed test.
 func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
@@ -48,7 +48,7 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 	return containerServer(cfg, docker, image)
 }
 
-// imageOf returns the image to run. The variable may name any server, also a MariaDB, if no flavour is requested.
+// imageOf returns the image to run. If no flavour is requested, the variable may name any server, including MariaDB.
 func imageOf(f Flavour) string {
 	wanted := os.Getenv(EnvImage)
 	switch {
@@ -61,7 +61,7 @@ func imageOf(f Flavour) string {
 	}
 }
 
-// existingContainer reuses a container of the name.
+// existingContainer reuses the container of the configured name.
 func existingContainer(ctx context.Context, cfg Config) (*Server, error) {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
@@ -93,7 +93,7 @@ type dockerBackend struct {
 }
 
 func (d *dockerBackend) start(ctx context.Context, s *Server) error {
-	// Its own reaper is one more image to pull; the watchdog and `make down` do that work here.
+	// The reaper of testcontainers would be one more image to pull; the watchdog and `make down` remove containers.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return fmt.Errorf("configure testcontainers: %w", err)
 	}
@@ -114,11 +114,11 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	return s.waitAnswer(ctx, func() error { return d.gone(ctx) })
 }
 
-// gone returns the reason why a container stopped.
+// gone returns the reason why the container stopped, or nil if it runs.
 func (d *dockerBackend) gone(ctx context.Context) error {
 	state, err := run(ctx, dockerAnswer, d.docker, "container", "inspect", "--format", "{{.State.Status}}", d.cfg.Name)
 	if err != nil || state == "running" || state == "created" {
-		return nil //nolint:nilerr // not to know is not to be gone; the caller gives up in time
+		return nil //nolint:nilerr // an unknown state does not mean stopped; the caller has a timeout
 	}
 	logs, err := run(ctx, dockerAnswer, d.docker, "logs", "--tail", "10", d.cfg.Name)
 	return errors.Join(fmt.Errorf("the container is %s: %s", state, logs), err)

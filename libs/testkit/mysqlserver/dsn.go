@@ -13,15 +13,16 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// EnvDSN names the variable that points at a server to use instead of starting one.
+// EnvDSN names the variable with the DSN of an existing server to use instead of starting one.
 const EnvDSN = "FLOTILLA_MYSQL_DSN"
 
-// DSN is the data source name for a database on the server, in the form of github.com/go-sql-driver/mysql. Times are
-// UTC and cut to microseconds on the client (MySQL rounds, MariaDB cuts), and the largest packet is the server's.
+// DSN returns the data source name for a database on the server, in the format of github.com/go-sql-driver/mysql. Times
+// are UTC, the client truncates them to microseconds (MySQL rounds, MariaDB truncates), and the server's limit of the
+// packet size applies.
 func (s *Server) DSN(database string) string {
 	login := s.login.Clone()
 	login.DBName = database
-	// The driver writes the duration with a Greek letter, which not every terminal and YAML file takes well.
+	// The driver writes the duration with a Greek letter, which some terminals and YAML tools do not handle.
 	return strings.Replace(login.FormatDSN(), "=1µs", "=1us", 1)
 }
 
@@ -32,7 +33,7 @@ func local(cfg Config, name string) (*mysql.Config, error) {
 	return complete(login)
 }
 
-// complete sets what Flotilla's services expect of a connection.
+// complete sets the connection parameters that Flotilla's services expect.
 func complete(login *mysql.Config) (*mysql.Config, error) {
 	if err := login.Apply(mysql.TimeTruncate(time.Microsecond)); err != nil {
 		return nil, fmt.Errorf("configure the connection: %w", err)

@@ -12,7 +12,7 @@ import (
 type Flavour string
 
 const (
-	// AnyFlavour takes whichever server is there.
+	// AnyFlavour selects whichever server is available.
 	AnyFlavour Flavour = ""
 	// MySQL is MySQL 8.4 or later.
 	MySQL Flavour = "mysql"
@@ -31,7 +31,7 @@ func (f Flavour) words() string {
 	}
 }
 
-// packages is what a person can install.
+// packages describes the packages that users can install, for error messages.
 func (f Flavour) packages() string {
 	switch f {
 	case MySQL:
@@ -51,29 +51,29 @@ func flavourOf(version string) Flavour {
 	return MySQL
 }
 
-// sbin are directories that hold servers but are often not on the PATH of a user.
+// sbin lists directories that contain servers but are often not on the PATH of a user.
 var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin"}
 
-// executable is a server's program and how to run it.
+// executable is the program of a server and the arguments to run it with.
 type executable struct {
 	path    string
 	flavour Flavour
-	// before is the program that runs it, with its arguments: the dynamic loader of a tree that is not this machine's.
+	// before is the command that runs it: the dynamic loader of an unpacked tree, with arguments.
 	before []string
-	// with are arguments that every start of it needs.
+	// with are arguments that every start needs.
 	with []string
 }
 
 func (e executable) command() string { return append(slices.Clone(e.before), e.path)[0] }
 
-// arguments puts the first of them, --no-defaults, where both servers require it: before all others.
+// arguments returns the command line with first at its start: both servers require --no-defaults before other arguments.
 func (e executable) arguments(first string, rest ...string) []string {
 	all := append(slices.Clone(e.before), e.path, first)
 	return slices.Concat(all[1:], e.with, rest)
 }
 
-// programs returns the servers of a flavour on PATH and in the usual directories, best first. On Debian mysqld may be
-// either.
+// programs returns the servers of a flavour on PATH and in the usual directories, preferred ones first. On Debian, mysqld
+// may be either flavour.
 func programs(ctx context.Context, f Flavour) []executable {
 	var all []executable
 	for _, path := range findAll("mysqld", "mariadbd") {

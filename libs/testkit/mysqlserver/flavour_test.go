@@ -45,7 +45,7 @@ func TestImageFollowsFlavor(t *testing.T) {
 	}
 }
 
-// A program says by itself what it is: Debian's mysqld is MariaDB.
+// The output of --version decides the flavour, not the name of the program: Debian's mysqld is MariaDB.
 func TestFlavorFollowsVersionOutput(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{

@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
 )
 
-// debianPackages hold the server without a service that would start it on port 3306,
-// and the client's programs, one of which the server's own set-up script runs.
+// debianPackages are the server, without a service that would start it on port 3306,
+// and the client programs, one of which the setup script of the server runs.
 var debianPackages = []string{"mariadb-server-core", "mariadb-client-core"}
 
 // installed installs the Debian package of MariaDB and runs its server.

@@ -41,7 +41,7 @@ func programServer(cfg Config, e executable) (*Server, error) {
 	}, nil
 }
 
-// asBefore reuses the private server whose data is in the directory.
+// asBefore reuses the private server that has its data in the directory.
 func asBefore(ctx context.Context, cfg Config) (*Server, error) {
 	if _, err := os.Stat((&program{cfg: cfg}).data()); err != nil {
 		return nil, unavailable{}
@@ -72,8 +72,8 @@ func (p *program) start(ctx context.Context, s *Server) error {
 	return s.waitAnswer(ctx, gone(pid, s.Log))
 }
 
-// initialize fills the data directory once. It is built under another name, so that an existing directory is
-// complete.
+// initialize creates the data directory once. It fills it under another name and then renames it, so that an existing
+// directory is always complete.
 func (p *program) initialize(ctx context.Context) error {
 	if _, err := os.Stat(p.data()); err == nil {
 		return nil
@@ -99,7 +99,7 @@ func (p *program) initialize(ctx context.Context) error {
 	return os.Rename(part, p.data())
 }
 
-// launch starts the server in a session of its own: it is to survive the end of `make up`.
+// launch starts the server in a session of its own, so that it outlives `make up`.
 func (p *program) launch(s *Server) (int, error) {
 	init := filepath.Join(p.cfg.Dir, "init.sql")
 	statements := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s';\n"+
@@ -110,7 +110,7 @@ func (p *program) launch(s *Server) (int, error) {
 	if err := os.MkdirAll(filepath.Dir(s.Log), 0o700); err != nil {
 		return 0, fmt.Errorf("create the log directory: %w", err)
 	}
-	// A starting server removes all temporary tables of the directory, also those of other servers.
+	// A server removes all temporary tables in the directory when it starts, including those of other servers.
 	tmp := filepath.Join(p.cfg.Dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return 0, fmt.Errorf("create the directory of temporary tables: %w", err)
@@ -126,7 +126,7 @@ func (p *program) launch(s *Server) (int, error) {
 		"--init-file="+init,
 		"--skip-name-resolve",
 		"--secure-file-priv="+p.cfg.Dir,
-		"--loose-mysqlx=0", // MySQL's second port, which MariaDB does not know
+		"--loose-mysqlx=0", // MySQL's second port; loose, since MariaDB does not know the option
 	), asUser()...)
 	cmd := exec.Command(p.command(), args...) //nolint:noctx // outlives every context
 	cmd.Dir = p.cfg.Dir
@@ -155,7 +155,7 @@ func (p *program) stop(ctx context.Context) error {
 	return proc.Terminate(ctx, pid, stopTimeout)
 }
 
-// kill ends the server as a crash would: nothing is flushed, no file is tidied up.
+// kill terminates the server like a crash: it flushes no data and removes no files.
 func (p *program) kill(ctx context.Context) error {
 	pid := p.pid()
 	if pid == 0 {
@@ -171,8 +171,8 @@ func (p *program) remove(ctx context.Context) error {
 	return os.RemoveAll(p.cfg.Dir)
 }
 
-// pid returns the server of this directory, or 0 if it does not run. The pid of a file may have been reused by
-// another process, so its command line must name the directory.
+// pid returns the pid of the server of this directory, or 0 if it does not run. Another process may have reused the pid
+// in the file, so the command line must name the directory.
 func (p *program) pid() int {
 	data, err := os.ReadFile(p.pidFile())
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *program) pid() int {
 	return pid
 }
 
-// socket is in the directory, or, if that path is too long for a socket, in the temporary directory.
+// socket returns a path in the directory, or in the temporary directory if that path is too long for a socket.
 func (p *program) socket() string {
 	const longest = 100
 	path := filepath.Join(p.cfg.Dir, "mysqld.sock")
@@ -201,7 +201,7 @@ func (p *program) socket() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("flotilla-mysql-%x.sock", sum.Sum64()))
 }
 
-// asUser permits the server to run as root, which it rejects by default.
+// asUser returns the argument that permits the server to run as root, which it rejects by default.
 func asUser() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}

@@ -14,12 +14,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
-// ErrNone is returned if no server was found and none could be started. The text has the remedy.
+// ErrNone is returned if no server was found and none could be started. The message includes the remedy.
 var ErrNone = errors.New("no MySQL server")
 
 // Config describes the server to start.
 type Config struct {
-	// Name is unique on this machine; it becomes the container's name.
+	// Name is unique on this machine; it is the name of the container.
 	Name string
 	// Dir holds the data and the log of a private server. It must be used by this server only.
 	Dir string
@@ -27,7 +27,7 @@ type Config struct {
 	Port int
 	// Log is the log file of a private server; mysqld.log in Dir when empty.
 	Log string
-	// Flavour is the server that must run; AnyFlavour takes what is quickest to get.
+	// Flavour is the required kind of server; AnyFlavour selects the one that starts fastest.
 	Flavour Flavour
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
@@ -35,7 +35,7 @@ type Config struct {
 	Say func(format string, args ...any)
 }
 
-// Server is a server that answers.
+// Server is a MySQL-compatible server.
 type Server struct {
 	// Source describes the server.
 	Source string
@@ -63,7 +63,7 @@ func (c Config) logFile() string {
 	return filepath.Join(c.Dir, "mysqld.log")
 }
 
-// unavailable is why one of the ways cannot be taken; the next is tried.
+// unavailable is the reason why a source of servers cannot be used; Start then tries the next one.
 type unavailable struct{ reason string }
 
 func (u unavailable) Error() string { return u.reason }
@@ -77,8 +77,8 @@ const (
 	pingTimeout = 5 * time.Second
 )
 
-// Start finds or starts a server and returns once it answers. A private server whose data is in Config.Dir stays the
-// choice when Docker turns up later.
+// Start finds or starts a server and returns once it answers. It prefers a private server with data in Config.Dir, even
+// if Docker has become available since.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s, err := choose(ctx, cfg, fromEnvironment, asBefore, inDocker, asProgram, installed, unpacked)
 	if err != nil {
@@ -87,13 +87,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, s.Start(ctx)
 }
 
-// Existing returns the server that an earlier Start of the same Config chose, running or not, without starting,
-// pulling or installing anything. The error is ErrNone when there is none.
+// Existing returns the server that an earlier Start of the same Config chose, running or not. It does not start, pull or
+// install anything. It returns ErrNone if there is no such server.
 func Existing(ctx context.Context, cfg Config) (*Server, error) {
 	return choose(ctx, cfg, fromEnvironment, asBefore, existingContainer)
 }
 
-// choose takes the first way that can be taken.
+// choose returns the server of the first source that is available.
 func choose(ctx context.Context, cfg Config, ways ...func(context.Context, Config) (*Server, error)) (*Server, error) {
 	var reasons []string
 	for _, way := range ways {
@@ -126,8 +126,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the server at once (SIGKILL), as a crash of its machine would: connections break, committed data stays.
-// Start starts it again. It is an error when the server does not run; the server of FLOTILLA_MYSQL_DSN cannot be killed.
+// Kill kills the server (SIGKILL), like a crash of its machine: connections break, committed data stays. Start starts it
+// again. Kill fails if the server does not run; the server of FLOTILLA_MYSQL_DSN cannot be killed.
 func (s *Server) Kill(ctx context.Context) error {
 	if err := s.backend.kill(ctx); err != nil {
 		return fmt.Errorf("kill %s: %w", s.Source, err)
@@ -135,7 +135,7 @@ func (s *Server) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Remove stops the server and removes its data. It leaves the server of FLOTILLA_MYSQL_DSN alone.
+// Remove stops the server and removes its data. It does nothing to the server of FLOTILLA_MYSQL_DSN.
 func (s *Server) Remove(ctx context.Context) error {
 	if err := s.backend.remove(ctx); err != nil {
 		return fmt.Errorf("remove %s: %w", s.Source, err)
@@ -149,10 +149,10 @@ func (s *Server) Given() bool {
 	return ok
 }
 
-// Address is host:port.
+// Address returns host:port.
 func (s *Server) Address() string { return s.login.Addr }
 
-// RunningPID is the process id of a private server that runs, else 0.
+// RunningPID returns the process id of a running private server, else 0.
 func (s *Server) RunningPID() int {
 	if p, ok := s.backend.(*program); ok {
 		return p.pid()
@@ -160,20 +160,20 @@ func (s *Server) RunningPID() int {
 	return 0
 }
 
-// Ping returns nil when the server answers within seconds.
+// Ping returns nil if the server answers within seconds.
 func (s *Server) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return s.exec(ctx, "DO 1")
 }
 
-// CreateDatabase creates a database unless it is there. It names no character set: what the tables need they must
-// say themselves, since the servers' defaults differ.
+// CreateDatabase creates a database unless it exists. It does not set a character set: tables must declare the one that
+// they need, since the defaults of servers differ.
 func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quote(name))
 }
 
-// DropDatabase removes a database if it is there.
+// DropDatabase removes a database if it exists.
 func (s *Server) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name))
 }
@@ -185,7 +185,7 @@ func (s *Server) Flavour(ctx context.Context) (Flavour, error) {
 		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	})
 	if err != nil {
-		return AnyFlavour, fmt.Errorf("ask %s for its version: %w", s.Source, err)
+		return AnyFlavour, fmt.Errorf("get the version of %s: %w", s.Source, err)
 	}
 	return flavourOf(version), nil
 }
@@ -199,10 +199,10 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 	})
 }
 
-// connected calls do with a new connection, so that a restart of the server does not break it.
+// connected calls do with a new connection, since a restart of the server breaks existing ones.
 func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	login := s.login.Clone()
-	login.Logger = &mysql.NopLogger{} // what goes wrong is in the error; while a server starts, much does
+	login.Logger = &mysql.NopLogger{} // errors are returned; while a server starts, the driver would log many
 	connector, err := mysql.NewConnector(login)
 	if err != nil {
 		return fmt.Errorf("open a connection to %s: %w", s.Source, err)
@@ -212,7 +212,7 @@ func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	return do(db)
 }
 
-// waitAnswer waits until the server answers, or until gone returns the reason why it never will.
+// waitAnswer waits until the server answers, or until gone returns the reason why the server stopped.
 func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
 	err := await.Nil(ctx, answerTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := s.Ping(ctx)

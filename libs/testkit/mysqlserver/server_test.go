@@ -28,7 +28,7 @@ func TestChooseReturnsFirstAvailable(t *testing.T) {
 		t.Errorf("got %v, %v", s, err)
 	}
 	if _, err = choose(t.Context(), Config{}, no("one"), broken, yes); err == nil || errors.Is(err, ErrNone) {
-		t.Errorf("a way that breaks was passed over: %v", err)
+		t.Errorf("the error of a failing source was ignored: %v", err)
 	}
 	_, err = choose(t.Context(), Config{}, no("no docker"), no(""), no("no mysqld"))
 	if !errors.Is(err, ErrNone) {
@@ -66,7 +66,7 @@ func TestExistingUsesDSNWithoutStop(t *testing.T) {
 		t.Error(diff)
 	}
 	if !strings.Contains(s.DSN("boats"), "timeTruncate=1us") {
-		t.Errorf("times are not cut in %s", s.DSN("boats"))
+		t.Errorf("times are not truncated in %s", s.DSN("boats"))
 	}
 }
 
@@ -144,10 +144,10 @@ func TestExistingFindsPrivateServerByDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.RunningPID() != 0 || first.Ping(t.Context()) == nil {
-		t.Error("it still runs")
+		t.Error("the server still runs")
 	}
 	if err := second.Stop(t.Context()); err != nil {
-		t.Errorf("stop what does not run: %v", err)
+		t.Errorf("stop a stopped server: %v", err)
 	}
 	if err := second.Remove(t.Context()); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// mysqlSuite is the Debian suite that has MySQL; the stable ones have MariaDB alone.
+	// mysqlSuite is the Debian suite that has MySQL; the stable suites have MariaDB only.
 	mysqlSuite    = "sid"
 	mysqlPackage  = "mysql-server-core"
 	unpackTimeout = 10 * time.Minute
@@ -51,11 +51,11 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	return programServer(cfg, e)
 }
 
-// unpack fills the directory under another name, so that an existing one is complete. debootstrap only chooses,
-// downloads and verifies the packages: unpacking them takes no chroot and no mounts.
+// unpack fills the directory under another name and renames it, so that an existing directory is always complete.
+// debootstrap only chooses, downloads and verifies the packages, so that unpacking needs neither chroot nor mounts.
 func unpack(ctx context.Context, cfg Config, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
-		return nil // by the one that we waited for
+		return nil // the process that held the lock has filled it
 	}
 	debootstrap, err := debootstrapProgram(ctx, cfg)
 	if err != nil {
@@ -64,7 +64,7 @@ func unpack(ctx context.Context, cfg Config, dir string) error {
 	cfg.Say("getting MySQL from Debian %s into %s (a minute, once)", mysqlSuite, dir)
 	part, packages := dir+".part", dir+".packages"
 	if err := errors.Join(os.RemoveAll(part), os.RemoveAll(packages)); err != nil {
-		return fmt.Errorf("clear what an earlier try left: %w", err)
+		return fmt.Errorf("remove the remains of an earlier attempt: %w", err)
 	}
 	if _, err := run(ctx, unpackTimeout, debootstrap, "--download-only", "--variant=minbase",
 		"--include="+mysqlPackage, mysqlSuite, packages); err != nil {
@@ -91,7 +91,7 @@ func unpack(ctx context.Context, cfg Config, dir string) error {
 	return nil
 }
 
-// debootstrapProgram finds debootstrap, or installs it.
+// debootstrapProgram finds debootstrap and installs it if it is missing.
 func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
 	const how = "to get MySQL without Docker, run the tests once as root on Debian, or install mysql-server"
 	if _, err := os.Stat("/etc/debian_version"); err != nil {
@@ -109,7 +109,7 @@ func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
 	return find("debootstrap"), nil
 }
 
-// inTree finds the server in a tree of unpacked packages, for whichever processor they are.
+// inTree finds the server in a tree of unpacked packages of any architecture.
 func inTree(dir string) (executable, error) {
 	loaders, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-gnu", "ld-linux*.so.*"))
 	if err != nil || len(loaders) == 0 {

@@ -12,5 +12,5 @@ const (
 	MariaDB = mysqlserver.MariaDB
 )
 
-// Flavours are the kinds of server that Flotilla supports.
+// Flavours returns the kinds of server that Flotilla supports.
 func Flavours() []Flavour { return []Flavour{MySQL, MariaDB} }

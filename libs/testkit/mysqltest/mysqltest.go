@@ -1,18 +1,18 @@
-// Package mysqltest gives a test a fresh database on a real MySQL or MariaDB server.
+// Package mysqltest provides a new database for each test on a real MySQL or MariaDB server.
 //
 //	db, err := sql.Open("mysql", mysqltest.DSN(t))
 //
-// The server is shared by the tests of one test binary and started by the first call, in two to three seconds; package
-// mysqlserver selects that server. Private gives a test a server of its own that it may stop and start.
+// The tests of one test binary share a server, which the first call starts in two to three seconds; package mysqlserver
+// selects it. Private starts a server for one test, which may stop and start it.
 //
-// A test that must hold on both kinds of server requests them by name:
+// A test that must pass on both kinds of server requests them by name:
 //
 //	for _, flavour := range mysqltest.Flavours() {
 //		t.Run(string(flavour), func(t *testing.T) { db, err := sql.Open("mysql", mysqltest.DSNOf(t, flavour)) })
 //	}
 //
-// Databases are created without a character set of their own: MariaDB's default is latin1 on Debian, and tables must
-// declare the one that they need.
+// Databases have the default character set of the server, which is latin1 for MariaDB on Debian, so tables must declare
+// the one that they need.
 package mysqltest
 
 import (
@@ -47,13 +47,13 @@ var shared = struct {
 }{servers: map[Flavour]*mysqlserver.Server{}, errs: map[Flavour]error{}}
 
 // DSN creates a database for the test and returns its data source name for github.com/go-sql-driver/mysql. The
-// database is dropped at the end of the test. The server is whichever is quickest to get.
+// database is dropped at the end of the test. The server is the one that starts fastest.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return DSNOf(t, mysqlserver.AnyFlavour)
 }
 
-// DSNOf is DSN on a server of the flavour.
+// DSNOf is DSN for a server of the flavour.
 func DSNOf(t testing.TB, f Flavour) string {
 	t.Helper()
 	shared.Lock()
@@ -68,14 +68,14 @@ func DSNOf(t testing.TB, f Flavour) string {
 	return database(t, shared.servers[f])
 }
 
-// Server is a server of one test alone.
+// Server is a private server of one test.
 type Server struct {
 	t      testing.TB
 	server *mysqlserver.Server
 }
 
-// Private starts a server for this test alone. It fails the test when FLOTILLA_MYSQL_DSN is set, since that server
-// cannot be stopped.
+// Private starts a server for this test only. It fails the test if FLOTILLA_MYSQL_DSN is set, since that server cannot
+// be stopped.
 func Private(t testing.TB) *Server {
 	t.Helper()
 	return PrivateOf(t, mysqlserver.AnyFlavour)
@@ -117,7 +117,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Kill ends the server at once (SIGKILL); connections break, committed data stays.
+// Kill kills the server (SIGKILL); connections break, committed data stays.
 func (s *Server) Kill() {
 	s.t.Helper()
 	if err := s.server.Kill(s.t.Context()); err != nil {
@@ -125,7 +125,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Address is the server's host:port, for a proxy in front of it.
+// Address returns host:port of the server, for a proxy in front of it.
 func (s *Server) Address() string { return s.server.Address() }
 
 // Start starts the server again after Stop or Kill, at the same address.
@@ -173,7 +173,7 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 	if err != nil {
 		return nil, nil, err
 	}
-	// A schema of 40 tables waits for hundreds of writes to a disk. In memory a crash of the server alone loses nothing
+	// Creating a schema of 40 tables waits for hundreds of disk writes. A crash of the server loses no data in memory
 	// either.
 	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
 	if err != nil {
@@ -193,7 +193,7 @@ func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "mysqltest: "+format+"\n", args...)
 }
 
-// databaseName makes a name out of a test name, within MySQL's 64 characters.
+// databaseName converts a test name to a database name of at most 64 characters, MySQL's limit.
 func databaseName(test string) string {
 	const longest = 40
 	clean := strings.Map(func(r rune) rune {

@@ -1,14 +1,14 @@
 // Package natstest runs a real NATS server with JetStream inside the test process, on loopback.
 //
-// A Server can be stopped and started again on the same port with the same data, as after a restart of NATS, and
-// wiped, as after the loss of its disk:
+// A Server can be stopped and started again on the same port with the same data, like a restart of NATS, and wiped,
+// like the loss of its disk:
 //
 //	srv := natstest.Start(t)
 //	nc, err := nats.Connect(srv.URL())
 //	...
 //	srv.Stop()  // clients see the connection break
 //	srv.Start() // they reconnect; streams and messages are still there
-//	srv.Wipe()  // stopped, emptied, started: all streams are lost
+//	srv.Wipe()  // stops, removes the data, starts: all streams are lost
 package natstest
 
 import (
@@ -62,12 +62,12 @@ func Start(t testing.TB, options ...Option) *Server {
 	return s
 }
 
-// URL is where clients connect; it stays the same over Stop, Start and Wipe.
+// URL returns the URL for clients; it does not change on Stop, Start and Wipe.
 func (s *Server) URL() string {
 	return fmt.Sprintf("nats://%s:%d", s.opts.Host, s.opts.Port)
 }
 
-// Start starts the server again after Stop, with the data it had. It does nothing while the server runs.
+// Start starts the server again after Stop, with its existing data. It does nothing if the server runs.
 func (s *Server) Start() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -87,7 +87,7 @@ func (s *Server) Start() {
 	s.srv = srv
 }
 
-// Stop stops the server and returns when it is down. It does nothing while the server is stopped.
+// Stop stops the server and returns when it is down. It does nothing if the server is stopped.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Server) Stop() {
 	s.srv = nil
 }
 
-// Wipe loses all data: it stops the server, removes its directory and starts it again.
+// Wipe removes all data: it stops the server, removes its directory and starts it again.
 func (s *Server) Wipe() {
 	s.t.Helper()
 	s.Stop()
@@ -109,7 +109,7 @@ func (s *Server) Wipe() {
 	s.Start()
 }
 
-// Server is the running server itself, for tests that inspect it, or nil while it is stopped.
+// Server returns the running server, for tests that inspect it, or nil while it is stopped.
 func (s *Server) Server() *server.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func TestRestartKeepsData(t *testing.T) {
 		return nil
 	})
 	if srv.Server() != nil {
-		t.Error("a stopped server is there")
+		t.Error("a stopped server is not nil")
 	}
 	srv.Start()
 	reconnected(t, nc)
@@ -111,7 +111,7 @@ func TestWipeDeletesData(t *testing.T) {
 
 func TestMessagesAreReadableAfterRestart(t *testing.T) {
 	srv := natstest.Start(t)
-	_, js := connect(t, srv.URL(), nats.ReconnectBufSize(-1)) // as package bus connects: what cannot be sent fails at once
+	_, js := connect(t, srv.URL(), nats.ReconnectBufSize(-1)) // like package bus: publishing fails immediately while disconnected
 	publish(t, js)
 	for _, body := range []string{"two", "three"} {
 		if _, err := js.Publish(t.Context(), "boats.more", []byte(body)); err != nil {

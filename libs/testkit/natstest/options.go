@@ -7,21 +7,21 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// The server's own types, so that a module whose tests configure a server requires no more than the test kit.
+// Aliases of the server's types, so that a module whose tests configure a server only requires the test kit.
 type (
-	// Options are all options of a server.
+	// Options configures a server.
 	Options = server.Options
-	// ClusterOptions are those of a server among others.
+	// ClusterOptions configures a server as a member of a cluster.
 	ClusterOptions = server.ClusterOpts
-	// User may connect with a password.
+	// User connects with a password.
 	User = server.User
-	// NkeyUser may connect with an NKey.
+	// NkeyUser connects with an NKey.
 	NkeyUser = server.NkeyUser
-	// Permissions of a user.
+	// Permissions are the permissions of a user.
 	Permissions = server.Permissions
-	// SubjectPermission lists subjects that are allowed or denied.
+	// SubjectPermission lists allowed and denied subjects.
 	SubjectPermission = server.SubjectPermission
 )
 
-// Routes are the routes of a server to others, by their URLs.
+// Routes parses the URLs of the routes of a server to others.
 func Routes(urls ...string) []*url.URL { return server.RoutesFromStr(strings.Join(urls, ",")) }

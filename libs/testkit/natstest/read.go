@@ -12,18 +12,17 @@ import (
 const (
 	readTimeout  = 60 * time.Second
 	readInterval = 25 * time.Millisecond
-	// answerTimeout bounds one request: a request on a connection that the server has just closed is lost and never
-	// answered.
+	// answerTimeout bounds one request: a request on a connection that the server has just closed is never answered.
 	answerTimeout = 5 * time.Second
 )
 
-// Messages reads a stream from its first to its last message; messages that were deleted or replaced between them are
-// left out. It retries a failed read for up to a minute: right after a reconnect, requests still fail for a moment.
+// Messages reads a stream from its first to its last message and skips deleted messages between them. It retries a failed
+// read for up to a minute, since requests can fail shortly after a reconnect.
 func Messages(t testing.TB, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)
 	defer cancel()
-	tick := time.NewTicker(readInterval) // not by package expect, which would bring Kubernetes to libs/bus
+	tick := time.NewTicker(readInterval) // package expect would add Kubernetes dependencies to libs/bus
 	defer tick.Stop()
 	for {
 		out, err := read(ctx, js, stream)

@@ -1,5 +1,5 @@
-// Package otlp receives spans as an OpenTelemetry collector does, over OTLP/HTTP on
-// loopback, and keeps them for a test to inspect:
+// Package otlp receives spans like an OpenTelemetry collector, over OTLP/HTTP on
+// loopback, and stores them for a test to inspect:
 //
 //	r := otlp.Start(t)
 //	cmd.Env = append(os.Environ(), r.Env()...)
@@ -9,6 +9,6 @@
 //		...
 //	})
 //
-// Spans come in batches, in no order, and a parent may come after its children: wait for
-// the span that you need.
+// Spans arrive in batches and unordered, and a parent may arrive after its children: wait
+// for the span that you need.
 package otlp

@@ -91,7 +91,7 @@ func TestReceiverKeepsSpans(t *testing.T) {
 	if err != nil || len(chain) != 2 || chain[0].Name != "reconcile" {
 		t.Errorf("chain %v, error %v", chain, err)
 	}
-	if _, err := Chain(got[1:], got[1]); err == nil || !strings.Contains(err.Error(), "has not come") {
+	if _, err := Chain(got[1:], got[1]); err == nil || !strings.Contains(err.Error(), "not received") {
 		t.Errorf("chain without a root: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestReceiverRejectsInvalidRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if status := send(r); status != http.StatusBadRequest || r.refused() == nil || len(r.Spans()) > 0 {
-			t.Errorf("%s: status %d, told %v", name, status, r.refused())
+			t.Errorf("%s: status %d, refused %v", name, status, r.refused())
 		}
 		for range 2 {
 			if err := r.Close(); err != nil {

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Path is where spans are sent below the receiver's endpoint, as the OTLP specification has it.
+// Path is the path below the endpoint to which clients send spans, by the OTLP specification.
 const Path = "/v1/traces"
 
 const closeTimeout = 5 * time.Second
 
-// Receiver takes spans until it is closed. It is safe for concurrent use.
+// Receiver receives spans until it is closed. It is safe for concurrent use.
 type Receiver struct {
 	address string
 	server  *http.Server
@@ -33,7 +33,7 @@ type Receiver struct {
 	errs  []error
 }
 
-// Start listens on loopback until the test ends, which fails if something came that was not OTLP.
+// Start listens on loopback until the test ends. The test fails if the receiver got a request that is not OTLP.
 func Start(t testing.TB) *Receiver {
 	t.Helper()
 	r, err := listen(t.Context())
@@ -66,7 +66,7 @@ func listen(ctx context.Context) (*Receiver, error) {
 	return r, nil
 }
 
-// Close stops the receiver. Received spans stay. Closing again does nothing.
+// Close stops the receiver and keeps the received spans. Further calls do nothing.
 func (r *Receiver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -77,10 +77,10 @@ func (r *Receiver) Close() error {
 	return nil
 }
 
-// Endpoint is what OTEL_EXPORTER_OTLP_ENDPOINT is to be.
+// Endpoint returns the value for OTEL_EXPORTER_OTLP_ENDPOINT.
 func (r *Receiver) Endpoint() string { return "http://" + r.address }
 
-// Env makes a process that follows the OpenTelemetry specification send its spans here, and soon.
+// Env returns environment variables with which an OpenTelemetry SDK sends its spans to the receiver, with a short delay.
 func (r *Receiver) Env() []string {
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.Endpoint(),
@@ -90,7 +90,7 @@ func (r *Receiver) Env() []string {
 	}
 }
 
-// Spans returns what has come, by start.
+// Spans returns the received spans, sorted by start time.
 func (r *Receiver) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,8 +125,8 @@ func (r *Receiver) refused() error {
 	return errors.Join(r.errs...)
 }
 
-// decode reads an ExportTraceServiceRequest. TracesData is the same message on the wire;
-// it comes without the gRPC service.
+// decode reads an ExportTraceServiceRequest. It uses TracesData, which has the same wire
+// format and does not import the gRPC service.
 func decode(req *http.Request) ([]Span, error) {
 	if kind := req.Header.Get("Content-Type"); kind != "application/x-protobuf" {
 		return nil, fmt.Errorf("content type %q, want application/x-protobuf", kind)

@@ -13,7 +13,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// Span is one span as it was received.
+// Span is a received span.
 type Span struct {
 	Service, Scope, Name string
 	Trace, ID            string // in hexadecimal digits
@@ -28,7 +28,7 @@ type Span struct {
 // Link names another span.
 type Link struct{ Trace, ID string }
 
-// String names a span for people.
+// String describes the span in messages.
 func (s Span) String() string {
 	return fmt.Sprintf("%s: %s (trace %s, span %s, parent %s)", s.Service, s.Name, s.Trace, s.ID, s.Parent)
 }
@@ -71,14 +71,13 @@ func attributes(list []*commonpb.KeyValue) map[string]string {
 	return out
 }
 
-// Chain returns a span and its ancestors: the root first, the span last. The error names a parent that has not
-// arrived (yet).
+// Chain returns a span and its ancestors, the root first. The error names a parent that has not been received (yet).
 func Chain(spans []Span, leaf Span) ([]Span, error) {
 	chain := []Span{leaf}
 	for last := leaf; last.Parent != ""; last = chain[len(chain)-1] {
 		i := slices.IndexFunc(spans, func(s Span) bool { return s.Trace == last.Trace && s.ID == last.Parent })
 		if i < 0 {
-			return nil, fmt.Errorf("the parent of %s has not come", last)
+			return nil, fmt.Errorf("parent of %s not received", last)
 		}
 		chain = append(chain, spans[i])
 		if len(chain) > len(spans) {

@@ -17,13 +17,13 @@ import (
 const (
 	debianPackage  = "postgresql"
 	installTimeout = 10 * time.Minute
-	// versions is where Debian keeps the programs of each version, most of them outside PATH.
+	// versions is Debian's directory of the programs of each version, most of which are not on PATH.
 	versions = "/usr/lib/postgresql"
-	// clusterConfig configures whether Debian's package creates and starts a server of its own.
+	// clusterConfig configures whether Debian's package creates and starts a default server.
 	clusterConfig = "/etc/postgresql-common/createcluster.conf"
 )
 
-// programs are those that a server and its clients need.
+// programs are the required programs of the server and its clients.
 var programs = []string{"initdb", "postgres", "psql", "pg_dump"}
 
 // binDir returns the directory that holds all programs, after installing them if possible.
@@ -57,7 +57,7 @@ func find() string {
 	return ""
 }
 
-// version returns the version of a directory like /usr/lib/postgresql/15/bin, 0 if there is none.
+// version returns the version in the path of a directory like /usr/lib/postgresql/15/bin, or 0.
 func version(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -81,12 +81,12 @@ func install(ctx context.Context) error {
 	return debian.Install(ctx, say, []string{"UCF_FORCE_CONFFOLD=1"}, debianPackage)
 }
 
-// withoutServer keeps the package from starting a server on the usual port; what is there already stays.
+// withoutServer prevents the package from starting a server on the default port. It does not change an existing file.
 func withoutServer() error {
 	if _, err := os.Stat(clusterConfig); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(clusterConfig), 0o755); err != nil { // everybody may read /etc
+	if err := os.MkdirAll(filepath.Dir(clusterConfig), 0o755); err != nil { // /etc is world-readable
 		return fmt.Errorf("configure %s: %w", debianPackage, err)
 	}
 	if err := os.WriteFile(clusterConfig, []byte("create_main_cluster = false\n"), 0o644); err != nil {

@@ -52,7 +52,7 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each database is some 300 files.
+	// Each database consists of about 300 files.
 	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (p program) command(ctx context.Context, as *syscall.Credential, name strin
 // owner of the directory.
 func (p program) identity() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil // no credential means our own
+		return nil, nil // nil means the current user
 	}
 	account, err := user.Lookup("postgres")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const stepTimeout = time.Minute
 
-// Server is a server that answers.
+// Server is a running PostgreSQL server.
 type Server struct {
 	// Bin is the directory of its programs and of the clients: psql, pg_dump, createdb, dropdb.
 	Bin  string
@@ -32,7 +32,7 @@ var shared struct {
 	err    error
 }
 
-// Shared returns the server of this test binary and starts it when it is the first to ask.
+// Shared returns the server of this test binary. The first call starts it.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.Lock()
@@ -56,7 +56,7 @@ func (s *Server) Database(t testing.TB) string {
 	return name
 }
 
-// DropAtEnd drops a database at the end of the test, connections to it or not.
+// DropAtEnd drops a database at the end of the test, even if it has open connections.
 func (s *Server) DropAtEnd(t testing.TB, name string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -69,7 +69,7 @@ func (s *Server) DropAtEnd(t testing.TB, name string) {
 	})
 }
 
-// Query runs statements in a database and returns the rows: one a line, columns separated by |.
+// Query runs statements in a database and returns the rows: one per line, columns separated by |.
 func (s *Server) Query(t testing.TB, database, statements string) string {
 	t.Helper()
 	out, err := s.psql(t.Context(), database, statements)
@@ -79,7 +79,7 @@ func (s *Server) Query(t testing.TB, database, statements string) string {
 	return out
 }
 
-// Environment holds the variables by which PostgreSQL's clients reach a database.
+// Environment returns the environment variables with which PostgreSQL clients connect to a database.
 func (s *Server) Environment(database string) []string {
 	return []string{
 		"PGHOST=" + s.Host, "PGPORT=" + strconv.Itoa(s.Port), "PGUSER=" + s.User, "PGPASSWORD=" + s.Password,

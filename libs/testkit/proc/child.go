@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Child is a program that Start started. It outlives this process unless something ends it (see package watchdog).
+// Child is a program that Start started. It outlives this process unless it is stopped (see package watchdog).
 type Child struct {
 	PID int
 	Log string // file with all that it printed
@@ -21,8 +21,8 @@ type Child struct {
 	ended chan struct{}
 }
 
-// Start starts a program with its output at the end of a file. It runs in a session of its own: Ctrl-C goes to this
-// process, which ends its children in order.
+// Start starts a program and appends its output to a file. The program runs in a session of its own: Ctrl-C signals only
+// this process, which stops its children in order.
 func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -39,16 +39,16 @@ func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	}
 	c := &Child{PID: cmd.Process.Pid, Log: log, cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() //nolint:errcheck // the state of the process says how it ended
+		_ = cmd.Wait() //nolint:errcheck // ProcessState has the exit status
 		close(c.ended)
 	}()
 	return c, nil
 }
 
-// Ended is closed when the process has exited.
+// Ended returns a channel that is closed when the process has exited.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Running returns nil while the process runs, then how it ended and the end of its log.
+// Running returns nil while the process runs. Afterwards the error has its exit status and the end of its log.
 func (c *Child) Running() error {
 	select {
 	case <-c.ended:
@@ -58,10 +58,10 @@ func (c *Child) Running() error {
 	}
 }
 
-// ExitCode is the exit status of a process that has ended, -1 when a signal ended it.
+// ExitCode returns the exit code of an exited process, or -1 if a signal terminated it.
 func (c *Child) ExitCode() int { return c.cmd.ProcessState.ExitCode() }
 
-// Signal sends a signal. A process that has already ended is not an error.
+// Signal sends a signal. It ignores a process that has already exited.
 func (c *Child) Signal(s syscall.Signal) {
 	_ = c.cmd.Process.Signal(s) //nolint:errcheck // see above
 }
@@ -72,7 +72,7 @@ func (c *Child) Kill() {
 	<-c.ended
 }
 
-// Tail returns the last lines of a log, or why there are none.
+// Tail returns the last lines of a log, or the error of reading it.
 func Tail(log string, lines int) string {
 	data, err := os.ReadFile(log)
 	if err != nil {
@@ -87,7 +87,8 @@ func Go(ctx context.Context, module string, args ...string) *exec.Cmd {
 	return Group(ctx, module, "go", args...)
 }
 
-// Group is a command whose own children end with it when ctx does, as compilers do with the go command.
+// Group returns a command in a process group of its own. When ctx ends, the whole group gets SIGTERM, for example
+// the compilers that the go command started.
 func Group(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -34,11 +34,11 @@ func TestChildIsKilled(t *testing.T) {
 		t.Errorf("a child that runs: %v", err)
 	}
 	c.Kill()
-	c.Kill() // of one that has ended is not an error
+	c.Kill() // a no-op for an exited process
 	if proc.Alive(c.PID) || c.Running() == nil {
-		t.Error("it runs on")
+		t.Error("the process still runs")
 	}
 	if _, err := proc.Start(exec.CommandContext(context.Background(), "/no/such/program"), c.Log); err == nil {
-		t.Error("a program that is not there was started")
+		t.Error("a missing program was started")
 	}
 }

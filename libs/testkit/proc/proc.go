@@ -29,17 +29,17 @@ func Alive(pid int) bool {
 }
 
 const (
-	// execPatience is how long a process may show no environment, which it does while it becomes another program. A
-	// busy machine may leave it there for long.
+	// execPatience bounds how long a process may have no environment. It has none during an exec, which can take long
+	// on a busy machine.
 	execPatience = 5 * time.Second
-	// execLooks is how often an environment without the marker is read again: it may be incomplete.
+	// execLooks is how often an environment without the marker is read again, since it may be incomplete.
 	execLooks = 50
 	execPoll  = time.Millisecond
 )
 
-// Has reports whether a living process carries the marker, a whole KEY=value, in its environment. It detects that a
-// pid from a file was reused by another process. During an exec a process has no environment, or only a part of it,
-// so a living process is checked repeatedly.
+// Has reports whether a living process has the marker, a whole KEY=value, in its environment. It detects that another
+// process has reused the pid in a file. During an exec a process has no environment or only a part of it, so Has checks
+// a living process repeatedly.
 func Has(pid int, marker string) bool {
 	deadline := time.NewTimer(execPatience)
 	defer deadline.Stop()
@@ -65,7 +65,7 @@ func Has(pid int, marker string) bool {
 	return false
 }
 
-// environment returns the environment of a living process, nothing when it has none or is not there.
+// environment returns the environment of a living process. It is empty if the process has none or does not exist.
 func environment(pid int) []byte {
 	if !Alive(pid) {
 		return nil
@@ -86,7 +86,7 @@ func carries(environ []byte, marker string) bool {
 	return false
 }
 
-// Marked lists the living processes with the marker, apart from this one.
+// Marked lists the living processes with the marker, except this one.
 func Marked(marker string) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -102,8 +102,8 @@ func Marked(marker string) ([]int, error) {
 	return pids, nil
 }
 
-// KillMarked kills every process with the marker and repeats until none is left, since one of them may just have
-// started another. It returns the number of killed processes.
+// KillMarked kills every process with the marker. It repeats until none is left, since a process may start another one
+// before it is killed. It returns the number of killed processes.
 func KillMarked(ctx context.Context, marker string) (int, error) {
 	killed := map[int]bool{}
 	tick := time.NewTicker(50 * time.Millisecond)

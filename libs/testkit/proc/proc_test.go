@@ -24,10 +24,10 @@ func sleeper(t *testing.T, script string, env ...string) *exec.Cmd {
 
 func TestZombieIsNotAlive(t *testing.T) {
 	cmd := sleeper(t, "exit 0")
-	// No one waits for it yet, so it stays a zombie.
+	// The test does not wait for the process yet, so it stays a zombie.
 	expect.Eventually(t, expect.Long, func() error {
 		if proc.Alive(cmd.Process.Pid) {
-			return fmt.Errorf("process %d counts as alive", cmd.Process.Pid)
+			return fmt.Errorf("process %d is reported as alive", cmd.Process.Pid)
 		}
 		return nil
 	})
@@ -73,7 +73,7 @@ func TestMarkedMatchesWholeMarker(t *testing.T) {
 
 func TestTerminateKillsProcessIgnoringSIGTERM(t *testing.T) {
 	for name, script := range map[string]string{
-		"a process that ends when asked":    "exec sleep 1000",
+		"a process that exits on SIGTERM":   "exec sleep 1000",
 		"a process that ignores the signal": "trap '' TERM; while :; do sleep 0.05; done",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,10 +82,10 @@ func TestTerminateKillsProcessIgnoringSIGTERM(t *testing.T) {
 				t.Fatal(err)
 			}
 			if proc.Alive(cmd.Process.Pid) {
-				t.Error("it is still alive")
+				t.Error("the process is still alive")
 			}
 			if err := cmd.Wait(); err == nil {
-				t.Error("it ended by itself")
+				t.Error("the process exited without a signal")
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestKillWaitsForExit(t *testing.T) {
 
 func TestMarkedFindsProcessAcrossExec(t *testing.T) {
 	const marker = "FLOTILLA_PROC_TEST=exec"
-	// Each shell replaces itself by the next one, so that many reads meet an exec.
+	// Each shell replaces itself with the next one, so that many reads happen during an exec.
 	const relay = `n=$1; [ "$n" -gt 0 ] || exec sleep 1000; exec sh -c "$2" sh $((n - 1)) "$2"`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", relay, "sh", "300", relay)
 	cmd.Env = append(os.Environ(), marker)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ticks is the unit of the times in /proc, a second's hundredth on every Linux (USER_HZ).
+// ticks is the number of clock ticks per second in /proc (USER_HZ), 100 on every Linux.
 const ticks = 100
 
 // CPUSeconds returns the processor time that a process has used.

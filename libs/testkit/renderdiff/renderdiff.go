@@ -64,7 +64,7 @@ func (r Renders) Check(t *testing.T) {
 	}
 }
 
-// record writes the current inputs and output as those of a release.
+// record writes the current inputs and output as the recorded release.
 func (r Renders) record(t *testing.T, version string) error {
 	t.Helper()
 	if err := os.RemoveAll(root); err != nil {
@@ -113,7 +113,7 @@ func read(dir string, inputs []string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Differences returns for each file name how the two sets differ.
+// Differences describes for each differing file name how the two sets differ.
 func Differences(before, now map[string][]byte) map[string]string {
 	out := map[string]string{}
 	for name, was := range before {
@@ -133,7 +133,7 @@ func Differences(before, now map[string][]byte) map[string]string {
 	return out
 }
 
-// Declared returns the file names that a changelog declares to have changed: those in
+// Declared returns the file names that a changelog declares as changed: those in
 // backticks at the beginning of the items under the heading, within Unreleased.
 func Declared(changelog string) []string {
 	var out []string

@@ -27,17 +27,17 @@ import (
 
 const (
 	program = "github.com/flotilla-dev/flotilla/libs/testkit/stubengine/cmd/stub-engine"
-	// tries is how many addresses are tried; one of 16 million is rarely taken.
+	// tries bounds the number of addresses to try; a random one of 16 million is rarely in use.
 	tries = 5
 )
 
 // ErrRefused is returned if a terminating node rejects the query.
-var ErrRefused = errors.New("the engine refused the query, it is going")
+var ErrRefused = errors.New("terminating engine rejected the query")
 
-// PortNumbers of an engine.
+// PortNumbers are the ports of an engine.
 type PortNumbers struct{ Query, Health, Metrics int }
 
-// Ports are the ports of every node of this test binary. They are free on all addresses when they are picked.
+// Ports returns the ports of all nodes of this test binary. They are free on all addresses when they are picked.
 var Ports = sync.OnceValues(func() (PortNumbers, error) {
 	free, err := freeport.Pick(3)
 	if err != nil {
@@ -67,8 +67,8 @@ func Start(t testing.TB) *Node {
 	return n
 }
 
-// Launch runs a node until Kill or Terminate, with so much time for its queries after
-// Terminate. The context bounds the start only.
+// Launch runs a node until Kill or Terminate. After Terminate, queries may run for the grace
+// period. The context bounds the start only.
 func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
 	built, err := goprogram.Build(ctx, program)
 	if err != nil {
@@ -97,7 +97,7 @@ func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
 	return nil, all
 }
 
-// address is one of 127.1.0.1 to 127.254.255.254.
+// address returns a random address from 127.1.0.1 to 127.254.255.254.
 func address() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
@@ -114,8 +114,8 @@ func (n *Node) waitReady(ctx context.Context) error {
 	return err
 }
 
-// Query runs a query that lasts so long, and returns when it is answered. It is an error
-// when it was cut, and [ErrRefused] when the node did not take it on.
+// Query runs a query of the given length and returns when it is answered. It returns an
+// error if the query was cut off, and [ErrRefused] if the node rejected it.
 func (n *Node) Query(ctx context.Context, length time.Duration) error {
 	return n.query(ctx, length, "sleep")
 }
@@ -133,7 +133,7 @@ func (n *Node) query(ctx context.Context, length time.Duration, kind string) err
 	return err
 }
 
-// Metrics changes how the metrics port behaves from the next request on.
+// Metrics sets the behavior of the metrics port for all further requests.
 func (n *Node) Metrics(ctx context.Context, mode server.Mode) error {
 	_, _, err := n.do(ctx, http.MethodPost, n.Ports.Health, "/control/metrics?mode="+url.QueryEscape(string(mode)))
 	return err
@@ -145,7 +145,7 @@ func (n *Node) Freeze(ctx context.Context) error {
 	return err
 }
 
-// Stats returns the query counts without the metrics port.
+// Stats returns the query counts without using the metrics port.
 func (n *Node) Stats(ctx context.Context) (server.Stats, error) {
 	var out server.Stats
 	body, _, err := n.do(ctx, http.MethodGet, n.Ports.Health, "/control/stats")
@@ -161,7 +161,7 @@ func (n *Node) Ready(ctx context.Context) bool {
 	return err == nil
 }
 
-// Live reports whether the node answers at all.
+// Live reports whether the node answers its liveness probe.
 func (n *Node) Live(ctx context.Context) bool {
 	_, _, err := n.do(ctx, http.MethodGet, n.Ports.Health, "/health/live")
 	return err == nil
@@ -185,5 +185,5 @@ func (n *Node) do(ctx context.Context, method string, port int, path string) ([]
 	return body, res.Header, err
 }
 
-// Terminate sends SIGTERM to the node, as a kubelet does, and does not wait.
+// Terminate sends SIGTERM to the node, like a kubelet, and does not wait.
 func (n *Node) Terminate() { n.Signal(syscall.SIGTERM) }

@@ -23,16 +23,16 @@ func Example() {
 		node := stubengine.Start(t)
 		query := make(chan error, 1)
 		go func() { query <- node.Query(t.Context(), time.Second) }()
-		node.Terminate() // as a kubelet does
+		node.Terminate() // like a kubelet
 		if err := <-query; err != nil && !errors.Is(err, stubengine.ErrRefused) {
-			t.Error("a query was cut:", err)
+			t.Error("a query was cut off:", err)
 		}
 	}
 	fmt.Printf("a test is a %T", test)
 	// Output: a test is a func(*testing.T)
 }
 
-// scrape reads the metrics as a client does that follows redirects.
+// scrape reads the metrics like a client that follows redirects.
 func scrape(ctx context.Context, n *stubengine.Node) (string, error) {
 	address := "http://" + net.JoinHostPort(n.Address, strconv.Itoa(n.Ports.Metrics)) + "/metrics"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -142,13 +142,13 @@ func TestTerminatedNodeFinishesQueries(t *testing.T) {
 		return nil
 	})
 	if n.Ready(t.Context()) {
-		t.Error("ready while it is going")
+		t.Error("ready while terminating")
 	}
 	if !n.Live(t.Context()) {
-		t.Error("not alive while it is going")
+		t.Error("not alive while terminating")
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the query was cut: %v", err)
+		t.Errorf("the query was cut off: %v", err)
 	}
 	<-n.Ended()
 }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// Directory is a directory of this process that is removed when it ends, after the processes that carry the marker.
+// Directory is a temporary directory of this process. When the process exits, the watchdog kills the processes with the
+// marker and then removes the directory.
 type Directory struct {
 	*Guard
 	Path   string
@@ -21,14 +22,14 @@ type Need struct {
 	Prefix string
 	// Key of the marker.
 	Key string
-	// Memory is how many bytes there should be for it in memory, where servers with many small files start sooner; 0 means
-	// that it need not be there. TMPDIR, which says where temporary files belong, goes before.
+	// Memory is the free space in bytes that the directory needs to be in memory, where servers with many small files
+	// start faster; 0 means on disk. TMPDIR takes precedence if it is set.
 	Memory uint64
 	// Container reports whether a Docker container may use the directory's name, to be removed with it.
 	Container bool
 }
 
-// memory is a file system in memory, on most machines.
+// memory is the mount point of a file system in memory on most machines.
 const memory = "/dev/shm"
 
 // NewDirectory creates a directory.

@@ -1,13 +1,12 @@
 // Package watchdog removes what a process started as soon as that process ends, for any reason.
 //
-// A test binary can end by a panic, by the timeout of go test, by Ctrl-C or by SIGKILL; none of them runs deferred
-// functions. So another process cleans up: a shell in a session of its own, which reads from a pipe
-// whose only writing end belongs to the guarded process. When the process ends, the kernel closes the pipe, the shell
-// reads the end of file and cleans up. A normal end takes the same path (Release), so there is one way to clean up
-// and it is the one that is tested.
+// A test binary can exit by a panic, by the timeout of go test, by Ctrl-C or by SIGKILL; none of them runs deferred
+// functions. Therefore another process cleans up: a shell in a session of its own, which reads from a pipe whose only
+// write end belongs to the guarded process. When the process exits, the kernel closes the pipe, and the shell reads the
+// end of file and cleans up. Release uses the same path for a normal exit, so the tests cover it.
 //
-// Processes are found by a marker in their environment, not by pid files: a server that was being started at the very
-// moment of the kill has no pid file yet, but it has inherited the marker.
+// The shell finds processes by a marker in their environment, not by pid files: a server that was starting when the test
+// was killed has no pid file yet, but it has inherited the marker.
 //
 // Linux only, since it reads /proc.
 package watchdog
@@ -52,7 +51,7 @@ type Guard struct {
 	err  error
 }
 
-// Start begins to watch. Call it before starting the first marked process.
+// Start starts the watchdog. Call it before starting the first marked process.
 func Start(c Cleanup) (*Guard, error) {
 	if !strings.Contains(c.Marker, "=") {
 		return nil, fmt.Errorf("watchdog marker %q is not KEY=value", c.Marker)
@@ -65,7 +64,7 @@ func Start(c Cleanup) (*Guard, error) {
 	cmd := exec.Command("sh", args...) //nolint:noctx // a fixed script that must outlive every context
 	cmd.Dir = "/"
 	cmd.Stdin = read
-	// A session of its own keeps Ctrl-C and a closing terminal away from it.
+	// In a session of its own, the shell does not receive Ctrl-C or SIGHUP of a closing terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	if closeErr := read.Close(); err == nil {
@@ -79,12 +78,11 @@ func Start(c Cleanup) (*Guard, error) {
 	return g, nil
 }
 
-// alive keeps every guard reachable. A guard that its owner has forgotten would be
-// collected, which closes the pipe, and the watchdog would clean up while the
-// process still uses what it started.
+// alive keeps every guard reachable. The collection of an unreachable guard would
+// close the pipe, and the watchdog would clean up while the process still runs.
 var alive sync.Map
 
-// Release cleans up now and returns when everything is removed. Further calls return the first one's result.
+// Release cleans up and returns when everything is removed. Further calls return the result of the first.
 func (g *Guard) Release() error {
 	g.once.Do(func() {
 		alive.Delete(g)

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 func marker(dir string) string { return watchdog.Marker("WATCHDOG_TEST", dir) }
 
-// child guards a process that would run for long, says so, and waits to be killed.
+// child guards a long-running process, prints a line, and waits to be killed.
 func child(dir string) error {
 	if _, err := watchdog.Start(watchdog.Cleanup{Marker: marker(dir), Dir: dir}); err != nil {
 		return err
@@ -46,7 +46,7 @@ func child(dir string) error {
 	return err
 }
 
-// startMarked starts a shell that ignores polite signals and has a child of its own.
+// startMarked starts a shell that ignores SIGTERM, SIGINT and SIGHUP and has a child process.
 func startMarked(dir string) (*exec.Cmd, error) {
 	cmd := exec.Command("sh", "-c", `trap '' TERM INT HUP; sleep 1000; sleep 1000`) //nolint:noctx // only the watchdog ends it
 	cmd.Env = append(os.Environ(), marker(dir))
@@ -98,7 +98,7 @@ func TestGuardCleansUpWhenProcessEnds(t *testing.T) {
 			}
 			line, err := bufio.NewReader(out).ReadString('\n')
 			if err != nil || strings.TrimSpace(line) != "ready" {
-				t.Fatalf("the child said %q, %v", line, err)
+				t.Fatalf("the child printed %q, %v", line, err)
 			}
 			if pids, err := proc.Marked(marker(dir)); err != nil || len(pids) == 0 {
 				t.Fatalf("nothing to guard: %v, %v", pids, err)
@@ -107,7 +107,7 @@ func TestGuardCleansUpWhenProcessEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err == nil {
-				t.Error("the child ended well, so it was not signalled")
+				t.Error("the child exited normally, so it got no signal")
 			}
 			if err := in.Close(); err != nil {
 				t.Logf("close the child's input: %v", err)
@@ -172,7 +172,7 @@ func TestStartRejectsMarkerWithoutKey(t *testing.T) {
 	}
 }
 
-// forget starts a guard and keeps nothing of it, as a package does whose server lives as long as the process.
+// forget starts a guard and drops its reference, like a package whose server lives as long as the process.
 func forget(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := watchdog.Start(watchdog.Cleanup{Marker: marker(dir), Dir: dir}); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// Admin is a user of the test's own, who may do everything.
+// Admin is a user with all permissions, for the test itself.
 const Admin = "admin"
 
 // Password is the password of all users.
@@ -55,12 +55,12 @@ func Start(t testing.TB, n Names, options ...natstest.Option) *Server {
 	return s
 }
 
-// As is where the identity connects, with its password.
+// As returns the URL at which the identity connects, with its password.
 func (s *Server) As(identity string) string {
 	return strings.Replace(s.URL(), "nats://", "nats://"+identity+":"+Password+"@", 1)
 }
 
-// Permissions returns what deploy/nats grants an identity, for servers that learn it in another way.
+// Permissions returns the permissions that deploy/nats grants an identity, for servers that are configured differently.
 func Permissions(t testing.TB, n Names, identity string) *server.Permissions {
 	t.Helper()
 	for _, u := range load(t, n) {
@@ -118,7 +118,7 @@ func Files(t testing.TB, n Names) string {
 	return dir
 }
 
-// load reads the users of deploy/nats as the server itself does.
+// load reads the users of deploy/nats with the configuration parser of the server.
 func load(t testing.TB, n Names) []*server.User {
 	t.Helper()
 	o, err := server.ProcessConfigFile(filepath.Join(Files(t, n), "authorization.conf"))
@@ -128,7 +128,7 @@ func load(t testing.TB, n Names) []*server.User {
 	return o.Users
 }
 
-// root returns the directory of the repository that the test runs in.
+// root returns the root of the repository that the test runs in.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -20,7 +20,7 @@ func TestTapRecordsUsedAndDeniedPermissions(t *testing.T) {
 	defer nc.Close()
 	const right, wrong = "flotilla.hb.v1.prod.superset-operator", "flotilla.hb.v1.prod.ingester"
 	if unused := tap.Unused(t, "superset-operator"); !slices.Contains(unused, right) {
-		t.Errorf("%q is used before anybody did: %v", right, unused)
+		t.Errorf("%q is reported as used before any use: %v", right, unused)
 	}
 	for _, subject := range []string{right, wrong} {
 		if err := nc.Publish(subject, nil); err != nil {
@@ -31,9 +31,9 @@ func TestTapRecordsUsedAndDeniedPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if unused := tap.Unused(t, "superset-operator"); slices.Contains(unused, right) || len(unused) == 0 {
-		t.Errorf("unused are %v", unused)
+		t.Errorf("unused permissions: %v", unused)
 	}
 	if v := srv.Violations(); len(v) != 1 || !strings.Contains(v[0], wrong) {
-		t.Errorf("refused was %q", v)
+		t.Errorf("violations: %q", v)
 	}
 }

@@ -15,7 +15,7 @@ type Tap struct {
 	subjects map[string]bool
 }
 
-// Tap begins to listen.
+// Tap subscribes to all messages.
 func (s *Server) Tap(t testing.TB) *Tap {
 	t.Helper()
 	nc, err := nats.Connect(s.As(Admin), nats.Name("tap"))
@@ -33,7 +33,7 @@ func (s *Server) Tap(t testing.TB) *Tap {
 	return tap
 }
 
-// Unused lists the rights of an identity to publish that no message so far has needed.
+// Unused lists the publish permissions of an identity that no message so far has used.
 func (tap *Tap) Unused(t testing.TB, identity string) []string {
 	t.Helper()
 	user := tap.s.users[identity]
@@ -50,7 +50,7 @@ func (tap *Tap) Unused(t testing.TB, identity string) []string {
 	return out
 }
 
-// catchUp reads what the server has sent before it answers the flush.
+// catchUp reads all messages that the server sends before it answers the flush.
 func (tap *Tap) catchUp(t testing.TB) {
 	t.Helper()
 	if err := tap.nc.Flush(); err != nil {

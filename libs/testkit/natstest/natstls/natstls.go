@@ -1,5 +1,5 @@
-// Package natstls runs NATS servers that require client certificates, and the files with
-// which their clients come.
+// Package natstls configures NATS servers that require client certificates, and writes the
+// certificates of their clients.
 //
 //	authority := natstls.New(t)
 //	srv := natstest.Start(t, authority.Require())
@@ -28,10 +28,10 @@ type Authority struct {
 	current atomic.Pointer[tls.Config] // of the requested servers
 }
 
-// Files are PEM files: the authority, a client's certificate and its key.
+// Files are paths of PEM files: the authority, a client's certificate and its key.
 type Files struct{ CA, Cert, Key string }
 
-// New makes an authority.
+// New creates an authority.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{}
@@ -39,11 +39,11 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Renew replaces the authority: from now on servers show certificates of the new one,
-// and take no client of the former.
+// Renew replaces the authority: from now on servers present certificates of the new one
+// and reject clients of the previous one.
 func (a *Authority) Renew(t testing.TB) {
 	t.Helper()
-	now := time.Now() //nolint:forbidigo // the servers and clients that read it go by the machine's clock
+	now := time.Now() //nolint:forbidigo // servers and clients use the machine's clock
 	var err error
 	if a.signer, err = authority.New("test authority", now.Add(-validity), now.Add(validity)); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func (a *Authority) Renew(t testing.TB) {
 	})
 }
 
-// Require makes a server speak TLS only, and only with clients of the authority.
+// Require makes a server require TLS and client certificates of the authority.
 func (a *Authority) Require() natstest.Option {
 	return func(o *server.Options) {
 		o.TLS, o.TLSVerify, o.TLSTimeout = true, true, 5
@@ -74,7 +74,7 @@ func (a *Authority) Require() natstest.Option {
 	}
 }
 
-// Client writes the files of a client into a directory and replaces existing ones.
+// Client writes the files of a client into a directory. It replaces existing files.
 func (a *Authority) Client(t testing.TB, dir, name string) Files {
 	t.Helper()
 	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}

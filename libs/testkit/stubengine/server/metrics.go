@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Mode is how the metrics port behaves.
+// Mode is a behavior of the metrics port.
 type Mode string
 
 // Modes of the metrics port.
 const (
-	Sound        Mode = ""         // as an engine's
+	Sound        Mode = ""         // like an engine
 	Broken       Mode = "broken"   // status 500
 	Slow         Mode = "slow"     // answers after a second
-	Unresponsive Mode = "silent"   // takes the request and never answers, as a black hole does
+	Unresponsive Mode = "silent"   // accepts the request and never answers
 	Missing      Mode = "missing"  // without the gauge of suspended queries
 	Labelled     Mode = "labelled" // gauges with labels only
-	Redirect     Mode = "redirect" // sends the client to another path, where all is quiet
+	Redirect     Mode = "redirect" // redirects to another path, whose gauges are 0
 )
 
 var modes = []Mode{Sound, Broken, Slow, Unresponsive, Missing, Labelled, Redirect}
 
 const slowness = time.Second
 
-// setMode changes how the metrics port behaves from the next request on.
+// setMode sets the behavior of the metrics port for all further requests.
 func (q *queries) setMode(w http.ResponseWriter, r *http.Request) {
 	mode := Mode(r.FormValue("mode"))
 	if !slices.Contains(modes, mode) {
@@ -38,7 +38,7 @@ func (q *queries) setMode(w http.ResponseWriter, r *http.Request) {
 	q.mode = mode
 }
 
-// metrics answers with the gauges that the operator's drain check reads, or as the mode requires.
+// metrics serves the gauges that the operator's drain check reads, or what the mode requires.
 func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
 	q.mu.Lock()
 	q.stats.Scrapes++
@@ -66,7 +66,7 @@ func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
 	page(w, mode, q.counts())
 }
 
-// page writes the gauges, with others around them.
+// page writes the gauges, among other metrics.
 func page(w io.Writer, mode Mode, s Stats) {
 	labels := ""
 	if mode == Labelled {

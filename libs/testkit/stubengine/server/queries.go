@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Drained is the response header of a query that the engine refused, so that the gateway retries another pod.
+// Drained is the response header of a rejected query, on which the gateway retries another pod.
 const Drained = "X-Firebolt-Drained"
 
 const maxQuery = 1 << 20
@@ -27,7 +27,7 @@ var pause = regexp.MustCompile(`(?i)\b(sleep|suspend)\(\s*'?([0-9.a-zµ]+)'?\s*\
 type Stats struct {
 	Running   int `json:"running"`
 	Suspended int `json:"suspended"`
-	// Finished queries were answered; Cut ones ended before their time; Refused ones were not taken.
+	// Finished queries were answered, Cut ones were interrupted, Refused ones were rejected.
 	Finished int `json:"finished"`
 	Cut      int `json:"cut"`
 	Refused  int `json:"refused"`
@@ -59,7 +59,7 @@ func (q *queries) setReady() {
 	q.ready = true
 }
 
-// drain refuses new queries; idle is closed when the last one has ended.
+// drain makes the engine reject new queries; idle is closed when the last query has ended.
 func (q *queries) drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +83,7 @@ func (q *queries) counts() Stats {
 	return q.stats
 }
 
-// begin counts a query in, or returns the reason for the refusal.
+// begin counts a query as running, or returns the reason why it is rejected.
 func (q *queries) begin(suspended bool) (gauge *int, refusal string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,8 +117,8 @@ func (q *queries) end(gauge *int, finished bool) {
 	q.settle()
 }
 
-// ServeHTTP runs the query of the body, or of the parameter query. The response begins when the query is accepted, so
-// that the client sees a cut one: no proxy retries a response that has begun.
+// ServeHTTP runs the query in the body or in the parameter query. The response begins when the query is accepted, so that
+// the client sees an interrupted query: proxies do not retry a response that has begun.
 func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := statement(r)
 	if err != nil {
@@ -155,7 +155,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	case <-q.over:
-		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to abort a response
 	}
 	q.pause()
 	if err := json.NewEncoder(w).Encode(q.answer(text, r.URL.Query().Get("output_format"))); err != nil {
@@ -165,8 +165,8 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	finished = true
 }
 
-// spill writes as many bytes as the parameter says to the local disk, where they stay: a query whose data does not fit
-// into memory.
+// spill writes the number of bytes in the parameter to the local disk and keeps them, like a query whose data does not
+// fit into memory.
 func (q *queries) spill(r *http.Request) error {
 	text := r.URL.Query().Get("spill")
 	if text == "" {
@@ -184,7 +184,7 @@ func (q *queries) spill(r *http.Request) error {
 	return errors.Join(err, file.Close())
 }
 
-// zeros never end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -198,7 +198,7 @@ func statement(r *http.Request) (string, error) {
 		return r.URL.Query().Get("query"), nil
 	case http.MethodPost:
 		text, err := io.ReadAll(io.LimitReader(r.Body, maxQuery))
-		if err == nil { // an unread rest resets the connection and the response with it
+		if err == nil { // unread data resets the connection, and the client loses the response
 			_, err = io.Copy(io.Discard, r.Body)
 		}
 		if err != nil {
@@ -209,7 +209,7 @@ func statement(r *http.Request) (string, error) {
 	return "", fmt.Errorf("a query is sent by POST, not by %s", r.Method)
 }
 
-// asked returns how long a query takes, and whether it does so suspended: by its text or by a parameter.
+// asked returns the duration of a query and whether it is suspended, from its text or from a parameter.
 func asked(text string, r *http.Request) (wait time.Duration, suspended bool, err error) {
 	name, value := "", ""
 	if m := pause.FindStringSubmatch(text); m != nil {

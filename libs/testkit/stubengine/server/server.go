@@ -1,11 +1,10 @@
-// Package server is the stub engine: what an operator, a gateway and a kubelet see of a Firebolt engine. Tests of
-// the drain run it as processes (package stubengine), and the images of test/e2e run it in pods, under the command line
-// and the configuration of a real one.
+// Package server implements the stub engine: the interface of a Firebolt engine to an operator, a gateway and a kubelet.
+// Tests of the drain run it as processes (package stubengine), and the images of test/e2e run it in pods, with the
+// command line and the configuration of a real engine.
 //
-// It has an engine's three ports: queries, health and metrics. A query computes nothing; it takes the requested time
-// and is counted meanwhile in a gauge. Until the engine is ready, and after SIGTERM, it refuses queries with a header
-// on which the gateway retries another pod; running queries may take the grace period to finish and are cut off after
-// it.
+// It has the three ports of an engine: queries, health and metrics. A query computes nothing; it takes the requested
+// time, during which a gauge counts it. Until the engine is ready, and after SIGTERM, it rejects queries with a header on
+// which the gateway retries another pod. Running queries may finish within the grace period and are then cut off.
 package server
 
 import (
@@ -22,21 +21,21 @@ import (
 type Options struct {
 	// Addresses to listen on.
 	Query, Health, Metrics string
-	// Grace is how long queries may take after the engine received SIGTERM.
+	// Grace is the time for queries to finish after SIGTERM.
 	Grace time.Duration
-	// Settle is how long it keeps refusing queries with the marker, unready, before it may close its ports: if it
-	// closed them at once, connections in the accept queue would be reset, and no client could tell that its query
-	// was not run. A gateway needs a health check's interval and timeout to see it.
+	// Settle is the minimum time during which the terminating engine, unready, rejects queries with the header before it
+	// closes its ports. If it closed them immediately, connections in the accept queue would be reset, and clients could
+	// not detect that their queries did not run. A gateway needs the interval and the timeout of a health check to react.
 	Settle time.Duration
-	// DataDir is where queries spill.
+	// DataDir is the directory into which queries spill.
 	DataDir  string
 	Identity Identity
-	// Start returns nil when the engine may take queries; without it that is at once.
+	// Start returns nil when the engine is ready for queries. If it is nil, the engine is ready immediately.
 	Start func(context.Context) error
 	Logf  func(format string, args ...any)
 }
 
-// Identity identifies the node that answers.
+// Identity identifies the node that answers a query.
 type Identity struct {
 	Engine     string `json:"engine"`
 	Generation int    `json:"generation"`
@@ -45,8 +44,8 @@ type Identity struct {
 	Version    string `json:"version"`
 }
 
-// Run is the engine. When ctx ends it refuses queries, finishes those that run within the grace period, and returns;
-// the error is not nil if some were cut off.
+// Run runs the engine. When ctx ends, it rejects queries, lets running ones finish within the grace period, and returns.
+// The error is not nil if queries were cut off.
 func Run(ctx context.Context, o Options) error {
 	q := newQueries(o)
 	failed := make(chan error, 3)
@@ -69,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 	}
 	q.pause()
-	o.Logf("ending: queries may take %s", o.Grace)
+	o.Logf("terminating: queries may finish within %s", o.Grace)
 	q.drain()
 	settled := time.NewTimer(o.Settle)
 	defer settled.Stop()
@@ -81,15 +80,15 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	case <-timer.C:
 		close(q.over)
-		return errors.New("the grace period is over and queries were cut off")
+		return errors.New("grace period expired: queries were cut off")
 	}
 }
 
-// listen opens all three ports. What it returns lets answers go out before it closes them.
+// listen opens all three ports. The returned function sends pending responses before it closes them.
 func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (stop func(), err error) {
 	query, health, metrics := http.NewServeMux(), http.NewServeMux(), http.NewServeMux()
 	query.Handle("/", q)
-	query.HandleFunc("/health/", q.health) // the gateway asks here
+	query.HandleFunc("/health/", q.health) // the gateway's health check
 	health.HandleFunc("/health/ready", q.health)
 	health.HandleFunc("/health/live", q.health)
 	health.HandleFunc("GET /control/stats", q.statsPage)
@@ -103,7 +102,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 		defer cancel()
 		for _, s := range servers {
 			if s.Shutdown(ctx) != nil {
-				_ = s.Close() //nolint:errcheck // the process ends now
+				_ = s.Close() //nolint:errcheck // the process exits
 			}
 		}
 	}

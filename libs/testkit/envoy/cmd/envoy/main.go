@@ -1,4 +1,4 @@
-// Command envoy prints the path of the pinned Envoy, which it downloads into the cache directory when that lacks it.
+// Command envoy prints the path of the pinned Envoy binary. It first downloads it if the cache directory lacks it.
 package main
 
 import (

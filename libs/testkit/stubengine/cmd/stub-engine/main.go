@@ -1,5 +1,5 @@
-// Command stub-engine is the stub engine (package server) as a process of its own, without a configuration file:
-// it is ready at once.
+// Command stub-engine runs the stub engine (package server) as a process, without a configuration file. It is ready
+// immediately.
 package main
 
 import (
@@ -17,10 +17,10 @@ import (
 
 func main() {
 	o := server.Options{Logf: logf, DataDir: os.TempDir()}
-	flag.StringVar(&o.Query, "query-address", "127.0.0.1:3473", "where queries arrive")
-	flag.StringVar(&o.Health, "health-address", "127.0.0.1:8122", "where probes and control arrive")
-	flag.StringVar(&o.Metrics, "metrics-address", "127.0.0.1:9090", "where metrics are")
-	flag.DurationVar(&o.Grace, "grace", time.Minute, "how long queries may run after SIGTERM")
+	flag.StringVar(&o.Query, "query-address", "127.0.0.1:3473", "address for queries")
+	flag.StringVar(&o.Health, "health-address", "127.0.0.1:8122", "address for probes and control requests")
+	flag.StringVar(&o.Metrics, "metrics-address", "127.0.0.1:9090", "address for metrics")
+	flag.DurationVar(&o.Grace, "grace", time.Minute, "time for queries to finish after SIGTERM")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	err := server.Run(ctx, o)
