@@ -1,15 +1,15 @@
-// Command crdfix finishes the CustomResourceDefinitions that controller-gen writes:
+// Command crdfix post-processes the CustomResourceDefinitions that controller-gen writes:
 //
-//   - items of status.conditions become atomic, so that one condition has one owner
+//   - items of status.conditions become atomic, so that each condition has one field manager
 //     under server-side apply (controller-gen rejects the marker on metav1.Condition);
 //   - the metadata of embedded pod templates keeps its labels and annotations, which
 //     structural pruning would drop;
-//   - embedded pod specs do not require containers, so that a template may set other fields only;
-//   - descriptions below the second level of an embedded pod template are dropped, since
-//     a definition over 256 KiB cannot be applied with kubectl's default mode;
-//   - so are those of the Kubernetes types inside a template of our own (one with sidecars
-//     and a container) and of autoscaling metrics: ten such templates in one definition
-//     would pass the size that etcd stores.
+//   - embedded pod specs do not require containers, so that a template may set only other fields;
+//   - descriptions below the second level of an embedded pod template are removed, since
+//     client-side kubectl apply rejects a CRD over 256 KiB;
+//   - so are those of the Kubernetes types inside Flotilla's own templates (with sidecars and
+//     a container) and of autoscaling metrics: a CRD with ten such templates would exceed the
+//     size limit of etcd.
 //
 // Usage: crdfix FILE...
 package main
@@ -48,7 +48,7 @@ func fixFile(path string) error {
 	return os.WriteFile(path, append([]byte("---\n"), out...), 0o644)
 }
 
-// fix changes one definition in place.
+// fix changes a CRD in place.
 func fix(crd map[string]any) {
 	versions, _ := dig(crd, "spec", "versions").([]any)
 	for _, v := range versions {
@@ -65,7 +65,7 @@ func fix(crd map[string]any) {
 	}
 }
 
-// fixTemplates walks a schema and fixes every embedded PodTemplateSpec in it.
+// fixTemplates walks a schema and changes every embedded PodTemplateSpec in it.
 func fixTemplates(schema map[string]any) {
 	if isPodTemplate(schema) {
 		if metadata, ok := dig(schema, "properties", "metadata").(map[string]any); ok {
@@ -103,15 +103,15 @@ func isPodTemplate(schema map[string]any) bool {
 		dig(schema, "properties", "spec", "properties", "containers") != nil
 }
 
-// isOwnTemplate tells our flat pod templates, whose fields are Kubernetes types, and
-// the autoscaling settings.
+// isOwnTemplate reports whether a schema is one of Flotilla's flat pod templates, whose
+// fields are Kubernetes types, or the autoscaling settings.
 func isOwnTemplate(schema map[string]any) bool {
 	return dig(schema, "properties", "sidecars") != nil && dig(schema, "properties", "container") != nil ||
 		dig(schema, "properties", "maxReplicas") != nil && dig(schema, "properties", "metrics") != nil
 }
 
-// shorten keeps the descriptions of a schema's own properties, and of those of its
-// container, which is our own too, and drops all below.
+// shorten removes descriptions from a schema, except those of its properties and of the
+// properties of its container, which is a type of Flotilla too.
 func shorten(schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	for name, property := range properties {
@@ -157,7 +157,7 @@ func dropDescriptions(node any) {
 	}
 }
 
-// dig follows keys through nested maps; nil where one is missing.
+// dig returns the value at a path of keys in nested maps, or nil if a key is missing.
 func dig(node any, keys ...string) any {
 	for _, key := range keys {
 		m, ok := node.(map[string]any)

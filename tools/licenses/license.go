@@ -12,7 +12,7 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// accepted are the SPDX identifiers of licenses that permit us to distribute binaries.
+// accepted are the SPDX identifiers of licenses that permit the distribution of binaries.
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "Zlib", "CC0-1.0", "Unlicense"}
 
 // Dependency is one module in one version.
@@ -22,7 +22,7 @@ type Dependency struct {
 	Programs        []string // programs it is linked into
 }
 
-// names are the prefixes of license files, in lower case and in both spellings.
+// names are the prefixes of the names of license files, in lower case and in both spellings.
 var names = []string{"licence", "license", "copying", "unlicense"}
 
 // licensesOf returns the licenses found in a module's directory.
@@ -69,7 +69,7 @@ func identify(text []byte) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// render returns the page.
+// render returns the content of the page.
 func render(found map[string]*Dependency) ([]byte, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no dependencies found")

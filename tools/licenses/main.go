@@ -75,7 +75,7 @@ func programs(list string) []string {
 
 // linked lists the path, version and directory, tab-separated, of the modules that a module's programs are built from.
 func linked(ctx context.Context, dir string) (string, error) {
-	// A service keeps its program below cmd; the plugin is one itself.
+	// A service has its main package below cmd; the plugin is a main package itself.
 	packages := "./cmd/..."
 	if _, err := os.Stat(filepath.Join(dir, "cmd")); err != nil {
 		packages = "."
@@ -93,7 +93,7 @@ func linked(ctx context.Context, dir string) (string, error) {
 	return string(out), nil
 }
 
-// add records the modules that one program is built from.
+// add records the modules that a program is built from.
 func add(found map[string]*Dependency, program, linked string) error {
 	for line := range strings.Lines(linked) {
 		f := strings.Split(strings.TrimSpace(line), "\t")

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/release/internal/repository"
 )
 
-// pending prints name and key of each check that must run, and notes the others.
+// pending prints the name and the key of each check that must run, and notes the skipped ones.
 func (p program) pending(ctx context.Context, checks []string, fresh bool) error {
 	modules, err := module.Load(p.root)
 	if err != nil {
@@ -61,7 +61,7 @@ func contained(contents map[string]string, inputs module.Inputs) map[string]stri
 	return out
 }
 
-// toolchain is what a check takes from the machine: Go, and the system whose packages the tests start.
+// toolchain identifies the inputs of checks from the machine: Go, and the system whose packages the tests run.
 func toolchain() string {
 	system, err := os.ReadFile("/etc/os-release")
 	if err != nil {
@@ -86,7 +86,7 @@ func (p program) passed(keys []string) error {
 	return nil
 }
 
-// store is in the cache directory, which outlives a checkout.
+// store returns the store in the cache directory, which outlives the checkout.
 func (p program) store() (passed.Store, error) {
 	dir := os.Getenv("FLOTILLA_CACHE")
 	if dir == "" {
@@ -99,8 +99,8 @@ func (p program) store() (passed.Store, error) {
 	return passed.Store{Dir: filepath.Join(dir, "passed"), Now: p.now}, nil
 }
 
-// export copies the inputs of a module, so that a test that reads anything else fails instead of going unnoticed. It
-// fails when the check named unit:MODULE has another key by now.
+// export copies the inputs of a module, so that a test that reads other files fails. It returns an error if the key of
+// the check unit:MODULE has changed.
 func (p program) export(ctx context.Context, name, dir, key string) error {
 	modules, err := module.Load(p.root)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p program) export(ctx context.Context, name, dir, key string) error {
 	}
 	files := contained(contents, inputs)
 	if key != "" && key != passed.Key("unit:"+name, toolchain(), files) {
-		return fmt.Errorf("%s changed since its tests were due: run them again", name)
+		return fmt.Errorf("%s changed since its key was computed: run its tests again", name)
 	}
 	for file := range files {
 		if err := copyFile(filepath.Join(p.root, filepath.FromSlash(file)), filepath.Join(dir, filepath.FromSlash(file))); err != nil {

@@ -1,4 +1,4 @@
-// The program release answers two questions about the modules of this repository: what a
-// change affects, and whether a module can be released. make affected and make release-prep
-// run it; docs/releasing.md describes how a release is made.
+// Command release computes which modules of this repository a change affects, which checks
+// must run, and whether a module can be released. make affected and make release-prep run
+// it; docs/releasing.md describes the release process.
 package main

@@ -19,12 +19,12 @@ import (
 )
 
 const usage = `usage:
-  release affected -base REF [-names]                     modules that the changes since REF can break
-  release pending [-fresh] NAME=INPUT[,INPUT...] ...      checks that have not passed here with the present content of
-                                                          their inputs: modules, and directories that end in a slash
+  release affected -base REF [-names]                     list the modules that the changes since REF can break
+  release pending [-fresh] NAME=INPUT[,INPUT...] ...      list the checks that have not passed here with the current content
+                                                          of their inputs: modules, and directories that end in a slash
   release passed KEY ...                                  record checks as passed, by the keys that pending printed
-  release export -module PATH -dir DIR [-key KEY]         copy a module with all that its tests may read
-  release prep -module PATH -version vX.Y.Z [-write]      whether a module can be released, and how`
+  release export -module PATH -dir DIR [-key KEY]         copy a module with all files that its tests may read
+  release prep -module PATH -version vX.Y.Z [-write]      check whether a module can be released, print the commands`
 
 // errRefused ends the program with 1 after the reasons have been printed.
 var errRefused = errors.New("not ready")
@@ -42,7 +42,7 @@ func main() {
 
 type program struct {
 	out   io.Writer
-	notes io.Writer // what pending leaves out, and why
+	notes io.Writer // receives the checks that pending skips, and the reasons
 	root  string    // the checkout
 	now   func() time.Time
 }
@@ -55,14 +55,14 @@ func (p program) run(ctx context.Context, args []string) error {
 	set.SetOutput(io.Discard)
 	switch args[0] {
 	case "affected":
-		base := set.String("base", "", "what to compare with")
+		base := set.String("base", "", "git ref to compare with")
 		names := set.Bool("names", false, "print paths only")
 		if err := parse(set, args[1:], "base"); err != nil {
 			return err
 		}
 		return p.affected(ctx, *base, *names)
 	case "pending":
-		fresh := set.Bool("fresh", false, "count nothing as passed")
+		fresh := set.Bool("fresh", false, "ignore recorded results")
 		if err := set.Parse(args[1:]); err != nil {
 			return fmt.Errorf("%w\n%s", err, usage)
 		}
@@ -89,7 +89,7 @@ func (p program) run(ctx context.Context, args []string) error {
 	return errors.New(usage)
 }
 
-// parse reads flags, of which some must be given.
+// parse parses flags and checks that the required ones are set.
 func parse(set *flag.FlagSet, args []string, required ...string) error {
 	if err := set.Parse(args); err != nil {
 		return fmt.Errorf("%w\n%s", err, usage)
@@ -105,7 +105,7 @@ func parse(set *flag.FlagSet, args []string, required ...string) error {
 	return nil
 }
 
-// affected counts what is not committed as changed.
+// affected prints the affected modules. Uncommitted changes count as changes.
 func (p program) affected(ctx context.Context, base string, names bool) error {
 	modules, err := module.Load(p.root)
 	if err != nil {
@@ -219,7 +219,7 @@ func (p program) cut(text, path, version string) error {
 	if err := os.WriteFile(filepath.Join(p.root, filepath.FromSlash(path), "CHANGELOG.md"), []byte(cut), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s/CHANGELOG.md is written. Read it, commit it to the branch, and ask again:\n  git commit -m %q -- %[1]s/CHANGELOG.md\n",
+	fmt.Fprintf(p.out, "%s/CHANGELOG.md is written. Review it, commit it to the branch, and run this command again:\n  git commit -m %q -- %[1]s/CHANGELOG.md\n",
 		path, path+": changelog of "+version)
 	return nil
 }

@@ -1,6 +1,6 @@
 // Command stack runs Flotilla's local stack: a real Kubernetes control plane with simulated nodes, NATS with
-// JetStream, MySQL and the services, all of them on loopback and all of them gone after `stack down`. The Makefile's
-// up, down, status, logs and tools call it; run it without arguments for the rest.
+// JetStream, MySQL and the services, all on loopback. `stack down` removes everything. The targets up, down, status, logs
+// and tools of the Makefile call it; run it without arguments to list all commands.
 package main
 
 import (

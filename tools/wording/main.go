@@ -1,6 +1,6 @@
-// Command wording finds expressions that the field does not use, in the prose of the repository: Go comments and
+// Command wording finds expressions that deviate from the usual terms, in the prose of the repository: Go comments and
 // messages, Markdown, comments of YAML and shell, notes of charts, and subjects of commits. words.txt lists the
-// expressions, exceptions.txt the files that are left out; docs/glossary.md has the terms to use instead.
+// expressions, exceptions.txt the excluded files; docs/glossary.md has the terms to use instead.
 //
 // Usage: wording [-root DIR] [-counts] [-all] [-commits RANGE] [PATH...]
 package main
@@ -44,7 +44,7 @@ func main() {
 	root := flag.String("root", ".", "checkout to read")
 	counts := flag.Bool("counts", false, "print the number of matches per expression instead of each match, and exit with 0")
 	commits := flag.String("commits", "", "also check the subjects of these commits, such as origin/main..HEAD")
-	all := flag.Bool("all", false, "do not leave out the files of exceptions.txt")
+	all := flag.Bool("all", false, "include the files of exceptions.txt")
 	flag.Parse()
 	expressions, err := parse(words)
 	if err != nil {
@@ -99,7 +99,7 @@ func parse(list string) ([]expression, error) {
 	return out, nil
 }
 
-// exclude returns the pathspecs that leave out the files of a list: lines of a path and the reason, split by ": ".
+// exclude returns the pathspecs that exclude the files of a list: lines of a path and the reason, separated by ": ".
 func exclude(list string) ([]string, error) {
 	var out []string
 	for line := range strings.Lines(list) {
@@ -164,7 +164,7 @@ func match(where, text string, expressions []expression, commit bool) []hit {
 }
 
 func git(root string, args ...string) ([]byte, error) {
-	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output() //nolint:noctx // our own arguments
+	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output() //nolint:noctx // fixed arguments
 	if err != nil {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}

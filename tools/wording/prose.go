@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// line is prose of one line of a file.
+// line is the prose in one line of a file.
 type line struct {
 	number int
 	text   string
 }
 
-// reader returns how to find the prose of a file, or nil for a file that has none of ours: test data and generated
-// code.
+// reader returns the function that extracts the prose of a file, or nil for files to skip: test data and generated code.
 func reader(name string) func([]byte) []line {
 	switch base := path.Base(name); {
 	case strings.Contains(name, "testdata/"), strings.Contains(base, "zz_generated"),
@@ -35,7 +34,7 @@ func reader(name string) func([]byte) []line {
 	return nil
 }
 
-// ofGo returns comments, and strings of several words.
+// ofGo returns comments and strings of several words.
 func ofGo(text []byte) []line {
 	var s scanner.Scanner
 	files := token.NewFileSet()
@@ -66,7 +65,7 @@ var (
 	linkTarget = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
-// ofMarkdown leaves out code and the targets of links.
+// ofMarkdown returns the text without code and link targets.
 func ofMarkdown(text []byte) []line {
 	var out []line
 	fenced := false
@@ -86,7 +85,7 @@ func ofMarkdown(text []byte) []line {
 
 var hashComment = regexp.MustCompile(`(^|\s)#\s+(.*)$`)
 
-// ofHash returns comments that begin with a hash.
+// ofHash returns comments that start with a hash.
 func ofHash(text []byte) []line {
 	var out []line
 	for _, l := range split(1, string(text)) {

@@ -1,4 +1,4 @@
-// Command pause holds the namespaces of a pod of the real node: it does nothing until a signal ends it.
+// Command pause holds the namespaces of a pod on the real node: it sleeps until it receives a signal.
 package main
 
 import (

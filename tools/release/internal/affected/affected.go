@@ -1,5 +1,5 @@
-// Package affected computes which modules a change can break: those that it is in,
-// those that require one of these, and those whose tests read one of its files.
+// Package affected computes which modules a change can break: modules with changed
+// files, modules that require one of these, and modules whose tests read a changed file.
 package affected
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/release/internal/module"
 )
 
-// Affected is one module, and why.
+// Affected is an affected module and the reason.
 type Affected struct {
 	Path string
-	Why  string // for people: "changed: <file>", "requires <module>", ...
+	Why  string // for display: "changed: <file>", "requires <module>", ...
 }
 
-// Of returns the affected modules in the order of the list. Files are paths inside the
-// repository with slashes, of whatever was added, changed or removed.
+// Of returns the affected modules in the order of the list. files are the paths of added,
+// changed and removed files inside the repository, with slashes.
 func Of(modules []module.Module, files []string) ([]Affected, error) {
 	files = slices.Sorted(slices.Values(files))
 	var out []Affected

@@ -1,10 +1,10 @@
-// Package changelog reads and cuts files in the format of Keep a Changelog:
+// Package changelog reads and updates files in the format of Keep a Changelog:
 //
 //	## [Unreleased]
 //	## [1.2.0] - 2026-11-22
 //
-// Versions are written without the v. A deliberate change of the user's workloads has a heading of its own ("###
-// Restarts pods", see docs/releasing.md).
+// Versions have no v prefix. An intended change of users' workloads has its own heading ("### Restarts pods", see
+// docs/releasing.md).
 package changelog
 
 import (
@@ -33,17 +33,18 @@ func Section(text, version string) (body string, found bool) {
 	return strings.TrimSpace(strings.Join(lines, "")), found
 }
 
-// Cut gives what is unreleased the version and the date (2026-11-22), and leaves an empty Unreleased above it.
+// Cut moves the entries under Unreleased to a section with the version and the date (2026-11-22) and leaves Unreleased
+// empty.
 func Cut(text, version, date string) (string, error) {
 	body, found := Section(text, "Unreleased")
 	if !found {
-		return "", fmt.Errorf("there is no heading %q", unreleased)
+		return "", fmt.Errorf("heading %q not found", unreleased)
 	}
 	if body == "" {
 		return "", errors.New("section Unreleased is empty")
 	}
 	if _, exists := Section(text, version); exists {
-		return "", fmt.Errorf("there is a section of %s already", version)
+		return "", fmt.Errorf("section of %s already exists", version)
 	}
 	heading := fmt.Sprintf("## [%s] - %s", strings.TrimPrefix(version, "v"), date)
 	return strings.Replace(text, unreleased, unreleased+"\n\n"+heading, 1), nil

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// shared are the files and directories that the checks of every module go through.
+// shared are files and directories that affect the checks of every module.
 var shared = []string{"modules.txt", "go.work", ".golangci.yml", "Makefile", "make/", "hack/", ".ci/", "tools/controlplane/"}
 
-// Inputs are the files that decide what the checks of some modules find.
+// Inputs are the files that affect the results of the checks of some modules.
 type Inputs struct {
 	modules []Module
-	of      []string        // the modules that are checked
-	needs   map[string]bool // these and what they require, at any distance
+	of      []string        // the checked modules
+	needs   map[string]bool // these and the modules that they require, directly or indirectly
 	reads   []string
 }
 
-// InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites, but
-// not what these read. A name that ends in a slash is a directory, of which all files are
-// inputs, and nothing that a module there requires or reads.
+// InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites,
+// but not the files that these read. A name that ends in a slash is a directory: all its files are inputs, without the
+// requirements and reads of modules in it.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
 	in := Inputs{modules: modules, of: names, needs: map[string]bool{}}
 	for _, name := range names {
@@ -47,7 +47,7 @@ func (in *Inputs) add(name string) {
 	}
 }
 
-// Why describes how a file is one of the inputs; it is empty if it is not.
+// Why returns the reason why a file is an input, or an empty string if it is not.
 func (in Inputs) Why(file string) string {
 	owner, owned := Owner(in.modules, file)
 	switch {
@@ -76,7 +76,7 @@ func (in Inputs) builtWith(file string) func(string) bool {
 // Contains reports whether a file is one of the inputs.
 func (in Inputs) Contains(file string) bool { return in.Why(file) != "" }
 
-// WholeCheckout reports whether every file is one.
+// WholeCheckout reports whether every file is an input.
 func (in Inputs) WholeCheckout() bool { return slices.Contains(in.reads, "*") }
 
 func covers(file string) func(string) bool {

@@ -1,5 +1,5 @@
-// Package module reads the modules of the repository: the rows of modules.txt,
-// and which of them each go.mod requires.
+// Package module reads the modules of the repository: the rows of modules.txt and
+// the requirements in each go.mod.
 package module
 
 import (
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Prefix is the import path of the repository, with a slash.
+// Prefix is the import path of the repository, with a trailing slash.
 const Prefix = "github.com/flotilla-dev/flotilla/"
 
 // Kinds of modules, as modules.txt names them.
@@ -34,7 +34,7 @@ type Module struct {
 	Path     string // directory inside the repository, with slashes: libs/kube
 	Kind     string
 	Released bool
-	Root     string   // directory of its go.mod: Path itself, or that of the module that a suite is in
+	Root     string   // directory of its go.mod: Path itself or, for a suite, the path of its module
 	Reads    []string // files, and directories ending in a slash, that its tests read outside of modules it requires; "*" is all
 	Requires []string // paths of the modules of this repository that its go.mod requires, sorted
 }
@@ -48,13 +48,13 @@ func ParseList(text string) ([]Module, error) {
 			continue
 		}
 		if len(fields) < 3 || fields[2] != "yes" && fields[2] != "no" {
-			return nil, fmt.Errorf("modules.txt:%d: want path, kind, yes or no, and what its tests read, got %q", i+1, line)
+			return nil, fmt.Errorf("modules.txt:%d: got %q, want path, kind, yes or no, and the paths that its tests read", i+1, line)
 		}
 		m := Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes", Root: fields[0], Reads: fields[3:]}
 		if m.Kind == Suite {
 			m.Root = path.Dir(m.Path)
 			if _, found := Find(out, m.Root); !found {
-				return nil, fmt.Errorf("modules.txt:%d: the module %s of this suite must stand above it", i+1, m.Root)
+				return nil, fmt.Errorf("modules.txt:%d: module %s of this suite must be listed above it", i+1, m.Root)
 			}
 		}
 		out = append(out, m)
@@ -104,7 +104,7 @@ func Load(root string) ([]Module, error) {
 	return modules, nil
 }
 
-// Find returns the module at a path.
+// Find returns the module at a path and reports whether it exists.
 func Find(modules []Module, at string) (Module, bool) {
 	i := slices.IndexFunc(modules, func(m Module) bool { return m.Path == at })
 	if i < 0 {
@@ -113,7 +113,7 @@ func Find(modules []Module, at string) (Module, bool) {
 	return modules[i], true
 }
 
-// Owner returns the module that a file belongs to, the innermost one; false for a file of none.
+// Owner returns the innermost module that contains a file, or false if there is none.
 func Owner(modules []Module, file string) (Module, bool) {
 	for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if m, ok := Find(modules, dir); ok {

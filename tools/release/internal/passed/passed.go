@@ -1,5 +1,5 @@
-// Package passed remembers on this machine which checks have passed, and for which content of their inputs, so that
-// CI need not repeat a check that nothing has changed for.
+// Package passed records on this machine which checks have passed, and for which content of their inputs, so that CI can
+// skip a check whose inputs have not changed.
 package passed
 
 import (
@@ -30,7 +30,7 @@ func Key(check, toolchain string, files map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Store is a directory with one file for each key.
+// Store is a directory with one file per key.
 type Store struct {
 	Dir string
 	Now func() time.Time
@@ -47,7 +47,7 @@ func (s Store) Since(key string) (time.Time, bool, error) {
 		return time.Time{}, false, err
 	}
 	when, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
-	if err != nil { // half written, or not ours: the check runs
+	if err != nil { // partial or foreign file: the check runs
 		return time.Time{}, false, nil //nolint:nilerr // see above
 	}
 	now := s.Now()

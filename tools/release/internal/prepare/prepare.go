@@ -1,4 +1,4 @@
-// Package prepare decides whether a module can be released, and how.
+// Package prepare computes whether a module can be released, and the commands that release it.
 package prepare
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/release/internal/module"
 )
 
-// State is what a decision is made from.
+// State is the input of a plan.
 type State struct {
 	Modules   []module.Module
 	Tags      []string // all tags of the repository
 	Dirty     []string // files that differ from the last commit
-	Changelog string   // of the module in question; empty when it has none
-	// Changed holds, for each module that was released, the files that were changed since.
+	Changelog string   // of the module to release; empty if it has none
+	// Changed maps each released module to the files that changed since its latest release.
 	Changed map[string][]string
 }
 
-// Plan is the answer.
+// Plan describes the release of a module.
 type Plan struct {
 	Tag      string
 	Problems []string // one line each; empty when the module can be released
-	// Cut is true when the only thing missing is the section of the version in the changelog.
+	// Cut reports whether the section of the version in the changelog is the only problem.
 	Cut bool
-	// Versions are those of the required modules, by path: what the tag's go.mod names.
+	// Versions are the versions of the required modules in the go.mod of the tag, by path.
 	Versions map[string]string
-	// Rewrite is true when the tagged commit has a go.mod of its own, without replace lines for
-	// the required modules: it is what other modules and "go install" see.
+	// Rewrite reports whether the tagged commit needs another go.mod, without replace lines for
+	// the required modules: other modules and "go install" use that go.mod.
 	Rewrite bool
 }
 
@@ -66,7 +66,7 @@ func (p *Plan) problem(format string, args ...any) {
 	p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
 }
 
-// some names the first of many.
+// some lists the first files and the number of the others.
 func some(files []string) string {
 	const most = 5
 	if len(files) <= most {
@@ -86,11 +86,11 @@ func (p *Plan) checkVersion(s State, m module.Module, version string) {
 	}
 	last := Latest(s.Tags, m.Path)
 	if last != "" && semver.Compare(version, last) <= 0 {
-		p.problem("%s is not after %s, which is released", version, last)
+		p.problem("%s is not later than the released %s", version, last)
 	}
 }
 
-// require finds the version of a required module, or reports that it must be released first.
+// require records the version of a required module, or a problem if it must be released first.
 func (p *Plan) require(s State, m module.Module, path string) {
 	required, _ := module.Find(s.Modules, path)
 	switch last := Latest(s.Tags, path); {
@@ -106,7 +106,7 @@ func (p *Plan) require(s State, m module.Module, path string) {
 	}
 }
 
-// Latest returns the greatest version of a module among all tags; empty for none.
+// Latest returns the latest version of a module among all tags, or an empty string if it has none.
 func Latest(tags []string, path string) string {
 	latest := ""
 	for _, tag := range tags {
@@ -118,7 +118,7 @@ func Latest(tags []string, path string) string {
 	return latest
 }
 
-// Resolve returns a go.mod that requires the versions, and replaces none of these modules.
+// Resolve returns a go.mod that requires the versions and has no replace lines for these modules.
 func Resolve(gomod []byte, versions map[string]string) ([]byte, error) {
 	parsed, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
@@ -141,7 +141,7 @@ func Resolve(gomod []byte, versions map[string]string) ([]byte, error) {
 	return parsed.Format()
 }
 
-// Commands are what a person runs once the files are written.
+// Commands returns the commands that create the release once the files are written.
 func Commands(p Plan, path string) []string {
 	message := strings.Replace(p.Tag, path+"/", path+" ", 1)
 	if len(p.Versions) > 0 {
@@ -155,7 +155,7 @@ func Commands(p Plan, path string) []string {
 	if !p.Rewrite {
 		return tag
 	}
-	// The commit is not part of the branch, where the replace lines keep all modules together.
+	// The commit is not on the branch, where replace lines keep all modules at the same commit.
 	return slices.Concat(
 		[]string{"git switch --detach", fmt.Sprintf("git commit -m %q -- %s/go.mod", path+": requires the released versions", path)},
 		tag, []string{"git switch -"},

@@ -50,7 +50,7 @@ func TestFor(t *testing.T) {
 		"a version without v":    {path: "libs/bus", version: "0.2.0", problems: []string{`"0.2.0" is not a version`}},
 		"half a version":         {path: "libs/bus", version: "v0.2", problems: []string{`"v0.2" is not a version`, "libs/bus/CHANGELOG.md has no entry under [0.2]"}},
 		"an old version": {
-			path: "libs/contract", version: "v0.2.0", problems: []string{"v0.2.0 is not after v0.10.0"},
+			path: "libs/contract", version: "v0.2.0", problems: []string{"v0.2.0 is not later than the released v0.10.0"},
 		},
 		"a second major version": {
 			path: "libs/bus", version: "v2.0.0", change: func(s *prepare.State) { s.Changelog = strings.ReplaceAll(ready, "0.2.0", "2.0.0") },

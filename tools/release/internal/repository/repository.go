@@ -1,4 +1,4 @@
-// Package repository reads a checkout by git. It changes nothing in it.
+// Package repository reads a checkout with git. It does not change the checkout.
 package repository
 
 import (
@@ -20,7 +20,7 @@ func (r Repository) git(ctx context.Context, args ...string) ([]string, error) {
 	return r.gitWith(ctx, nil, args...)
 }
 
-// gitWith runs one command with further environment variables.
+// gitWith runs one command with additional environment variables.
 func (r Repository) gitWith(ctx context.Context, env []string, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.Dir, "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
@@ -37,7 +37,7 @@ func (r Repository) gitWith(ctx context.Context, env []string, args ...string) (
 // Tags returns all tags.
 func (r Repository) Tags(ctx context.Context) ([]string, error) { return r.git(ctx, "tag", "--list") }
 
-// Dirty returns files that differ from the last commit, new ones too.
+// Dirty returns the files that differ from the last commit, including new ones.
 func (r Repository) Dirty(ctx context.Context) ([]string, error) {
 	changed, err := r.git(ctx, "diff", "--name-only", "--no-renames", "-z", "HEAD")
 	if err != nil {
@@ -47,17 +47,17 @@ func (r Repository) Dirty(ctx context.Context) ([]string, error) {
 	return slices.Concat(changed, added), err
 }
 
-// Changed returns the files that differ between the place where base and the present commit
-// part, and the last commit. A moved file counts at both places.
+// Changed returns the files that differ between the merge base of base and HEAD, and HEAD. A
+// moved file counts at both paths.
 func (r Repository) Changed(ctx context.Context, base string) ([]string, error) {
 	parted, err := r.git(ctx, "merge-base", base, "HEAD")
 	if err != nil {
-		return nil, fmt.Errorf("no commit that %s and HEAD share: fetch more of the history (git fetch --unshallow), or name another base: %w", base, err)
+		return nil, fmt.Errorf("%s and HEAD have no common commit: fetch more of the history (git fetch --unshallow), or set another base: %w", base, err)
 	}
 	return r.git(ctx, "diff", "--name-only", "--no-renames", "-z", parted[0], "HEAD")
 }
 
-// Contents returns the hash and mode of each file of the checkout as it is now, with what is not committed.
+// Contents returns the hash and mode of each file in the working tree, including uncommitted changes.
 func (r Repository) Contents(ctx context.Context) (map[string]string, error) {
 	scratch, err := os.MkdirTemp("", "flotilla-tree-")
 	if err != nil {
@@ -68,7 +68,7 @@ func (r Repository) Contents(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An index and objects of its own: nothing of the checkout changes.
+	// A separate index and object directory leave the checkout unchanged.
 	env := []string{
 		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
 		"GIT_OBJECT_DIRECTORY=" + scratch,

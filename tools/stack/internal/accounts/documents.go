@@ -1,5 +1,5 @@
-// Package accounts gives the services of the stack the service accounts that they have in a cluster, with the rights
-// that their charts grant, and no others.
+// Package accounts creates the service accounts of the services in the stack, with only the permissions that their
+// charts grant.
 package accounts
 
 import (
@@ -14,10 +14,10 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Label is set on all installed documents; its value is the version of the list that they belong to.
+// Label is the label of all installed documents; its value is the version of the list that contains them.
 const Label = "stack.flotilla.dev/accounts"
 
-// hookAnnotation marks what Helm installs for one of its hooks only.
+// hookAnnotation marks objects that Helm installs only for a hook.
 const hookAnnotation = "helm.sh/hook"
 
 // namespaced reports for each supported kind whether it is namespaced.
@@ -25,8 +25,8 @@ var namespaced = map[string]bool{
 	"ServiceAccount": true, "Role": true, "RoleBinding": true, "ClusterRole": false, "ClusterRoleBinding": false,
 }
 
-// Documents returns the ServiceAccounts, roles and bindings of a rendered chart, those of hooks excepted. A chart
-// without an account of the given name is an error.
+// Documents returns the ServiceAccounts, roles and bindings of a rendered chart, except those of hooks. It returns an
+// error if the chart has no account of the given name.
 func Documents(manifest []byte, name, namespace string) ([]map[string]any, error) {
 	var documents []map[string]any
 	found := false
@@ -38,7 +38,7 @@ func Documents(manifest []byte, name, namespace string) ([]map[string]any, error
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what the chart of %s renders: %w", name, err)
+			return nil, fmt.Errorf("read the rendered chart of %s: %w", name, err)
 		}
 		kind, _ := document["kind"].(string)
 		inNamespace, taken := namespaced[kind]
@@ -64,8 +64,8 @@ func isHook(metadata map[string]any) bool {
 	return hook
 }
 
-// List labels the documents and returns them as a JSON list for kubectl, with the label's value. The same documents
-// give the same value, so what carries another one was installed by an earlier list.
+// List labels the documents and returns them as a JSON list for kubectl, with the value of the label. Equal documents
+// have equal values, so objects with another value belong to an earlier list.
 func List(documents []map[string]any) (list []byte, version string, err error) {
 	text, err := json.Marshal(documents)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns an administrator's kubeconfig with a service account in the administrator's place. The token is
-// read from its file, and read again there while a client runs, so a new token needs no restart.
+// Kubeconfig returns an administrator's kubeconfig with the administrator replaced by a service account. Clients read
+// the token from its file and reload it, so a new token does not require a restart.
 func Kubeconfig(admin []byte, namespace, tokenFile string) ([]byte, error) {
 	config, err := clientcmd.Load(admin)
 	if err != nil {
 		return nil, fmt.Errorf("read the administrator's kubeconfig: %w", err)
 	}
 	if len(config.Clusters) != 1 {
-		return nil, errors.New("read the administrator's kubeconfig: it names not one cluster")
+		return nil, errors.New("read the administrator's kubeconfig: it must have exactly one cluster")
 	}
 	const name = "stack"
 	out := api.NewConfig()

@@ -1,4 +1,4 @@
-// Package build compiles what the local stack runs.
+// Package build compiles the programs of the local stack.
 package build
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 )
 
-// Service compiles a service into a file, from its own go.mod as its image is. An unchanged service gives the same file,
-// byte for byte. The flags are those of a plain go build, so that what tests have compiled is not compiled again.
+// Service compiles a service into a file, from its own go.mod like its image. An unchanged service results in an
+// identical file. It uses the flags of a plain go build, so that it shares the build cache with tests.
 func Service(ctx context.Context, c checkout.Checkout, name, file string) error {
 	out, err := command(ctx, c.Path("services", name), "go", "build", "-o", file, "./cmd/"+name)
 	if err != nil {
@@ -40,7 +40,7 @@ func Static(ctx context.Context, module, pkg, file string) error {
 	return nil
 }
 
-// Once compiles it unless the file is there, which is complete then.
+// Once compiles a static program unless the file exists. An existing file is always complete.
 func Once(ctx context.Context, module, pkg, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
@@ -60,8 +60,8 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 	return nil
 }
 
-// Images builds the images of the services, of NATS and of MySQL without a registry, also those of the given directories of
-// test/e2e/images, and saves the named ones as tars in a directory.
+// Images builds the images of the services, of NATS and of MySQL without a registry, and those of the given directories
+// of test/e2e/images. It saves the named ones as tars in a directory.
 func Images(ctx context.Context, c checkout.Checkout, dir string, names, e2e []string) error {
 	script := `hack/images.sh offline >&2; [ -z "$1" ] || hack/images.sh e2e $1 >&2; hack/images.sh save "$0" "${@:2}"`
 	args := append([]string{"run", "bash", "-euc", script, dir, strings.Join(e2e, " ")}, names...)

@@ -1,8 +1,8 @@
 // Package checkout locates the files of a Flotilla checkout and names its local stack.
 //
-// The stack writes only to one directory, .local at the top of the checkout unless FLOTILLA_LOCAL names another one,
-// and all names are derived from the path of that directory. So stacks of two checkouts run side by side, and a test
-// runs its own while the stack of a developer runs.
+// The stack writes only to one directory, .local at the root of the checkout unless FLOTILLA_LOCAL sets another one, and
+// derives all names from the path of that directory. So the stacks of two checkouts can run at the same time, and a test
+// can run its own stack next to that of a developer.
 package checkout
 
 import (
@@ -28,7 +28,7 @@ type Checkout struct {
 	Dir string
 }
 
-// Find finds the checkout in and above the working directory.
+// Find finds the checkout that contains the working directory.
 func Find() (Checkout, error) {
 	module, err := controlplane.Module()
 	if err != nil {
@@ -47,7 +47,7 @@ func Find() (Checkout, error) {
 	return c, nil
 }
 
-// Path is a path in the checkout.
+// Path returns a path in the checkout.
 func (c Checkout) Path(parts ...string) string {
 	return filepath.Join(append([]string{c.Root}, parts...)...)
 }
@@ -66,14 +66,14 @@ func (c Checkout) Log(part string) string {
 	return c.Local("log", part+".log")
 }
 
-// ID is eight hexadecimal digits, the same for each run of this stack.
+// ID returns eight hexadecimal digits that identify this stack. It is the same for each run.
 func (c Checkout) ID() string {
 	sum := sha256.Sum256([]byte(c.Local()))
 	return hex.EncodeToString(sum[:4])
 }
 
-// Marker returns the environment variable of every process of the stack, with which `down` finds processes without a
-// pid file.
+// Marker returns the environment variable that every process of the stack has, so that `down` can find processes without
+// a pid file.
 func (c Checkout) Marker() string {
 	return watchdog.Marker("FLOTILLA_STACK", c.Local())
 }
@@ -94,8 +94,8 @@ func (c Checkout) Services() ([]string, error) {
 	return names, nil
 }
 
-// Choose returns the services to run: all, or those in a list separated by commas. A service whose main package is not
-// there is an error.
+// Choose returns the services to run: all, or those in a comma-separated list. It returns an error if a service has no
+// main package.
 func (c Checkout) Choose(list string) ([]string, error) {
 	all, err := c.Services()
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
-// tokenLife is longer than a stack is left running; each `up` writes new tokens.
+// tokenLife is longer than a stack typically runs; each `up` writes new tokens.
 const tokenLife = "8760h"
 
 // accountKinds are the kinds of a chart's account and its permissions.
 const accountKinds = "clusterrolebindings,clusterroles,rolebindings,roles,serviceaccounts"
 
-// prepareAccounts creates the account of each chosen service with the permissions that its chart grants now. It
-// deletes other documents of an earlier version of the chart.
+// prepareAccounts creates the account of each chosen service with the permissions that its chart grants. It deletes
+// the remaining documents of an earlier version of the chart.
 func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 	var documents []map[string]any
 	for _, name := range chosen {
@@ -59,8 +59,8 @@ func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 	return nil
 }
 
-// viewer is the account that asks the aggregator's HTTP API for the owner of the stack, whose kubeconfig has a client
-// certificate and no token.
+// viewer returns the account that the owner of the stack uses for the aggregator's HTTP API, since the kubeconfig of the
+// owner has a client certificate and no token.
 func viewer() []map[string]any {
 	const rbac = "rbac.authorization.k8s.io"
 	account := map[string]any{"kind": "ServiceAccount", "name": components.Viewer, "namespace": components.SystemNamespace}
@@ -78,7 +78,7 @@ func viewer() []map[string]any {
 	}
 }
 
-// renderChart renders a service's chart with the values that change its permissions here.
+// renderChart renders the chart of a service with the values that change its permissions in the stack.
 func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 	version, err := controlplane.KubernetesVersion(a.env.Checkout.Path("tools", "controlplane"))
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *app) writeCredentials(ctx context.Context, name string) error {
 	return nil
 }
 
-// replace writes a secret file as a whole: a service may be reading it.
+// replace replaces a secret file atomically, since a service may be reading it.
 func replace(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

@@ -9,9 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/hooks"
 )
 
-// prepareAdmission installs the policies and registers the webhooks of the chosen services before these start, so
-// that a service that sets the caBundle finds them. It removes those of the other services: no server would answer
-// them or enforce them.
+// prepareAdmission installs the policies and registers the webhooks of the chosen services before these start, so that a
+// service that sets the caBundle finds them. It removes those of the other services, which do not run.
 func (a *app) prepareAdmission(ctx context.Context, chosen []string) error {
 	all, err := a.env.Checkout.Services()
 	if err != nil {
@@ -44,7 +43,7 @@ func (a *app) installPolicies(ctx context.Context, name string, runs bool) error
 	return err
 }
 
-// registerWebhooks has the API server call the webhooks of a service on loopback.
+// registerWebhooks configures the API server to call the webhooks of a service on loopback.
 func (a *app) registerWebhooks(ctx context.Context, name string) error {
 	address, err := a.env.WebhookAddress(name)
 	if err != nil {
@@ -62,7 +61,7 @@ func (a *app) registerWebhooks(ctx context.Context, name string) error {
 	return err
 }
 
-// webhookPort is the port of a service's webhooks, 0 when it has none yet.
+// webhookPort returns the port of a service's webhooks, or 0 if it has none yet.
 func (a *app) webhookPort(name string) int {
 	return a.env.State.Ports[name+"-webhook"]
 }

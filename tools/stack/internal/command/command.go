@@ -1,4 +1,4 @@
-// Package command holds the commands of the stack program, one file each.
+// Package command implements the commands of the stack program, one file each.
 package command
 
 import (
@@ -21,31 +21,31 @@ import (
 
 const usage = `usage: stack COMMAND
 
-  up [--services a,b]     start what does not run, apply the samples, wait until they are healthy
+  up [--services a,b]     start the components that do not run, apply the samples, wait until they are healthy
   up --node real          start a control plane with one real node and real pods (Linux, root), NATS and MySQL in
                           it, the services by their charts and images, and Apache Superset
-     --bare               only the node, without any of that
+     --bare               start only the node
      --images DIR         import these tars of images instead of building images, and install no Superset
      --samples DIR        apply these manifests at the end, instead of deploy/real-node/superset.yaml
   down                    stop everything and remove the data
-  status                  show the parts and the sample resources
+  status                  show the components and the sample resources
   logs [--follow] NAME    show a log
-  mysql [-- ARGS...]      open the database in the client of MySQL or MariaDB, with its arguments
-  rights [--json]         show what each service may do, how often it did so since the last start from
-                          nothing, and each request that was refused
+  mysql [-- ARGS...]      open the database in the client of MySQL or MariaDB, with these arguments
+  rights [--json]         show the permissions of each service, how often it used them since the control plane
+                          was created, and each denied request
   tools [--node real]     build the control plane tools and the NATS server, fetch Envoy; with --node real
                           also the programs of a real node
-  import FILE...          import images into the real node: tars, or directories of them
-  install --kubeconfig F  install NATS, MySQL and the services (--services a,b) by their charts into another cluster,
-                          for example of kind, whose nodes have the images
+  import FILE...          import images into the real node: tars or directories of tars
+  install --kubeconfig F  install NATS, MySQL and the services (--services a,b) by their charts into another cluster
+                          whose nodes have the images, for example of kind
 
   stop PART               stop control-plane, nats, mysql or a service; its data stays
   start PART              start it again
   restart PART            stop and start
-  kill PART               end nats or a service at once (SIGKILL), as a crash would
+  kill PART               kill nats or a service (SIGKILL), like a crash
 `
 
-// errUsage is an error that the usage text answers.
+// errUsage makes Main print the usage text.
 var errUsage = errors.New("no such command")
 
 // app is one run of the program.
@@ -56,7 +56,7 @@ type app struct {
 	info func(format string, args ...any)
 }
 
-// Main runs a command and returns the exit code: 0 for done, 1 for failed, 2 for wrong usage, 130 for interrupted.
+// Main runs a command and returns the exit code: 0 for success, 1 for failure, 2 for wrong usage, 130 for an interrupt.
 func Main(ctx context.Context, args []string, out, errOut io.Writer) int {
 	err := run(ctx, args, out)
 	switch {
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.onNode { // before anything is read or made
+	if o.onNode { // before any file is read or created
 		if err := node.Possible(); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func newApp(out io.Writer) (*app, error) {
 	return a, err
 }
 
-// infrastructure is what the services need, in the order in which it is started.
+// infrastructure returns the components that the services depend on, in start order.
 func (a *app) infrastructure() (*components.ControlPlane, components.Component, *components.MySQL) {
 	return components.NewControlPlane(a.env), components.NewNATS(a.env), components.NewMySQL(a.env)
 }
@@ -210,7 +210,7 @@ func tell(w io.Writer, format string, args ...any) {
 	}
 }
 
-// seconds is how long something took, for a person.
+// seconds formats the time since a start.
 func seconds(since time.Time) string {
 	return fmt.Sprintf("%.1f s", time.Since(since).Seconds())
 }

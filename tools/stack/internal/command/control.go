@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
-// control stops, starts, restarts or kills one component; nothing is built.
+// control stops, starts, restarts or kills one component. It builds no programs.
 func (a *app) control(ctx context.Context, verb string, args []string) (err error) {
 	all, mysql := a.all()
 	part, err := pick(all, args)
@@ -35,7 +35,7 @@ func (a *app) control(ctx context.Context, verb string, args []string) (err erro
 	if verb == "stop" {
 		return nil
 	}
-	// A service gets the address of the database, which is known only after this lookup.
+	// Find the server: services get the address of the database at their start.
 	mysql.Status(ctx)
 	return a.ensure(ctx, part)
 }
@@ -51,18 +51,18 @@ func pick(all []components.Component, args []string) (components.Component, erro
 	return nil, fmt.Errorf("name one component of the stack: %s", list(names))
 }
 
-// kill ends a component of one process as a crash would.
+// kill kills a component that consists of one process, like a crash.
 func kill(ctx context.Context, part components.Component) error {
 	killable, ok := part.(interface{ Kill(context.Context) error })
 	if !ok {
-		return fmt.Errorf("%s is more than one process; stop it", part.Name())
+		return fmt.Errorf("%s has more than one process: use stop", part.Name())
 	}
 	return killable.Kill(ctx)
 }
 
 const downTimeout = 2 * time.Minute
 
-// down stops everything in any state. A running `up` is stopped first.
+// down stops a stack in any state. It first stops a running `up`.
 func (a *app) down(ctx context.Context) (err error) {
 	unlock, err := a.takeLock(ctx)
 	if err != nil {
@@ -76,16 +76,16 @@ func (a *app) down(ctx context.Context) (err error) {
 	return nil
 }
 
-// takeDown stops the services in the order opposite to their start, so that they give back their leases, and then
-// kills whatever else carries the stack's marker. The data is removed too: the components belong together, and a database
-// that remembers the objects of another cluster would only confuse.
+// takeDown stops the services in reverse start order, so that they release their Leases, and then kills all other
+// processes with the marker of the stack. It removes the data of all components, since a database with the objects of a
+// deleted cluster would be inconsistent with a new one.
 func (a *app) takeDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
 	mysql := components.NewMySQL(a.env)
 	var errs []error
 	for _, name := range slices.Backward(a.env.State.Services) {
-		if !a.env.State.RealNode { // there they are pods
+		if !a.env.State.RealNode { // services on a real node are pods
 			errs = append(errs, components.NewService(a.env, name, noDSN).Stop(ctx))
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
-// install installs the platform into a cluster that is not the stack's, as `up --node real` does into its own. The
-// images must be on the cluster's nodes.
+// install installs the platform into another cluster, like `up --node real` into the cluster of the stack. The nodes
+// must have the images.
 func (a *app) install(ctx context.Context, services, kubeconfig string) error {
 	if kubeconfig == "" {
 		return fmt.Errorf("%w: install requires --kubeconfig of the target cluster", errUsage)
@@ -36,7 +36,7 @@ func (a *app) install(ctx context.Context, services, kubeconfig string) error {
 }
 
 func (a *app) installInto(ctx context.Context, services []string, kubeconfig string) error {
-	certificates := a.env.Checkout.Local("node", "pki") // where a real node has them, too
+	certificates := a.env.Checkout.Local("node", "pki") // like those of a real node
 	if err := a.step("certificates of the bus", func() (string, error) {
 		return "ready", a.issue(ctx, certificates, kubeconfig)
 	}); err != nil {
@@ -45,8 +45,8 @@ func (a *app) installInto(ctx context.Context, services []string, kubeconfig str
 	return a.platform(services, kubeconfig, certificates).Install(ctx)
 }
 
-// issue makes an authority and the certificate of the bus, unless an earlier install has. The bus is reached from
-// outside by a port of the nodes, so the certificate has their addresses.
+// issue creates a CA and the certificate of the bus, unless they exist. Clients outside the cluster reach the bus at a
+// port of the nodes, so the certificate has the addresses of the nodes.
 func (a *app) issue(ctx context.Context, dir, kubeconfig string) error {
 	if exists(filepath.Join(dir, "nats.crt")) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
 
-// kubectl runs the control plane's own kubectl and returns what it prints.
+// kubectl runs the kubectl of the control plane and returns its output.
 func (a *app) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	return a.client().Run(ctx, stdin, args...)
 }
@@ -25,7 +25,7 @@ func (a *app) client() kubectl.Client {
 
 const systemNamespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + components.SystemNamespace + `"}}`
 
-// prepareCluster installs the CRDs of all services, whether they run or not, and the system namespace.
+// prepareCluster installs the CRDs of all services, running or not, and creates the system namespace.
 func (a *app) prepareCluster(ctx context.Context) error {
 	if _, err := a.kubectl(ctx, systemNamespace, "apply", "--server-side", "-f", "-"); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (a *app) prepareCluster(ctx context.Context) error {
 	return a.client().ApplyCRDs(ctx, files...)
 }
 
-// samples are those of the services that run.
+// samples returns the samples of the running services.
 func (a *app) samples() (samples.Set, error) {
 	var folders []string
 	for _, name := range a.env.State.Services {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lock serializes the commands that change the stack of a checkout. The kernel releases it when its process ends.
+// lock serializes the commands that change the stack of a checkout. The kernel releases the lock when the process exits.
 func (a *app) lock() (func() error, error) {
 	if err := os.MkdirAll(a.env.Checkout.Local(), 0o750); err != nil {
 		return nil, fmt.Errorf("create .local: %w", err)
@@ -25,7 +25,7 @@ func (a *app) lock() (func() error, error) {
 		return nil, err
 	}
 	if err := errors.Join(file.Truncate(0), write(file, strconv.Itoa(os.Getpid()))); err != nil {
-		return nil, errors.Join(fmt.Errorf("note who holds the lock: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("record the holder of the lock: %w", err), file.Close())
 	}
 	return file.Close, nil
 }
@@ -34,7 +34,7 @@ func (a *app) lock() (func() error, error) {
 type errLocked struct{ pid int }
 
 func (e errLocked) Error() string {
-	return fmt.Sprintf("another `make up` or `make down` of this checkout is at work (process %d); wait for it, "+
+	return fmt.Sprintf("another `make up` or `make down` of this checkout is running (process %d); wait for it, "+
 		"or stop it with `make down`", e.pid)
 }
 
@@ -51,7 +51,7 @@ func (a *app) takeLock(ctx context.Context) (func() error, error) {
 			return unlock, err
 		}
 		if !told {
-			a.info("stopping the command that is at work (process %d)", locked.pid)
+			a.info("stopping the running command (process %d)", locked.pid)
 			if err := syscall.Kill(locked.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return nil, fmt.Errorf("stop process %d: %w", locked.pid, err)
 			}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// tailLines are shown of a log before it is followed.
+// tailLines is the number of lines to print before following a log.
 const tailLines = 200
 
 // logs prints the end of a log; on a terminal or with follow it continues until interrupted.

@@ -26,13 +26,13 @@ type nodeOptions struct {
 	samples string
 }
 
-// The images that the platform runs besides the services', by the names that docker-compose.yaml has for them.
+// The images of the platform besides those of the services, with the names in docker-compose.yaml.
 const (
 	natsImage  = "nats:2.15-alpine"
 	mysqlImage = "mysql:9.7"
 )
 
-// bringUpNode brings up a cluster with one real node, and Flotilla in it.
+// bringUpNode starts a cluster with one real node and installs Flotilla in it.
 func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
@@ -44,10 +44,10 @@ func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) e
 	if err := a.nodeTools(ctx); err != nil {
 		return err
 	}
-	// Recorded first, so that `down` finds what a killed start has left.
+	// Recorded first, so that `down` cleans up after a killed start.
 	a.env.State.RealNode, a.env.State.Services = true, nil
 	if !o.bare {
-		a.env.State.Services = chosen // whose permissions `rights` reports
+		a.env.State.Services = chosen // `rights` reports their permissions
 	}
 	if err := a.env.State.Save(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) applyManifests(ctx context.Context, path string) error {
 	return err
 }
 
-// bringUpPlatform brings the images into the node and installs all by charts and manifests.
+// bringUpPlatform imports the images into the node and installs the platform from charts and manifests.
 func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images string) error {
 	if images == "" {
 		images = a.env.Checkout.Local("images")
@@ -107,7 +107,7 @@ func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images strin
 	return a.platform(chosen, a.env.Kubeconfig(), a.node.Node.Certificates()).Install(ctx)
 }
 
-// nodeTools builds and fetches what a real node runs.
+// nodeTools builds and downloads the programs of a real node.
 func (a *app) nodeTools(ctx context.Context) error {
 	if err := node.Ready(ctx, a.env.Checkout); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *app) importImages(ctx context.Context, paths []string) error {
 	})
 }
 
-// What deploy/real-node/superset.yaml runs: the images, and the directories of test/e2e/images that make them.
+// The images in deploy/real-node/superset.yaml, and the directories of test/e2e/images that build them.
 var (
 	supersetImages      = []string{"flotilla-e2e/superset:6.1.0", "flotilla-e2e/postgres:dev", "flotilla-e2e/nginx:dev"}
 	supersetDirectories = []string{"superset", "postgres", "nginx"}
@@ -139,7 +139,7 @@ var (
 
 func hasSuperset(services []string) bool { return slices.Contains(services, "superset-operator") }
 
-// bringUpSuperset installs Superset by deploy/real-node/superset.yaml, waits until it serves, and prints its address.
+// bringUpSuperset applies deploy/real-node/superset.yaml, waits until Superset is available, and prints its address.
 func (a *app) bringUpSuperset(ctx context.Context) error {
 	if err := a.step("Superset", func() (string, error) {
 		if err := a.applyManifests(ctx, a.env.Checkout.Path("deploy", "real-node", "superset.yaml")); err != nil {

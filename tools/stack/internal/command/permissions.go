@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/table"
 )
 
-// servicePermissions is what `rights --json` prints of a service, in a list.
+// servicePermissions is an item of the output of `rights --json`.
 type servicePermissions struct {
 	Service string `json:"service"`
 	permissions.Report
 }
 
-// permissions shows what each service was granted, how often it used that, and what was denied, since the control
-// plane was created.
+// permissions prints the permissions of each service, how often the service used them, and its denied requests, since
+// the control plane was created.
 func (a *app) permissions(ctx context.Context, asJSON bool) error {
 	if _, err := os.Stat(a.env.Kubeconfig()); err != nil {
 		return errors.New("there is no control plane; start the stack with `make up`")
@@ -55,7 +55,7 @@ func (a *app) permissions(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-// readAudit enters each request into the ledger of its user.
+// readAudit adds each request to the ledger of its user.
 func (a *app) readAudit(ledgers map[string]*permissions.Ledger) error {
 	files, err := a.env.AuditLogs()
 	if err != nil {

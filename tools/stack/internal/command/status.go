@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/table"
 )
 
-// status shows each component and each sample.
+// status prints the state of each component and each sample.
 func (a *app) status(ctx context.Context) error {
 	all, mysql := a.all()
 	rows := [][]string{{"PART", "PID", "ADDRESS", "HEALTH"}}
@@ -92,7 +92,7 @@ func nextSteps(env string, running, all []string) string {
 		b.WriteString("\n  kubectl patch superset development --type merge -p '{\"spec\":{\"webServer\":{\"replicas\":3}}}'")
 	}
 	if left := slices.DeleteFunc(slices.Clone(all), has); len(left) > 0 {
-		fmt.Fprintf(&b, "\n\nLeft out: %s. `make up` without SERVICES adds what is missing.", list(left))
+		fmt.Fprintf(&b, "\n\nNot running: %s. `make up` without SERVICES starts them.", list(left))
 		if !has(components.Aggregator) {
 			fmt.Fprintf(&b, " Conditions, lifecycle events and `kubectl flotilla` need %s.", components.Aggregator)
 		}

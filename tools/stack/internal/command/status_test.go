@@ -13,16 +13,16 @@ func TestNextStepsNameRunningServices(t *testing.T) {
 		"all": {
 			all,
 			[]string{"the PATH to kubectl and its plugin", "kubectl flotilla status -A", "why superset/development", "patch superset"},
-			[]string{"Left out"},
+			[]string{"Not running"},
 		},
 		"ingester": {
 			[]string{"ingester"},
-			[]string{"the PATH to kubectl):", "kubectl get pods -A", "Left out: engine-operator, status-aggregator, superset-operator.", "`kubectl flotilla` need status-aggregator"},
+			[]string{"the PATH to kubectl):", "kubectl get pods -A", "Not running: engine-operator, status-aggregator, superset-operator.", "`kubectl flotilla` need status-aggregator"},
 			[]string{"flotilla page", "subscribe", "superset development"},
 		},
 		"aggregator without Superset": {
 			[]string{"engine-operator", "status-aggregator"},
-			[]string{"kubectl flotilla status -A", "Left out: ingester, superset-operator. `make up` without"},
+			[]string{"kubectl flotilla status -A", "Not running: ingester, superset-operator. `make up` without"},
 			[]string{"superset/development", "need status-aggregator"},
 		},
 	} {

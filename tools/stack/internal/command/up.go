@@ -22,8 +22,8 @@ var errInterrupted = errors.New("interrupted; the stack was taken down")
 
 const samplesTimeout = 3 * time.Minute
 
-// up starts the stack. If it is interrupted, nothing of the stack is left; if it fails, the running components stay
-// for inspection, and another `up` continues from there.
+// up starts the stack. An interrupt takes the stack down. After a failure the started components keep running for
+// inspection, and another `up` continues from there.
 func (a *app) up(ctx context.Context, services string) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 	err = bringUp()
 	if ctx.Err() != nil {
 		a.info("\ninterrupted: taking the stack down")
-		// The signal has ended ctx; taking down must still work.
+		// The signal has canceled ctx.
 		if downErr := a.takeDown(context.WithoutCancel(ctx)); downErr != nil {
 			return downErr
 		}
@@ -106,7 +106,7 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 	return a.bringUpSamples(ctx, mysql.DSN())
 }
 
-// plugin builds the kubectl plugin where there is an aggregator for it to ask.
+// plugin builds the kubectl plugin if the aggregator runs.
 func (a *app) plugin(ctx context.Context, chosen []string) error {
 	if !slices.Contains(chosen, components.Aggregator) {
 		return nil
@@ -130,7 +130,7 @@ func (a *app) tools(ctx context.Context, onNode bool) error {
 	})
 }
 
-// setServices notes which services run from now on and stops the others.
+// setServices records the services to run and stops the others.
 func (a *app) setServices(ctx context.Context, chosen []string) error {
 	keep := map[string]bool{}
 	for _, name := range chosen {

@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
-// Client returns the command that opens the stack's database in a client of the server; terminal reports whether its
-// streams, which the caller sets, are one.
+// Client returns the command that opens the stack's database in a client of the server; terminal reports whether the
+// streams, which the caller sets, are a terminal.
 func (m *MySQL) Client(ctx context.Context, terminal bool, args ...string) (*exec.Cmd, error) {
 	if m.env.State.RealNode {
 		return m.clientInPod(ctx, terminal, args), nil

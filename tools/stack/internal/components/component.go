@@ -37,7 +37,7 @@ const (
 // Status is one line of `make status`.
 type Status struct {
 	Name    string
-	PID     int // 0 when there is none to show
+	PID     int // 0 if unknown
 	Address string
 	// Health is OK or the error.
 	Health string
@@ -71,9 +71,9 @@ type program struct {
 }
 
 const (
-	// patience with a running process that does not answer yet, before it is restarted.
+	// patience is how long a running process may be unhealthy before it is restarted.
 	patience = 15 * time.Second
-	// startTimeout is how long a new process may take until it answers.
+	// startTimeout is how long a new process may take to become healthy.
 	startTimeout = 90 * time.Second
 )
 
@@ -109,7 +109,7 @@ func (p *program) Ensure(ctx context.Context) (Outcome, error) {
 		return "", err
 	}
 	if err := p.wait(ctx, spec, startTimeout); err != nil {
-		return "", fmt.Errorf("%s does not come up (make logs S=%s): %w", p.name, p.name, err)
+		return "", fmt.Errorf("%s does not become healthy (make logs S=%s): %w", p.name, p.name, err)
 	}
 	return outcome, nil
 }
@@ -122,7 +122,7 @@ func (p *program) Stop(ctx context.Context) error {
 	return spec.Stop(ctx)
 }
 
-// Kill ends the process at once and leaves everything as it was.
+// Kill kills the process and keeps all its files.
 func (p *program) Kill(ctx context.Context) error {
 	spec, err := p.spec(p.env.State.Port)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *program) Status(ctx context.Context) []Status {
 	return []Status{s}
 }
 
-// wait returns when the process answers, or as soon as it has ended.
+// wait returns when the process is healthy or has exited.
 func (p *program) wait(ctx context.Context, spec process.Spec, timeout time.Duration) error {
 	return await.Nil(ctx, timeout, 100*time.Millisecond, func(ctx context.Context) error {
 		err := p.healthy(ctx)
@@ -157,13 +157,13 @@ func (p *program) wait(ctx context.Context, spec process.Spec, timeout time.Dura
 	})
 }
 
-// answers returns nil when the URL answers with 200.
+// answers returns nil if a GET of the URL returns 200.
 func answers(ctx context.Context, url string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
+		return fmt.Errorf("get %s: %w", url, err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -16,7 +16,7 @@ const Nodes = 30
 
 const apiServer = "kube-apiserver"
 
-// components of the control plane, which all have a log of their own.
+// components are the components of the control plane; each has its own log.
 var components = []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler", "kwok-controller"}
 
 // ControlPlane is a Kubernetes control plane with simulated nodes.
@@ -40,8 +40,8 @@ func (c *ControlPlane) config() controlplane.Config {
 	}
 }
 
-// auditPolicy logs what the services ask, and nothing of anybody else: one event for each request, without its body,
-// and one more for each watch, which is logged when it begins and when it ends.
+// auditPolicy logs only the requests of the services: one event per request, without its body, and one more per watch,
+// which is logged when it starts and when it ends.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -52,10 +52,10 @@ rules:
 - level: None
 `
 
-// auditLog is the log of the API server's audit among those of the components.
+// auditLog is the name of the audit log among the logs of the components.
 const auditLog = "audit"
 
-// AuditLogs are the files of the audit log, the oldest first: the API server begins a new one now and then.
+// AuditLogs returns the files of the audit log, which the API server rotates, the oldest first.
 func (e *Env) AuditLogs() ([]string, error) {
 	log := NewControlPlane(e).config().LogFile(auditLog)
 	if e.State.RealNode {
@@ -69,7 +69,7 @@ func (e *Env) AuditLogs() ([]string, error) {
 	return append(older, filepath.Join(dir, file)), nil
 }
 
-// Kubeconfig is a file with an administrator's credentials.
+// Kubeconfig returns the path of a kubeconfig with an administrator's credentials.
 func (e *Env) Kubeconfig() string {
 	return e.Checkout.Local("cluster", "kubeconfig")
 }
@@ -83,7 +83,7 @@ func (c *ControlPlane) Logs() map[string]string {
 	return logs
 }
 
-// Ensure starts the programs that do not run. A cluster that cannot be started again is replaced by a new one.
+// Ensure starts the programs that do not run. It replaces a cluster that does not start again.
 func (c *ControlPlane) Ensure(ctx context.Context) (Outcome, error) {
 	cfg := c.config()
 	cluster, found := c.env.Tools.Open(cfg)
@@ -135,7 +135,7 @@ func (c *ControlPlane) linkLogs(cfg controlplane.Config) error {
 	return nil
 }
 
-// KeepLogs replaces the links by the logs, before the cluster's directory is removed.
+// KeepLogs replaces the links with the logs, before the cluster's directory is removed.
 func (c *ControlPlane) KeepLogs() error {
 	for name, link := range c.Logs() {
 		if err := os.Rename(c.config().LogFile(name), link); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -150,7 +150,7 @@ func (c *ControlPlane) Stop(ctx context.Context) error {
 	return c.env.Tools.Attach(c.config()).Stop(ctx)
 }
 
-// Status has a line for each component.
+// Status returns the status of each component.
 func (c *ControlPlane) Status(ctx context.Context) []Status {
 	cluster := c.env.Tools.Attach(c.config())
 	running, err := cluster.Components()

@@ -26,12 +26,12 @@ func NewMySQL(env *Env) *MySQL { return &MySQL{env: env} }
 // Name returns the name of the component.
 func (m *MySQL) Name() string { return "mysql" }
 
-// Logs is the server's log, unless it runs in Docker or is not ours.
+// Logs returns the log of a private server. Servers in Docker or of FLOTILLA_MYSQL_DSN have none here.
 func (m *MySQL) Logs() map[string]string {
 	return map[string]string{m.Name(): m.env.Checkout.Log(m.Name())}
 }
 
-// DSN of the stack's database, known once a server was found.
+// DSN returns the DSN of the stack's database once the server was found.
 func (m *MySQL) DSN() string {
 	if m.server == nil {
 		return ""
@@ -39,10 +39,10 @@ func (m *MySQL) DSN() string {
 	return m.server.DSN(m.database())
 }
 
-// database is named after the checkout, since several may share the server of FLOTILLA_MYSQL_DSN.
+// database returns a name that contains the ID of the stack, since stacks may share the server of FLOTILLA_MYSQL_DSN.
 func (m *MySQL) database() string { return "flotilla_" + m.env.Checkout.ID() }
 
-// Container is the name of the container that the server has when it runs in Docker.
+// Container returns the name of the container for a server in Docker.
 func (m *MySQL) Container() string { return "flotilla-" + m.env.Checkout.ID() + "-mysql" }
 
 func (m *MySQL) config(port portFunc) (mysqlserver.Config, error) {
@@ -80,15 +80,15 @@ func (m *MySQL) Ensure(ctx context.Context) (Outcome, error) {
 	return outcome, m.server.CreateDatabase(ctx, m.database())
 }
 
-// start starts a server, after stopping what is left of one that does not answer. A port that was taken meanwhile is
-// replaced.
+// start starts a server, after stopping the remains of one that does not answer. It picks another port if another
+// process has taken the previous one.
 func (m *MySQL) start(ctx context.Context) error {
 	if m.server != nil && !m.server.Given() {
 		if err := m.server.Stop(ctx); err != nil {
 			return err
 		}
 		if m.server.Container != "" && !freeport.Free(m.env.State.Ports[mysqlPort]) {
-			// A container keeps the port that it was created with.
+			// The port of a container cannot change.
 			if err := m.server.Remove(ctx); err != nil {
 				return err
 			}
@@ -110,8 +110,8 @@ func (m *MySQL) Stop(ctx context.Context) error {
 	return m.server.Stop(ctx)
 }
 
-// Remove removes what is left after the stack's processes are killed: the container, or the stack's database on a
-// server that is not ours.
+// Remove removes the resources that remain after the processes of the stack are killed: the container, or the database
+// on the server of FLOTILLA_MYSQL_DSN.
 func (m *MySQL) Remove(ctx context.Context) error {
 	if _, known := m.env.State.Ports[mysqlPort]; !known {
 		return nil
@@ -132,7 +132,7 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// Status of the server.
+// Status returns the status of the server.
 func (m *MySQL) Status(ctx context.Context) []Status {
 	s := Status{Name: m.Name(), Health: "not running"}
 	if _, known := m.env.State.Ports[mysqlPort]; !known {

@@ -16,7 +16,7 @@ const (
 	natsMonitorPort = "nats-monitor"
 )
 
-// NewNATS is a NATS server with JetStream, from the pinned module of tools/.
+// NewNATS returns a NATS server with JetStream, from the pinned module of tools/.
 func NewNATS(env *Env) Component {
 	return &program{
 		name: "nats",
@@ -31,7 +31,7 @@ func NewNATS(env *Env) Component {
 	}
 }
 
-// NATSURL is where clients connect.
+// NATSURL returns the URL for clients.
 func (e *Env) NATSURL() string {
 	return "nats://" + freeport.Address(e.State.Ports[natsPort])
 }
@@ -47,7 +47,7 @@ func natsSpec(env *Env, port portFunc) (process.Spec, error) {
 	}
 	return process.Spec{
 		Name: "nats",
-		// The script replaces itself by the server, so the process is the server's.
+		// exec replaces the shell, so that the process is the server.
 		Args: []string{
 			env.Checkout.Path("hack", "tool"), "nats-server",
 			"--name", "flotilla-" + env.Checkout.ID(),

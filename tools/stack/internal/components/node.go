@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
 )
 
-// RealNode is a control plane with one real node, in place of ControlPlane.
+// RealNode is a control plane with one real node. It replaces ControlPlane.
 type RealNode struct {
 	env  *Env
 	Node *node.Node
@@ -21,7 +21,7 @@ func NewRealNode(env *Env) (*RealNode, error) {
 // Name returns the name of the component.
 func (r *RealNode) Name() string { return "node" }
 
-// Ensure starts what does not run, and returns when the API server answers.
+// Ensure starts the node unless it runs with the current configuration, and returns when the API server answers.
 func (r *RealNode) Ensure(ctx context.Context) (Outcome, error) {
 	again := exists(r.env.Kubeconfig())
 	started, err := r.Node.Ensure(ctx, auditPolicy)
@@ -35,13 +35,13 @@ func (r *RealNode) Ensure(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// Stop switches the node off. Its data stays.
+// Stop stops the node and keeps its data.
 func (r *RealNode) Stop(ctx context.Context) error { return r.Node.Stop(ctx) }
 
-// Kill ends the node at once.
+// Kill kills the node.
 func (r *RealNode) Kill(ctx context.Context) error { return r.Node.Kill(ctx) }
 
-// Logs are those of the node's programs.
+// Logs returns the logs of the programs of the node.
 func (r *RealNode) Logs() map[string]string {
 	logs := map[string]string{auditLog: r.Node.AuditLog()}
 	for _, name := range r.Node.Names() {
@@ -50,7 +50,7 @@ func (r *RealNode) Logs() map[string]string {
 	return logs
 }
 
-// Status has a line for each program.
+// Status returns the status of each program.
 func (r *RealNode) Status(ctx context.Context) []Status {
 	running, err := r.Node.Running()
 	if err != nil {

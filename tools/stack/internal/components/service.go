@@ -32,12 +32,12 @@ func NewService(env *Env, name string, dsn func() string) Component {
 	}
 }
 
-// ServiceKubeconfig is a file with the credentials of a service's own account.
+// ServiceKubeconfig returns the path of a kubeconfig with the credentials of the service's account.
 func (e *Env) ServiceKubeconfig(service string) string {
 	return e.Checkout.Local("accounts", service+".kubeconfig")
 }
 
-// TokenFile holds the token of a service's account.
+// TokenFile returns the path of the token of a service's account.
 func (e *Env) TokenFile(service string) string {
 	return e.Checkout.Local("accounts", service+".token")
 }
@@ -47,33 +47,33 @@ func (e *Env) Chart(service string) string {
 	return e.Checkout.Path("deploy", "charts", service)
 }
 
-// HealthURL answers 200 when the service is ready.
+// HealthURL returns the URL that answers 200 when the service is ready.
 func (e *Env) HealthURL(service string) string {
 	return fmt.Sprintf("http://%s/readyz", freeport.Address(e.State.Ports[service+"-health"]))
 }
 
-// MetricsURL serves the service's metrics.
+// MetricsURL returns the URL of the service's metrics.
 func (e *Env) MetricsURL(service string) string {
 	return fmt.Sprintf("http://%s/metrics", freeport.Address(e.State.Ports[service+"-metrics"]))
 }
 
-// Binary is the program of a service.
+// Binary returns the path of the program of a service.
 func (e *Env) Binary(service string) string {
 	return e.Checkout.Local("bin", service)
 }
 
-// Webhooks is the file with a service's webhook configurations.
+// Webhooks returns the path of the file with a service's webhook configurations.
 func (e *Env) Webhooks(service string) string {
 	return e.Checkout.Path("services", service, "config", "webhook", "manifests.yaml")
 }
 
-// HasWebhooks reports whether a service has webhooks here. A service with policies does not: its webhooks are for
-// clusters that do not serve policies.
+// HasWebhooks reports whether a service has webhooks in the stack. A service with policies has none: its webhooks are
+// for clusters that do not serve policies.
 func (e *Env) HasWebhooks(service string) bool {
 	return exists(e.Webhooks(service)) && !e.HasPolicies(service)
 }
 
-// Policies is the file with a service's admission policies, which the API server runs itself.
+// Policies returns the path of the file with the MutatingAdmissionPolicies of a service.
 func (e *Env) Policies(service string) string {
 	return e.Checkout.Path("services", service, "config", "admission", "manifests.yaml")
 }
@@ -81,19 +81,19 @@ func (e *Env) Policies(service string) string {
 // HasPolicies reports whether a service has that file.
 func (e *Env) HasPolicies(service string) bool { return exists(e.Policies(service)) }
 
-// WebhookAddress is where the service answers webhooks.
+// WebhookAddress returns the address at which the service serves webhooks.
 func (e *Env) WebhookAddress(service string) (string, error) {
 	port, err := e.State.Port(service + "-webhook")
 	return freeport.Address(port), err
 }
 
-// HasAPI reports whether a service has an HTTP API, which its OpenAPI document describes.
+// HasAPI reports whether a service has an HTTP API, that is, an OpenAPI document.
 func (e *Env) HasAPI(service string) bool {
 	return exists(e.Checkout.Path("services", service, "docs", "openapi.yaml"))
 }
 
-// APIURL is where a service's HTTP API is served: the ingester's with a certificate that no client knows, the
-// aggregator's as plain HTTP, which it speaks on loopback.
+// APIURL returns the URL of a service's HTTP API: HTTPS with a self-signed certificate for the ingester, plain HTTP on
+// loopback for the aggregator.
 func (e *Env) APIURL(service string) string {
 	scheme := "https://"
 	if service == Aggregator {

@@ -1,4 +1,4 @@
-// Package envfile writes the file that a shell sources to talk to the local stack.
+// Package envfile writes the environment file for shells that use the local stack.
 package envfile
 
 import (
@@ -15,7 +15,7 @@ type Var struct {
 	Name, Value string
 }
 
-// Render returns the file for a POSIX shell. It prepends the directories to PATH once, however often it is sourced.
+// Render returns the file for a POSIX shell. Sourcing it repeatedly prepends the directories to PATH only once.
 func Render(vars Vars, path []string) string {
 	var b strings.Builder
 	b.WriteString("# The local stack. Use it with: source .local/env\n")
@@ -28,7 +28,7 @@ func Render(vars Vars, path []string) string {
 	return b.String()
 }
 
-// Write writes the file, readable by its owner only: it holds the password of the database.
+// Write writes the file, readable by its owner only, since it contains the password of the database.
 func Write(file string, vars Vars, path []string) error {
 	part := file + ".part"
 	if err := os.WriteFile(part, []byte(Render(vars, path)), 0o600); err != nil {
@@ -37,7 +37,7 @@ func Write(file string, vars Vars, path []string) error {
 	return os.Rename(part, file)
 }
 
-// Name makes a variable's name out of a service's name and a suffix: SUPERSET_OPERATOR_METRICS.
+// Name returns the variable name for a service and a suffix, such as SUPERSET_OPERATOR_METRICS.
 func Name(service, suffix string) string {
 	return strings.ToUpper(strings.ReplaceAll(service, "-", "_")) + "_" + suffix
 }

@@ -1,5 +1,5 @@
-// Package hooks turns the webhook manifests of a service into those of the local stack,
-// where services run outside the cluster: by URL on loopback instead of by a Service.
+// Package hooks converts the webhook manifests of a service for the local stack, where
+// services run outside the cluster: clientConfig has a loopback URL instead of a Service.
 package hooks
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // ByURL returns the webhook configurations of a manifest as a JSON list for kubectl. Each
-// webhook keeps its path and is called at the address. A caBundle is never in the list, so
-// applying it leaves alone the one that the service has filled in.
+// webhook keeps its path and gets a URL with the address. The list has no caBundle, so
+// applying it keeps the caBundle that the service has set.
 func ByURL(manifest []byte, address string) ([]byte, error) {
 	var items []any
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest)+1)

@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
 )
 
-// APIReady returns nil when the API server calls itself ready.
+// APIReady returns nil if the API server reports ready.
 func (n *Node) APIReady(ctx context.Context) error {
 	_, err := n.kubectl(ctx, nil, "get", "--raw", "/readyz", "--request-timeout=5s")
 	return err
 }
 
-// Start brings the node up to where pods run, have names and get volumes.
+// Start starts the cluster add-ons and returns when pods can run, resolve names and mount volumes.
 func (n *Node) Start(ctx context.Context) error {
 	if err := n.await(ctx, "containerd", n.importOwn); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (n *Node) Start(ctx context.Context) error {
 	return n.await(ctx, "cluster DNS", n.resolves)
 }
 
-// resolves queries cluster DNS from the node, through its Service.
+// resolves returns nil if cluster DNS answers a query from the node through its Service.
 func (n *Node) resolves(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -73,7 +73,7 @@ func (n *Node) nodeReady(ctx context.Context) error {
 	return err
 }
 
-// importOwn imports the images that are not there yet.
+// importOwn imports the missing images of the node itself.
 func (n *Node) importOwn(ctx context.Context) error {
 	has, err := n.ctr(ctx, "images", "list", "--quiet")
 	if err != nil {
@@ -100,7 +100,7 @@ func (n *Node) importOwn(ctx context.Context) error {
 	return nil
 }
 
-// Import imports images from tars, or from all tars of directories, and returns those that it did not have.
+// Import imports images from tars, or from all tars in directories, and returns the newly imported tars.
 func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 	files, err := tars(paths)
 	if err != nil {
@@ -119,14 +119,15 @@ func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 			return nil, fmt.Errorf("import %s: %w", file, err)
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(mark), 0o750), os.WriteFile(mark, nil, 0o600)); err != nil {
-			return nil, fmt.Errorf("note the import of %s: %w", file, err)
+			return nil, fmt.Errorf("record the import of %s: %w", file, err)
 		}
 		imported = append(imported, file)
 	}
 	return imported, nil
 }
 
-// importedBefore identifies a file by path, size and modification time. The mark is removed with the images.
+// importedBefore reports whether a file was imported, by path, size and modification time, and returns the file that
+// records it. That file is removed together with the images.
 func (n *Node) importedBefore(file string) (mark string, had bool, err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -165,7 +166,7 @@ func tars(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// ctr calls the node's containerd, whose socket is visible in the sandbox only.
+// ctr runs ctr in the sandbox, since the socket of the node's containerd is only visible there.
 func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 	spec, err := n.spec()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// fill reads one of the files and puts the stack's values into it.
+// fill executes one of the template files with the values of the stack.
 func fill(name string, v values) ([]byte, error) {
 	text, err := files.ReadFile(filepath.Join("files", name))
 	if err != nil {
@@ -35,11 +35,11 @@ func fill(name string, v values) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// life of all certificates is longer than a stack is left running.
+// life is the validity of all certificates. It is longer than a stack typically runs.
 const life = 2 * 365 * 24 * time.Hour
 
-// writeCredentials makes an authority and all certificates, unless an earlier start has. The administrator's come last:
-// where they are, the others are, too.
+// writeCredentials creates a CA and all certificates, unless an earlier start has. It writes the administrator's
+// kubeconfig last: if it exists, the others exist too.
 func (n *Node) writeCredentials() error {
 	if _, err := os.Stat(n.kubeconfig); err == nil {
 		return nil
@@ -56,8 +56,8 @@ func (n *Node) writeCredentials() error {
 	return n.writeKubeconfig(n.kubeconfig, "admin", pairs)
 }
 
-// Issue creates a CA and a certificate for each subject, and writes them into a directory by their names, the CA as
-// ca. They never leave that directory.
+// Issue creates a CA and a certificate for each subject, and writes them into a directory under their names, the CA as
+// ca.
 func Issue(dir string, subjects map[string]authority.Subject) (map[string]authority.Pair, error) {
 	now := time.Now()
 	signer, err := authority.New("flotilla-node", now.Add(-time.Hour), now.Add(life))

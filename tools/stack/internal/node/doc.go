@@ -1,11 +1,11 @@
-// Package node runs a Kubernetes cluster with one real node and no other: kubelet, containerd, kube-proxy, cluster
-// DNS and volumes, and the control plane, on one machine, as root.
+// Package node runs a Kubernetes cluster with a single real node: kubelet, containerd, kube-proxy, cluster DNS and
+// volumes, and the control plane, on one machine, as root.
 //
-// It runs in a sandbox (package sandbox): namespaces of its own for processes, mounts and the network. So it does not
-// change the machine, and everything that it creates disappears with its first process, however that ends. Outside
-// the sandbox there are one veth device, which the kernel removes with the sandbox; directories below the stack's
-// own; and cgroups, which Remove removes.
+// It runs in a sandbox (package sandbox) with its own process, mount and network namespaces. So it does not change the
+// machine, and the kernel removes its resources when the first process of the sandbox exits. Outside the sandbox it has
+// one veth device, which the kernel removes with the sandbox; directories below that of the stack; and cgroups, which
+// Remove removes.
 //
-// The machine and the node are joined by a network of four addresses. The API server, and the NodePorts of Services,
-// answer at the node's address, to this machine alone.
+// A /30 network connects the machine and the node. The API server, and the NodePorts of Services, answer at the node's
+// address, which only this machine can reach.
 package node

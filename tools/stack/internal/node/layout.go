@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 )
 
-// Name of the node in its cluster.
+// Name is the name of the node in its cluster.
 const Name = "flotilla"
 
 // The networks in the sandbox. They may be the same in each stack, since sandboxes are isolated from each other.
@@ -20,7 +20,7 @@ const (
 	dnsIP    = "10.96.0.10"
 )
 
-// layout is where everything of one stack's node is.
+// layout returns the paths, names and addresses of the node of a stack.
 type layout struct{ c checkout.Checkout }
 
 func (l layout) dir(parts ...string) string {
@@ -30,10 +30,10 @@ func (l layout) dir(parts ...string) string {
 func (l layout) pki(file string) string  { return l.dir("pki", file) }
 func (l layout) conf(file string) string { return l.dir("conf", file) }
 
-// link is the machine's end of the veth pair; devices have names of at most 15 characters.
+// link returns the name of the machine's end of the veth pair. Linux limits device names to 15 characters.
 func (l layout) link() string { return "flotilla" + l.c.ID()[:7] }
 
-// address is one of the two of the network between machine and node, which is the stack's own.
+// address returns an address of the network between the machine and the node. Each stack has its own network.
 func (l layout) address(last byte) string {
 	id, err := hex.DecodeString(l.c.ID())
 	if err != nil || len(id) < 2 {
@@ -44,7 +44,7 @@ func (l layout) address(last byte) string {
 
 func (l layout) machine() string { return l.address(1) }
 
-// Address is the node's.
+// node returns the address of the node.
 func (l layout) node() string { return l.address(2) }
 
 func (l layout) server() string { return "https://" + l.node() + ":6443" }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// connect connects the sandbox and the machine by a veth pair. It replaces what an earlier attempt has left.
+// connect connects the sandbox and the machine with a veth pair. It replaces the device of an earlier attempt.
 func (n *Node) connect(ctx context.Context, pid int) error {
 	if err := n.disconnect(ctx); err != nil {
 		return err
@@ -27,12 +27,13 @@ func (n *Node) connect(ctx context.Context, pid int) error {
 		{"ip", "link", "set", n.link(), "up"},
 		slices.Concat(inside, []string{"ip", "link", "set", "lo", "up"}),
 		slices.Concat(inside, []string{"ip", "link", "set", "eth0", "up"}),
-		// Last of all the address, for which the sandbox waits; a default route makes the address the node's own.
+		// The address comes last, since the sandbox waits for it. With a default route, programs choose it as the node's
+		// address.
 		slices.Concat(inside, []string{"ip", "address", "add", n.node() + "/30", "dev", "eth0"}),
 		slices.Concat(inside, []string{"ip", "route", "add", "default", "via", n.machine()}),
 	} {
 		if err := run(ctx, command...); err != nil {
-			return fmt.Errorf("join the node to this machine: %w", err)
+			return fmt.Errorf("connect the node to this machine: %w", err)
 		}
 	}
 	return nil
@@ -41,18 +42,17 @@ func (n *Node) connect(ctx context.Context, pid int) error {
 // disconnect removes the device, which usually disappears with the sandbox.
 func (n *Node) disconnect(ctx context.Context) error {
 	if _, err := os.Stat("/sys/class/net/" + n.link()); err != nil {
-		return nil //nolint:nilerr // it is gone
+		return nil //nolint:nilerr // does not exist
 	}
 	err := run(ctx, "ip", "link", "delete", n.link())
 	if _, statErr := os.Stat("/sys/class/net/" + n.link()); statErr != nil {
-		return nil //nolint:nilerr // gone in the meantime
+		return nil //nolint:nilerr // removed in the meantime
 	}
 	return err
 }
 
-// removeCgroups removes the groups that containers leave when they end with their sandbox: containerd has a group for
-// each, with the name of the container. The kernel needs a moment to end all processes of a sandbox, so it retries
-// groups that are still busy.
+// removeCgroups removes the cgroups of containers that were killed with their sandbox: containerd creates a group per
+// container, with its name. It retries busy groups, since the kernel needs time to terminate all processes of a sandbox.
 func (n *Node) removeCgroups(ctx context.Context) error {
 	var ids []string
 	for _, kind := range []string{"containers", "sandboxes"} {
@@ -62,7 +62,7 @@ func (n *Node) removeCgroups(ctx context.Context) error {
 		}
 		ids = append(ids, found...)
 	}
-	roots, err := filepath.Glob("/sys/fs/cgroup/*/k8s.io") // version 1 has one for each controller
+	roots, err := filepath.Glob("/sys/fs/cgroup/*/k8s.io") // cgroup v1 has one per controller
 	if err != nil {
 		return fmt.Errorf("list the cgroups of the node: %w", err)
 	}
@@ -72,7 +72,7 @@ func (n *Node) removeCgroups(ctx context.Context) error {
 				return fmt.Errorf("remove the cgroups of the node: %w", err)
 			}
 		}
-		// This one is shared by all containerds of a machine.
+		// All containerd processes of the machine share this group.
 		if err := ignoreAbsent(syscall.Rmdir(root)); err != nil && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.ENOTEMPTY) {
 			return fmt.Errorf("remove the cgroup %s: %w", root, err)
 		}
@@ -80,7 +80,7 @@ func (n *Node) removeCgroups(ctx context.Context) error {
 	return nil
 }
 
-// removeCgroup removes a group and those in it, the inner ones first, as soon as they are empty.
+// removeCgroup removes a group and its descendants, the innermost first, as soon as they are empty.
 func removeCgroup(ctx context.Context, root string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

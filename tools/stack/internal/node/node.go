@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
 )
 
-// Node is the cluster of a stack, as one component of it.
+// Node is a cluster with a real node, a component of the stack.
 type Node struct {
 	layout
 	tools      tools
@@ -42,10 +42,10 @@ const (
 	readyTimeout = 2 * time.Minute
 )
 
-// AuditLog has one line for each request of Flotilla's services to the API server.
+// AuditLog returns the path of the audit log, with one line per request of Flotilla's services to the API server.
 func (n *Node) AuditLog() string { return n.c.Log("audit") }
 
-// spec is the sandbox: this program, as the first process of its namespaces.
+// spec describes the process of the sandbox: this program, as the first process of its namespaces.
 func (n *Node) spec() (process.Spec, error) {
 	self, err := os.Executable()
 	return process.Spec{
@@ -55,8 +55,8 @@ func (n *Node) spec() (process.Spec, error) {
 	}, err
 }
 
-// Ensure starts the sandbox unless it already runs with the current configuration, and returns whether it was
-// started, when the API server answers.
+// Ensure starts the sandbox unless it already runs with the current configuration, and waits until the API server
+// answers. It reports whether it started the sandbox.
 func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, err error) {
 	if err := n.write(auditPolicy); err != nil {
 		return false, err
@@ -80,7 +80,7 @@ func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, er
 	}
 	pid := spec.PID()
 	if pid == 0 {
-		return false, fmt.Errorf("the node ended at once (make logs S=%s)", sandboxName)
+		return false, fmt.Errorf("the node exited immediately (make logs S=%s)", sandboxName)
 	}
 	if err := n.connect(ctx, pid); err != nil {
 		return false, err
@@ -88,7 +88,7 @@ func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, er
 	return true, n.await(ctx, "the API server", n.APIReady)
 }
 
-// write writes credentials, unless there are some, and the configuration of all programs.
+// write writes credentials, unless they exist, and the configuration of all programs.
 func (n *Node) write(auditPolicy string) error {
 	if err := n.writeCredentials(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (n *Node) write(auditPolicy string) error {
 	}.Write(n.conf("sandbox.json"))
 }
 
-// await polls until the check returns nil or the timeout ends.
+// await polls until the check returns nil or the timeout expires.
 func (n *Node) await(ctx context.Context, what string, ask func(context.Context) error) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -130,7 +130,7 @@ func (n *Node) await(ctx context.Context, what string, ask func(context.Context)
 	err = await.Nil(ctx, readyTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil && spec.PID() == 0 {
-			return await.Stop(fmt.Errorf("the node has ended (make logs S=%s): %w", sandboxName, err))
+			return await.Stop(fmt.Errorf("the node has exited (make logs S=%s): %w", sandboxName, err))
 		}
 		return err
 	})
@@ -140,7 +140,7 @@ func (n *Node) await(ctx context.Context, what string, ask func(context.Context)
 	return nil
 }
 
-// Stop ends the sandbox, and with it all that runs in it, as if a machine were switched off. The data stays.
+// Stop stops the sandbox with all its processes, like powering off a machine. It keeps the data.
 func (n *Node) Stop(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -149,7 +149,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	return errors.Join(spec.Stop(ctx), n.disconnect(ctx))
 }
 
-// Kill ends the sandbox at once.
+// Kill kills the sandbox.
 func (n *Node) Kill(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -158,7 +158,8 @@ func (n *Node) Kill(ctx context.Context) error {
 	return spec.Kill(ctx)
 }
 
-// Remove removes what is left after the sandbox has ended. The files go last: they name the cgroups.
+// Remove removes the resources that remain after the sandbox has exited. It removes the files last, since they contain
+// the names of the cgroups.
 func (n *Node) Remove(ctx context.Context) error {
 	if err := errors.Join(n.disconnect(ctx), n.removeCgroups(ctx)); err != nil {
 		return err

@@ -14,10 +14,10 @@ const (
 	etcdPeer = "http://127.0.0.1:2380"
 )
 
-// programs are what the sandbox keeps running, in the order of their start. Those that find another one missing end, and
-// are started again.
+// programs returns the programs that the sandbox keeps running, in start order. A program that exits because another is
+// not ready yet is restarted.
 func (n *Node) programs() []sandbox.Program {
-	// A fixed PATH: that of another caller must not restart the node.
+	// PATH is fixed, since a change of the environment would restart the node.
 	path := "PATH=" + filepath.Join(n.tools.Packages, "usr/bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	conf := func(name string) string { return n.conf(name + ".kubeconfig") }
 	program := func(name, file string, args ...string) sandbox.Program {
@@ -41,7 +41,7 @@ func (n *Node) programs() []sandbox.Program {
 			"--root-ca-file="+n.pki("ca.crt"), "--service-account-private-key-file="+n.pki("accounts.key"),
 			"--cluster-signing-cert-file="+n.pki("ca.crt"), "--cluster-signing-key-file="+n.pki("ca.key"),
 			"--use-service-account-credentials", "--leader-elect=false",
-			// Shorter than in production, so that tests need not wait for an unreachable node.
+			// Shorter than the default, so that tests wait less for an unreachable node.
 			"--node-monitor-grace-period=30s"),
 		own("kube-scheduler", "--kubeconfig="+conf("kube-scheduler"), "--bind-address=127.0.0.1", "--leader-elect=false"),
 		own("kubelet", "--kubeconfig="+conf("kubelet"), "--config="+n.conf("kubelet.yaml"),
@@ -64,31 +64,32 @@ func (n *Node) apiserver() []string {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + n.pki("accounts.key"), "--service-account-signing-key-file=" + n.pki("accounts.key"),
-		// Container runtimes and storage of the node itself are the only ones that need it.
+		// Required by pods of the node's own components, such as storage.
 		"--allow-privileged=true",
 		"--audit-policy-file=" + n.conf("audit-policy.yaml"), "--audit-log-path=" + n.AuditLog(),
 		"--audit-log-maxsize=200",
 	}
 }
 
-// binds are the places that programs of a node have, by what they hold.
+// binds returns the directories of the machine that the sandbox mounts at the default paths of the node's programs.
 func (n *Node) binds() []sandbox.Bind {
 	return []sandbox.Bind{
-		{Dir: n.c.Local(), At: n.c.Local()}, // wherever it is, it stays the machine's
+		{Dir: n.c.Local(), At: n.c.Local()}, // stays visible, even below a directory that the sandbox hides
 		{Dir: n.dir("containerd"), At: "/run/flotilla/containerd"},
 		{Dir: n.dir("volumes"), At: "/run/flotilla/volumes"},
 		{Dir: n.dir("log"), At: "/var/log"},
 	}
 }
 
-// scratch is the kubelet's directory, with the emptyDir volumes of pods. It is small and separate, so that a pod that
-// fills it puts this node under pressure, and never the machine.
+// scratch returns the file system of the kubelet's directory, with the emptyDir volumes of pods. It is small and
+// separate, so that a pod that fills it causes disk pressure on the node, not on the machine.
 func (n *Node) scratch() []sandbox.Scratch { return []sandbox.Scratch{{At: kubeletDir, Size: "1g"}} }
 
-// kubeletDir is also where the kubelet expects device plugin sockets, independent of its configuration.
+// kubeletDir is the default directory of the kubelet, which always expects device plugin sockets there.
 const kubeletDir = "/var/lib/kubelet"
 
-// identities by the name of their files. The node's and the programs' are clients of the API server.
+// identities returns the subjects of all certificates by file name. The node and the programs are clients of the API
+// server.
 func (n *Node) identities() map[string]authority.Subject {
 	return map[string]authority.Subject{
 		"admin":                   {User: "flotilla-admin", Groups: []string{"system:masters"}},
@@ -107,5 +108,5 @@ func (n *Node) identities() map[string]authority.Subject {
 	}
 }
 
-// clients are the identities that get a kubeconfig in addition to their certificate.
+// clients are the identities with a kubeconfig in addition to their certificate.
 var clients = []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager"}

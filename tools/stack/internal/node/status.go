@@ -8,7 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// Running are the processes of the node's programs by name, as this machine sees them; 0 is one that does not run.
+// Running returns the pids of the node's programs by name, in the pid namespace of the machine; 0 if a program does not
+// run.
 func (n *Node) Running() (map[string]int, error) {
 	spec, err := n.spec()
 	if err != nil {
@@ -25,7 +26,7 @@ func (n *Node) Running() (map[string]int, error) {
 	for _, pid := range marked {
 		program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 		if err != nil {
-			continue // it has just ended
+			continue // it has just exited
 		}
 		if _, ours := running[filepath.Base(program)]; ours {
 			running[filepath.Base(program)] = pid
@@ -43,11 +44,11 @@ func (n *Node) Names() []string {
 	return names
 }
 
-// Server is where the API server answers.
+// Server returns the URL of the API server.
 func (n *Node) Server() string { return n.server() }
 
 // Certificates returns the directory of the cluster's CA and of the certificates that it signed, also for the bus.
 func (n *Node) Certificates() string { return n.dir("pki") }
 
-// Address is the node's, as this machine sees it.
+// Address returns the address of the node that this machine can reach.
 func (n *Node) Address() string { return n.node() }

@@ -24,13 +24,13 @@ import (
 type tools struct {
 	ControlPlane controlplane.Tools
 	Packages     string // unpacked Debian packages
-	Addons       string // what runs in the cluster, each in an image of its own
+	Addons       string // programs that run in pods, each in its own image
 }
 
-// packages come from Debian sid, whose containerd is static enough to run on older releases, too.
+// packages come from Debian sid. Its containerd has few dynamic dependencies and runs on older releases too.
 var packages = []string{"containerd", "containernetworking-plugins", "busybox-static"}
 
-// addons by the name of their program.
+// addons are the import paths of the add-ons by the name of their program.
 var addons = map[string]string{
 	"coredns":                "github.com/coredns/coredns",
 	"local-path-provisioner": "github.com/rancher/local-path-provisioner",
@@ -45,7 +45,7 @@ func findTools(c checkout.Checkout, own controlplane.Tools) (tools, error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(c.Path("tools", name))
 		if err != nil {
-			return tools{}, fmt.Errorf("read the versions of what runs on the node: %w", err)
+			return tools{}, fmt.Errorf("read the versions of the node's programs: %w", err)
 		}
 		sum.Write(data)
 	}
@@ -56,7 +56,7 @@ func findTools(c checkout.Checkout, own controlplane.Tools) (tools, error) {
 	}, nil
 }
 
-// Prepare builds and fetches what the node runs. It takes minutes the first time; what is in the cache stays.
+// Prepare builds and downloads the programs of the node. The first time takes minutes; later calls use the cache.
 func (n *Node) Prepare(ctx context.Context) error {
 	module := n.c.Path("tools", "controlplane")
 	if _, err := controlplane.Build(ctx, module, n.say, controlplane.NodePrograms...); err != nil {
@@ -70,22 +70,22 @@ func (n *Node) Prepare(ctx context.Context) error {
 		return err
 	}
 	unlock, err := cachedir.Lock(ctx, filepath.Join(n.tools.Addons, ".lock"), func() {
-		n.say("waiting for another build of what runs on the node")
+		n.say("waiting for another build of the node's programs")
 	})
 	if err != nil {
 		return fmt.Errorf("prepare the node: %w", err)
 	}
-	defer unlock() //nolint:errcheck // the lock goes with the process
+	defer unlock() //nolint:errcheck // the kernel releases the lock with the process
 	for name, pkg := range addons {
 		if err := build.Once(ctx, n.c.Path("tools"), pkg, filepath.Join(n.tools.Addons, name)); err != nil {
 			return err
 		}
 	}
-	// Always built: the build cache makes this cheap if nothing changed.
+	// Always built: the build cache makes this cheap if the source is unchanged.
 	return build.Static(ctx, n.c.Path("tools"), "./stack/pause", filepath.Join(n.tools.Addons, "pause"))
 }
 
-// images that a node needs before it can run any pod, or any volume.
+// images returns the images that a node requires before it can run pods and provision volumes.
 func (t tools) images() []image.Image {
 	program := func(name string, links ...string) image.Image {
 		return image.Image{
@@ -98,7 +98,7 @@ func (t tools) images() []image.Image {
 	return []image.Image{program("pause"), program("coredns"), program("local-path-provisioner"), busybox}
 }
 
-// applets that volumes, tests and people use.
+// applets returns the busybox applets that volumes, tests and users need.
 func applets() []string {
 	var links []string
 	for name := range strings.FieldsSeq(`cat chmod cp date dd df env false find grep head hostname httpd id ip kill ls
@@ -108,7 +108,7 @@ func applets() []string {
 	return links
 }
 
-// Possible returns an error if the system or the user makes a real node impossible.
+// Possible returns an error if the operating system or the user cannot run a real node.
 func Possible() error {
 	if missing := capability.Missing(capability.Basic().Able()); len(missing) > 0 {
 		return capability.Error{Missing: missing}
@@ -116,14 +116,14 @@ func Possible() error {
 	return nil
 }
 
-// Ready returns an error that lists all that this machine lacks. It first installs the available Debian packages.
+// Ready returns an error that lists all missing prerequisites. It first installs the available Debian packages.
 func Ready(ctx context.Context, c checkout.Checkout) error {
 	var want []string
 	for program, pkg := range capability.Programs {
 		want = append(want, program+":"+pkg)
 	}
 	slices.Sort(want)
-	// Packages that it cannot install are reported as missing.
+	// Look reports the programs of packages that it cannot install as missing.
 	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...)
 	out, ensureErr := ensure.CombinedOutput()
 	missing := capability.Missing(capability.Look(ctx, c.Local()))

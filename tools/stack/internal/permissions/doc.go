@@ -1,4 +1,3 @@
-// Package permissions compares what a service account was granted with what it did: rules of RBAC with the API server's
-// audit events. Nothing here talks to the API server, and nothing decides in its place: whether a request was denied
-// is read from the audit event.
+// Package permissions compares the RBAC rules of a service account with the requests in the API server's audit events. It
+// does not call the API server and does not evaluate authorization: the audit event has the result of each request.
 package permissions

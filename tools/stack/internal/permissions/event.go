@@ -13,7 +13,7 @@ import (
 type Request struct {
 	Verb  string `json:"verb"`
 	Group string `json:"group"`
-	// Resource with its subresource, or the path when the request was for no resource.
+	// Resource is the resource with its subresource, or the path of a non-resource request.
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -31,14 +31,14 @@ func (q Request) String() string {
 	return text
 }
 
-// Event is an audit event of a request that was answered.
+// Event is an audit event of an answered request.
 type Event struct {
 	ID      string
 	User    string
 	Request Request
-	Started bool // the response has begun; another event reports its end
+	Started bool // the response has started; another event reports its end
 	Denied  bool
-	Created bool // the request made its object
+	Created bool // the request created its object
 	Message string
 }
 

@@ -13,16 +13,16 @@ import (
 // Account is a service account.
 type Account struct{ Namespace, Name string }
 
-// User is the user name of the account for the API server.
+// User returns the user name of the account.
 func (a Account) User() string { return audit.ServiceAccount(a.Namespace, a.Name) }
 
-// Policy is all roles and bindings of a cluster.
+// Policy holds all roles and bindings of a cluster.
 type Policy struct {
 	roles    map[roleKey][]rbacv1.PolicyRule
 	bindings []binding
 }
 
-// roleKey has an empty namespace for a ClusterRole.
+// roleKey identifies a Role or, with an empty namespace, a ClusterRole.
 type roleKey struct{ namespace, name string }
 
 type binding struct {
@@ -40,7 +40,7 @@ type object struct {
 	Subjects []rbacv1.Subject
 }
 
-// ParsePolicy reads a List of roles and bindings in JSON; other kinds are passed over.
+// ParsePolicy parses a JSON List of roles and bindings. It ignores other kinds.
 func ParsePolicy(list []byte) (Policy, error) {
 	var objects struct{ Items []object }
 	if err := json.Unmarshal(list, &objects); err != nil {
@@ -58,8 +58,8 @@ func ParsePolicy(list []byte) (Policy, error) {
 	return p, nil
 }
 
-// Granted lists the permissions that are bound to the account itself, each once. What every account has by its
-// groups, such as discovery, is not among them. A binding to a role that is not there grants nothing.
+// Granted lists the permissions that are bound to the account itself, each once. It omits those of groups of all
+// accounts, such as discovery. A binding to a role that does not exist grants nothing.
 func (p Policy) Granted(account Account) []Permission {
 	var granted []Permission
 	for _, b := range p.bindings {
@@ -84,8 +84,8 @@ func (b binding) binds(account Account) bool {
 	})
 }
 
-// expand lists what a rule grants when it is bound in a namespace. URLs count in no namespace: RBAC grants them
-// cluster-wide or not at all.
+// expand lists the permissions of a rule that is bound in a namespace. A RoleBinding does not grant non-resource URLs:
+// RBAC grants them cluster-wide only.
 func expand(namespace string, rule rbacv1.PolicyRule) []Permission {
 	var permissions []Permission
 	names := slices.Sorted(slices.Values(rule.ResourceNames))

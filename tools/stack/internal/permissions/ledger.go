@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Use is how often a permission was used.
+// Use is the use count of a permission.
 type Use struct {
 	Permission
 	Used int `json:"used"`
 }
 
-// Denial is a request that was denied.
+// Denial is a denied request and its count.
 type Denial struct {
 	Request
 	Message string `json:"message"`
 	Times   int    `json:"times"`
 }
 
-// Report is how one account used its permissions.
+// Report describes how an account used its permissions.
 type Report struct {
 	Permissions []Use    `json:"rights"`
 	Denied      []Denial `json:"denied"`
@@ -29,10 +29,10 @@ type Report struct {
 type Ledger struct {
 	uses    []Use
 	denied  map[Denial]int
-	started map[string]bool // events whose request was counted when its answer began
+	started map[string]bool // events whose request was counted when its response started
 }
 
-// NewLedger begins with nothing used.
+// NewLedger returns a ledger with a count of 0 for each permission.
 func NewLedger(granted []Permission) *Ledger {
 	l := &Ledger{denied: map[Denial]int{}, started: map[string]bool{}}
 	for _, permission := range granted {
@@ -41,7 +41,7 @@ func NewLedger(granted []Permission) *Ledger {
 	return l
 }
 
-// Add counts a request of the account. A watch has two events, at its beginning and at its end, and counts at the first.
+// Add counts a request of the account. A watch has two events, at its start and at its end; Add counts the first.
 func (l *Ledger) Add(e Event) {
 	if l.started[e.ID] {
 		delete(l.started, e.ID)
@@ -59,8 +59,8 @@ func (l *Ledger) Add(e Event) {
 	}
 }
 
-// use counts a request for the narrowest permission that allows it, or for each of those that are equally narrow: a
-// wider one was not needed for it.
+// use counts a request for the narrowest permission that allows it, or for all equally narrow ones. A wider permission is
+// not required for it.
 func (l *Ledger) use(q Request) {
 	narrowest := 0
 	for _, use := range l.uses {
@@ -75,9 +75,9 @@ func (l *Ledger) use(q Request) {
 	}
 }
 
-// asked lists the authorization checks of the API server for a request. The event of a creation has the name of the
-// object, which the authorizer did not get. A patch or an update that made its object needed the permission to create
-// it as well, by its name.
+// asked lists the authorization checks of the API server for a request. The event of a create has the name of the object,
+// which the authorizer did not get. A patch or an update that created its object also required the permission to create
+// it, by its name.
 func asked(e Event) []Request {
 	q := e.Request
 	switch {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Permission is one verb on one resource, as a rule of a role grants it.
+// Permission is one verb on one resource, from a rule of a role.
 type Permission struct {
 	Namespace string `json:"namespace,omitempty"` // empty: all namespaces
 	Group     string `json:"group"`
-	// Resource with its subresource, such as pods/proxy, or the path of a URL that is not a resource, such as /metrics.
+	// Resource is a resource with its subresource, such as pods/proxy, or a non-resource path, such as /metrics.
 	Resource string   `json:"resource"`
 	Names    []string `json:"names,omitempty"` // sorted; empty: all names
 	Verb     string   `json:"verb"`
 }
 
-// Target is "<group>/<resource>", where the nameless group is core, or the path.
+// Target returns "<group>/<resource>", with core for the empty group, or the path.
 func (r Permission) Target() string { return target(r.Group, r.Resource) }
 
-// Scope describes the namespace and the names that limit the permission; it is empty without a limit.
+// Scope describes the namespace and the names that limit the permission. It is empty if there is no limit.
 func (r Permission) Scope() string {
 	var limits []string
 	if r.Namespace != "" {
@@ -31,7 +31,7 @@ func (r Permission) Scope() string {
 	return strings.Join(limits, " ")
 }
 
-// limits returns how narrow the permission is: names limit more than a namespace does.
+// limits ranks how narrow the permission is: names are narrower than a namespace.
 func (r Permission) limits() int {
 	n := 0
 	if r.Namespace != "" {
@@ -60,7 +60,8 @@ func (r Permission) permits(q Request) bool {
 
 const all = "*"
 
-// coversResource understands "*", which is every resource and subresource, and "*/scale".
+// coversResource reports whether a resource of a rule covers a resource. It supports "*" (all resources and subresources)
+// and "*/scale".
 func coversResource(rule, resource string) bool {
 	if rule == all || rule == resource {
 		return true

@@ -14,24 +14,24 @@ import (
 	"strings"
 )
 
-// tool is the identity of a program outside the cluster, and watched the namespace that it may read.
+// tool is the identity of a program outside the cluster; watched is the namespace that it may read.
 const (
 	tool    = "watcher"
 	watched = "team-a"
 )
 
-// identities of the bus; see deploy/nats.
+// identities are the users of the bus; see deploy/nats.
 var identities = []string{
 	"superset-operator", "engine-operator", "ingester", "status-aggregator", "bootstrap", "reader", tool,
 }
 
-// passwords of the platform. They protect nothing but what is on this machine, but they are used as real ones are.
+// passwords are the passwords of the platform. They protect only this machine, but are used like those in production.
 type passwords struct {
 	Bus   map[string]string `json:"bus"` // by identity
 	MySQL string            `json:"mysql"`
 }
 
-// passwords reads those of an earlier install, or makes some.
+// passwords returns the passwords of an earlier install, or creates new ones.
 func (c Config) passwords() (passwords, error) {
 	var p passwords
 	data, err := os.ReadFile(c.Passwords)
@@ -54,8 +54,8 @@ func (c Config) passwords() (passwords, error) {
 	return p, os.WriteFile(c.Passwords, data, 0o600)
 }
 
-// variables by which the configuration of NATS names the passwords. They are quoted, since it takes a value that
-// begins with digits for a number.
+// variables returns the environment variables with the passwords for the configuration of NATS. The values are quoted,
+// since NATS parses a value that begins with digits as a number.
 func (p passwords) variables() map[string]string {
 	variables := map[string]string{}
 	for user, password := range p.Bus {
@@ -68,7 +68,7 @@ func (p passwords) variables() map[string]string {
 	return variables
 }
 
-// sum changes with the contents.
+// sum returns a hash of the contents.
 func sum(config map[string]string) string {
 	s := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(config)) {

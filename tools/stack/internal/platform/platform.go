@@ -1,5 +1,5 @@
-// Package platform installs Flotilla on a real node as it is installed in production: NATS with an identity for each
-// service, MySQL, and the charts of the services with their images. Nothing runs from the checkout.
+// Package platform installs Flotilla on a real node like in production: NATS with an identity for each service, MySQL,
+// and the charts of the services with their images. No process runs from the checkout.
 package platform
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The namespaces of the platform: the services', and that of what they use.
+// The namespaces of the platform: that of the services, and that of NATS and MySQL.
 const (
 	System = "flotilla-system"
 	Data   = "flotilla-data"
@@ -32,21 +32,21 @@ const (
 
 // Config is the target and the sources of the installation.
 type Config struct {
-	// Root of the checkout, which has the charts and the configuration of the bus.
+	// Root is the root of the checkout, with the charts and the configuration of the bus.
 	Root       string
 	Helm       string // program
 	Kubectl    string // program
 	Kubeconfig string
 	Cache      string // cache directory of both
-	// Services to install, in this order.
+	// Services are the services to install, in this order.
 	Services []string
-	// ClusterName is what the services call the cluster on the bus.
+	// ClusterName is the name of the cluster on the bus.
 	ClusterName string
-	// NATSImage and MySQLImage; the services' are flotilla/<service>:dev.
+	// NATSImage and MySQLImage are images; those of the services are flotilla/<service>:dev.
 	NATSImage, MySQLImage string
 	// Certificates is a directory with ca.crt, nats.crt and nats.key.
 	Certificates string
-	// Passwords is a file that keeps them over restarts.
+	// Passwords is the file that stores the passwords across restarts.
 	Passwords string
 	// Step runs and reports one step.
 	Step func(what string, do func() (string, error)) error
@@ -55,12 +55,12 @@ type Config struct {
 //go:embed files
 var files embed.FS
 
-// NATSHosts are the names that the certificate of the bus must have, besides the node's address.
+// NATSHosts returns the names that the certificate of the bus must have in addition to the address of the node.
 func NATSHosts() []string {
 	return []string{"nats", "nats." + Data, "nats." + Data + ".svc", "nats." + Data + ".svc.cluster.local", "localhost"}
 }
 
-// Install installs or upgrades all of it.
+// Install installs or upgrades the platform.
 func (c Config) Install(ctx context.Context) error {
 	p, err := c.passwords()
 	if err != nil {
@@ -84,7 +84,7 @@ func (c Config) Install(ctx context.Context) error {
 	return nil
 }
 
-// prepare applies what pods refer to.
+// prepare applies the namespaces, Secrets and ConfigMaps that pods reference.
 func (c Config) prepare(ctx context.Context, p passwords) error {
 	config, err := c.busConfig()
 	if err != nil {
@@ -121,7 +121,7 @@ func (c Config) prepare(ctx context.Context, p passwords) error {
 	return c.apply(ctx, list)
 }
 
-// namespace enforces what production would.
+// namespace returns a Namespace that enforces the Pod Security Standards of production.
 func namespace(name string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 		"name": name, "labels": map[string]any{"pod-security.kubernetes.io/enforce": "restricted"},
@@ -179,7 +179,7 @@ func (c Config) stateful(ctx context.Context, name string) error {
 	return c.run(ctx, nil, c.Kubectl, "rollout", "status", "--namespace="+Data, "statefulset/"+name, "--timeout="+timeout)
 }
 
-// deploy installs or upgrades a service's definitions and its chart.
+// deploy installs or upgrades the CRDs and the chart of a service.
 func (c Config) deploy(ctx context.Context, service string) error {
 	charts := filepath.Join(c.Root, "deploy", "charts")
 	if crds := filepath.Join(charts, service+"-crds"); exists(crds) {

@@ -1,5 +1,5 @@
-// Package process runs the stack's programs: detached from the terminal, with a log file and a pid file, and known
-// again by a marker in their environment rather than by a pid alone.
+// Package process runs the programs of the stack detached from the terminal, each with a log file and a pid file. A
+// marker in the environment identifies a process, since pids are reused.
 package process
 
 import (
@@ -30,9 +30,9 @@ type Spec struct {
 	Run  string // directory of the pid files
 	// Marker of the stack; see checkout.Marker.
 	Marker string
-	// Files whose contents belong to what runs: a change of one means that the process is out of date.
+	// Files are the inputs of the process: a change of their contents makes a running process out of date.
 	Files []string
-	// Apart makes the process the first one of namespaces of its own: processes, mounts, network. Linux, as root.
+	// Apart makes the process the first one of its own process, mount and network namespaces. It requires Linux and root.
 	Apart bool
 }
 
@@ -43,7 +43,7 @@ const (
 	sumSuffix = ".sum"
 )
 
-// PID is the running process of the spec, or 0. A process that only has the same pid does not count.
+// PID returns the pid of the running process of the spec, or 0. It ignores another process that has reused the pid.
 func (s Spec) PID() int {
 	data, err := os.ReadFile(s.file(pidSuffix))
 	if err != nil {
@@ -84,7 +84,7 @@ func (s Spec) Start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:noctx // our own programs, which outlive this one
+	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:noctx // the program outlives this process
 	cmd.Dir = s.Dir
 	cmd.Env = slices.Concat(proc.CleanEnv(os.Environ()), s.Env, []string{s.Marker, s.part()})
 	cmd.Stdout, cmd.Stderr = log, log
@@ -99,13 +99,13 @@ func (s Spec) Start() error {
 		os.WriteFile(s.file(pidSuffix), []byte(strconv.Itoa(pid)+"\n"), 0o600),
 		cmd.Process.Release(),
 	); err != nil {
-		return fmt.Errorf("note the process of %s: %w", s.Name, err)
+		return fmt.Errorf("record the process of %s: %w", s.Name, err)
 	}
 	return nil
 }
 
-// Stop terminates the process, kills it after a timeout, and removes its pid file. A process that does not run is not
-// an error.
+// Stop terminates the process, kills it after a timeout, and removes its pid file. It does nothing if the process does
+// not run.
 func (s Spec) Stop(ctx context.Context) error {
 	if pid := s.PID(); pid != 0 {
 		if err := proc.Terminate(ctx, pid, grace); err != nil {
@@ -120,7 +120,7 @@ func (s Spec) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the process at once, as a crash would. Its pid file stays, as after a crash.
+// Kill kills the process. Its pid file stays, like after a crash.
 func (s Spec) Kill(ctx context.Context) error {
 	pid := s.PID()
 	if pid == 0 {
@@ -147,7 +147,7 @@ func (s Spec) fingerprint() (string, error) {
 	}
 	for _, path := range s.Files {
 		if err := addFile(sum, path); err != nil {
-			return "", fmt.Errorf("read what %s runs: %w", s.Name, err)
+			return "", fmt.Errorf("read the inputs of %s: %w", s.Name, err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -163,7 +163,7 @@ func addFile(w io.Writer, path string) (err error) {
 	return err
 }
 
-// openLog opens a log for appending, and sets a large one aside first.
+// openLog opens a log for appending. It first rotates a large log.
 func openLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > rotateAt {
 		if err := os.Rename(path, path+".1"); err != nil {

@@ -1,4 +1,4 @@
-// Package samples knows the example resources under services/*/config/samples and what it means for each kind to be
-// healthy: a Superset is Running and Available, a FireboltEngine stable and Available, an instance Ready, and a
-// Michelangelo object stored in MySQL. Any other object only has to be there.
+// Package samples loads the example resources in services/*/config/samples and checks their health: a Superset must be
+// Running and Available, a FireboltEngine stable and Available, an instance Ready, and a Michelangelo object stored in
+// MySQL. Any other object only has to exist.
 package samples

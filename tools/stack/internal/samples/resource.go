@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is what this package reads of an object.
+// Resource holds the fields of an object that this package reads.
 type Resource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -22,7 +22,7 @@ type Resource struct {
 // ingesterGroup is the API group of the kinds that are copied to MySQL.
 const ingesterGroup = "michelangelo.api"
 
-// rule defines when a kind is healthy.
+// rule defines the health of a kind.
 type rule struct {
 	phase     string // status.phase must be this
 	condition string // this condition must be True
@@ -34,7 +34,7 @@ var rules = map[schema.GroupKind]rule{
 	{Group: "compute.firebolt.io", Kind: "FireboltInstance"}: {phase: "Ready", condition: "Ready"},
 }
 
-// Key names a resource: kind, namespace and name.
+// Key returns kind, namespace and name.
 func (r Resource) Key() string {
 	return fmt.Sprintf("%s %s/%s", r.groupKind(), r.Namespace, r.Name)
 }
@@ -48,12 +48,12 @@ func (r Resource) Stored() bool {
 	return r.groupKind().Group == ingesterGroup
 }
 
-// Table is the table of MySQL that holds the kind.
+// Table returns the MySQL table of the kind.
 func (r Resource) Table() string {
 	return strings.ToLower(r.Kind)
 }
 
-// Problem returns the reason why the resource is not healthy yet; it is empty if it is.
+// Problem returns the reason why the resource is not healthy yet, or an empty string.
 func (r Resource) Problem() string {
 	want, ok := rules[r.groupKind()]
 	if !ok {
@@ -69,12 +69,12 @@ func (r Resource) Problem() string {
 	case c.Status != metav1.ConditionTrue:
 		return fmt.Sprintf("%s is %s/%s: %s", c.Type, c.Status, c.Reason, c.Message)
 	case c.ObservedGeneration != 0 && c.ObservedGeneration != r.Generation:
-		return fmt.Sprintf("%s speaks of generation %d, not %d", c.Type, c.ObservedGeneration, r.Generation)
+		return fmt.Sprintf("%s observed generation %d, want %d", c.Type, c.ObservedGeneration, r.Generation)
 	}
 	return ""
 }
 
-// conditionStatus is True, False or Unknown, or nothing when the resource has no such condition.
+// conditionStatus returns the status of a condition, or an empty string if the resource does not have it.
 func (r Resource) conditionStatus(name string) string {
 	if c := meta.FindStatusCondition(r.Status.Conditions, name); c != nil {
 		return string(c.Status)

@@ -34,7 +34,7 @@ func TestProblem(t *testing.T) {
 		},
 		"conditions of an older generation": {
 			object: superset + `{"phase":"Running","conditions":[{"type":"Available","status":"True","observedGeneration":1}]}}`,
-			want:   "Available speaks of generation 1, not 2",
+			want:   "Available observed generation 1, want 2",
 		},
 		"running and available": {
 			object: superset + `{"phase":"Running","conditions":[{"type":"Available","status":"True","observedGeneration":2}]}}`,

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Set is the samples of some services.
+// Set holds the samples of some services.
 type Set struct {
 	Files    []string
 	Expected []Resource
 }
 
-// Load reads the sample files of the directories; a missing directory has none.
+// Load reads the sample files in the directories. It ignores missing directories.
 func Load(folders []string) (Set, error) {
 	var set Set
 	for _, folder := range folders {
@@ -68,7 +68,7 @@ func parse(file string) ([]Resource, error) {
 
 // Store queries the ingester's database.
 type Store interface {
-	// Has reports whether the table has a live row of the name.
+	// Has reports whether the table has a live row with the name.
 	Has(ctx context.Context, table, namespace, name string) (bool, error)
 }
 
@@ -81,8 +81,8 @@ type Report struct {
 	Row string
 }
 
-// Check compares the expected samples with what the API server returned and with the database. A store of nil means
-// that no ingester runs, so nothing has to be stored.
+// Check compares the samples with the objects from the API server and with the database. A nil store means that the
+// ingester does not run and does not store objects.
 func (s Set) Check(ctx context.Context, found []Resource, store Store) ([]Report, error) {
 	byKey := map[string]Resource{}
 	for _, r := range found {
@@ -107,7 +107,7 @@ func (s Set) Check(ctx context.Context, found []Resource, store Store) ([]Report
 	return reports, nil
 }
 
-// stateOfRow: the row alone decides, since the ingester moves immutable objects out of the API server.
+// stateOfRow returns the state of a stored kind. It ignores the API server, since the ingester evicts immutable objects.
 func stateOfRow(stored bool) (row, problem string) {
 	if stored {
 		return "stored", ""
@@ -115,7 +115,7 @@ func stateOfRow(stored bool) (row, problem string) {
 	return "-", "not stored in MySQL"
 }
 
-// ParseList reads what kubectl get -o json prints: one object or a list.
+// ParseList parses the output of kubectl get -o json: an object or a list.
 func ParseList(data []byte) ([]Resource, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -140,7 +140,7 @@ func ParseList(data []byte) ([]Resource, error) {
 // columns are the conditions that every managed resource has.
 var columns = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused", "Stopped"}
 
-// Rows are the reports as a table: one row a sample, one column a condition.
+// Rows returns the reports as a table with one row per sample and one column per condition.
 func Rows(reports []Report) [][]string {
 	heading := []string{"KIND", "NAME", "PHASE"}
 	for _, c := range columns {

@@ -18,7 +18,7 @@ type Database struct {
 // noSuchTable is MySQL's error for a table that the ingester's migrations have not created yet.
 const noSuchTable = 1146
 
-// Has reports whether the table has a live row of the name.
+// Has reports whether the table has a live row with the name.
 func (d Database) Has(ctx context.Context, table, namespace, name string) (found bool, err error) {
 	db, err := sql.Open("mysql", d.DSN)
 	if err != nil {

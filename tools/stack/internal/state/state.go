@@ -1,5 +1,5 @@
-// Package state keeps what the local stack must remember between two commands: its ports and its services. Everything
-// else is looked up each time, so a stale file can never claim that something runs.
+// Package state stores the ports and services of the local stack between commands. Commands check whether components run
+// each time, so a stale file cannot report a component that does not run.
 package state
 
 import (
@@ -14,9 +14,9 @@ import (
 
 // State is the contents of .local/state.json.
 type State struct {
-	// Ports by use, for example "nats" or "ingester-metrics". They stay the same over restarts and over `down`.
+	// Ports by use, for example "nats" or "ingester-metrics". They stay the same across restarts and `down`.
 	Ports map[string]int `json:"ports"`
-	// Services that the last `up` ran.
+	// Services are the services that the last `up` started.
 	Services []string `json:"services"`
 	// RealNode reports whether the last `up` created a cluster with a real node.
 	RealNode bool `json:"realNode,omitempty"`
@@ -24,7 +24,7 @@ type State struct {
 	path string
 }
 
-// Load reads the file; a missing one is an empty state.
+// Load reads the file. A missing file results in an empty state.
 func Load(path string) (*State, error) {
 	s := &State{Ports: map[string]int{}, path: path}
 	data, err := os.ReadFile(path)
@@ -43,7 +43,7 @@ func Load(path string) (*State, error) {
 	return s, nil
 }
 
-// Save writes the file as a whole or not at all.
+// Save writes the file atomically.
 func (s *State) Save() error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *State) Port(use string) (int, error) {
 	return s.pick(use)
 }
 
-// Settle returns a free port for a use: if another process listens on the previous one, it picks another. Call it for
-// a server that does not run.
+// Settle returns a free port for a use: if another process listens on the previous port, it picks another one. Call it
+// only for a server that does not run.
 func (s *State) Settle(use string) (int, error) {
 	if port, ok := s.Ports[use]; ok && freeport.Free(port) {
 		return port, nil
@@ -76,7 +76,7 @@ func (s *State) Settle(use string) (int, error) {
 	return s.pick(use)
 }
 
-// pick takes a port that is free and promised to no other use, running or not.
+// pick returns a free port that is not assigned to another use.
 func (s *State) pick(use string) (int, error) {
 	promised := map[int]bool{}
 	for _, port := range s.Ports {

@@ -1,4 +1,4 @@
-// Package table lays rows out in columns.
+// Package table formats rows as columns.
 package table
 
 import (
@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// Render lines up the columns of the rows, the first of which is the heading. A cell may hold several lines. An empty
-// table is empty.
+// Render aligns the columns of the rows, the first of which is the heading. A cell may have several lines. Render returns
+// an empty string if there are no rows.
 func Render(rows [][]string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

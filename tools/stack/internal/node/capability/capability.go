@@ -1,4 +1,4 @@
-// Package capability determines what a machine lacks for a real node. Look reads the facts, Missing decides.
+// Package capability checks the prerequisites of a real node on this machine. Look collects facts, Missing evaluates them.
 package capability
 
 import (
@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// Facts are what Look found out.
+// Facts describes the machine.
 type Facts struct {
-	OS  string // as in GOOS
+	OS  string // GOOS
 	UID int
-	// Filesystems that the kernel supports, as in /proc/filesystems.
+	// Filesystems is the content of /proc/filesystems.
 	Filesystems string
-	// Controllers are the cgroup controllers that are mounted.
+	// Controllers are the mounted cgroup controllers.
 	Controllers []string
-	// DataOn is the type of the file system that the node's files lie on.
+	// DataOn is the type of the file system of the node's directory.
 	DataOn string
-	// Absent are programs that are not there.
+	// Absent lists missing programs.
 	Absent []string
-	// Trials that failed, by what they tried.
+	// Failed maps each failed trial to its error.
 	Failed map[string]string
 }
 
-// controllers are those that a pod's containers are put into.
+// controllers are the cgroup controllers that containers of pods require.
 var controllers = []string{"cpu", "memory", "pids"}
 
-// Missing lists what is missing, one line each; it is empty if a real node can run.
+// Missing lists the missing prerequisites, one line each. It is empty if a real node can run.
 func Missing(f Facts) []string {
 	if f.OS != "linux" {
 		return []string{"Linux: this is " + f.OS}
 	}
 	if f.UID != 0 {
-		return []string{fmt.Sprintf("root: this is user %d; containers, mounts and networks are made by root", f.UID)}
+		return []string{fmt.Sprintf("root: this is user %d; containers, mounts and networks require root", f.UID)}
 	}
 	var missing []string
 	if len(f.Absent) > 0 {
@@ -40,11 +40,11 @@ func Missing(f Facts) []string {
 			" (as root on Debian they are installed; elsewhere install them with your package manager)")
 	}
 	if !slices.Contains(strings.Fields(f.Filesystems), "overlay") {
-		missing = append(missing, "overlayfs: /proc/filesystems does not name it (modprobe overlay)")
+		missing = append(missing, "overlayfs: not in /proc/filesystems (modprobe overlay)")
 	}
 	if f.DataOn == "overlay" {
-		missing = append(missing, "a file system for the containers: the stack's directory is on an overlay, on which "+
-			"no other can be mounted; set FLOTILLA_LOCAL to a directory on a disk or a volume")
+		missing = append(missing, "a file system for the containers: the stack's directory is on an overlay, which cannot "+
+			"hold another overlay; set FLOTILLA_LOCAL to a directory on a disk or a volume")
 	}
 	for _, name := range controllers {
 		if !slices.Contains(f.Controllers, name) {
@@ -59,10 +59,10 @@ func Missing(f Facts) []string {
 	return missing
 }
 
-// Error lists all that is missing, and the alternative.
+// Error lists the missing prerequisites and the alternative.
 type Error struct{ Missing []string }
 
 func (e Error) Error() string {
 	return "a real node cannot run here; this is missing:\n  - " + strings.Join(e.Missing, "\n  - ") +
-		"\nWhat runs instead: `make up`, whose nodes are simulated and which needs none of this."
+		"\nAlternatively, run `make up`: its nodes are simulated and do not have these prerequisites."
 }

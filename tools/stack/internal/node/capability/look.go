@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// trial is a command that does what a node does, in namespaces of its own, so that nothing of it stays.
+// trial is a command that performs an operation of a node in its own namespaces, so that it leaves no resources behind.
 type trial struct {
 	what string
 	args []string
@@ -30,7 +30,7 @@ var trials = []trial{
 	},
 }
 
-// Trials names what is tried, in its order.
+// Trials returns the names of the trials in their order.
 func Trials() []string {
 	names := make([]string, 0, len(trials))
 	for _, t := range trials {
@@ -39,29 +39,29 @@ func Trials() []string {
 	return names
 }
 
-// Programs that a node calls, with the Debian packages that have them.
+// Programs maps the programs that a node runs to the Debian packages that contain them.
 var Programs = map[string]string{
 	"ip": "iproute2", "iptables": "iptables", "conntrack": "conntrack", "runc": "runc",
 	"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount",
 }
 
-// Basic finds out what needs no program.
+// Basic returns the facts that it can get without running programs.
 func Basic() Facts {
 	return Facts{OS: runtime.GOOS, UID: os.Getuid()}
 }
 
-// Able are the facts of a machine that has everything but what f says of system and user. With them Missing tells at
-// once what makes further looking useless.
+// Able returns f with the file systems and controllers of a capable machine, so that Missing reports only a wrong system
+// or user.
 func (f Facts) Able() Facts {
 	f.Filesystems, f.Controllers = "overlay", controllers
 	return f
 }
 
-// Look reads the remaining facts, for a node whose files are in or below dir.
+// Look collects all facts, for a node whose files are in or below dir.
 func Look(ctx context.Context, dir string) Facts {
 	f := Basic()
 	f.Failed = map[string]string{}
-	// A file that cannot be read names nothing, which Missing reports.
+	// If the file is not readable, Filesystems stays empty, which Missing reports.
 	if data, err := os.ReadFile("/proc/filesystems"); err == nil {
 		f.Filesystems = string(data)
 	}
@@ -81,7 +81,7 @@ func Look(ctx context.Context, dir string) Facts {
 	return f
 }
 
-// mounted lists the controllers of cgroup v1, which are directories, or of v2, which are words in a file.
+// mounted lists the cgroup controllers: the words in cgroup.controllers for v2, the directories for v1.
 func mounted(root string) []string {
 	if data, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return strings.Fields(string(data))
@@ -105,7 +105,7 @@ func typeOf(ctx context.Context, dir string) string {
 	}
 	out, err := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", dir).Output()
 	if err != nil {
-		return "" // unknown is not an overlay; the node would say so itself
+		return "" // assume a usable file system: otherwise the start of the node fails with an error
 	}
 	if name := strings.TrimSpace(string(out)); name == "overlayfs" {
 		return "overlay"

@@ -1,5 +1,5 @@
-// Package image makes images of single static programs, as tars that containerd imports. Neither Docker nor a registry
-// is needed.
+// Package image builds images of single static programs, as tars that containerd imports. It requires neither Docker nor
+// a registry.
 package image
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Image of one program.
+// Image describes an image of one program.
 type Image struct {
-	Name string // the last part of the reference
+	Name string // last path element of the reference
 	// Program is a static program, installed at Path in the image.
 	Program, Path string
-	// Links to the program, absolute.
+	// Links are absolute paths of links to the program.
 	Links []string
-	// Entrypoint runs when a pod names no command.
+	// Entrypoint is the entrypoint of the image.
 	Entrypoint []string
 }
 
-// Reference is the image's name, whose tag comes from its contents: another program has another one.
+// Reference returns the name of the image. Its tag is a hash of the contents.
 func (i Image) Reference() (string, error) {
 	sum := sha256.New()
 	file, err := os.Open(i.Program)
@@ -48,7 +48,7 @@ func (i Image) Reference() (string, error) {
 	return "flotilla-node/" + i.Name + ":" + hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
-// Write writes the image to a file in the form of docker save, as a whole or not at all.
+// Write atomically writes the image to a file in the format of docker save.
 func (i Image) Write(file string) error {
 	reference, err := i.Reference()
 	if err != nil {
@@ -56,11 +56,11 @@ func (i Image) Write(file string) error {
 	}
 	tag, err := name.NewTag(reference)
 	if err != nil {
-		return fmt.Errorf("name image %s: %w", i.Name, err)
+		return fmt.Errorf("parse the reference of image %s: %w", i.Name, err)
 	}
 	img, err := i.build()
 	if err != nil {
-		return fmt.Errorf("make image %s: %w", i.Name, err)
+		return fmt.Errorf("build image %s: %w", i.Name, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return fmt.Errorf("write image %s: %w", i.Name, err)
@@ -99,7 +99,7 @@ func diffIDs(layer v1.Layer) []v1.Hash {
 	return []v1.Hash{id}
 }
 
-// layer is a tar with the program, its links and a directory for temporary files.
+// layer returns a tar with the program, its links and a directory for temporary files.
 func (i Image) layer() ([]byte, error) {
 	program, err := os.ReadFile(i.Program)
 	if err != nil {

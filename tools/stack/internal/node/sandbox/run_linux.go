@@ -37,17 +37,17 @@ func Run(ctx context.Context, file string, log io.Writer) error {
 	return newSupervisor(c.Programs, log).run(ctx)
 }
 
-// mount gives the sandbox mounts of its own. What the machine has under /run is hidden, so that nothing of the node
-// and of the machine meets there: containerd's and iptables' locks, network namespaces, sockets.
+// mount creates the mounts of the sandbox. It hides /run of the machine, so that the node does not share locks of
+// containerd and iptables, network namespaces and sockets with the machine.
 func (c Config) mount() error {
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keep mounts to the node: %w", err)
+		return fmt.Errorf("make mounts private to the node: %w", err)
 	}
-	// Volumes are handed to containers by mounts that must be shared within the node.
+	// The kubelet and containers require shared mount propagation within the node.
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("share mounts within the node: %w", err)
 	}
-	// Opened before anything is hidden.
+	// Opened before the mounts below hide them.
 	var folders []*os.File
 	for _, b := range c.Binds {
 		if err := os.MkdirAll(b.Dir, 0o750); err != nil {
@@ -92,9 +92,8 @@ func (c Config) scratch() error {
 	return nil
 }
 
-// cover shows a directory of the machine to the node, and keeps mount points that the node creates in it private. A
-// directory that was created on the machine as a mount point, and removed there, would remove the mount from every
-// other node.
+// cover mounts an overlay over a directory of the machine, so that mount points that the node creates in it are private.
+// Without the overlay, removing a mount point directory on the machine would unmount it in all other nodes.
 func cover(folder string) error {
 	upper, work := "/run/cover/upper", "/run/cover/work"
 	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
@@ -107,7 +106,7 @@ func cover(folder string) error {
 	return nil
 }
 
-// awaitNetwork waits until the machine has given the node its address.
+// awaitNetwork waits until the machine has configured the address of the node.
 func (c Config) awaitNetwork(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
 	defer cancel()
@@ -125,7 +124,7 @@ func (c Config) awaitNetwork(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the node has not got its address %s: %w", c.Address, ctx.Err())
+			return fmt.Errorf("address %s of the node not found: %w", c.Address, ctx.Err())
 		case <-tick.C:
 		}
 	}

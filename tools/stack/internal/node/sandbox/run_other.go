@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Run needs Linux.
+// Run returns an error: the sandbox requires Linux.
 func Run(context.Context, string, io.Writer) error {
-	return errors.New("a real node needs Linux")
+	return errors.New("a real node requires Linux")
 }

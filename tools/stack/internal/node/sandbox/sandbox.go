@@ -1,8 +1,8 @@
-// Package sandbox is the first process of a real node. It runs in namespaces of its own (processes, mounts, network),
-// so whatever the node creates, mounts, network devices, iptables rules and the processes of containers among it, is
-// removed by the kernel when the process ends, however it ends.
+// Package sandbox implements the first process of a real node. It runs in its own process, mount and network namespaces,
+// so the kernel removes the resources of the node when the process exits: mounts, network devices, iptables rules and the
+// processes of containers.
 //
-// It mounts what the programs of the node expect, waits for its network, and keeps the programs running.
+// It mounts the directories that the programs of the node expect, waits for its network, and keeps the programs running.
 package sandbox
 
 import (
@@ -13,15 +13,15 @@ import (
 
 // Config configures the sandbox.
 type Config struct {
-	// Address is the node's, without a mask; nothing starts before it is there.
+	// Address is the address of the node, without a mask. Run waits for it before it starts programs.
 	Address string
 	// Binds are directories of the machine, mounted at another path in the node.
 	Binds []Bind
-	// Scratch are file systems of their own, in memory and empty at each start.
+	// Scratch are separate file systems in memory, empty at each start.
 	Scratch []Scratch
-	// Sysctls by their path below /proc/sys.
+	// Sysctls are kernel parameters by their path below /proc/sys.
 	Sysctls map[string]string
-	// Programs in the order of their start.
+	// Programs are the programs in start order.
 	Programs []Program
 }
 
@@ -31,7 +31,7 @@ type Bind struct{ Dir, At string }
 // Scratch is a tmpfs. Size is in the format of its mount option: 1g.
 type Scratch struct{ At, Size string }
 
-// Program is kept running until the sandbox is stopped.
+// Program is a program that the sandbox keeps running.
 type Program struct {
 	Name string
 	Args []string

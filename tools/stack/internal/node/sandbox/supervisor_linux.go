@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// pause before a program that ended is started again.
+	// pause is the delay before a program that exited is restarted.
 	pause = time.Second
-	// grace is what programs get to write down what they know, before the kernel kills them with the sandbox.
+	// grace is the time for programs to save their state before the kernel kills them with the sandbox.
 	grace = 5 * time.Second
 )
 
-// supervisor keeps programs running, and as the first process of its namespace it takes leave of every process whose
-// parent has gone.
+// supervisor keeps programs running. As the first process of its namespace it also reaps orphaned processes.
 type supervisor struct {
 	programs []Program
 	log      io.Writer
-	running  map[int]Program // by process
+	running  map[int]Program // by pid
 	again    chan Program
 }
 
@@ -59,14 +58,14 @@ func (s *supervisor) run(ctx context.Context) error {
 				continue
 			}
 			delete(s.running, e.pid)
-			s.say("%s ended (%s) and is started again", p.Name, describe(e.status))
+			s.say("%s exited (%s), restarting it", p.Name, describe(e.status))
 			time.AfterFunc(pause, func() { s.again <- p })
 		}
 	}
 }
 
-// stop asks the programs to end. Containers are not asked: their processes go as they would with a machine that is
-// switched off.
+// stop sends SIGTERM to the programs and waits for them. It does not stop containers: the kernel kills their processes,
+// like powering off a machine.
 func (s *supervisor) stop(gone <-chan ended) {
 	for pid := range s.running {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
@@ -112,13 +111,13 @@ func (s *supervisor) start(p Program) error {
 	return nil
 }
 
-// reap reports every process that ended, those of programs and others.
+// reap reports every process that exited, of programs and others.
 func reap(gone chan<- ended) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
-		case errors.Is(err, syscall.ECHILD): // until one is started again
+		case errors.Is(err, syscall.ECHILD): // until a program is restarted
 			<-time.After(pause / 2)
 		case err == nil:
 			gone <- ended{pid, status}
