@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// served is an object, and what shows that the service has seen it.
+// served has, by service, an object and the field that the service sets when it reconciles the object.
 var served = map[string]struct{ object, seen string }{
 	"superset-operator": {stories()["superset-operator"].object, "status"},
 	"engine-operator":   {"{apiVersion: compute.firebolt.io/v1alpha1, kind: FireboltEngineClass, spec: {template: {}}}", "metadata.finalizers"},
 	"ingester":          {"{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}", "metadata.finalizers"},
 }
 
-// release is one of two releases, with the service as a process under its rights.
+// release is one of two releases. Its service runs as a process with the permissions of the release.
 type release struct {
 	place
 	values, flags []string
@@ -39,7 +39,7 @@ func newRelease(t *testing.T, service string, bus string) *release {
 		b.create(secret("database", "dsn", mysqltest.DSN(t)))
 		b.values = append(b.values, "--set", "database.dsnSecret.name=database,admissionPolicy=none")
 	}
-	if service == "engine-operator" { // no one answers at the address of a simulated pod
+	if service == "engine-operator" { // nothing listens on the address of a simulated pod
 		b.values = append(b.values, "--set", "webhooks.enabled=false")
 	}
 	b.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, b.values...)...)
@@ -53,7 +53,7 @@ func newRelease(t *testing.T, service string, bus string) *release {
 	return b
 }
 
-// serves makes an object and waits until the service has seen it.
+// serves creates an object and waits until the service has reconciled it.
 func (b *release) serves(name string) {
 	b.Helper()
 	o := b.object(name)
@@ -86,8 +86,8 @@ func (b *release) seen(o *unstructured.Unstructured) bool {
 	return err == nil && found
 }
 
-// Two releases of a chart, each for its own namespace: neither takes what is the other's, and one
-// continues when the other is uninstalled.
+// TestReleasesRunSideBySide installs two releases of a chart, each for its own namespace. Neither
+// reconciles objects of the other, and one continues when the other is uninstalled.
 func TestReleasesRunSideBySide(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			} else {
 				a.serves("first")
 				b.serves("first")
-				b.s.stop() // now no one may see what is b's
+				b.s.stop() // now no service may reconcile objects of b
 				unseen := b.object("unseen")
 				b.create(unseen)
 				a.serves("second")
@@ -132,7 +132,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	}
 }
 
-// holds waits until the aggregator of this release reports that it is at work.
+// holds waits until the aggregator of this release renews its Lease.
 func (b *release) holds() {
 	b.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "flotilla-conditions"}}
@@ -161,7 +161,7 @@ func (b *release) release() {
 	}
 }
 
-// gone checks that nothing of the release is left in its namespace, nor named after it elsewhere.
+// gone checks that the release left no objects in its namespace, and none with its name elsewhere.
 func (b *release) gone() {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {

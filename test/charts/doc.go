@@ -1,7 +1,7 @@
-// Package charts tests deploy/charts with the helm that the control plane tools build: what the
-// charts render, what they refuse, what a real API server says to it, and whether a release can
-// be installed, upgraded and removed without a trace.
+// Package charts tests deploy/charts with the helm of the control plane tools: the rendered
+// objects, the rejected values, the acceptance by a real API server, and the installation,
+// upgrade and complete removal of a release.
 //
-// Pods of the tests' control plane are simulated, so a Job there proves nothing: the command
-// lines of the charts' Jobs run as processes, with a token of the account that the chart makes.
+// Since the control plane simulates pods, its Jobs do not run programs. The tests run the
+// command lines of the charts' Jobs as processes, with a token of the chart's service account.
 package charts

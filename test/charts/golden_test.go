@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The charts as users run them. An intended change is written with -update, and needs a line in the CHANGELOG
-// of the service when it restarts pods.
+// TestGolden compares the rendered charts with golden files. Write an intended change with -update, and add a line to the
+// CHANGELOG of the service if it restarts pods.
 func TestGolden(t *testing.T) {
 	each(t, func(t *testing.T, service, kase, values string) {
 		t.Helper()
@@ -28,12 +28,12 @@ func TestGolden(t *testing.T) {
 			t.Fatalf("%v (go test . -run Golden -update writes it)", err)
 		}
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("the render is another one (-want +got):\n%s", diff)
+			t.Errorf("render differs (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// An upgrade that only brings a new image changes nothing but the image: no label, no role, no flag.
+// An upgrade to a new image changes only the image: no label, no role, no flag.
 func TestImageTagChangesNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
@@ -53,13 +53,13 @@ func TestImageTagChangesNothingElse(t *testing.T) {
 			}
 		}
 		if changed == 0 {
-			t.Error("the tag is nowhere")
+			t.Error("tag not found")
 		}
 	})
 }
 
-// Labels of pods hold neither the chart's version nor anything else that a release changes: a
-// new chart for the same image restarts nothing.
+// Pod labels contain neither the version of the chart nor other values that a release changes,
+// so a new chart with the same image does not restart pods.
 func TestChartVersionRestartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestChartVersionRestartsNothing(t *testing.T) {
 	})
 }
 
-// The definitions are those of the services, to the letter, with one annotation more.
+// The CRDs of the charts equal those of the services, with one additional annotation.
 func TestChartCRDsMatchServices(t *testing.T) {
 	for _, service := range services {
 		sources, err := filepath.Glob(filepath.Join("../../services", service, "config/crd/*.yaml"))
@@ -102,7 +102,7 @@ func TestChartCRDsMatchServices(t *testing.T) {
 			for keep, want := range map[string]string{"true": "keep", "false": ""} {
 				docs := documents(t, render(t, service+"-crds", "--set", "keep="+keep))
 				if len(docs) != len(sources) {
-					t.Fatalf("%d definitions of %d", len(docs), len(sources))
+					t.Fatalf("got %d CRDs, want %d", len(docs), len(sources))
 				}
 				for _, source := range sources {
 					raw, err := os.ReadFile(source)

@@ -24,7 +24,7 @@ import (
 
 const (
 	folder = "../../deploy/charts"
-	// system is where the golden renders are installed.
+	// system is the namespace of the golden renders.
 	system = "flotilla-system"
 )
 
@@ -56,10 +56,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// binaries is where the services are built.
+// binaries is the directory of the built services.
 var binaries string
 
-// helm runs the pinned helm and returns what it prints.
+// helm runs the pinned helm and returns its output.
 func helm(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	tools, err := controlplane.Find()
@@ -75,7 +75,7 @@ func helm(t testing.TB, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// must is helm that has to succeed.
+// must runs helm and fails the test on an error.
 func must(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := helm(t, args...)
@@ -87,13 +87,13 @@ func must(t testing.TB, args ...string) string {
 
 func chart(name string) string { return filepath.Join(folder, name) }
 
-// render is helm template of a release that bears the chart's name.
+// render returns the output of helm template for a release with the name of the chart.
 func render(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	return must(t, append([]string{"template", name, chart(name), "--namespace", system}, args...)...)
 }
 
-// renders are the cases of testdata/values, by service and case.
+// renders returns the cases of testdata/values, by service and case.
 func renders(t testing.TB) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/values/*.yaml")
@@ -121,7 +121,7 @@ func each(t *testing.T, test func(t *testing.T, service, kase, values string)) {
 	}
 }
 
-// documents reads a render.
+// documents parses the documents of a render.
 func documents(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -141,7 +141,7 @@ func documents(t testing.TB, text string) []*unstructured.Unstructured {
 	}
 }
 
-// find returns the one document of a kind and name.
+// find returns the document of a kind and name.
 func find(t testing.TB, docs []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, doc := range docs {
@@ -149,6 +149,6 @@ func find(t testing.TB, docs []*unstructured.Unstructured, kind, name string) *u
 			return doc
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, name)
+	t.Fatalf("%s %s not found", kind, name)
 	return nil
 }

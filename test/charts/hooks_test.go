@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Before finalizers are removed, nothing may be left that adds them: admission goes first,
-// then the service, then the Job runs with rights that exist by then.
+// Finalizers must not be added while they are removed: Helm deletes the admission objects first,
+// then the service, and then runs the Job, whose permissions exist by then.
 func TestUninstallOrdersHooks(t *testing.T) {
 	place := map[string]int{
 		"MutatingAdmissionPolicyBinding": 1, "MutatingWebhookConfiguration": 1, "ValidatingWebhookConfiguration": 1,
@@ -41,11 +41,11 @@ func TestUninstallOrdersHooks(t *testing.T) {
 		for _, hook := range hooks {
 			now := place[hook.GetKind()]
 			if now < last || now == 0 {
-				t.Errorf("%s %s comes too late", hook.GetKind(), hook.GetName())
+				t.Errorf("%s %s has too late a weight", hook.GetKind(), hook.GetName())
 			}
 			last = now
 			seen[now]++
-			if now <= 2 { // Helm deletes the namesake
+			if now <= 2 { // Helm deletes the existing object of this name
 				replaced := slices.ContainsFunc(docs, func(d *unstructured.Unstructured) bool {
 					return d != hook && d.GetKind() == hook.GetKind() && d.GetName() == hook.GetName() && d.GetNamespace() == hook.GetNamespace()
 				})

@@ -21,13 +21,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// built are the services' binaries, once for all tests.
+// built holds the binaries of the services, built once for all tests.
 var built struct {
 	sync.Mutex
 	files map[string]string
 }
 
-// binary builds a service.
+// binary builds a service once and returns the path of its binary.
 func binary(t testing.TB, service string) string {
 	t.Helper()
 	built.Lock()
@@ -52,7 +52,7 @@ func binary(t testing.TB, service string) string {
 	return file
 }
 
-// place is a namespace with what a release lives in.
+// place is a namespace with the prerequisites of a release.
 type place struct {
 	*testing.T
 	client    client.Client
@@ -60,8 +60,8 @@ type place struct {
 	service   string
 }
 
-// run runs the command line of a Job as a process: with its environment, the files of the
-// Secrets that it mounts, and the token of its ServiceAccount if its pods would have one.
+// run runs the command line of a Job as a process with its environment, the files of its mounted
+// Secrets and, unless token mounting is disabled, the token of its ServiceAccount.
 func (p place) run(job *unstructured.Unstructured) (string, error) {
 	p.Helper()
 	typed := &batchv1.Job{}
@@ -120,7 +120,7 @@ func (p place) mount(secret, dir string) {
 	}
 }
 
-// kubeconfig has a token of the account and nothing else to log in with.
+// kubeconfig writes a kubeconfig with a token of the account and no other credentials.
 func (p place) kubeconfig(account string) string {
 	p.Helper()
 	sa := &corev1.ServiceAccount{}
@@ -143,7 +143,7 @@ func (p place) kubeconfig(account string) string {
 	return file
 }
 
-// The binaries take every flag of every case: --version ends them once all are read.
+// The binaries accept all flags of all cases: with --version they parse all flags and exit.
 func TestBinariesAcceptRenderedFlags(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
@@ -166,14 +166,14 @@ func TestBinariesAcceptRenderedFlags(t *testing.T) {
 			}
 		}
 		if commands == 0 {
-			t.Error("there is no command line")
+			t.Error("no command line found")
 		}
 	})
 }
 
-// Every flag of a binary can be set by a value of its chart, or is left to extraArgs for a reason.
+// Each flag of a binary has a value in its chart, or a reason to leave it to extraArgs.
 func TestChartsSetAllFlags(t *testing.T) {
-	rendered := "" // of all: what charts share one case of one of them shows
+	rendered := "" // of all charts: one case covers the shared values
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
 		rendered += render(t, service, "--values", values)
@@ -201,7 +201,7 @@ func TestChartsSetAllFlags(t *testing.T) {
 	}
 }
 
-// without are the flags that no value sets, and why.
+// without maps the flags that no value sets to the reason.
 var without = map[string]string{
 	"version":                   "ends the process",
 	"help":                      "ends the process",

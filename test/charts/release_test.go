@@ -30,14 +30,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// story is what is special about the release of a service.
+// story has the parameters of the release test for a service.
 type story struct {
 	values []string
-	// object is one of the kinds, as it is while the service looks after it.
+	// object is an object of the service, in the state in which the service manages it.
 	object string
-	// made is what the service makes while it runs: kind and name.
+	// made lists the objects that the running service creates: kind and name.
 	made map[string]string
-	// before prepares Secrets, and checks prove that the Jobs did their work.
+	// before creates Secrets; checks verify the results of the Jobs.
 	before func(p place)
 	checks map[string]func(p place, output string)
 }
@@ -56,7 +56,7 @@ func stories() map[string]story {
 		},
 		"ingester": {
 			values: []string{"--set", "database.dsnSecret.name=database"},
-			// Who puts the finalizer on is the policy of the chart.
+			// The policy of the chart adds the finalizer.
 			object: "{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}",
 			made:   map[string]string{"ingester.flotilla.dev": "Lease"},
 			before: func(p place) { p.create(secret("database", "dsn", mysqltest.DSN(p))) },
@@ -83,7 +83,7 @@ func says(want string) func(place, string) {
 	return func(p place, output string) {
 		p.Helper()
 		if !strings.Contains(output, want) {
-			p.Errorf("it does not say %q:\n%s", want, output)
+			p.Errorf("output lacks %q:\n%s", want, output)
 		}
 	}
 }
@@ -118,14 +118,14 @@ func (p place) create(o client.Object) {
 	}
 }
 
-// helm runs helm against the test's control plane, and waits for what it does.
+// helm runs helm with --wait against the control plane of the test.
 func (p place) helm(args ...string) string {
 	p.Helper()
 	return must(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
 }
 
-// Each chart alone: installed, upgraded with other values, uninstalled; nothing of it is left,
-// and what it looked after can be deleted.
+// TestInstallUpgradeUninstall installs each chart alone, upgrades it with other values and
+// uninstalls it. Afterwards no objects of the release remain, and managed objects can be deleted.
 func TestInstallUpgradeUninstall(t *testing.T) {
 	all := stories()
 	for _, service := range services {
@@ -148,7 +148,7 @@ func (p place) live(s story) {
 	if s.before != nil {
 		s.before(p)
 	}
-	// The engine operator's webhooks refuse all while no real pod answers.
+	// The webhooks of the engine operator reject all requests, since simulated pods do not answer.
 	early := p.service == "engine-operator"
 	var object *unstructured.Unstructured
 	if early {
@@ -159,7 +159,7 @@ func (p place) live(s story) {
 	p.helm(append([]string{"upgrade", p.service, chart(p.service), "--wait", "--set", "image.tag=9.9.9,replicas=3"}, s.values...)...)
 	p.works("9.9.9", 3)
 	if len(p.left()) < 5 {
-		p.Fatalf("only %v is seen of a release that is there", p.left())
+		p.Fatalf("found only %v of an installed release", p.left())
 	}
 	if !early && s.object != "" {
 		object = p.make(s.object)
@@ -190,7 +190,7 @@ func (p place) live(s story) {
 	}
 }
 
-// failsOnce lets an uninstall fail: no pod may be made for the Job that releases the finalizers.
+// failsOnce makes an uninstall fail: a quota rejects the pod of the Job that removes the finalizers.
 func (p place) failsOnce() {
 	p.Helper()
 	quota := &corev1.ResourceQuota{
@@ -200,7 +200,7 @@ func (p place) failsOnce() {
 	p.create(quota)
 	expect.Object(p, p.client, quota, func(q *corev1.ResourceQuota) error {
 		if len(q.Status.Hard) == 0 {
-			return errors.New("the quota is not at work yet")
+			return errors.New("the quota is not enforced yet")
 		}
 		return nil
 	})
@@ -225,7 +225,7 @@ func (p place) make(text string) *unstructured.Unstructured {
 		p.create(u)
 		return u
 	}
-	// The API server needs a moment to learn of a new policy.
+	// The API server enforces a new policy with a delay.
 	expect.Eventually(p, expect.Long, func() error {
 		probe := u.DeepCopy()
 		if err := p.client.Create(p.Context(), probe, client.DryRunAll); err != nil {
@@ -240,7 +240,7 @@ func (p place) make(text string) *unstructured.Unstructured {
 	return u
 }
 
-// works waits until the Deployment is what the values say.
+// works waits until the Deployment matches the values.
 func (p place) works(tag string, replicas int32) {
 	p.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service}}
@@ -253,7 +253,7 @@ func (p place) works(tag string, replicas int32) {
 	})
 }
 
-// pretend makes what the service makes while it runs, as simulated pods do not.
+// pretend creates the objects that a running service would create, since simulated pods do not run it.
 func (p place) pretend(made map[string]string) {
 	p.Helper()
 	for name, kind := range made {
@@ -266,7 +266,7 @@ func (p place) pretend(made map[string]string) {
 	}
 }
 
-// jobs runs the command lines of all hook Jobs under the rights that the hooks bring.
+// jobs runs the command lines of all hook Jobs with the permissions of the hooks.
 func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(place, string)) {
 	p.Helper()
 	missing := maps.Clone(checks)
@@ -295,7 +295,7 @@ func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(p
 			continue
 		}
 		var output string
-		expect.Eventually(p, expect.Long, func() (err error) { // a new role applies after a moment
+		expect.Eventually(p, expect.Long, func() (err error) { // a new role takes effect with a delay
 			if output, err = p.run(doc); err != nil {
 				return fmt.Errorf("%s: %w\n%s", doc.GetName(), err, output)
 			}
@@ -304,11 +304,11 @@ func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(p
 		check(p, output)
 	}
 	if len(missing) > 0 {
-		p.Errorf("there are no Jobs %v", slices.Sorted(maps.Keys(missing)))
+		p.Errorf("Jobs not found: %v", slices.Sorted(maps.Keys(missing)))
 	}
 }
 
-// left lists all objects of every kind that bear the release's label.
+// left lists the objects of all kinds with the label of the release.
 func (p place) left() (out []string) {
 	p.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(cluster.Get(p).Config)
@@ -331,7 +331,7 @@ func (p place) left() (out []string) {
 			var found metav1.PartialObjectMetadataList
 			found.SetGroupVersionKind(gv.WithKind(r.Kind + "List"))
 			err := p.client.List(p.Context(), &found, client.MatchingLabels{"app.kubernetes.io/instance": p.service})
-			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a kind that was just removed
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // the kind was just removed
 				p.Fatalf("list %s: %v", r.Name, err)
 			}
 			for _, item := range found.Items {
@@ -354,7 +354,7 @@ func (p place) absent(kind, name string) {
 	}
 }
 
-// definitions uninstalls the chart of the definitions: they stay, unless keep=false says otherwise.
+// definitions uninstalls the CRD chart. The CRDs stay unless keep=false.
 func (p place) definitions() {
 	p.Helper()
 	name := p.service + "-crds"
@@ -368,7 +368,7 @@ func (p place) definitions() {
 	p.helm("uninstall", name, "--wait")
 	for _, crd := range crds {
 		if err := p.client.Get(p.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
-			p.Errorf("it should have stayed: %v", err)
+			p.Errorf("the CRD was deleted: %v", err)
 		}
 	}
 	p.helm("install", name, chart(name), "--set", "keep=false", "--wait")

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// With watchNamespaces the same rules hold, but in these namespaces only; what no namespace has
-// remains. The API server itself decides.
+// With watchNamespaces the same rules apply in these namespaces only; rules for cluster-scoped
+// resources do not change. The test uses SubjectAccessReviews of the API server.
 func TestPermissionsAreLimitedToWatchedNamespaces(t *testing.T) {
 	watched := map[string]authorizationv1.ResourceAttributes{
 		"superset-operator": {Group: "superset.apache.org", Resource: "supersets", Verb: "patch"},
@@ -48,7 +48,7 @@ func TestPermissionsAreLimitedToWatchedNamespaces(t *testing.T) {
 			may := func(what authorizationv1.ResourceAttributes, namespace string, want bool) {
 				t.Helper()
 				what.Namespace = namespace
-				expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
+				expect.Eventually(t, expect.Long, func() error { // a new role takes effect with a delay
 					r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 						User: "system:serviceaccount:" + home + ":" + service, ResourceAttributes: &what,
 					}}

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// Back to the release before, also from one that never became ready: what the chart makes is what
-// it was, nothing hangs, and the release can be uninstalled.
+// TestRollback rolls back to the previous revision, also from one that never became ready. The
+// objects of the chart are those of that revision, and the release can be uninstalled.
 func TestRollback(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRollback(t *testing.T) {
 			p.helm("rollback", service, "--wait", "--no-hooks")
 			p.works("0.1.0", 2)
 			if now := p.helm("get", "manifest", service); now != first {
-				t.Errorf("the release is another one than before:\n%s", now)
+				t.Errorf("the release differs from the previous revision:\n%s", now)
 			}
 			p.same(first)
 
@@ -48,7 +48,7 @@ func TestRollback(t *testing.T) {
 				"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(t).Kubeconfig,
 			}, s.values...)...)
 			if err == nil {
-				t.Error("a release whose pods fit nowhere succeeded")
+				t.Error("a release with unschedulable pods succeeded")
 			}
 			p.helm("rollback", service, "--wait", "--no-hooks")
 			p.works("0.1.0", 2)
@@ -75,14 +75,14 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// same checks that the objects of a manifest are there, and no other objects of the release.
+// same checks that the release consists of exactly the objects of a manifest.
 func (p place) same(manifest string) {
 	p.Helper()
 	want := map[string]bool{}
 	for _, doc := range documents(p, manifest) {
 		want[doc.GetKind()+" "+doc.GetName()] = true
 	}
-	// Made by controllers, with the labels of what they were made for.
+	// Objects that controllers create have the labels of their owners.
 	derived := func(object string) bool {
 		kind, _, _ := strings.Cut(object, " ")
 		return kind == "Pod" || kind == "ReplicaSet" || kind == "EndpointSlice" || kind == "Endpoints" || kind == "PodMetrics"
@@ -94,7 +94,7 @@ func (p place) same(manifest string) {
 		}
 		for _, object := range p.left() {
 			if !want[object] && !derived(object) {
-				return fmt.Errorf("%s should be gone", object)
+				return fmt.Errorf("%s still exists", object)
 			}
 			delete(missing, object)
 		}

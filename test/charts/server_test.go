@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// Every document of every case is taken by a real API server, which refuses unknown fields,
-// also those of hooks, which an install alone would not show.
+// A real API server accepts all objects of all cases, including those of hooks, and rejects
+// unknown fields.
 func TestAPIServerAcceptsChartObjects(t *testing.T) {
 	c := cluster.Get(t).Client(t, scheme.Scheme)
 	for _, name := range []string{system, "team-a", "team-b", "status"} {

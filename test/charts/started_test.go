@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// started is a service that runs as a process of its own.
+// started is a service that runs as a process.
 type started struct {
 	*testing.T
 	cmd    *exec.Cmd
@@ -45,8 +45,8 @@ func (p place) start(kubeconfig string, docs []*unstructured.Unstructured, args 
 	}
 	s := &started{T: p.T, health: freeport.Address(port), ended: make(chan error, 1)}
 	container := typed.Spec.Template.Spec.Containers[0]
-	s.cmd = exec.Command(binary(p, p.service), container.Args...) //nolint:noctx // ended by the cleanup
-	// An API server that got no processor for ten seconds is not a reason to lose the lead here.
+	s.cmd = exec.Command(binary(p, p.service), container.Args...) //nolint:noctx // stopped by the cleanup
+	// The leader must not lose its Lease if a busy machine delays the API server for ten seconds.
 	s.cmd.Args = append(s.cmd.Args, "--metrics-bind-address=0", "--health-probe-bind-address="+s.health,
 		"--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s")
 	if p.service == "engine-operator" || p.service == "ingester" {
@@ -73,7 +73,7 @@ func (p place) start(kubeconfig string, docs []*unstructured.Unstructured, args 
 	return s
 }
 
-// kill ends what the test has not stopped.
+// kill kills the service if the test has not stopped it.
 func (s *started) kill() {
 	if s.Failed() {
 		s.Logf("log of the service:\n%s", s.log.String())
@@ -84,7 +84,7 @@ func (s *started) kill() {
 	<-s.ended
 }
 
-// stop asks the service to end, which it does without an error.
+// stop sends SIGTERM to the service, which must exit without an error.
 func (s *started) stop() {
 	s.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -95,14 +95,14 @@ func (s *started) stop() {
 	select {
 	case err := <-s.ended:
 		if err != nil {
-			s.Errorf("it ended with %v", err)
+			s.Errorf("the service exited with %v", err)
 		}
 	case <-ctx.Done():
-		s.Error("it does not end")
+		s.Error("the service does not exit")
 	}
 }
 
-// says waits for the one line with a text, and returns it.
+// says waits until the log has exactly one line with a text, and checks that the line contains more.
 func (s *started) says(text string, more ...string) {
 	s.Helper()
 	expect.Eventually(s, expect.Long, func() error {
@@ -124,7 +124,7 @@ func (s *started) says(text string, more ...string) {
 	})
 }
 
-// probes waits until the service lives and is ready, or is not.
+// probes waits until the service is live and its readiness matches ready.
 func (s *started) probes(ready bool) {
 	s.Helper()
 	want := map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusInternalServerError}
@@ -150,7 +150,7 @@ func (s *started) ask(path string) (status int, err error) {
 	return resp.StatusCode, resp.Body.Close()
 }
 
-// buffer may be read while a process writes.
+// buffer is a buffer that can be read while a process writes to it.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -27,8 +27,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// needed is one resource that a service cannot begin without, and its definition if that has
-// to be there.
+// needed has, by service, a resource that the service requires to start, and its CRD if the service
+// waits for it.
 var needed = map[string]struct{ resource, definition string }{
 	"superset-operator": {"supersets.superset.apache.org", "supersets.superset.apache.org in version v1alpha1"},
 	"engine-operator":   {"fireboltengines.compute.firebolt.io", "fireboltengines.compute.firebolt.io in version v1alpha1"},
@@ -36,7 +36,8 @@ var needed = map[string]struct{ resource, definition string }{
 	"status-aggregator": {"customresourcedefinitions.apiextensions.k8s.io", ""},
 }
 
-// A service waits for definitions, rights and the bus with one line each, and continues by itself.
+// A service waits for CRDs, permissions and the bus. It logs one line for each and continues without a
+// restart.
 func TestServiceWaitsForPrerequisites(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestServiceWaitsForPrerequisites(t *testing.T) {
 			s.probes(true)
 			p.leads()
 
-			if service == "ingester" { // whose kinds may come one by one
+			if service == "ingester" { // which starts each kind separately
 				s.says(`"kind":"Model","reason"`, "Waiting to watch the kind", "install the chart ingester-crds")
 			}
 			s.says("Failed to connect to NATS, retrying", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
@@ -88,7 +89,7 @@ func newPlace(t *testing.T, service string) place {
 	return place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
 }
 
-// uninstall is for cleanups, where the test's context has ended.
+// uninstall uninstalls a release in a cleanup, after the end of the test's context.
 func (p place) uninstall(release string) {
 	tools := cluster.Get(p).Tools
 	cmd := exec.Command(tools.Path("helm"), "uninstall", release, "--wait", //nolint:noctx // see above
@@ -98,8 +99,8 @@ func (p place) uninstall(release string) {
 	}
 }
 
-// grant makes the chart's roles and bindings, except for the right to watch one resource. It returns
-// the expected roles.
+// grant creates the roles and bindings of the chart without the permission to watch one resource. It
+// returns the complete versions of the changed roles.
 func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
 	p.Helper()
 	kinds := []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
@@ -123,12 +124,12 @@ func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole 
 		}
 	}
 	if len(whole) == 0 {
-		p.Fatalf("no role lets watch %s", resource)
+		p.Fatalf("no role permits watch of %s", resource)
 	}
 	return whole
 }
 
-// dropWatch removes the verb from one resource, and reports whether it was there.
+// dropWatch removes the verb watch for one resource and reports whether the role had it.
 func dropWatch(t testing.TB, role *unstructured.Unstructured, resource string) (found bool) {
 	t.Helper()
 	typed, plural := &rbacv1.ClusterRole{}, strings.Split(resource, ".")[0]
@@ -187,8 +188,8 @@ func (p place) leads() {
 	})
 }
 
-// An API server that is unavailable at the start is waited for; the library's own tests show that the
-// service continues.
+// A service waits for an API server that is unavailable at the start. The tests of the library cover
+// that it continues.
 func TestServiceWaitsForAPIServer(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestServiceWaitsForAPIServer(t *testing.T) {
 	}
 }
 
-// The ingester waits for its database, and for a password that is right.
+// The ingester waits for its database and for a correct password.
 func TestIngesterWaitsForDatabase(t *testing.T) {
 	p, server := newPlace(t, "ingester"), mysqltest.Private(t)
 	parts := regexp.MustCompile(`^([^:]+):([^@]*)@tcp\(([^:]+):(\d+)\)/([^?]+)`).FindStringSubmatch(server.DSN())
@@ -243,7 +244,7 @@ func TestIngesterWaitsForDatabase(t *testing.T) {
 	s.stop()
 }
 
-// What cannot get better by waiting ends at once, with one line.
+// A service with invalid settings exits immediately and logs one line.
 func TestServiceExitsOnInvalidSettings(t *testing.T) {
 	common := map[string]string{
 		"--color=red":                  "unknown flag: --color",
@@ -291,10 +292,10 @@ func mistake(t *testing.T, service, args, want string) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the service exited with %v", err)
 	}
 	line, rest, _ := strings.Cut(string(out), "\n")
 	if !strings.HasPrefix(line, service+": ") || !strings.Contains(line, want) || rest != "" {
-		t.Errorf("it says\n%s\nwant one line with %q", out, want)
+		t.Errorf("output\n%s\nwant one line with %q", out, want)
 	}
 }

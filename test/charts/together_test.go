@@ -11,7 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// All charts in one namespace: none takes what is another's, and each goes without the others.
+// TestChartsShareNamespace installs all charts in one namespace. Their objects do not collide, and each
+// chart can be uninstalled without the others.
 func TestChartsShareNamespace(t *testing.T) {
 	c := cluster.Get(t)
 	together := place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every chart lints, and can be packed; what it weighs is printed.
+// Every chart passes helm lint and can be packaged. The test prints the sizes.
 func TestLintAndPackage(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "*/Chart.yaml"))
 	if err != nil || len(files) != 2*len(services)-1 {
@@ -38,16 +38,16 @@ func TestLintAndPackage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A packaged chart stands alone: it holds what files/crd links to.
+			// A packaged chart contains the files behind the link files/crd.
 			if strings.HasSuffix(name, "-crds") && must(t, "template", name, packed[0], "--namespace", system) != render(t, name) {
-				t.Error("the packaged chart renders otherwise than its directory")
+				t.Error("the packaged chart and its directory render differently")
 			}
 			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), took.Seconds())
 		})
 	}
 }
 
-// Values that the charts reject, and the setting that the error names.
+// The charts reject invalid values, and the error names the setting.
 func TestValuesRejectInvalidSettings(t *testing.T) {
 	const db = "database.dsnSecret.name=db"
 	cases := []struct {
@@ -129,14 +129,14 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 	}
 }
 
-// A chart that is part of another one gets "global" from Helm.
+// Helm passes "global" to subcharts.
 func TestSchemaAcceptsDefaultsOfSubchart(t *testing.T) {
 	for _, service := range services {
 		render(t, service, "--values", renders(t)[service]["default"], "--set", "global.registry=x")
 	}
 }
 
-// The table of each README names every value, and no other.
+// The table of each README lists exactly the values of the chart.
 func TestReadmesListAllValues(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "*/values.yaml"))
 	if err != nil {
@@ -173,7 +173,7 @@ func TestReadmesListAllValues(t *testing.T) {
 			}
 		}
 		if len(listed) == 0 {
-			t.Errorf("%s: the README lists nothing", file)
+			t.Errorf("%s: the README lists no values", file)
 		}
 	}
 	if checked != 2*len(services)-1 {
@@ -181,7 +181,7 @@ func TestReadmesListAllValues(t *testing.T) {
 	}
 }
 
-// The schema knows every value, at every depth, so that nothing is described that is refused.
+// The schema lists the values of all objects, at every depth, except of those with user-defined keys.
 func TestSchemaDescribesAllValues(t *testing.T) {
 	for _, service := range services {
 		raw, err := os.ReadFile(filepath.Join(chart(service), "values.schema.json"))
@@ -196,13 +196,13 @@ func TestSchemaDescribesAllValues(t *testing.T) {
 		slices.Sort(open)
 		for _, path := range open {
 			if !slices.Contains(freeForm, path[strings.LastIndex(path, "/")+1:]) {
-				t.Errorf("%s: the schema takes anything at %s", service, path)
+				t.Errorf("%s: the schema accepts any value at %s", service, path)
 			}
 		}
 	}
 }
 
-// freeForm are objects whose keys are the user's.
+// freeForm lists objects with user-defined keys.
 var freeForm = []string{"global", "anything", "strings", "concurrentReconcilesMap", "requeuePeriodMap"}
 
 func openObjects(path string, schema map[string]any) (out []string) {

@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// composed is docker-compose.yaml as this test runs it: its own project, ports and network.
+// composed is a running docker-compose.yaml with its own project, ports and network.
 type composed struct {
 	*docker
 	kube  *cluster.Cluster
 	env   []string
 	nats  string // address
 	mysql string // address
-	calls string // what kind was called with
+	calls string // file with the arguments of calls of kind
 }
 
 var (
@@ -70,7 +70,7 @@ func (c *composed) run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// logs is what the containers said last, for a failure.
+// logs returns the last log lines of the containers, for failure messages.
 func (c *composed) logs() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *composed) logs() string {
 	return string(out)
 }
 
-// container is what Docker knows about one.
+// container holds the fields of docker inspect that the tests read.
 type container struct {
 	Name  string
 	State struct {
@@ -104,7 +104,7 @@ type container struct {
 	}
 }
 
-// containers of the project, by service.
+// containers returns the containers of the project by service.
 func (c *composed) containers(t *testing.T) (map[string]container, error) {
 	t.Helper()
 	all := map[string]container{}
@@ -127,7 +127,7 @@ func (c *composed) containers(t *testing.T) (map[string]container, error) {
 	return all, nil
 }
 
-// healthy waits until what shall run is healthy and what shall end has ended well.
+// healthy waits until services are healthy and one-shot containers have exited with 0.
 func (c *composed) healthy(t *testing.T) map[string]container {
 	t.Helper()
 	var all map[string]container
@@ -201,7 +201,7 @@ func wantHardened(t *testing.T, c container) {
 	}
 }
 
-// wantImage checks labels, user and bill of materials.
+// wantImage checks labels, user and bill of materials of an image.
 func (c *composed) wantImage(t *testing.T, service string, of container) {
 	t.Helper()
 	var config struct {
@@ -216,7 +216,7 @@ func (c *composed) wantImage(t *testing.T, service string, of container) {
 		t.Errorf("the image's user is %q", config.User)
 	}
 	for label := range dockerfileLabels(t) {
-		// The description is for registries.
+		// Only the Dockerfile sets the description, for registries.
 		if config.Labels[label] == "" && label != "org.opencontainers.image.description" {
 			t.Errorf("no label %s among %v", label, config.Labels)
 		}

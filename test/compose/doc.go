@@ -1,4 +1,4 @@
-// Package compose holds the tests of docker-compose.yaml, of the images and of `make kind-up`. The images are built
-// without a registry, Docker is the one of this machine or the one that hack/docker starts, and the local control plane
-// replaces a kind cluster: docs/unverified.md lists what a real kind and a registry would add.
+// Package compose tests docker-compose.yaml, the images and `make kind-up`. The images are built without a registry,
+// Docker is that of this machine or of hack/docker, and a local control plane replaces the kind cluster.
+// docs/unverified.md lists the cases that require kind and a registry.
 package compose

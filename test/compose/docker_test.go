@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// root is the checkout.
+// root returns the root of the checkout.
 func root() string {
 	dir, err := filepath.Abs("../..")
 	if err != nil {
@@ -50,8 +50,8 @@ func root() string {
 
 func newProject() string { return "flotilla-test-" + strings.ToLower(rand.Text()[:8]) }
 
-// guard is `hack/docker guard` in a session of its own: it gives the tests a Docker daemon and removes all of the
-// project, and the daemon if it is its own, when this process ends, however it ends.
+// guard is a running `hack/docker guard` in a session of its own. It provides a Docker daemon for the tests. When this
+// process exits, it removes the project, and the daemon if it started it.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.Closer
@@ -80,12 +80,12 @@ func newGuard(project string) (*guard, error) {
 		}
 		g.env = append(g.env, lines.Text())
 	}
-	return nil, errors.Join(errors.New("there is no Docker, see above"), in.Close(), cmd.Wait())
+	return nil, errors.Join(errors.New("Docker is not available, see above"), in.Close(), cmd.Wait())
 }
 
 func (g *guard) release() error { return errors.Join(g.pipe.Close(), g.cmd.Wait()) }
 
-// docker is the one guard of this test binary and what it guards.
+// docker is the Docker daemon and the project of this test binary.
 type docker struct {
 	once    sync.Once
 	guard   *guard
@@ -95,7 +95,7 @@ type docker struct {
 
 var shared docker
 
-// start returns when there are Docker and the images.
+// start returns when Docker runs and the images exist.
 func start(t *testing.T) *docker {
 	t.Helper()
 	shared.once.Do(func() {
@@ -123,7 +123,7 @@ func (d *docker) release() error {
 	return d.guard.release()
 }
 
-// command runs in the checkout with Docker.
+// command returns a command in the checkout with the environment for Docker.
 func (d *docker) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	if strings.Contains(name, "/") {
@@ -135,7 +135,7 @@ func (d *docker) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// docker runs the client and returns what it prints.
+// docker runs the Docker client and returns its output.
 func (d *docker) docker(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := d.try(t, args...)
@@ -157,7 +157,7 @@ func (d *docker) try(t *testing.T, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// image is the name of an image in docker-compose.yaml that begins so.
+// image returns the name of the image in docker-compose.yaml with a prefix.
 func (d *docker) image(t *testing.T, prefix string) string {
 	t.Helper()
 	for image := range strings.SplitSeq(d.docker(t, "compose", "config", "--images"), "\n") {

@@ -14,8 +14,8 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// TestDockerfileCopiesBuildInputs lays out what the Dockerfile copies, without what .dockerignore leaves out, and has
-// Go find everything that the programs are built from there. No image is built: that takes a registry.
+// TestDockerfileCopiesBuildInputs copies the files that the Dockerfile copies, except those in .dockerignore, and checks
+// that go list finds all inputs of the programs. It does not build an image, which would require a registry.
 func TestDockerfileCopiesBuildInputs(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
@@ -73,7 +73,7 @@ func dockerfile(t *testing.T) string {
 	return string(raw)
 }
 
-// dockerfileLabels are the names of the labels.
+// dockerfileLabels returns the names of the labels in the Dockerfile.
 func dockerfileLabels(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -86,7 +86,7 @@ func dockerfileLabels(t *testing.T) map[string]bool {
 	return names
 }
 
-// copied are the paths that the Dockerfile takes from the checkout for a service. Each goes to the place that it has there.
+// copied returns the paths that the Dockerfile copies from the checkout for a service. Each must keep its path.
 func copied(t *testing.T, service string) []string {
 	t.Helper()
 	var paths []string

@@ -14,9 +14,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// bridge makes the network by which containers reach the API server and returns a kubeconfig for them. The server stays
-// on loopback: a connection to the address that this machine has in that network is passed on, and no one beyond this
-// machine can make one. TLS and client certificates go through untouched.
+// bridge creates the network through which containers reach the API server and returns a kubeconfig for them. The server
+// listens on loopback: a proxy forwards connections to the machine's address in that network, which other machines cannot
+// reach. TLS is end to end, including client certificates.
 func (d *docker) bridge(t *testing.T, kubeconfig string) (network, inside string) {
 	t.Helper()
 	network = d.project + "-cluster"
@@ -45,7 +45,7 @@ func (d *docker) bridge(t *testing.T, kubeconfig string) (network, inside string
 	return network, inside
 }
 
-// passOn listens at a free port of an address and passes connections on to another address until the test ends.
+// passOn listens on a free port of an address and forwards connections to another address until the test ends.
 func passOn(t *testing.T, address, to string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))
@@ -69,7 +69,7 @@ func passOn(t *testing.T, address, to string) string {
 	return listener.Addr().String()
 }
 
-// relay copies both ways until one side ends; the other side then ends as well.
+// relay copies in both directions until one side closes the connection, and then closes the other side.
 func relay(from net.Conn, address string) {
 	to, err := net.Dial("tcp", address) //nolint:noctx // ends with either side
 	if err != nil {
@@ -88,7 +88,7 @@ func relay(from net.Conn, address string) {
 	}
 }
 
-// closeAll closes connections, of which the other direction may have closed some.
+// closeAll closes connections. It ignores those that the other direction has already closed.
 func closeAll(all ...io.Closer) {
 	for _, c := range all {
 		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -97,7 +97,7 @@ func closeAll(all ...io.Closer) {
 	}
 }
 
-// kindProgram is a kind that has one cluster, which is there already. It keeps a log of its calls.
+// kindProgram writes a stub of kind with one existing cluster. The stub logs its calls.
 func kindProgram(t *testing.T, outside, inside string) (path, calls string) {
 	t.Helper()
 	dir := t.TempDir()

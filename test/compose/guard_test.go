@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// child is a test that is killed while its project runs.
+// child runs as the process that is killed while its project runs.
 func child(project string) int {
 	g, err := newGuard(project)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestGuardCleansUpAfterKilledTest(t *testing.T) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "running" {
-		t.Fatalf("the child says %q: %v", line, err)
+		t.Fatalf("the child printed %q: %v", line, err)
 	}
 	if left, err := d.left(t, project); err != nil || len(left) != 3 {
 		t.Fatalf("%v run, want a container, a network and a volume: %v", left, err)
@@ -66,7 +66,7 @@ func TestGuardCleansUpAfterKilledTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("the child ended by itself")
+		t.Fatal("the child exited without a signal")
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		left, err := d.left(t, project)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestKindConfigHasKnownFields reads the configuration as kind does: unknown fields are errors.
+// TestKindConfigHasKnownFields parses the configuration like kind: unknown fields are errors.
 func TestKindConfigHasKnownFields(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "kind", "cluster.yaml"))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestKindConfigHasKnownFields(t *testing.T) {
 	}
 }
 
-// TestKindScriptNamesMissingPrograms runs the script on machines that lack something.
+// TestKindScriptNamesMissingPrograms runs the script with missing or failing programs.
 func TestKindScriptNamesMissingPrograms(t *testing.T) {
 	good, broken := "#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n"
 	noCompose := "#!/bin/sh\n[ \"$1\" != compose ]\n"
@@ -66,13 +66,13 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 			cmd.Env = []string{"PATH=" + dir, "HOME=" + dir, "FLOTILLA_LOCAL=" + dir}
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), tc.want) {
-				t.Errorf("it ends with %v and says\n%s\nwant %q", err, out, tc.want)
+				t.Errorf("error %v, output\n%s\nwant %q", err, out, tc.want)
 			}
 		})
 	}
 }
 
-// tools puts the ordinary programs that the scripts call into a directory, which then can be all of PATH.
+// tools links the standard programs that the scripts call into a directory, which can then be the only one on PATH.
 func tools(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"awk", "bash", "cat", "chmod", "dirname", "find", "git", "grep", "head", "mkdir", "mktemp", "rm", "sed"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// ways lead into the running project from outside.
+// ways are the clients of the running project.
 type ways struct {
 	client client.Client
 	ns     string
@@ -51,8 +51,8 @@ func (c *composed) connect(t *testing.T) ways {
 	return w
 }
 
-// works creates a Superset and a Model and waits until the one is available and the other is stored, and both are published
-// on the bus.
+// works creates a Superset and a Model. It waits until the Superset is available, the Model is stored, and both are
+// published on the bus.
 func (w ways) works(t *testing.T, name string) {
 	t.Helper()
 	superset := w.sample(t, "superset-operator/development.yaml", name)
@@ -70,7 +70,7 @@ func (w ways) works(t *testing.T, name string) {
 	w.told(t, contract.StreamChanges, "flotilla.change.v1.local."+w.ns+".model."+name+".created")
 }
 
-// told waits until a stream holds a message of a subject.
+// told waits until a stream has a message on a subject.
 func (w ways) told(t *testing.T, stream, subject string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
@@ -80,13 +80,13 @@ func (w ways) told(t *testing.T, stream, subject string) {
 		}
 		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(subject))
 		if err == nil && len(info.State.Subjects) == 0 {
-			err = fmt.Errorf("%s holds nothing of %s", stream, subject)
+			err = fmt.Errorf("%s has no message on %s", stream, subject)
 		}
 		return err
 	})
 }
 
-// sample creates an object of deploy/samples under another name in this test's namespace.
+// sample creates an object of deploy/samples with another name in the namespace of the test.
 func (w ways) sample(t *testing.T, file, name string) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "samples", file))

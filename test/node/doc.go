@@ -1,4 +1,4 @@
-// Package node tests the local stack with a real node: that pods run, are found by name, keep their volumes over an
-// outage, can be logged into, and that `make down` leaves nothing of it on the machine. `make e2e-node` runs it, as
-// root on Linux; it uses a stack of its own.
+// Package node tests the local stack with a real node: pods run, resolve Services by name, keep their volumes across an
+// outage and support kubectl exec, and `make down` removes all resources from the machine. `make e2e-node` runs it, as
+// root on Linux, with its own stack.
 package node

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// stack is a stack in a directory of its own.
+// stack is a stack in its own directory.
 type stack struct {
 	t     *testing.T
 	root  string // of the checkout
@@ -66,7 +66,7 @@ func (s *stack) kubectl(stdin string, args ...string) string {
 	return s.run(cmd)
 }
 
-// eventually asks again until the answer is nil.
+// eventually calls ask until it returns nil.
 func (s *stack) eventually(what string, ask func() error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
@@ -88,7 +88,7 @@ func (s *stack) eventually(what string, ask func() error) {
 
 var image = regexp.MustCompile(`flotilla-node/busybox:\S+`)
 
-// One node is created, used, cut off, used again and removed.
+// TestNode creates a node, uses it, kills it, uses it again and removes it.
 func TestNode(t *testing.T) {
 	s := newStack(t)
 	s.up()
@@ -104,11 +104,11 @@ func TestNode(t *testing.T) {
 	s.kubectl("", "rollout", "status", "deployment/web", "--timeout=2m")
 	s.kubectl("", "wait", "--for=condition=Complete", "job/ask", "--timeout=2m")
 
-	// The Job asked by the name of the Service, told what it wrote on its volume, and spoke to the API server.
+	// The Job resolves the name of the Service, prints the file on its volume, and calls the API server.
 	said := s.kubectl("", "logs", "job/ask")
 	for _, part := range []string{"Address: 10.96.", "web-", "kept", `"gitVersion": "v1.`} {
 		if !strings.Contains(said, part) {
-			t.Errorf("the Job did not say %q:\n%s", part, said)
+			t.Errorf("the output of the Job lacks %q:\n%s", part, said)
 		}
 	}
 	if out := s.kubectl("", "exec", "deployment/web", "--", "hostname"); !strings.HasPrefix(out, "web-") {
@@ -122,7 +122,7 @@ func TestNode(t *testing.T) {
 	s.eventually("the volume after the outage", func() error {
 		s.kubectl(strings.ReplaceAll(reader, "BUSYBOX", busybox), "apply", "-f", "-")
 		if out := s.kubectl("", "logs", "pod/reader", "--ignore-errors"); !strings.Contains(out, "kept") {
-			return fmt.Errorf("the pod says %q", out)
+			return fmt.Errorf("the pod printed %q", out)
 		}
 		return nil
 	})
@@ -136,14 +136,14 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// traces are commands that succeed where something of the running node is on the machine. Other stacks may run next to
-// it, so they name what is this one's: its device, its mounts, its processes, its containers' cgroups, its files.
+// traces returns commands that succeed if the machine has resources of the node. Since other stacks may run on the
+// machine, the commands name the device, mounts, processes, cgroups and files of this stack.
 func (s *stack) traces() []string {
 	s.t.Helper()
 	route := s.run(exec.CommandContext(s.t.Context(), "ip", "route", "get", s.address()))
 	device := regexp.MustCompile(`dev (flotilla\S+)`).FindStringSubmatch(route)
 	if device == nil {
-		s.t.Fatalf("the node is not behind a device of its own: %s", route)
+		s.t.Fatalf("the node does not have its own device: %s", route)
 	}
 	node := filepath.Join(s.local, "node")
 	traces := []string{
@@ -153,7 +153,7 @@ func (s *stack) traces() []string {
 	}
 	for _, what := range traces {
 		if out, err := exec.CommandContext(s.t.Context(), "bash", "-c", what).CombinedOutput(); err != nil {
-			s.t.Errorf("the running node leaves no trace that this finds: %s\n%s", what, out)
+			s.t.Errorf("command does not find the running node: %s\n%s", what, out)
 		}
 	}
 	containers, err := filepath.Glob(filepath.Join(node, "containerd", "io.containerd.grpc.v1.cri", "sandboxes", "*"))

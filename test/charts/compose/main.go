@@ -1,5 +1,6 @@
-// Command compose writes what the charts have from elsewhere: the rules, webhooks and admission
-// policies of the services' config, the templates that all charts share, and values, their schema and the table of the README out of deploy/charts/parts.
+// Command compose writes the generated files of the charts: the RBAC rules, webhooks and admission
+// policies from the config of the services, the templates that all charts share, and the values, their
+// schema and the table of the README from deploy/charts/parts.
 //
 // Usage, in this module: go run ./compose [-root ../..]
 package main
@@ -14,7 +15,7 @@ import (
 	"strings"
 )
 
-// services have a chart each; those with CRDs have a second one for these.
+// services have a chart each. Services with CRDs have a second chart for them.
 var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
 
 func main() {
@@ -52,11 +53,11 @@ func run(root string) error {
 type chart struct {
 	service string
 	config  string // the service's manifests
-	parts   string // what charts share
+	parts   string // directory of the shared parts
 	dir     string
 }
 
-// copyConfig copies the rules and, where there are any, webhooks and admission policies.
+// copyConfig copies the RBAC rules and, if they exist, webhooks and admission policies.
 func (c chart) copyConfig() error {
 	return errors.Join(
 		replace(filepath.Join(c.config, "rbac"), filepath.Join(c.dir, "files/rbac"), "*.yaml"),
@@ -79,12 +80,13 @@ func (c chart) copyTemplates() error {
 	return nil
 }
 
-// copyDefinitions leaves the definitions themselves to helm, which follows the link files/crd when it packages the chart.
+// copyDefinitions writes the files of a CRD chart except the CRDs: helm follows the link files/crd when it packages the
+// chart.
 func (c chart) copyDefinitions() error {
 	return copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml"))
 }
 
-// replace makes a directory contain exactly the matching files of another. A missing directory counts as empty.
+// replace makes a directory contain exactly the matching files of another. It treats a missing directory as empty.
 func replace(from, to, pattern string) error {
 	files, err := filepath.Glob(filepath.Join(from, pattern))
 	if err != nil {
@@ -116,5 +118,5 @@ func write(file string, content []byte) error {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// fill replaces the word that stands for the service in shared texts.
+// fill replaces the placeholder of the service in a shared text.
 func (c chart) fill(text string) string { return strings.ReplaceAll(text, "SERVICE", c.service) }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceSchema is the shared schema with the service's own merged into it.
+// serviceSchema returns the shared schema merged with the schema of the service.
 func (c chart) serviceSchema() ([]byte, error) {
 	return closedSchema(filepath.Join(c.parts, "schema.yaml"), filepath.Join(c.parts, c.service, "schema.yaml"))
 }
@@ -36,7 +36,7 @@ func closedSchema(files ...string) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// mergeInto adds what is missing, in objects at every depth.
+// mergeInto adds missing keys, in objects at every depth.
 func mergeInto(into, from map[string]any) {
 	for key, value := range from {
 		inner, ok := value.(map[string]any)
@@ -49,7 +49,7 @@ func mergeInto(into, from map[string]any) {
 	}
 }
 
-// closeObjects rejects unknown values in each object without additionalProperties.
+// closeObjects sets additionalProperties to false in each object that does not set it, which rejects unknown values.
 func closeObjects(schema any) {
 	switch node := schema.(type) {
 	case []any:

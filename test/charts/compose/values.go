@@ -33,7 +33,7 @@ func (c chart) document(values func() (string, error), schema func() ([]byte, er
 	)
 }
 
-// serviceValues are the shared ones and behind them the service's own.
+// serviceValues returns the shared values followed by those of the service.
 func (c chart) serviceValues() (string, error) {
 	shared, err := os.ReadFile(filepath.Join(c.parts, "values.yaml"))
 	if err != nil {
@@ -52,7 +52,7 @@ func (c chart) definitionValues() (string, error) {
 	return string(text), err
 }
 
-// included is a line "# + NAME", which stands for values.NAME.yaml of the service or of all.
+// included matches a line "# + NAME", which includes values.NAME.yaml of the service or the shared one.
 var included = regexp.MustCompile(`(?m)^ *# \+ (\w+)\n`)
 
 func (c chart) include(text string) (string, error) {
@@ -73,10 +73,10 @@ func (c chart) include(text string) (string, error) {
 	return regexp.MustCompile(`\n{3,}`).ReplaceAllString(out, "\n\n"), errors.Join(errs...)
 }
 
-// row is one value of the table.
+// row is a row of the table of values.
 type row struct{ key, fallback, text string }
 
-// table lists the values in their order. Each must be described by a comment "# -- ...".
+// table lists the values in their order. Each must have a comment "# -- ...".
 func table(text string) ([]row, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -130,7 +130,7 @@ func flatten(n *yaml.Node) {
 	}
 }
 
-// The table stands between two marks of README.md.
+// The markers of the table in README.md.
 const begin, end = "<!-- values: written by make generate -->\n", "<!-- end of values -->"
 
 func (c chart) tabulate(rows []row) error {
@@ -142,7 +142,7 @@ func (c chart) tabulate(rows []row) error {
 	head, rest, found := strings.Cut(string(page), begin)
 	_, tail, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		return fmt.Errorf("%s lacks the marks of the table of values", file)
+		return fmt.Errorf("%s lacks the markers of the table of values", file)
 	}
 	var b strings.Builder
 	b.WriteString("| value | default | |\n|---|---|---|\n")
