@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/docs/commands"
 )
 
-// executed are pages whose commands tests run, and the files of these tests, which name the page.
+// executed maps the pages whose commands tests run to the files of these tests, which contain the path of the page.
 var executed = map[string]string{
 	"docs/events/README.md":                       "test/events/recipes_test.go",
 	"services/status-aggregator/docs/http-api.md": "services/status-aggregator/internal/httpapi/page_test.go",
@@ -26,13 +26,13 @@ func TestExecutedPagesAreReadByTests(t *testing.T) {
 	}
 }
 
-// shell are commands of the shell, and programs that every machine has: nothing of ours can be wrong in them.
+// shell lists shell commands and standard programs, which need no check.
 var shell = words("cd source echo export rows rows() } [ true grep sed chmod")
 
-// programs begin a command in a block without a language.
+// programs are the first words of commands in blocks without a language.
 var programs = words(`make kubectl go git helm docker kind nats mysql curl jq source cd ` + strings.Join(services, " "))
 
-// unverifiedRow is a row of docs/unverified.md: a command, or its beginning, and why nothing runs it.
+// unverifiedRow matches a row of docs/unverified.md: a command or its prefix, and the reason why no test runs it.
 var unverifiedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 
 func TestPagesUseExistingCommands(t *testing.T) {
@@ -65,16 +65,16 @@ func TestPagesUseExistingCommands(t *testing.T) {
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d commands were found: the reading is broken", checked)
+		t.Errorf("found only %d commands: the parser is broken", checked)
 	}
 	for _, e := range excused {
 		if !used[e] {
-			t.Errorf("docs/unverified.md names %q, which begins no command of another page", e)
+			t.Errorf("docs/unverified.md lists %q, which is not a prefix of a command on another page", e)
 		}
 	}
 }
 
-// parts splits a line where one command follows another, but not within quotes.
+// parts splits a line into its commands. It ignores separators within quotes.
 func parts(line string) []string {
 	var out []string
 	part, quote := "", rune(0)
@@ -100,12 +100,12 @@ func parts(line string) []string {
 	return out
 }
 
-// checker knows what the programs of this repository take.
+// checker holds the make targets, subcommands and flags of this repository.
 type checker struct{ made, verbs, names map[string]bool }
 
 var assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
-// problem returns what is wrong with one command; empty for one that is right as far as can be seen.
+// problem describes the error in a command. It is empty if the checks find none.
 func (c checker) problem(p page, command string) string {
 	f := strings.Fields(command)
 	for len(f) > 0 && assignment.MatchString(f[0]) {
@@ -116,7 +116,7 @@ func (c checker) problem(p page, command string) string {
 	}
 	for _, word := range f[1:] {
 		if file := strings.Trim(word, `"'`); fileLike(file) && !p.exists(strings.TrimSuffix(strings.TrimSuffix(file, "/..."), "/")) {
-			return "there is no file " + file
+			return "file not found: " + file
 		}
 	}
 	switch program := f[0]; {
@@ -126,15 +126,15 @@ func (c checker) problem(p page, command string) string {
 		return c.flags(f[3:], c.verbs[f[2]], "subcommand "+f[2])
 	case program == "kubectl":
 		i := slices.IndexFunc(f[1:], func(w string) bool { return kubectlVerbs[w] })
-		return c.flags(f[1:], i >= 0, "command of kubectl in it that the checks know")
+		return c.flags(f[1:], i >= 0, "kubectl command")
 	case slices.Contains(services, program):
 		return c.flags(f[1:], len(f) == 1 || strings.HasPrefix(f[1], "-") || c.names[f[1]], "subcommand "+strings.Join(f[1:2], ""))
 	case program == "helm":
-		return c.flags(nil, helmVerbs[strings.Join(f[1:2], "")], "command of helm that the checks know")
+		return c.flags(nil, helmVerbs[strings.Join(f[1:2], "")], "helm command")
 	case program == "go" || program == "git" || strings.HasPrefix(program, "hack/"):
 		return ""
 	}
-	return "nothing here runs or checks " + f[0]
+	return "no test runs or checks " + f[0]
 }
 
 func (c checker) make(args []string) string {
@@ -143,7 +143,7 @@ func (c checker) make(args []string) string {
 			continue
 		}
 		if !hasTarget(c.made, strings.Trim(a, `"`)) && !strings.Contains(strings.Join(args[:i], " "), `="`) {
-			return "there is no target " + a
+			return "make target not found: " + a
 		}
 	}
 	return ""
@@ -152,17 +152,17 @@ func (c checker) make(args []string) string {
 // flags checks the long flags that follow a subcommand.
 func (c checker) flags(args []string, known bool, what string) string {
 	if !known {
-		return "there is no " + what
+		return "unknown " + what
 	}
 	for _, a := range args {
 		if m := ownFlag.FindStringSubmatch(a); m != nil && !c.names[strings.TrimPrefix(m[1], "--")] && !foreignFlags[m[1]] {
-			return "there is no flag " + m[1]
+			return "unknown flag " + m[1]
 		}
 	}
 	return ""
 }
 
-// fileLike reports whether a word must be a file of ours.
+// fileLike reports whether a word must be a file of the repository.
 func fileLike(word string) bool {
 	if strings.HasPrefix(word, "test/") && !strings.Contains(word, ".") {
 		return false // a target of make

@@ -1,5 +1,5 @@
-// Package docs holds the documentation against the code: links and anchors lead somewhere,
-// targets, subcommands, flags and files that are named exist, every reason of a condition is
-// explained, and every command is one that something executes or checks, or is listed in
-// docs/unverified.md with the reason.
+// Package docs checks the documentation against the code: the targets of links and anchors exist,
+// and so do the make targets, subcommands, flags and files that pages name; pages explain all
+// condition reasons; a test executes or checks each command, or docs/unverified.md lists it with
+// the reason.
 package docs

@@ -19,7 +19,7 @@ func TestLinksResolve(t *testing.T) {
 	for _, p := range all {
 		for _, l := range p.Links {
 			if scheme.MatchString(l.Target) {
-				continue // elsewhere: a test must not need a network
+				continue // external: tests must not require network access
 			}
 			checked++
 			if problem := follow(all, p, l.Target); problem != "" {
@@ -28,18 +28,18 @@ func TestLinksResolve(t *testing.T) {
 		}
 	}
 	if checked < 200 {
-		t.Errorf("only %d links were found: the reading is broken", checked)
+		t.Errorf("found only %d links: the parser is broken", checked)
 	}
 }
 
-// follow returns what is wrong with a relative link; empty when nothing is.
+// follow describes the error in a relative link, or returns an empty string if its target exists.
 func follow(all map[string]page, from page, target string) string {
 	file, anchor, _ := strings.Cut(target, "#")
 	to := from.path
 	if file != "" {
 		to = path.Join(path.Dir(from.path), file)
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(to))); err != nil {
-			return "nothing is there"
+			return "target not found"
 		}
 	}
 	if anchor == "" {
@@ -55,7 +55,7 @@ func follow(all map[string]page, from page, target string) string {
 	return ""
 }
 
-// explicit reports whether a page sets an anchor by hand, as generated pages do.
+// explicit reports whether a page sets an anchor explicitly, like generated pages.
 func explicit(anchor, to string) bool {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(to)))
 	return err == nil && (strings.Contains(string(text), `id="`+anchor+`"`) || strings.Contains(string(text), `name="`+anchor+`"`))

@@ -22,14 +22,14 @@ func TestReleasedModulesHaveChangelogs(t *testing.T) {
 		}
 	}
 	if released == 0 {
-		t.Error("modules.txt releases nothing: the reading is broken")
+		t.Error("found no released modules in modules.txt: the parser is broken")
 	}
 }
 
 func TestArchitectureListsDecisions(t *testing.T) {
 	decisions, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
 	if err != nil || len(decisions) == 0 {
-		t.Fatalf("no decisions were found: %v", err)
+		t.Fatalf("no ADRs found: %v", err)
 	}
 	list := read(t, "ARCHITECTURE.md")
 	for _, d := range decisions {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// history tells what was, not what is.
+// history reports whether a page describes earlier states, which may name things that no longer exist.
 func history(path string) bool {
 	return strings.HasSuffix(path, "CHANGELOG.md") || strings.HasPrefix(path, "docs/adr/")
 }
@@ -27,7 +27,7 @@ func TestPagesNameExistingFiles(t *testing.T) {
 			continue
 		}
 		for _, c := range p.Code {
-			where := func(what, name string) { t.Errorf("%s:%d: there is no %s %s", p.path, c.Line, what, name) }
+			where := func(what, name string) { t.Errorf("%s:%d: unknown %s %s", p.path, c.Line, what, name) }
 			if m := makeTarget.FindStringSubmatch(c.Text); m != nil {
 				counts["target"]++
 				for name := range strings.FieldsSeq(strings.TrimPrefix(c.Text, "make ")) {
@@ -58,12 +58,12 @@ func TestPagesNameExistingFiles(t *testing.T) {
 	}
 	for _, kind := range []string{"target", "subcommand", "flag", "path"} {
 		if counts[kind] < 10 {
-			t.Errorf("only %d of kind %s were found: the reading is broken", counts[kind], kind)
+			t.Errorf("found only %d of kind %s: the parser is broken", counts[kind], kind)
 		}
 	}
 }
 
-// hasTarget reports whether make takes a word: a target, a variable or an option.
+// hasTarget reports whether make accepts a word: a target, a variable or an option.
 func hasTarget(made map[string]bool, name string) bool {
 	if strings.HasPrefix(name, "test/") {
 		return made["test/%"]

@@ -16,14 +16,14 @@ const root = "../.."
 // page is one Markdown file of the checkout.
 type page struct {
 	path string // inside the checkout, with slashes
-	cd   string // where a command of the page went to
+	cd   string // directory to which a command of the page has changed
 	markdown.Page
 }
 
-// dir is the page's directory.
+// dir returns the directory of the page.
 func (p page) dir() string { return filepath.Dir(filepath.Join(root, filepath.FromSlash(p.path))) }
 
-// module is the innermost directory around the page with a go.mod, or the checkout.
+// module returns the innermost parent directory of the page with a go.mod, or the checkout.
 func (p page) module() string {
 	for dir := p.dir(); dir != root && dir != "."; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -33,8 +33,8 @@ func (p page) module() string {
 	return root
 }
 
-// exists reports whether a path names something: from the page, its module, the checkout, or
-// within any service. A star stands for anything.
+// exists reports whether a path exists relative to the page, its module, the checkout or any
+// service. A star matches any text.
 func (p page) exists(path string) bool {
 	for _, from := range []string{
 		p.dir(), p.module(), root, filepath.Join(root, "services", "*"), filepath.Join(root, p.cd),
@@ -76,7 +76,7 @@ var readPages = sync.OnceValues(func() (map[string]page, error) {
 	return out, err
 })
 
-// pages returns every Markdown file but what is test data.
+// pages returns all Markdown files except test data.
 func pages(t *testing.T) map[string]page {
 	t.Helper()
 	all, err := readPages()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// services are the programs whose flags and subcommands are ours.
+// services are the programs of this repository whose flags and subcommands the pages use.
 var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
 
 // kubectlVerbs are the commands of kubectl that the pages use.
@@ -17,7 +17,7 @@ var kubectlVerbs = words(`annotate api-resources apply config create delete desc
 
 var helmVerbs = words("dependency get install lint list rollback status template test uninstall upgrade")
 
-// foreignFlags belong to kubectl, helm, curl, go, docker, mysql and others, not to our programs.
+// foreignFlags are flags of kubectl, helm, curl, go, docker, mysql and others, not of Flotilla's programs.
 var foreignFlags = words(`--all-namespaces --as --cascade --cert --key --patch-file --context --data-urlencode --dry-run --fail-with-body --feature-gates --field-manager
 	--force --from-literal --get --help --host --ignore-not-found --insecure --max-time --mode --namespace --no-hooks --output --overwrite --password --port
 	--previous --privileged --raw --read-only --replicas --restart --rm --runtime-config --server-side --set --show-labels --subresource --timeout
@@ -33,12 +33,12 @@ func words(text string) map[string]bool {
 
 var target = regexp.MustCompile(`(?m)^([A-Za-z][\w%/-]*):(?:[^=]|$)`)
 
-// targets are those of the Makefile and its parts.
+// targets returns the targets of the Makefile and its parts.
 func targets(t *testing.T) map[string]bool {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(root, "make", "*.mk"))
 	if err != nil || len(parts) == 0 {
-		t.Fatalf("no parts of the Makefile were found: %v", err)
+		t.Fatalf("no parts of the Makefile found: %v", err)
 	}
 	out := map[string]bool{}
 	for _, part := range append(parts, filepath.Join(root, "Makefile")) {
@@ -53,7 +53,7 @@ func targets(t *testing.T) map[string]bool {
 	return out
 }
 
-// sources returns the Go text below directories, tests left out.
+// sources returns the Go source below directories, without tests.
 func sources(t *testing.T, folders ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,7 @@ func sources(t *testing.T, folders ...string) string {
 
 var quoted = regexp.MustCompile(`"((?:[a-z][a-z0-9]*-?)+)"`)
 
-// names are the quoted words of our programs: flags and subcommands stand among them.
+// names returns the quoted words in the sources of the programs, which include flags and subcommands.
 func names(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -91,7 +91,7 @@ var (
 	verbs = regexp.MustCompile(`=\s*"([a-z]+)"`)
 )
 
-// plugin are the subcommands of kubectl flotilla.
+// plugin returns the subcommands of kubectl flotilla.
 func plugin(t *testing.T) map[string]bool {
 	t.Helper()
 	out := words("completion help")
@@ -102,7 +102,7 @@ func plugin(t *testing.T) map[string]bool {
 		out[m[1]] = true
 	}
 	if !out["status"] || !out["pause"] || out["Paused"] {
-		t.Fatalf("subcommands of the plugin were not found: %v", out)
+		t.Fatalf("subcommands of the plugin not found: %v", out)
 	}
 	return out
 }

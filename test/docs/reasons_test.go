@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// explained lists where the reasons of each directory's code have their rows.
+// explained maps directories of code to the page that explains the reasons in it.
 var explained = map[string]string{
 	"libs/conditions":            "services/status-aggregator/docs/guide.md",
 	"services/superset-operator": "services/superset-operator/docs/guide.md",
@@ -38,24 +38,24 @@ func TestReasonsHaveRows(t *testing.T) {
 		}
 	}
 	if total < 80 {
-		t.Errorf("only %d reasons were found: the reading is broken", total)
+		t.Errorf("found only %d reasons: the parser is broken", total)
 	}
 }
 
-// A row about a word that no program says any more is worse than none.
+// Each row explains a reason that a program still uses.
 func TestReasonRowsAreUsed(t *testing.T) {
 	libs := sources(t, "libs")
 	for folder, guide := range explained {
 		said := libs + sources(t, folder)
 		for _, m := range row.FindAllStringSubmatch(read(t, guide), -1) {
 			if !strings.Contains(said, `"`+m[1]+`"`) {
-				t.Errorf("%s explains %s, which nothing says", guide, m[1])
+				t.Errorf("%s explains %s, which no program uses", guide, m[1])
 			}
 		}
 	}
 }
 
-// reasons returns the values of all text constants below a directory whose names begin with
+// reasons returns the values of all string constants below a directory whose names begin with
 // Reason or reason, and the file of each.
 func reasons(t *testing.T, folder string) map[string]string {
 	t.Helper()
@@ -79,7 +79,8 @@ func reasons(t *testing.T, folder string) map[string]string {
 	return out
 }
 
-// constants returns the values of a file's text constants with a prefix, whatever the case of its first letter.
+// constants returns the values of the string constants in a file whose names have a prefix. The case of the first letter
+// does not matter.
 func constants(file *ast.File, prefix string) []string {
 	var out []string
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// combination is one thing that may have happened to an object.
+// combination is a combination of inputs for an object.
 type combination struct {
 	read, applied int64 // of generation 3
 	wish, intent  string
@@ -46,8 +46,8 @@ var unitStates = map[string]func(*contract.Observation){
 	"undeclared":    func(o *contract.Observation) { o.Units = nil },
 }
 
-// combinations leaves out what only repeats others: where the wish was not read, the rest hardly matters, and a second
-// cause of failure says nothing that the first does not.
+// combinations returns the combinations, without redundant ones: if the spec was not observed, other inputs hardly
+// matter, and a second cause of failure gives the same result as the first.
 func combinations() []combination {
 	return slices.DeleteFunc(everyCombination(), func(c combination) bool {
 		unread := c.wish != c.intent && (c.job != "" || c.refused || c.lasts)
@@ -111,7 +111,7 @@ func (c combination) tell(s *story) {
 	}
 }
 
-// contradiction returns what is wrong with a health, if anything is.
+// contradiction describes how a health contradicts the conditions. It is empty if they agree.
 func (c combination) contradiction(s *story, got health) string {
 	is := func(kind string, status metav1.ConditionStatus) bool { return s.condition(kind).Status == status }
 	unread := c.read < 3 || c.wish != c.intent
@@ -123,7 +123,7 @@ func (c combination) contradiction(s *story, got health) string {
 	case unread:
 		return unless(got.status == progressing, "the latest generation was not observed")
 	case c.intent == "Paused", c.intent == "Stopped" && is("Stopped", "True"):
-		return unless(got.status == suspended, "the user requested it")
+		return unless(got.status == suspended, "the user requested the pause or stop")
 	case c.intent == "Stopped":
 		return unless(got.status == progressing, "pods still terminate")
 	}
@@ -131,14 +131,14 @@ func (c combination) contradiction(s *story, got health) string {
 	case healthy:
 		for _, kind := range []string{"Available", "Progressing", "Degraded"} {
 			if s.condition(kind).ObservedGeneration < s.generation {
-				return kind + " speaks of an older generation"
+				return kind + " is of an older generation"
 			}
 		}
-		return unless(is("Available", "True") && is("Progressing", "False") && is("Degraded", "False"), "the conditions say otherwise")
+		return unless(is("Available", "True") && is("Progressing", "False") && is("Degraded", "False"), "the conditions are not healthy")
 	case degraded:
-		return unless(is("Degraded", "True") || is("Available", "False"), "nothing is wrong")
+		return unless(is("Degraded", "True") || is("Available", "False"), "no condition reports a failure")
 	case suspended:
-		return "no user requested it"
+		return "no user requested a pause or stop"
 	}
 	settledTrouble := is("Degraded", "True") && is("Progressing", "False") && s.condition("Degraded").Reason != conditions.ReasonRecovering
 	return unless(!settledTrouble, "a permanent failure is not progress")

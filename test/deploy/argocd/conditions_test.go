@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TestHealthOfAllStates reaches each state through Compute; none is written by hand.
+// TestHealthOfAllStates computes the conditions of each state with Compute.
 func TestHealthOfAllStates(t *testing.T) {
 	script := read(t, conditionsScript)
 	command := func(s *story, word string) { s.annotations = map[string]string{"operator-command": word} }

@@ -1,6 +1,7 @@
-// Package argocd tests the health scripts of deploy/argocd as Argo CD runs them: one
-// object in, a health out, no library but base, package and table, one second at most.
+// Package argocd tests the health scripts of deploy/argocd like Argo CD runs them: a script
+// gets an object and returns its health, with only the libraries base, package and table,
+// within one second.
 //
-// The conditions that the scripts read come from libs/conditions, so that a change of
-// the fold that a script does not follow fails here.
+// libs/conditions computes the conditions for the scripts, so that the tests fail if a change
+// there requires a change of a script.
 package argocd

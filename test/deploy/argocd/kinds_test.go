@@ -20,7 +20,7 @@ const (
 	joinedKey = "resource.customizations"
 )
 
-// scripts lists which script judges a kind; a kind of "*" stands for all of its group.
+// scripts maps kinds to their script; the kind "*" matches all kinds of its group.
 var scripts = map[string]string{
 	"superset.apache.org/Superset":            conditionsScript,
 	"compute.firebolt.io/FireboltEngine":      conditionsScript,
@@ -33,7 +33,7 @@ const head = `# Health checks of Flotilla's resources for Argo CD: a patch for i
 # file by the tests of test/deploy/argocd (-update); edit those.
 `
 
-// patch is the ConfigMap that the scripts make.
+// patch returns the ConfigMap with the scripts.
 func patch(t *testing.T) string {
 	t.Helper()
 	data := map[string]string{}
@@ -41,7 +41,7 @@ func patch(t *testing.T) string {
 	for kind, script := range scripts {
 		text := read(t, script)
 		group, name, _ := strings.Cut(kind, "/")
-		if name == "*" { // keys of a ConfigMap take no asterisk
+		if name == "*" { // keys of a ConfigMap must not contain an asterisk
 			joined[kind] = map[string]string{"health.lua": text}
 			continue
 		}
@@ -71,7 +71,7 @@ func TestConfigMapContainsScripts(t *testing.T) {
 		}
 	}
 	if read(t, configMap) != want {
-		t.Errorf("%s does not hold the scripts: go test ./argocd -update", configMap)
+		t.Errorf("%s differs from the scripts: go test ./argocd -update", configMap)
 	}
 }
 

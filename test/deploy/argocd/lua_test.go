@@ -23,7 +23,7 @@ const (
 	michelangeloScript = "michelangelo.lua"
 )
 
-// Healths that Argo CD accepts of a script.
+// Health statuses that Argo CD accepts from a script.
 const (
 	healthy     = "Healthy"
 	progressing = "Progressing"
@@ -32,7 +32,7 @@ const (
 	unknown     = "Unknown"
 )
 
-// health is what a script says.
+// health is the result of a script.
 type health struct{ status, message string }
 
 func read(t *testing.T, name string) string {
@@ -44,7 +44,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// run gives an object to a script as Argo CD does.
+// run runs a script on an object, like Argo CD.
 func run(t *testing.T, script string, object any) health {
 	t.Helper()
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
@@ -54,7 +54,7 @@ func run(t *testing.T, script string, object any) health {
 			t.Fatal(err)
 		}
 	}
-	// Beyond Argo CD's own restrictions: nothing that reads files.
+	// Stricter than Argo CD: scripts must not read files.
 	for _, name := range []string{"dofile", "loadfile", "require", "print"} {
 		l.SetGlobal(name, lua.LNil)
 	}
@@ -74,7 +74,7 @@ func run(t *testing.T, script string, object any) health {
 	switch out.status {
 	case healthy, progressing, degraded, suspended, unknown:
 	default:
-		t.Fatalf("Argo CD knows no health %q", out.status)
+		t.Fatalf("Argo CD does not accept health %q", out.status)
 	}
 	return out
 }
@@ -107,7 +107,7 @@ func field(t *testing.T, table *lua.LTable, name string) string {
 	return string(text)
 }
 
-// plain turns an object into what JSON makes of it.
+// plain converts an object to the types of decoded JSON.
 func plain(t *testing.T, object any) any {
 	t.Helper()
 	raw, err := json.Marshal(object)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crd is as much of a CustomResourceDefinition as the test reads.
+// crd holds the fields of a CustomResourceDefinition that the test reads.
 type crd struct {
 	Spec struct {
 		Names struct {
@@ -55,7 +55,7 @@ func record(kind string, status map[string]any) map[string]any {
 	return map[string]any{"kind": kind, "metadata": map[string]any{"name": "a", "generation": 1}, "status": status}
 }
 
-// ends lists how the latest message of a state is to be read; RUNNING depends on the kind.
+// ends maps the suffix of a state to the expected health; that of RUNNING depends on the kind.
 var ends = map[string]string{
 	"READY": healthy, "HEALTHY": healthy, "SERVING": healthy, "SUCCEEDED": healthy, "SKIPPED": healthy,
 	"INVALID": progressing, "INITIALIZING": progressing, "INITIALIZED": progressing, "PENDING": progressing,

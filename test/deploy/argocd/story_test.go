@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// story is one object whose conditions are folded again and again, as their writer does it.
+// story is an object whose conditions are computed repeatedly, like by their writer.
 type story struct {
 	now        time.Time
 	memory     conditions.State
@@ -24,7 +24,7 @@ type story struct {
 	phase       string
 }
 
-// begin is an object of generation 2 that was well for a while.
+// begin returns an object of generation 2 that has been healthy for a while.
 func begin() *story {
 	s := &story{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), generation: 2}
 	s.see(observed())
@@ -32,7 +32,7 @@ func begin() *story {
 	return s
 }
 
-// see computes conditions from an observation; nil is none. change may alter the other inputs.
+// see computes conditions from an observation, or without one if it is nil. change may modify the other inputs.
 func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) {
 	in := conditions.Input{
 		Observation: o, Generation: s.generation, Deleting: s.deleting, Now: s.now,
@@ -47,7 +47,7 @@ func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) 
 
 func (s *story) after(d time.Duration) { s.now = s.now.Add(d) }
 
-// lasting sees the same for the time given, in steps.
+// lasting computes conditions from the same observation repeatedly for the given time.
 func (s *story) lasting(d time.Duration, o *contract.Observation) {
 	const step = 5 * time.Second
 	s.see(o)
@@ -57,7 +57,7 @@ func (s *story) lasting(d time.Duration, o *contract.Observation) {
 	}
 }
 
-// object is what Argo CD reads.
+// object returns the object that Argo CD reads.
 func (s *story) object() map[string]any {
 	meta := map[string]any{"name": "main", "namespace": "ns", "generation": s.generation}
 	if s.annotations != nil {
@@ -81,7 +81,7 @@ func (s *story) health(t *testing.T, script string) health {
 	return run(t, script, s.object())
 }
 
-// observed is a healthy object of generation 2 with one unit, except for the changes.
+// observed returns an observation of a healthy object of generation 2 with one unit, with the changes.
 func observed(change ...func(*contract.Observation)) *contract.Observation {
 	o := &contract.Observation{
 		Object:             contract.Object{Namespace: "ns", Name: "main", UID: "uid-1", Generation: 2},

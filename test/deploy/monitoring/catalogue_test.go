@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers what controllers count
+	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers the metrics of controllers
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
@@ -18,10 +18,10 @@ import (
 
 const root = "../../../"
 
-// catalogue holds the labels of every metric that exists, by name.
+// catalogue maps the names of all existing metrics to their labels.
 type catalogue map[string][]string
 
-// pages are those that declare metrics in tables.
+// pages are the pages that declare metrics in tables.
 var pages = []string{
 	"services/superset-operator/docs/metrics.md",
 	"services/engine-operator/docs/metrics.md",
@@ -77,7 +77,7 @@ func (c catalogue) readTables(t *testing.T, page string) {
 		}
 	}
 	if found < 5 {
-		t.Fatalf("%s declares %d metrics: the tables are not read right", page, found)
+		t.Fatalf("%s declares %d metrics: the parser is broken", page, found)
 	}
 }
 
@@ -86,7 +86,7 @@ var (
 	ofEach   = regexp.MustCompile(`^// Of each object, labels ([\w, ]+?) and those named here[:.]`)
 )
 
-// readDoc reads a package comment that declares one metric a line, some with labels that a heading names.
+// readDoc reads a package comment that declares one metric per line. A heading may name labels of the lines below it.
 func (c catalogue) readDoc(t *testing.T, path string) {
 	t.Helper()
 	var inherited []string
@@ -110,11 +110,11 @@ func (c catalogue) readDoc(t *testing.T, path string) {
 		c[metric[1]] = labels
 	}
 	if found < 10 {
-		t.Fatalf("%s declares %d metrics: it is not read right", path, found)
+		t.Fatalf("%s declares %d metrics: the parser is broken", path, found)
 	}
 }
 
-// recorder is a registerer that keeps what is registered.
+// recorder is a registerer that records the collectors.
 type recorder struct{ all []prometheus.Collector }
 
 func (r *recorder) Register(c prometheus.Collector) error { r.all = append(r.all, c); return nil }
@@ -123,7 +123,7 @@ func (r *recorder) MustRegister(cs ...prometheus.Collector) {
 }
 func (r *recorder) Unregister(prometheus.Collector) bool { return false }
 
-// registered are the collectors that every service has.
+// registered returns the collectors that every service has.
 func registered(t *testing.T) []prometheus.Collector {
 	t.Helper()
 	r := &recorder{}
@@ -146,7 +146,7 @@ func registered(t *testing.T) []prometheus.Collector {
 
 var described = regexp.MustCompile(`fqName: "(\w+)".*constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}\}`)
 
-// describe adds what collectors say of themselves.
+// describe adds the metrics that the collectors describe.
 func (c catalogue) describe(all []prometheus.Collector) {
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
@@ -173,7 +173,7 @@ func (c catalogue) describe(all []prometheus.Collector) {
 		}
 		c[said[1]] = labels
 	}
-	// Set by a probe handler that no library call registers alone.
+	// A probe handler sets it; no library call registers only this metric.
 	c["flotilla_api_server_reachable"] = []string{}
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// dashboard is as much of Grafana's model as the test reads.
+// dashboard holds the fields of Grafana's model that the test reads.
 type dashboard struct {
 	UID         string `json:"uid"`
 	Title       string `json:"title"`
@@ -81,7 +81,7 @@ var (
 	inLegend    = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
 )
 
-// grafanas are the variables that Grafana gives every dashboard, with a value of their kind.
+// grafanas are the built-in variables of Grafana, with a value of their type.
 var grafanas = map[string]string{"__rate_interval": "5m", "__interval": "1m", "__range": "6h"}
 
 func TestPanelsUseExistingMetrics(t *testing.T) {
@@ -96,12 +96,12 @@ func TestPanelsUseExistingMetrics(t *testing.T) {
 				}
 				query := labelValues.FindStringSubmatch(v.Definition)
 				if query == nil {
-					t.Errorf("variable %s: %q is no label_values(series, label)", v.Name, v.Definition)
+					t.Errorf("variable %s: %q is not label_values(series, label)", v.Name, v.Definition)
 					continue
 				}
 				// The series may be a counter: only its labels are read.
 				if labels, ok := c.find(query[1]); !ok || !slices.Contains(labels, query[2]) {
-					t.Errorf("variable %s: there is no label %q on %q", v.Name, query[2], query[1])
+					t.Errorf("variable %s: label %q not found on %q", v.Name, query[2], query[1])
 				}
 			}
 			for _, p := range d.Panels {
@@ -113,7 +113,7 @@ func TestPanelsUseExistingMetrics(t *testing.T) {
 	}
 }
 
-// expand replaces the variables of an expression by values, and returns the names of those of the dashboard.
+// expand replaces the variables of an expression with values, and returns the names of the dashboard variables.
 func expand(expression string) (expanded string, names []string) {
 	expanded = variables.ReplaceAllStringFunc(expression, func(v string) string {
 		name := strings.Trim(v, "${}")
@@ -138,7 +138,7 @@ func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string 
 		expression, names := expand(target.Expr)
 		for _, name := range names {
 			if !variablesKnown[name] {
-				problems = append(problems, "there is no variable "+name)
+				problems = append(problems, "unknown variable "+name)
 			}
 		}
 		if err := c.check(expression); err != nil && !strings.Contains(err.Error(), "no metric in it") {
@@ -150,7 +150,7 @@ func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string 
 		}
 		for _, label := range inLegend.FindAllStringSubmatch(target.LegendFormat, -1) {
 			if kept := c.labelsOf(expr); !slices.Contains(kept, label[1]) {
-				problems = append(problems, fmt.Sprintf("%s: the legend names %q, the answer has %v", target.Expr, label[1], kept))
+				problems = append(problems, fmt.Sprintf("%s: the legend names %q, the result has %v", target.Expr, label[1], kept))
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func TestDashboardsAreWellFormed(t *testing.T) {
 			t.Errorf("%s lacks a title, a description or the tag flotilla", name)
 		}
 		if !slices.ContainsFunc(d.Templating.List, func(v variable) bool { return v.Name == "datasource" && v.Type == "datasource" }) {
-			t.Errorf("%s does not let its reader choose the data source", name)
+			t.Errorf("%s has no variable for the data source", name)
 		}
 		ids := map[int]bool{}
 		for i, p := range d.Panels {
@@ -192,7 +192,7 @@ func TestDashboardsAreWellFormed(t *testing.T) {
 			}
 			for _, source := range append([]*datasource{p.Datasource}, sources(p)...) {
 				if source == nil || source.UID != "${datasource}" {
-					t.Errorf("%s: %q does not ask the data source that was chosen", name, p.Title)
+					t.Errorf("%s: %q does not use the selected data source", name, p.Title)
 				}
 			}
 		}
@@ -212,14 +212,14 @@ func overlap(a, b panel) bool {
 	return p.X < q.X+q.W && q.X < p.X+p.W && p.Y < q.Y+q.H && q.Y < p.Y+p.H
 }
 
-// TestAggregatorMetricsAreShown keeps the dashboard complete.
+// TestAggregatorMetricsAreShown checks that a panel or a rule uses each metric of the aggregator.
 func TestAggregatorMetricsAreShown(t *testing.T) {
 	own := catalogue{}
 	own.readDoc(t, aggregatorTable)
 	all := text(t, "deploy/grafana/flotilla-status.json") + text(t, rulesFile)
 	for name := range own {
 		if !strings.Contains(all, name) {
-			t.Errorf("%s is in no panel and no rule", name)
+			t.Errorf("neither a panel nor a rule uses %s", name)
 		}
 	}
 }

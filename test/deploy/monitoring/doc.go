@@ -1,8 +1,8 @@
-// Package monitoring tests deploy/prometheus and deploy/grafana: that every expression
-// is PromQL over metrics and labels that exist, and that each alert fires when it should
-// and not before.
+// Package monitoring tests deploy/prometheus and deploy/grafana: every expression is valid
+// PromQL with existing metrics and labels, and each alert fires when it should and not
+// before.
 //
-// What exists is taken from where it is declared: the pages docs/metrics.md of the
-// services, which their own tests hold against what they register, the table of the
-// status aggregator, and the collectors of libs/bus, of controller-runtime and of the Go client.
+// The existing metrics are those in docs/metrics.md of the services, which the tests of the
+// services compare with the registered metrics, those in the table of the status aggregator,
+// and those of the collectors of libs/bus, controller-runtime and the Go client.
 package monitoring

@@ -10,16 +10,16 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// step is how often the rules are evaluated.
+// step is the evaluation interval of the rules.
 const step = time.Minute
 
-// evaluator evaluates rules over series that are given beforehand.
+// evaluator evaluates rules over predefined series.
 type evaluator struct {
 	engine *promql.Engine
 	memory *memory
 }
 
-// load takes series with a value for each minute, in Prometheus' own notation, such as "up 1x10 0x5".
+// load loads series with one value per minute, in the notation of Prometheus, such as "up 1x10 0x5".
 func load(t *testing.T, series ...string) *evaluator {
 	t.Helper()
 	e := &evaluator{
@@ -48,7 +48,7 @@ func load(t *testing.T, series ...string) *evaluator {
 	return e
 }
 
-// ask evaluates an expression at a time since the beginning.
+// ask evaluates an expression at a time since the start.
 func (p *evaluator) ask(t *testing.T, expression string, at time.Duration) promql.Vector {
 	t.Helper()
 	q, err := p.engine.NewInstantQuery(t.Context(), p.memory, nil, expression, time.Unix(0, 0).Add(at))
@@ -63,11 +63,11 @@ func (p *evaluator) ask(t *testing.T, expression string, at time.Duration) promq
 	return vector
 }
 
-// record evaluates the rules that record, from the beginning to a time.
+// record evaluates the recording rules from the start until a time.
 func (p *evaluator) record(t *testing.T, records []rule, until time.Duration) {
 	t.Helper()
 	for at := time.Duration(0); at <= until; at += step {
-		for _, r := range records { // one after the other: later ones read what earlier ones record
+		for _, r := range records { // in order: later rules may use the series of earlier ones
 			for _, s := range p.ask(t, r.Expr, at) {
 				p.memory.add(labels.NewBuilder(s.Metric).Set(model.MetricNameLabel, r.Record).Labels(), at, s.F)
 			}
@@ -75,8 +75,8 @@ func (p *evaluator) record(t *testing.T, records []rule, until time.Duration) {
 	}
 }
 
-// firing returns the label sets for which an alert fires at a time: its expression has held for them without a break for
-// as long as the rule says.
+// firing returns the label sets for which an alert fires at a time: its expression was true for them continuously for the
+// duration of the rule.
 func (p *evaluator) firing(t *testing.T, alert rule, at time.Duration) []string {
 	t.Helper()
 	var hold model.Duration

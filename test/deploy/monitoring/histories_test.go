@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// history is what happens, and when an alert has to fire.
+// history has series, and the times at which an alert must fire and must not fire.
 type history struct {
-	series []string // a value a minute
+	series []string // one value per minute
 	silent []time.Duration
 	fires  time.Duration
-	labels string // of the one alert that fires; a part of them
+	labels string // some labels of the only firing alert
 }
 
 const m = time.Minute
 
-// condition is a one-hot series of superset team-a/main.
+// condition returns a series of a condition of superset team-a/main.
 func condition(kind, status, values string) string {
 	return `flotilla_status_condition{kind="superset",namespace="team-a",name="main",type="` + kind + `",status="` + status + `"} ` + values
 }
 
-// histories has one for each alert.
+// histories has a history for each alert.
 var histories = map[string]history{
 	"FlotillaResourceUnavailable": {
 		series: []string{condition("Available", "False", "0 0 1x20"), condition("Progressing", "True", "0 0 1 1 1 1 0x20"), condition("Stopped", "True", "0x20")},

@@ -20,7 +20,7 @@ import (
 // alternatives is a regular expression that lists values.
 var alternatives = regexp.MustCompile(`^\w+(\|\w+)*$`)
 
-// literals returns every string literal of the product's code: a label value that rules select is one of them.
+// literals returns all string literals in the code of the services, which include the label values that rules select.
 var literals = sync.OnceValues(func() (map[string]bool, error) {
 	out := map[string]bool{"true": true, "false": true}
 	for _, dir := range []string{"services", "libs"} {
@@ -49,7 +49,7 @@ var literals = sync.OnceValues(func() (map[string]bool, error) {
 	return out, nil
 })
 
-// checkValues reports the values that an expression selects and that no code sets.
+// checkValues reports label values that an expression selects but no code sets.
 func checkValues(t *testing.T, where, expression string) int {
 	t.Helper()
 	known, err := literals()
@@ -67,8 +67,8 @@ func checkValues(t *testing.T, where, expression string) int {
 	return selected
 }
 
-// unknownValues returns the selected values that are not known, as label="value", and the number of all of them.
-// Labels that the scrape adds and patterns other than lists of values are left out.
+// unknownValues returns the unknown ones of the selected values, as label="value", and the number of selected values. It
+// ignores labels that the scrape adds and patterns other than lists of values.
 func unknownValues(expr promparser.Expr, known map[string]bool) (missing []string, selected int) {
 	promparser.Inspect(expr, func(node promparser.Node, _ []promparser.Node) error {
 		selector, ok := node.(*promparser.VectorSelector)
@@ -106,7 +106,7 @@ func TestLabelValuesAreSetByCode(t *testing.T) {
 		}
 	}
 	if selected < 50 {
-		t.Errorf("only %d label values are selected: the expressions are not read right", selected)
+		t.Errorf("found only %d selected label values: the parser is broken", selected)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// memory holds series for the engine to read; a database would be slow to compile and to open.
+// memory stores series for the PromQL engine; a database would be slow to compile and to open.
 type memory struct{ series []*samples }
 
 type samples struct {
@@ -21,7 +21,7 @@ type samples struct {
 	points []chunks.Sample
 }
 
-// add appends a sample to a series; times only grow.
+// add appends a sample to a series. Times must increase.
 func (m *memory) add(name labels.Labels, at time.Duration, value float64) {
 	i := slices.IndexFunc(m.series, func(s *samples) bool { return labels.Equal(s.name, name) })
 	if i < 0 {
@@ -31,10 +31,10 @@ func (m *memory) add(name labels.Labels, at time.Duration, value float64) {
 	m.series[i].points = append(m.series[i].points, point{at.Milliseconds(), value})
 }
 
-// Querier returns itself: the engine leaves out what lies outside its window.
+// Querier returns m: the engine ignores samples outside its window.
 func (m *memory) Querier(int64, int64) (storage.Querier, error) { return m, nil }
 
-// Select returns the series that all matchers accept.
+// Select returns the series that match all matchers.
 func (m *memory) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	var found seriesSet
 	for _, s := range m.series {
@@ -56,7 +56,7 @@ func (m *memory) LabelNames(context.Context, *storage.LabelHints, ...*labels.Mat
 
 func (m *memory) Close() error { return nil }
 
-// seriesSet hands out series one by one.
+// seriesSet iterates over series.
 type seriesSet struct {
 	left []storage.Series
 	now  storage.Series

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// ours is a code span that begins with a metric of ours, with or without labels, or with the prefix of several.
+// ours matches a code span that begins with a metric of Flotilla, with or without labels, or with the prefix of several.
 var ours = regexp.MustCompile("`((?:flotilla|superset|firebolt)_[a-z0-9_]+)(?:[{\\[][^`]*)?`")
 
-// ofTheEngine are served by Firebolt's engine itself.
+// ofTheEngine lists metrics of the Firebolt engine itself.
 var ofTheEngine = []string{"firebolt_running_queries", "firebolt_suspended_queries"}
 
-// TestPagesNameExistingMetrics holds the metrics of runbooks and tables, and the label values they select, against the code.
+// TestPagesNameExistingMetrics compares the metrics in runbooks and tables, and the selected label values, with the code.
 func TestPagesNameExistingMetrics(t *testing.T) {
 	known := everyMetric(t)
 	named := 0
@@ -32,7 +32,7 @@ func TestPagesNameExistingMetrics(t *testing.T) {
 				}
 				named++
 				if _, exists := known.find(m[1]); !exists {
-					t.Errorf("%s: there is no metric %s", strings.TrimPrefix(path, root), m[1])
+					t.Errorf("%s: unknown metric %s", strings.TrimPrefix(path, root), m[1])
 				}
 				checkValues(t, strings.TrimPrefix(path, root), strings.Trim(m[0], "`"))
 			}
@@ -43,6 +43,6 @@ func TestPagesNameExistingMetrics(t *testing.T) {
 		}
 	}
 	if named < 50 {
-		t.Errorf("only %d metrics were found: the pages are not read right", named)
+		t.Errorf("found only %d metrics: the parser is broken", named)
 	}
 }

@@ -16,17 +16,17 @@ var promQL = parser.NewParser(parser.Options{})
 // scraped are the labels that Prometheus adds to every series.
 var scraped = []string{"job", "instance", "pod", "namespace", "container", "endpoint"}
 
-// overTime are the functions that make sense of a counter.
+// overTime are the functions that apply to counters.
 var overTime = []string{"rate", "irate", "increase", "resets", "absent", "absent_over_time"}
 
-// gauges are called like counters for the seed's sake.
+// gauges have the name of a counter, for compatibility with the specification.
 var gauges = []string{"firebolt_engine_pods_total"}
 
-// check parses an expression and names everything in it that does not exist, or is used for what it is not.
+// check parses an expression. The error lists unknown metrics and labels, and misused ones.
 func (c catalogue) check(expression string) error {
 	expr, err := promQL.ParseExpr(expression)
 	if err != nil {
-		return fmt.Errorf("no PromQL: %w", err)
+		return fmt.Errorf("parse PromQL: %w", err)
 	}
 	var problems []error
 	found := 0
@@ -51,16 +51,16 @@ func (c catalogue) check(expression string) error {
 func (c catalogue) checkSelector(n *parser.VectorSelector, path []parser.Node) error {
 	known, ok := c.find(n.Name)
 	if !ok {
-		return fmt.Errorf("there is no metric %q", n.Name)
+		return fmt.Errorf("unknown metric %q", n.Name)
 	}
 	for _, m := range n.LabelMatchers {
 		if m.Name != model.MetricNameLabel && !slices.Contains(known, m.Name) && !slices.Contains(scraped, m.Name) {
-			return fmt.Errorf("%s has no label %q, but %v", n.Name, m.Name, known)
+			return fmt.Errorf("%s has no label %q, want one of %v", n.Name, m.Name, known)
 		}
 	}
 	counter := strings.HasSuffix(n.Name, "_total") || strings.HasSuffix(n.Name, "_bucket")
 	if counter && !slices.Contains(gauges, n.Name) && !slices.ContainsFunc(path, isOverTime) {
-		return fmt.Errorf("%s only grows: its value alone says nothing", n.Name)
+		return fmt.Errorf("%s is a counter: use a function such as rate", n.Name)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func isOverTime(n parser.Node) bool {
 	return ok && slices.Contains(overTime, call.Func.Name)
 }
 
-// checkGrouping searches for labels that nothing below an aggregation carries.
+// checkGrouping returns an error if no series below an aggregation has one of its labels.
 func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
 	carried := slices.Clone(scraped)
 	parser.Inspect(n.Expr, func(node parser.Node, _ []parser.Node) error {
@@ -82,7 +82,7 @@ func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
 	})
 	for _, label := range n.Grouping {
 		if !slices.Contains(carried, label) {
-			return fmt.Errorf("%s by %q: nothing below has that label", n.Op, label)
+			return fmt.Errorf("%s by %q: no series below has that label", n.Op, label)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ const (
 	runbooksURL  = "https://github.com/flotilla-dev/flotilla/blob/main/" + runbooksFile + "#"
 )
 
-// ruleFile is a file of rules as Prometheus reads it.
+// ruleFile is a rule file of Prometheus.
 type ruleFile struct {
 	Groups []group `json:"groups"`
 }
@@ -42,7 +42,7 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// rules returns the rules that record and the alerts, in order.
+// rules returns the recording rules and the alerts, in order.
 func rules(t *testing.T) (records, alerts []rule) {
 	t.Helper()
 	var file ruleFile
@@ -64,7 +64,7 @@ func rules(t *testing.T) (records, alerts []rule) {
 	return records, alerts
 }
 
-// withRecords adds what the rules record, with the labels that their outermost aggregation leaves.
+// withRecords adds the recorded series, with the labels of the outermost aggregation of their rule.
 func (c catalogue) withRecords(t *testing.T, records []rule) catalogue {
 	t.Helper()
 	for _, r := range records {
@@ -77,7 +77,7 @@ func (c catalogue) withRecords(t *testing.T, records []rule) catalogue {
 	return c
 }
 
-// labelsOf returns the labels that an expression's answer has.
+// labelsOf returns the labels of the result of an expression.
 func (c catalogue) labelsOf(expr parser.Expr) []string {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
@@ -125,17 +125,17 @@ func TestRulesUseExistingMetrics(t *testing.T) {
 
 var mentioned = regexp.MustCompile(`\$labels\.(\w+)`)
 
-// checkAnnotations searches for labels that an alert speaks of and does not have.
+// checkAnnotations reports labels in the annotations of an alert that its expression does not have.
 func (c catalogue) checkAnnotations(t *testing.T, r rule) {
 	t.Helper()
 	expr, err := promQL.ParseExpr(r.Expr)
 	if err != nil {
-		return // told already
+		return // already reported
 	}
 	for _, text := range r.Annotations {
 		for _, label := range mentioned.FindAllStringSubmatch(text, -1) {
 			if has := c.labelsOf(expr); !slices.Contains(has, label[1]) {
-				t.Errorf("%s speaks of the label %q and has %v", r.Alert, label[1], has)
+				t.Errorf("an annotation of %s uses the label %q, want one of %v", r.Alert, label[1], has)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Meaning\*\*[^#]+- \*\
 func TestAlertsHaveRunbooks(t *testing.T) {
 	_, alerts := rules(t)
 	runbooks := map[string]bool{}
-	// Links inside the page hold a # too, which would end a section for the expression above.
+	// Links within the page contain a #, at which the expression above would end a section.
 	page := regexp.MustCompile(`\(#\w+\)`).ReplaceAllString(text(t, runbooksFile), "")
 	for _, section := range sections.FindAllStringSubmatch(page, -1) {
 		runbooks[section[1]] = true
@@ -167,14 +167,14 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 		}
 	}
 	for name := range runbooks {
-		t.Errorf("%s has a section on %s, which is not an alert", runbooksFile, name)
+		t.Errorf("%s has a section for %s, which is not an alert", runbooksFile, name)
 	}
 }
 
 const operatorHead = `# The rules of flotilla.rules.yaml for the Prometheus operator. Made by the tests of test/deploy/monitoring (-update).
 `
 
-// TestPrometheusRuleMatchesRulesFile compares the generated file with the one that is written by hand.
+// TestPrometheusRuleMatchesRulesFile compares the generated file with the manually written one.
 func TestPrometheusRuleMatchesRulesFile(t *testing.T) {
 	var file ruleFile
 	if err := yaml.UnmarshalStrict([]byte(text(t, rulesFile)), &file); err != nil {
@@ -195,6 +195,6 @@ func TestPrometheusRuleMatchesRulesFile(t *testing.T) {
 		}
 	}
 	if text(t, operatorFile) != want {
-		t.Errorf("%s does not hold the rules: go test ./monitoring -update", operatorFile)
+		t.Errorf("%s differs from the rules: go test ./monitoring -update", operatorFile)
 	}
 }

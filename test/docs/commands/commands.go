@@ -1,4 +1,4 @@
-// Package commands takes the commands out of a page's blocks.
+// Package commands extracts the commands from the code blocks of a page.
 package commands
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/flotilla-dev/flotilla/test/docs/markdown"
 )
 
-// Command is one command as a person would type it, on one line.
+// Command is one command on a single line.
 type Command struct {
 	Line int
 	Text string
 }
 
-// Marked returns, as one script each, the blocks of a page that a running local stack can
-// execute, in their order. They share one shell: later ones use what earlier ones set.
+// Marked returns the blocks of a page that can run on a local stack, in their order, each as
+// a script. They share a shell, so that later blocks can use variables of earlier ones.
 func Marked(page string) []string {
 	var out []string
 	for _, b := range markdown.Parse(page).Blocks {
@@ -25,9 +25,10 @@ func Marked(page string) []string {
 	return out
 }
 
-// Of returns the commands of a page. In a block of language sh or bash every line is one; in
-// others a line that begins with "$ ", or, in blocks without a language, with a program from a list and is not a row of columns.
-// A backslash joins lines; comments are left out.
+// Of returns the commands of a page. In a block of language sh or bash every line is a command.
+// In other blocks, commands are the lines that begin with "$ " and, in blocks without a language,
+// the lines that begin with one of the programs and are not rows of columns. A backslash joins
+// lines; comments are removed.
 func Of(page markdown.Page, programs map[string]bool) []Command {
 	var out []Command
 	for _, b := range page.Blocks {
@@ -63,11 +64,11 @@ func isCommand(language, line string, programs map[string]bool) bool {
 		}
 	}
 	first, _, _ := strings.Cut(line, " ")
-	// Columns are a picture or a table.
+	// A line with columns belongs to a diagram or a table.
 	return language == "" && programs[first] && !strings.Contains(clean(line), "   ")
 }
 
-// clean takes prompt and comment away.
+// clean removes the prompt and the comment.
 func clean(line string) string {
 	line = strings.TrimPrefix(line, "$ ")
 	if at := strings.Index(line, " #"); at >= 0 && strings.Count(line[:at], "'")%2 == 0 && strings.Count(line[:at], `"`)%2 == 0 {

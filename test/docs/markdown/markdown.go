@@ -1,4 +1,4 @@
-// Package markdown reads what the checks need from a page: headings, links, code.
+// Package markdown parses the elements of a page that the checks need: headings, links, code.
 package markdown
 
 import (
@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Page is what was read from one file.
+// Page holds the elements of one file.
 type Page struct {
-	Anchors map[string]bool // of headings, as GitHub makes them
+	Anchors map[string]bool // of headings, as GitHub generates them
 	Links   []Link
 	Blocks  []Block
 	Code    []Code // in backticks
@@ -23,19 +23,19 @@ type Link struct {
 
 // Block is a fenced block.
 type Block struct {
-	Line   int // of its first line of text
+	Line   int // of its first line of code
 	Info   string
 	Marked bool // the line before the fence is Mark
 	Lines  []string
 }
 
-// Code is the text of one pair of backticks.
+// Code is the text of an inline code span.
 type Code struct {
 	Line int
 	Text string
 }
 
-// Mark stands above blocks that a running local stack can execute.
+// Mark is the line above a block that can run on a local stack.
 const Mark = "<!-- run -->"
 
 var (
@@ -45,7 +45,7 @@ var (
 	code    = regexp.MustCompile("``([^`]|`[^`])+``|`([^`]+)`")
 )
 
-// Parse reads a page.
+// Parse parses a page.
 func Parse(text string) Page {
 	p := Page{Anchors: map[string]bool{}}
 	var block *Block
@@ -83,7 +83,7 @@ func (p *Page) prose(line string, number int) {
 	}
 }
 
-// anchor notes a heading; one that comes again gets a number.
+// anchor records the anchor of a heading. Repeated headings get a number.
 func (p *Page) anchor(title string) {
 	slug := Slug(title)
 	name := slug
@@ -95,7 +95,7 @@ func (p *Page) anchor(title string) {
 
 var linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// Slug is the anchor that GitHub gives a heading.
+// Slug returns the anchor that GitHub generates for a heading.
 func Slug(title string) string {
 	title = linked.ReplaceAllString(title, "$1")
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// The program marked prints what a page wants to be run on a local stack, for a shell:
+// Command marked prints the blocks of a page that are marked to run on a local stack, for a shell:
 //
 //	go run ./marked ../../docs/tutorial.md | bash -euo pipefail
 package main
@@ -26,7 +26,7 @@ func run(pages []string) error {
 		}
 		scripts := commands.Marked(string(text))
 		if len(scripts) == 0 {
-			return fmt.Errorf("%s marks nothing to be run", page)
+			return fmt.Errorf("%s has no marked blocks", page)
 		}
 		fmt.Println(strings.Join(scripts, "\n"))
 	}
