@@ -86,7 +86,7 @@ func TestServicesImportOnlyOwnInternals(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, imported := range f.imports {
 			if foreignInternals(f.dir, imported) {
-				t.Errorf("%s imports %s: of another service only its api may be imported", f.path, imported)
+				t.Errorf("%s imports %s: only the api of another service may be imported", f.path, imported)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 		found++
 		for _, imported := range f.imports {
 			if isImpure(imported) {
-				t.Errorf("%s imports %s: this package decides and must do no I/O", f.path, imported)
+				t.Errorf("%s imports %s: this package must not do I/O", f.path, imported)
 			}
 		}
 	}
@@ -113,10 +113,10 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 func TestFilesStayWithinLineLimits(t *testing.T) {
 	for _, f := range sources(t) {
 		if limit := maxLines(f.path); f.lines > limit {
-			t.Errorf("%s has %d lines, %d are allowed: is it one concern?", f.path, f.lines, limit)
+			t.Errorf("%s has %d lines, %d are allowed: split it by concern", f.path, f.lines, limit)
 		}
 		if badNames[strings.TrimSuffix(f.name, "_test")] {
-			t.Errorf("%s: package name %q says nothing", f.path, f.name)
+			t.Errorf("%s: package name %q is not descriptive", f.path, f.name)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestPackagesStayWithinFileLimit(t *testing.T) {
 	}
 	for dir, n := range count {
 		if n > maxFiles {
-			t.Errorf("%s has %d files, %d are allowed: move a concern into a package of its own", dir, n, maxFiles)
+			t.Errorf("%s has %d files, %d are allowed: move a concern into its own package", dir, n, maxFiles)
 		}
 	}
 }

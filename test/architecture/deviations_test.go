@@ -16,7 +16,7 @@ func TestDeviationsNameDirectoriesWithTests(t *testing.T) {
 	}
 	named := quotedFolder.FindAllStringSubmatch(string(register), -1)
 	if len(named) == 0 {
-		t.Fatal("docs/deviations.md names no test: the check is broken")
+		t.Fatal("found no test in docs/deviations.md: the check is broken")
 	}
 	for _, match := range named {
 		tests, err := filepath.Glob(filepath.Join("../..", match[1], "*_test.go"))
@@ -24,7 +24,7 @@ func TestDeviationsNameDirectoriesWithTests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(tests) == 0 {
-			t.Errorf("docs/deviations.md names %s, which holds no test", match[1])
+			t.Errorf("docs/deviations.md names %s, which contains no test", match[1])
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// maxModules is the cap of the repository: a module costs a go.mod that is kept tidy, linted and updated on its own.
+// maxModules is the maximum number of modules: each has a go.mod to tidy, lint and update separately.
 const maxModules = 18
 
-// apart is the module that no script visits: it holds versions and no code.
+// apart is the module that scripts skip: it only pins versions and has no code.
 const apart = "tools/controlplane"
 
 // kinds returns the kinds of the modules in modules.txt that are not suites.
@@ -60,8 +60,8 @@ func TestModulesAreListed(t *testing.T) {
 	}
 }
 
-// onlyTests are modules that drive browsers and start servers. A product may require them only through libs/testkit; a
-// browser driver it may not require at all.
+// Modules that drive browsers and start servers are for tests. Other modules may require them only through libs/testkit,
+// and browser drivers not at all.
 var (
 	browsers = []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"}
 	servers  = []string{"github.com/nats-io/nats-server/v2", "github.com/testcontainers/testcontainers-go"}
@@ -86,9 +86,9 @@ func TestProductsRequireNoTestModules(t *testing.T) {
 			own, ours := strings.CutPrefix(r.Mod.Path, prefix)
 			switch {
 			case ours && !slices.Contains([]string{"lib", "api"}, modules[own]):
-				t.Errorf("%s requires %s, which is no library", dir, own)
+				t.Errorf("%s requires %s, which is not a library", dir, own)
 			case slices.Contains(browsers, r.Mod.Path), !r.Indirect && slices.Contains(servers, r.Mod.Path):
-				t.Errorf("%s requires %s, which only tests need: it belongs into the module test or libs/testkit", dir, r.Mod.Path)
+				t.Errorf("%s requires %s, which only tests need: require it in module test or libs/testkit", dir, r.Mod.Path)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// directive is a nolint comment: its linters, without spaces, then its reason.
+// directive matches a nolint comment: its linters, without spaces, then its reason.
 var directive = regexp.MustCompile(`^//nolint:([a-z0-9,]+) // \S`)
 
 // enabledLinters returns the linters that .golangci.yml enables.
@@ -46,8 +46,8 @@ func enabledLinters(t *testing.T) map[string]bool {
 	return out
 }
 
-// nolintProblems returns the nolint directives of a source that name no linter, no reason or a linter that is not enabled.
-// golangci-lint itself reports an unused directive only for a linter that it ran.
+// nolintProblems returns the nolint directives of a source without a linter, without a reason or with a linter that is not
+// enabled. golangci-lint reports unused directives only for enabled linters.
 func nolintProblems(source []byte, enabled map[string]bool) []string {
 	var out []string
 	files := token.NewFileSet()

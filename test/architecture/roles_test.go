@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// controller is the declarations of one package below internal/controller, tests left out.
+// controller holds the declarations of a package below internal/controller, without tests.
 type controller struct {
 	dir     string
 	names   map[string]bool     // top-level functions, types, constants and variables; methods and fields of Config as Type.Name
@@ -21,25 +21,25 @@ type controller struct {
 	imports map[string]string   // path to local name, where one is given
 }
 
-// required are the roles of a controller: every controller has a declaration of each name.
+// required are the names that every controller declares.
 var required = []string{
 	"Reconciler", "Config", "New", "Reconciler.SetupWithManager", "Reconciler.Reconcile", "requeueStale",
 }
 
-// inSteps are the roles of a controller whose reconcile has several steps. The ingester's executes one action, which
-// package decide chooses.
+// inSteps are the names that controllers with several reconcile steps declare. The controller of the ingester executes
+// one action, which package decide chooses.
 var inSteps = []string{"Reconciler.steps", "reconcileState"}
 
 const oneAction = "services/ingester/internal/controller/objectsync"
 
-// optionalRoles are declared where a controller has the concern: the key, found in the imports or the names, requires
-// the names.
+// optionalRoles maps a concern to the names that it requires. A controller has the concern if the key is among its imports
+// or names.
 var optionalRoles = map[string][]string{
 	"Reconciler.ensureFinalizer": {"Reconciler.reconcileDelete"},
 	"errStale":                   {"isStale"},
 }
 
-// replaced are names of roles that have another one, by the name to use.
+// replaced maps disallowed names of roles to the names to use.
 var replaced = map[string]string{
 	"Controller": "Reconciler", "Dependencies": "Config", "Settings": "Options", "pass": "reconcileState",
 	"matters": "shouldReconcile", "relevant": "shouldReconcile", "clean": "reconcileDelete", "gone": "reconcileDelete",
@@ -47,17 +47,17 @@ var replaced = map[string]string{
 	"Watcher": "Reader", "Live": "APIReader", "LiveUID": "GetUncachedUID",
 }
 
-// pauses are constants of times whose name lacks the cause of the wait.
+// pauses matches names of durations that lack the cause of the wait.
 var pauses = regexp.MustCompile(`^(retry[A-Z]\w*|\w+Retry|\w+Pause|first\w+|longest\w+|last(Retry|Wait|Pause))$`)
 
-// rolePackages are the packages that a role has in each service that has the role, by the names it must not have.
+// rolePackages maps disallowed package names to the names to use for their role.
 var rolePackages = map[string]string{
 	"naming": "names", "report": "observation or statusevents", "watch": "observe", "setup": "app", "aggregator": "app",
 	"admit": "validation", "inject": "webhook", "operate": "cmdutil", "sync": "objectsync", "silence": "liveness",
 	"live": "readmodel", "takeover": "adopt or legacyschema", "release": "removefinalizers",
 }
 
-// operatorPackages are the packages of an operator that writes a status and publishes observations.
+// operatorPackages are the packages of operators that write a status and publish observations.
 var operatorPackages = []string{
 	"app", "metrics", "names", "observation", "observe", "render", "resolve", "status", "statusevents",
 }
@@ -151,7 +151,7 @@ func (c controller) addFields(config *ast.StructType) {
 	}
 }
 
-// problems returns where a controller departs from the roles.
+// problems returns the deviations of a controller from the roles.
 func (c controller) problems() []string {
 	var out []string
 	names := required

@@ -8,8 +8,8 @@ import (
 // prefix is the import path of the repository.
 const prefix = "github.com/flotilla-dev/flotilla/"
 
-// pureNames are the last elements of package paths that hold decisions: values in, values out.
-// A package of one of these names below services/*/internal or libs does no I/O.
+// pureNames are the names of packages with pure functions: values in, values out.
+// A package with one of these names below services/*/internal or libs must not do I/O.
 var pureNames = map[string]bool{
 	"plan": true, "render": true, "resolve": true, "decide": true,
 	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
@@ -19,7 +19,7 @@ var pureNames = map[string]bool{
 	"validation": true, "adopt": true, "gateway": true, "pyconfig": true, "managedfields": true,
 }
 
-// purePaths are pure packages whose name does not say so, by path inside the repository.
+// purePaths are pure packages with other names, by path inside the repository.
 var purePaths = map[string]bool{
 	"libs/contract":              true,
 	"libs/conditions":            true,
@@ -27,24 +27,24 @@ var purePaths = map[string]bool{
 	"libs/kube/workload":         true,
 }
 
-// impure are imports, and prefixes of imports, that reach outside the process.
+// impure lists imports, and prefixes of imports, that do I/O.
 var impure = []string{
 	"os", "os/exec", "net", "net/http", "io/ioutil", "syscall", "database/sql", "os/signal",
 	"sigs.k8s.io/controller-runtime", "k8s.io/client-go", "github.com/nats-io", "github.com/jmoiron", "github.com/go-sql-driver",
 }
 
-// isPure reports whether a package, given by its directory inside the repository, must do no I/O.
+// isPure reports whether the package in a directory of the repository must not do I/O.
 func isPure(dir string) bool {
 	if purePaths[dir] {
 		return true
 	}
 	parts := strings.Split(dir, "/")
 	inside := len(parts) > 3 && parts[0] == "services" && parts[2] == "internal"
-	// A controller package may carry a pure name: controller/engine is the I/O edge.
+	// A controller package may have one of these names: controller/engine does I/O.
 	return inside && parts[3] != "controller" && pureNames[parts[len(parts)-1]]
 }
 
-// isImpure reports whether an import reaches outside the process.
+// isImpure reports whether an import does I/O.
 func isImpure(path string) bool {
 	for _, p := range impure {
 		if path == p || strings.Contains(p, ".") && strings.HasPrefix(path, p+"/") {
@@ -54,7 +54,7 @@ func isImpure(path string) bool {
 	return false
 }
 
-// foreignInternals reports whether a file in dir imports something of another service that is not its api.
+// foreignInternals reports whether path, imported in dir, is a package of another service outside its api.
 func foreignInternals(dir, path string) bool {
 	rest, ours := strings.CutPrefix(path, prefix)
 	if !ours || !strings.HasPrefix(rest, "services/") {
@@ -68,22 +68,22 @@ func foreignInternals(dir, path string) bool {
 	return len(target) < 3 || target[2] != "api"
 }
 
-// limits of the house style, in lines.
+// Limits in lines.
 const (
 	maxSource = 500
-	maxTypes  = 700 // API types: one kind a file
+	maxTypes  = 700 // API types: one kind per file
 	maxTest   = 900
 )
 
 // maxFiles is the number of files of a package, without tests and generated files.
 const maxFiles = 12
 
-// apiPackage matches the packages of API types: one API group is one package, whatever its size.
+// apiPackage matches the packages of API types, which have no limit: an API group is a single package.
 var apiPackage = regexp.MustCompile(`/api/v\d\w*$`)
 
 func isAPI(dir string) bool { return apiPackage.MatchString(dir) }
 
-// badNames are package names that say nothing.
+// badNames are package names that are not descriptive.
 var badNames = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "misc": true, "base": true, "types": true, "impl": true,
 }

@@ -1,6 +1,7 @@
-// Package compat holds this release against the one before it: what that one sent is read
-// and understood as it was, what this one sends is read by it, and its objects, statuses
-// included, are accepted and lose nothing. docs/compatibility.md tells what is promised.
+// Package compat checks this release against the previous one: each release reads messages
+// of the other without a change of meaning, and the CRDs of this release accept objects of
+// the previous one, including their status, without losing fields. docs/compatibility.md
+// describes the guarantees.
 //
 // Each directory of testdata is a release; its files never change.
 package compat

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/compat/frozen"
 )
 
-// decoders read a family's messages with the present code and write them again.
+// decoders decode the messages of a family with the current code and encode them again.
 var decoders = map[string]func([]byte) ([]byte, error){
 	frozen.Observation: again[contract.Observation],
 	frozen.Heartbeat:   again[contract.Heartbeat],
@@ -36,7 +36,7 @@ func again[P contract.Payload](message []byte) ([]byte, error) {
 	return contract.Encode(event, payload)
 }
 
-// N reads N-1.
+// The current release reads messages of the previous one.
 func TestPreviousMessagesDecodeInFull(t *testing.T) {
 	for _, r := range releases(t) {
 		for family, decode := range decoders {
@@ -55,7 +55,7 @@ func TestPreviousMessagesDecodeInFull(t *testing.T) {
 	}
 }
 
-// N-1 reads N: what it sent, as the present code writes it, satisfies the schemas that it had.
+// The previous release reads messages of the current one: its messages, encoded by the current code, match its schemas.
 func TestCurrentMessagesMatchPreviousSchemas(t *testing.T) {
 	for _, r := range releases(t) {
 		schemas := read(t, r, frozen.Schemas, "")
@@ -90,7 +90,7 @@ func valid(t *testing.T, schema, value []byte) {
 }
 
 // Two releases that write conditions at the same time, one as the aggregator and one as an
-// operator, must say the same of the same observation.
+// operator, must compute the same conditions from the same observation.
 func TestObservationsComputeSameConditions(t *testing.T) {
 	for _, r := range releases(t) {
 		folds, err := r.Folds()
@@ -115,8 +115,8 @@ func TestObservationsComputeSameConditions(t *testing.T) {
 	}
 }
 
-// intended applies to a fold of an earlier release what was changed on purpose: what was
-// paused before anything was applied had Degraded Unknown forever.
+// intended applies intended changes to conditions of an earlier release: an object that was
+// paused before its first rollout kept Degraded=Unknown.
 func intended(was frozen.Fold) frozen.Fold {
 	out := maps.Clone(was)
 	if out["Paused"] == "True/ReconciliationPaused" && out["Degraded"] == "Unknown/SpecNotObserved" {
@@ -125,7 +125,7 @@ func intended(was frozen.Fold) frozen.Fold {
 	return out
 }
 
-// An aggregator that is upgraded continues from the bucket of its predecessor, and no condition flips.
+// An upgraded aggregator continues from the bucket of the previous release without changing conditions.
 func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 	for _, r := range releases(t) {
 		for name, entry := range read(t, r, frozen.Messages, frozen.Entry+"-") {
@@ -145,7 +145,7 @@ func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 	}
 }
 
-// The record must be worth the comparison.
+// The recorded data must cover all families and situations.
 func TestRecordCoversAllSituations(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range releases(t) {

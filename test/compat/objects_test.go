@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	}}))
 }
 
-// An object of the previous release, status included, is stored by the present definitions
-// without a complaint and without losing a field.
+// The current CRDs accept objects of the previous release, including their status, without
+// warnings and without losing fields.
 func TestCRDsAcceptPreviousObjects(t *testing.T) {
 	c := cluster.Get(t)
 	for _, r := range releases(t) {
@@ -53,7 +53,7 @@ func TestCRDsAcceptPreviousObjects(t *testing.T) {
 	}
 }
 
-// hasStatus tells the kinds whose status is a subresource; the Michelangelo kinds keep theirs in the object.
+// hasStatus reports whether the status of a kind is a subresource. Michelangelo kinds have no status subresource.
 func hasStatus(kind string) bool {
 	switch kind {
 	case "Superset", "FireboltEngine", "FireboltEngineClass", "FireboltInstance":
@@ -75,7 +75,7 @@ func decode(t *testing.T, text []byte) *unstructured.Unstructured {
 	return o
 }
 
-// fresh is the object without what the server gives, in another namespace, free to go.
+// fresh returns a copy of the object in another namespace, without fields that the server sets and without finalizers.
 func fresh(was *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	now := was.DeepCopy()
 	now.SetNamespace(namespace)
@@ -99,7 +99,7 @@ func TestTypesDecodePreviousObjectsInFull(t *testing.T) {
 		for name, text := range read(t, r, frozen.Objects, "") {
 			reader, ours := readers[decode(t, text).GetKind()]
 			if !ours {
-				continue // read by the registry of the ingester, from the definitions that the test above holds
+				continue // the registry of the ingester reads them, by the CRDs that the test above checks
 			}
 			seen[decode(t, text).GetKind()] = true
 			t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/compat/frozen"
 )
 
-// releases lists the releases that this one must get along with.
+// releases returns the releases with which this one must be compatible.
 func releases(t *testing.T) []frozen.Release {
 	t.Helper()
 	dirs, err := filepath.Glob("testdata/*")
@@ -25,7 +25,7 @@ func releases(t *testing.T) []frozen.Release {
 	return out
 }
 
-// read returns files of a release; there is at least one.
+// read returns files of a release. It fails the test if there are none.
 func read(t *testing.T, r frozen.Release, folder, prefix string) map[string][]byte {
 	t.Helper()
 	files, err := r.Read(folder, prefix)
@@ -44,7 +44,7 @@ func parse(t *testing.T, raw []byte) any {
 	return out
 }
 
-// plain is a value as JSON reads it: all numbers are of one type.
+// plain converts a value to the types of decoded JSON, in which all numbers have one type.
 func plain(t *testing.T, value any) any {
 	t.Helper()
 	raw, err := json.Marshal(value)
@@ -54,7 +54,7 @@ func plain(t *testing.T, value any) any {
 	return parse(t, raw)
 }
 
-// lost lists what of was is not in is, which may hold more.
+// lost lists the values of was that is lacks. is may have additional values.
 func lost(was, is any, path string) []string {
 	var out []string
 	switch w := was.(type) {
@@ -87,7 +87,7 @@ func lost(was, is any, path string) []string {
 	return nil
 }
 
-// sameTime reports whether two texts are one duration, such as 30m and 30m0s.
+// sameTime reports whether two strings are the same duration, such as 30m and 30m0s.
 func sameTime(was, is any) bool {
 	a, _ := was.(string)
 	b, _ := is.(string)
@@ -99,7 +99,7 @@ func sameTime(was, is any) bool {
 	return err == nil && first == second
 }
 
-// empty reports whether leaving a value out says the same.
+// empty reports whether omitting a value has the same meaning.
 func empty(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0

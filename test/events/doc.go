@@ -1,3 +1,3 @@
-// Package events holds the pages of docs/events to their word: the document is valid AsyncAPI, what is published matches
-// it, the recipes of README.md work, and the permissions of deploy/nats grant what each identity needs and nothing else.
+// Package events tests docs/events and deploy/nats: the document is valid AsyncAPI, published messages match it, the
+// recipes of README.md work, and the permissions of deploy/nats grant each identity only what it requires.
 package events

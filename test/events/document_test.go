@@ -45,7 +45,7 @@ func load(t *testing.T) *asyncapi.Document {
 	return d
 }
 
-// official is the schema of AsyncAPI 3.0.0 documents.
+// official returns the JSON Schema of AsyncAPI 3.0.0 documents.
 func official(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/asyncapi/3.0.0.json")
@@ -85,13 +85,13 @@ func TestDocumentIsValidAsyncAPI(t *testing.T) {
 			doc := document(t)
 			change(doc)
 			if err := schema.Validate(doc); err == nil {
-				t.Error("it is taken")
+				t.Error("the schema accepts it")
 			}
 		})
 	}
 }
 
-// at walks down a document.
+// at returns the object at a path of a document.
 func at(t *testing.T, doc map[string]any, path ...string) map[string]any {
 	t.Helper()
 	for _, step := range path {
@@ -109,7 +109,7 @@ func TestDocumentReferencesResolve(t *testing.T) {
 	refs := map[string]bool{}
 	collect(doc, refs)
 	if len(refs) < 20 {
-		t.Fatalf("only %d references were found", len(refs))
+		t.Fatalf("found only %d references", len(refs))
 	}
 	for ref := range refs {
 		if file, local := strings.CutPrefix(ref, "./"); local {
@@ -120,7 +120,7 @@ func TestDocumentReferencesResolve(t *testing.T) {
 		}
 		pointer, inside := strings.CutPrefix(ref, "#/")
 		if !inside {
-			t.Errorf("%q leads out of this directory", ref)
+			t.Errorf("%q is outside this directory", ref)
 			continue
 		}
 		at(t, doc, strings.Split(pointer, "/")...)
@@ -143,7 +143,7 @@ func collect(node any, refs map[string]bool) {
 	}
 }
 
-// The schemas here are those that the contract module carries.
+// The schemas of docs/events equal those of libs/contract.
 func TestSchemasMatchContract(t *testing.T) {
 	read := func(dir string) map[string]string {
 		names, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -236,7 +236,7 @@ func TestContractSubjectsHaveChannels(t *testing.T) {
 	}
 }
 
-// goldenSubjects returns where the message of each type is published.
+// goldenSubjects maps the type of a golden message to a subject on which it is published.
 var goldenSubjects = map[string]string{
 	contract.TypeObservation: "flotilla.obs.v1.prod.team-a.superset.main.superset-operator",
 	contract.TypeHeartbeat:   "flotilla.hb.v1.prod.superset-operator",
@@ -268,7 +268,7 @@ func TestGoldenMessagesMatchDocument(t *testing.T) {
 			}
 			for other, subject := range goldenSubjects {
 				if other != e.Type && d.Check(subject, header, body) == nil {
-					t.Errorf("it passes for a message on %q", subject)
+					t.Errorf("accepted as a message on %q", subject)
 				}
 			}
 		})
@@ -317,12 +317,12 @@ func TestCheckRejectsUndocumentedMessage(t *testing.T) {
 	}
 }
 
-// The examples of the document are messages that it takes.
+// The examples of the document match the document.
 func TestExamplesMatchDocument(t *testing.T) {
 	d := load(t)
 	examples, _ := at(t, document(t), "components", "messages", "lifecycle")["examples"].([]any)
 	if len(examples) == 0 {
-		t.Fatal("there are none")
+		t.Fatal("no examples found")
 	}
 	for _, e := range examples {
 		example, _ := e.(map[string]any)

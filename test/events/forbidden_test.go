@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// attempt is something that the server must refuse.
+// attempt is an operation that the server must deny.
 type attempt struct {
 	name    string
 	subject string
@@ -15,7 +15,7 @@ type attempt struct {
 	listens bool // subscribe instead of publish
 }
 
-// forbidden lists for each identity what it must not be able to do.
+// forbidden maps each identity to the operations that the server must deny.
 func forbidden() map[string][]attempt {
 	own := map[string][]attempt{
 		"superset-operator": observer("superset-operator", "engine-operator", contract.Superset, contract.FireboltEngine),
@@ -44,7 +44,7 @@ func request(name, subject, body string) attempt {
 
 const consumerOfAll = `{"stream_name":"FLOTILLA_LIFECYCLE","config":{"name":"x","filter_subjects":["flotilla.lifecycle.v1.prod.team-a.>","flotilla.lifecycle.v1.>"],"ack_policy":"none"}}`
 
-// everybody: no one at all may do these.
+// everybody returns the operations that all identities are denied.
 func everybody(me string) []attempt {
 	out := []attempt{
 		listen("subscribe to everything", ">"),
@@ -102,7 +102,7 @@ func assets() []string {
 	}
 }
 
-// writesOfOthers are what only the aggregator and the ingester may publish.
+// writesOfOthers returns publishes that only the aggregator and the ingester are granted.
 func writesOfOthers() []attempt {
 	return []attempt{
 		publish("publish the history", "flotilla.lifecycle.v1.prod.team-a.superset.main.deleted"),
@@ -112,7 +112,7 @@ func writesOfOthers() []attempt {
 	}
 }
 
-// reads are what only readers may do.
+// reads returns the operations that only readers are granted.
 func reads() []attempt {
 	return []attempt{
 		listen("subscribe to the history", "flotilla.lifecycle.v1.prod.>"),
@@ -183,7 +183,7 @@ func bootstrap() []attempt {
 	)
 }
 
-// tool: pager of team-a. Everything of team-b is another tenant's.
+// tool returns the operations that pager, a tool of team-a, is denied. team-b is another tenant.
 func tool() []attempt {
 	return append(writesOfOthers(),
 		publish("observe", "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"),

@@ -29,7 +29,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// authority is an operator with one account for the bus, as "nsc" makes them.
+// authority is a NATS operator with one account for the bus, like nsc creates them.
 type authority struct {
 	t       *testing.T
 	account nkeys.KeyPair
@@ -61,7 +61,7 @@ func newAuthority(t *testing.T) authority {
 	}}
 }
 
-// creds writes a credentials file for a user; nil permissions mean all.
+// creds writes a credentials file for a user. If the permissions are nil, the user has all.
 func (a authority) creds(p *server.Permissions) string {
 	a.t.Helper()
 	text := must[string](a.t)
@@ -80,7 +80,7 @@ func (a authority) creds(p *server.Permissions) string {
 	return file
 }
 
-// The subjects of the files grant and refuse the same as parts of a JWT, which the
+// The permissions of the configuration files have the same effect in a user JWT, which
 // services read from a credentials file.
 func TestCredentialsFileGrantsSamePermissions(t *testing.T) {
 	a := newAuthority(t)
@@ -125,7 +125,7 @@ func TestCredentialsFileGrantsSamePermissions(t *testing.T) {
 	}
 }
 
-// An NKey in place of a password changes nothing about the rights.
+// The permissions are the same with an NKey in place of a password.
 func TestNKeyGrantsSamePermissions(t *testing.T) {
 	pair := must[nkeys.KeyPair](t)(nkeys.CreateUser())
 	public := must[string](t)(pair.PublicKey())

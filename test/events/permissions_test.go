@@ -20,7 +20,7 @@ import (
 
 var names = busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"}
 
-// guarded is a bus under the permissions of deploy/nats, with its streams.
+// guarded is a bus with the permissions of deploy/nats and its streams.
 type guarded struct {
 	*testing.T
 	*busauth.Server
@@ -42,7 +42,7 @@ func newGuarded(t *testing.T, options ...func(*server.Options)) guarded {
 	return g
 }
 
-// plain connects an identity with the client as it comes, except for its inbox.
+// plain connects an identity with the default options of the client, except for the inbox prefix.
 func (g guarded) plain(identity string) jetstream.JetStream {
 	g.Helper()
 	nc, err := nats.Connect(g.As(identity), nats.CustomInboxPrefix("_INBOX_"+identity), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
@@ -57,7 +57,7 @@ func (g guarded) plain(identity string) jetstream.JetStream {
 	return js
 }
 
-// service connects an identity as a service does.
+// service connects an identity like a service.
 func (g guarded) service(identity string) *bus.Conn {
 	g.Helper()
 	conn, err := bus.Connect(bus.Config{URL: g.As(identity), Name: identity})
@@ -85,12 +85,12 @@ func (g guarded) run(run func(context.Context) error) {
 	})
 }
 
-// used fails the test unless the identity has been refused nothing and has needed each of its rights.
+// used fails the test if the server denied the identity an operation, or if the identity has not used all its permissions.
 func (g guarded) used(tap *busauth.Tap, identity string) {
 	g.Helper()
 	g.WantNoViolations(g)
 	if unused := tap.Unused(g, identity); len(unused) > 0 {
-		g.Errorf("%s needs none of these rights:\n%s", identity, strings.Join(unused, "\n"))
+		g.Errorf("%s has not used these permissions:\n%s", identity, strings.Join(unused, "\n"))
 	}
 }
 
@@ -152,7 +152,7 @@ func TestOperatorsHaveLeastPrivilege(t *testing.T) {
 	}
 }
 
-// verifies compares the streams with the contract, as each service does.
+// verifies compares the streams with the contract, like each service.
 func (g guarded) verifies(conn *bus.Conn) {
 	g.Helper()
 	drifts, err := bus.Verify(g.Context(), conn.JetStream(), bus.Params{})
@@ -161,7 +161,7 @@ func (g guarded) verifies(conn *bus.Conn) {
 	}
 }
 
-// The relay of the ingester publishes side by side and requests the last event of an object.
+// The relay of the ingester publishes concurrently and requests the last event of an object.
 func TestIngesterHasLeastPrivilege(t *testing.T) {
 	g := newGuarded(t)
 	tap := g.Tap(t)
@@ -217,7 +217,7 @@ func makeConsumer(t *testing.T, js jetstream.JetStream, stream, name, filter str
 	}
 }
 
-// A tool reads its namespace and nothing else, whichever form the server gives to acknowledgements.
+// A tool reads only its namespace, with either format of acknowledgement subjects.
 func TestToolHasLeastPrivilege(t *testing.T) {
 	unused := map[bool]string{
 		false: "$JS.ACK.*.*.FLOTILLA_LIFECYCLE.pager.>",
@@ -264,13 +264,13 @@ func TestToolHasLeastPrivilege(t *testing.T) {
 			}
 			g.WantNoViolations(t)
 			if diff := cmp.Diff([]string{unused[newer]}, tap.Unused(t, "pager")); diff != "" {
-				t.Errorf("rights that are not needed (-want +got):\n%s", diff)
+				t.Errorf("unused permissions (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// say publishes a lifecycle event and an entry of one namespace.
+// say publishes a lifecycle event and a status entry of a namespace.
 func (g guarded) say(namespace, what string) {
 	g.Helper()
 	if _, err := g.admin.Publish(g.Context(), contract.LifecyclePrefix+".prod."+namespace+".superset.main.phase", []byte(what)); err != nil {
@@ -285,7 +285,7 @@ func (g guarded) say(namespace, what string) {
 	}
 }
 
-// entry reads a status entry by its key, without looking at the bucket.
+// entry reads a status entry by its key, without getting information on the bucket.
 func (g guarded) entry(nc *nats.Conn, namespace string) string {
 	g.Helper()
 	reply, err := nc.RequestWithContext(g.Context(), "$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_STATUS.prod."+namespace+".superset.main", nil)
@@ -295,7 +295,7 @@ func (g guarded) entry(nc *nats.Conn, namespace string) string {
 	return string(reply.Data)
 }
 
-// state is what no attempt may change: the messages and consumers of each stream.
+// state describes the messages and consumers of each stream, which denied operations must not change.
 func (g guarded) state() map[string]string {
 	g.Helper()
 	out := map[string]string{}
@@ -310,9 +310,9 @@ func (g guarded) state() map[string]string {
 	return out
 }
 
-var errNotRefused = errors.New("it was not refused")
+var errNotRefused = errors.New("the server did not deny it")
 
-// refused reports whether the server refused a publish or a subscription.
+// refused returns nil if the server denied a publish or a subscription.
 func refused(nc *nats.Conn, a attempt) error {
 	var err error
 	if a.listens {
@@ -324,7 +324,7 @@ func refused(nc *nats.Conn, a attempt) error {
 		err = nc.PublishMsg(&nats.Msg{Subject: a.subject, Reply: nc.NewInbox(), Data: []byte(a.body)})
 	}
 	if err == nil {
-		err = nc.Flush() // a refusal comes before the answer to this
+		err = nc.Flush() // the server sends a denial before the answer to the flush
 	}
 	if err != nil {
 		return err
@@ -356,7 +356,7 @@ func TestServerDeniesForbiddenRequests(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(before, g.state()); diff != "" {
-		t.Errorf("the attempts left traces (-before +after):\n%s", diff)
+		t.Errorf("the attempts changed the streams (-before +after):\n%s", diff)
 	}
 }
 
@@ -369,10 +369,10 @@ func TestServerRejectsMissingPassword(t *testing.T) {
 	}
 }
 
-// The server delivers the messages of a consumer to whatever subject its maker names, may
-// he publish there or not, as soon as some client listens to just that one; a stream
-// of that subject then stores them too. That is why tool.conf has no right to make one. Should this test
-// fail one day, the server has learned to look, and tools may be given that right.
+// The server delivers the messages of a consumer to any subject that its creator sets, even without permission to
+// publish there, if a client subscribes to exactly this subject; a stream of the subject then stores them too. Therefore
+// tool.conf grants no permission to create consumers. If this test fails with a later server, that server checks the
+// permission, and tool.conf can grant it.
 func TestConsumerCreationBypassesPublishPermission(t *testing.T) {
 	g := newGuarded(t)
 	g.say("team-a", "an event, not an observation")
@@ -401,7 +401,7 @@ func TestConsumerCreationBypassesPublishPermission(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error {
 		stream, err := g.admin.Stream(t.Context(), contract.StreamObservations)
 		if err == nil && stream.CachedInfo().State.Msgs == 0 {
-			err = errors.New("no message came to the stream of observations")
+			err = errors.New("the stream of observations got no message")
 		}
 		return err
 	})

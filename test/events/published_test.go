@@ -18,9 +18,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// Messages of the publishers of this repository match the document, headers
-// included. Lifecycle events, status entries and dead letters are checked in the tests
-// of the aggregator, which sends them.
+// Messages of the publishers in this repository match the document, including headers.
+// The tests of the aggregator check lifecycle events, status entries and dead letters.
 func TestPublishedMessagesMatchDocument(t *testing.T) {
 	g, d := newGuarded(t), load(t)
 	conn := g.service("superset-operator")
@@ -57,7 +56,7 @@ func TestPublishedMessagesMatchDocument(t *testing.T) {
 	})
 	check(contract.StreamObservations, subject)
 
-	// One that lives for a second only leaves the server's marker.
+	// When a message with a TTL expires, the server stores a marker.
 	if _, err := g.admin.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: nats.Header{"Nats-TTL": {"1"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +71,7 @@ func TestPublishedMessagesMatchDocument(t *testing.T) {
 
 var errNotYet = errors.New("not yet")
 
-// full is an observation with something in every field.
+// full returns an observation with a value in every field.
 func full() contract.Observation {
 	least, since := int32(1), time.Unix(1, 0).UTC()
 	return contract.Observation{
@@ -88,7 +87,8 @@ func full() contract.Observation {
 	}
 }
 
-// An event that reaches the delivery limit, or that its reader terminates, has an advisory in the stream of dead letters.
+// An event that reaches the delivery limit, or that its reader terminates, results in an advisory in the dead-letter
+// queue.
 func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	g, d := newGuarded(t), load(t)
 	c, err := g.admin.CreateConsumer(t.Context(), contract.StreamLifecycle, jetstream.ConsumerConfig{
@@ -110,7 +110,7 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 			}
 		}
 	}
-	pull, err := c.Messages() // the reader has to request more before the server terminates the message
+	pull, err := c.Messages() // the server terminates the message only when the reader requests more
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	}
 }
 
-// AsyncAPI reads schemas as draft 7 unless told otherwise: ours mean the same in it.
+// AsyncAPI interprets schemas as draft 7 by default, so the schemas must have the same meaning in it.
 func TestSchemasAreValidDraft7(t *testing.T) {
 	names, err := filepath.Glob(pages + "/schemas/*.v1.json")
 	if err != nil || len(names) < 6 {

@@ -17,12 +17,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// recipe is one line of a block of README.md that names who runs it.
+// recipe is a line of a code block in README.md whose info string names the identity.
 type recipe struct{ who, line string }
 
 var fence = regexp.MustCompile("^```sh as=([a-z]+)$")
 
-// recipes reads the commands of README.md; a backslash joins lines, a comment ends one.
+// recipes reads the commands of README.md. A backslash joins lines; comments are removed.
 func recipes(t *testing.T) []recipe {
 	t.Helper()
 	file, err := os.Open(pages + "/README.md")
@@ -56,7 +56,7 @@ func recipes(t *testing.T) []recipe {
 	return out
 }
 
-// kitchen is a bus with a history: three events and two entries.
+// kitchen is a bus with three events and two status entries.
 type kitchen struct{ guarded }
 
 func newKitchen(t *testing.T) kitchen {
@@ -80,7 +80,7 @@ func (k kitchen) publish(subject, body string) {
 	}
 }
 
-// happens publishes an event whose body names it.
+// happens publishes an event. Its body contains its name.
 func (k kitchen) happens(namespace, event string) {
 	k.publish("flotilla.lifecycle.v1.prod."+namespace+".superset.main."+event, namespace+" "+event)
 }
@@ -93,8 +93,8 @@ func (k kitchen) entry(what string) {
 	k.publish("$KV.FLOTILLA_STATUS.prod.team-a.superset.main", what)
 }
 
-// The nats CLI cannot be built as a Go module everywhere, so each recipe stands here as the
-// calls of the client library that the CLI makes for it, by the identity that it is for.
+// dishes maps each recipe to the client library calls of the nats CLI, since the CLI cannot be
+// built as a Go module everywhere. The identity of the recipe makes the calls.
 func dishes() map[recipe]func(kitchen) []string {
 	return map[recipe]func(kitchen) []string{
 		{"reader", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k kitchen) []string {
@@ -147,7 +147,7 @@ func dishes() map[recipe]func(kitchen) []string {
 			got := k.next("pager", "pager", 2)
 			info, err := k.consumerOf("pager", "pager").Info(k.Context())
 			if err != nil || info.NumAckPending > 0 || info.NumPending > 0 {
-				k.Errorf("the consumer is left as %+v, %v", info, err)
+				k.Errorf("unexpected state of the consumer: %+v, %v", info, err)
 			}
 			return got
 		},
@@ -157,7 +157,7 @@ func dishes() map[recipe]func(kitchen) []string {
 	}
 }
 
-// served is what each recipe shows.
+// served maps each recipe to its expected output.
 var served = map[string][]string{
 	"nats sub 'flotilla.lifecycle.v1.prod.team-a.>'":                      {"team-a recovered"},
 	"nats sub --since 1h 'flotilla.lifecycle.v1.prod.*.*.*.degraded'":     {"team-b degraded", "team-a degraded"},
@@ -171,7 +171,7 @@ var served = map[string][]string{
 	"nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_": {"two"},
 }
 
-// live receives the events from now on.
+// live subscribes to a subject and returns the bodies of new events.
 func (k kitchen) live(who, subject string) []string {
 	k.Helper()
 	nc := k.plain(who).Conn()
@@ -200,7 +200,7 @@ func (k kitchen) hear(sub *nats.Subscription, n int) []string {
 	return out
 }
 
-// replay does what "nats sub" does when a flag requests the past.
+// replay implements "nats sub" with a flag that requests past messages.
 func (k kitchen) replay(subject string, n int, from nats.SubOpt) []string {
 	k.Helper()
 	js, err := k.plain("reader").Conn().JetStream()
@@ -241,7 +241,7 @@ func (k kitchen) consumerOf(who, name string) jetstream.Consumer {
 	return c
 }
 
-// next takes n events from a consumer and acknowledges them.
+// next fetches n events from a consumer and acknowledges them.
 func (k kitchen) next(who, name string, n int) []string {
 	k.Helper()
 	consumer := k.consumerOf(who, name)
@@ -269,12 +269,12 @@ func TestRecipes(t *testing.T) {
 		t.Run(fmt.Sprintf("%s runs %s", r.who, r.line), func(t *testing.T) {
 			cook, ok := known[r]
 			if !ok {
-				t.Fatal("the test does not know this recipe")
+				t.Fatal("the test does not have this recipe")
 			}
 			k := newKitchen(t)
 			got := cook(k)
 			if diff := cmp.Diff(wanted(t, r.line), got); diff != "" {
-				t.Errorf("it shows (-want +got):\n%s", diff)
+				t.Errorf("output (-want +got):\n%s", diff)
 			}
 			k.WantNoViolations(t)
 		})
@@ -288,11 +288,11 @@ func wanted(t *testing.T, line string) []string {
 			return lines
 		}
 	}
-	t.Fatalf("nothing is known of %q", line)
+	t.Fatalf("no expected output for %q", line)
 	return nil
 }
 
-// Besides the recipes, the reader is the one who runs the examples in Go, and who checks single messages.
+// In addition to the recipes, the reader runs the Go examples and reads single messages.
 func TestReaderHasLeastPrivilege(t *testing.T) {
 	k := newKitchen(t)
 	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")
@@ -344,7 +344,7 @@ func TestReaderHasLeastPrivilege(t *testing.T) {
 	}
 	k.WantNoViolations(t)
 	unused := tap.Unused(t, "reader")
-	// The server of this test acknowledges in the older form, and nothing flows fast enough to be slowed down.
+	// The server of this test uses the older format of acknowledgements, and no flow control is required.
 	want := []string{"$JS.ACK.*.*.FLOTILLA_LIFECYCLE.>", "$JS.ACK.*.*.FLOTILLA_CHANGES.>", "$JS.FC.>"}
 	if diff := cmp.Diff(want, unused); diff != "" {
 		t.Errorf("unused permissions (-want +got):\n%s", diff)

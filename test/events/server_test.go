@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// certificate writes one for loopback that is its own authority, as tls.crt and tls.key.
+// certificate writes a self-signed certificate for loopback, as tls.crt and tls.key.
 func certificate(t *testing.T) (dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,7 +56,7 @@ func certificate(t *testing.T) (dir string) {
 	return dir
 }
 
-// The example of a server starts as it is, except for its paths and its port.
+// The example configuration of a server works unchanged, except for its paths and its port.
 func TestExampleServerRequiresTLS(t *testing.T) {
 	certificates, dir := certificate(t), busauth.Files(t, names)
 	file := filepath.Join(dir, "nats-server.conf")
@@ -82,7 +82,7 @@ func TestExampleServerRequiresTLS(t *testing.T) {
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	if !srv.ReadyForConnections(expect.Long) {
-		t.Fatal("it did not start")
+		t.Fatal("the server did not start")
 	}
 	address := strings.TrimPrefix(srv.ClientURL(), "tls://")
 	url := "tls://bootstrap:" + busauth.Password + "@" + strings.TrimPrefix(address, "nats://")

@@ -1,5 +1,5 @@
-// Package frozen reads and writes what a release left behind: its messages, its schemas,
-// its objects, and what its fold made of its observations.
+// Package frozen reads and writes the recorded data of a release: its messages, schemas and
+// objects, and the conditions that it computed from its observations.
 package frozen
 
 import (
@@ -24,7 +24,7 @@ const (
 	Heartbeat   = "heartbeat"
 	Lifecycle   = "lifecycle"
 	Change      = "change"
-	Entry       = "entry" // of the bucket; no message, and without an envelope
+	Entry       = "entry" // in the bucket; has no envelope
 )
 
 // Directories and files of a release.
@@ -35,7 +35,7 @@ const (
 	Folds    = "folds.json"
 )
 
-// Fold is what the fold said of one type: a line "status/reason".
+// Fold maps condition types to the computed "status/reason".
 type Fold map[string]string
 
 // Release is a directory of testdata.
@@ -59,7 +59,7 @@ func (r Release) Read(folder, prefix string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Folds returns what the release's fold said, by the name of the observation's file.
+// Folds returns the conditions that the release computed, by the file name of the observation.
 func (r Release) Folds() (map[string]Fold, error) {
 	raw, err := os.ReadFile(filepath.Join(r.Dir, Folds))
 	if err != nil {
@@ -69,8 +69,8 @@ func (r Release) Folds() (map[string]Fold, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// Of folds an observation as if it had come just now, to an object that carries no condition,
-// an hour later: whatever damping holds back has come through by then.
+// Of computes the conditions of an object without previous conditions from a fresh observation,
+// an hour later, when all hold-downs have expired.
 func Of(message []byte) (Fold, error) {
 	_, o, err := contract.Decode[contract.Observation](message)
 	if err != nil {
@@ -84,8 +84,8 @@ func Of(message []byte) (Fold, error) {
 	return words(conditions.Compute(in).Conditions), nil
 }
 
-// Again folds the observation that an entry of the bucket was made from, with the memory and the
-// conditions of the entry, a moment later, as an aggregator that starts from it does.
+// Again computes conditions from an observation with the state and the conditions of its entry in
+// the bucket, shortly after, like an aggregator that starts from the entry.
 func Again(message, entry []byte) (now, was Fold, err error) {
 	_, o, err := contract.Decode[contract.Observation](message)
 	if err != nil {
@@ -99,10 +99,10 @@ func Again(message, entry []byte) (now, was Fold, err error) {
 		Fold conditions.State `json:"fold"`
 	}
 	if err := json.Unmarshal(e.Memory, &memory); err != nil {
-		return nil, nil, fmt.Errorf("memory of the entry: %w", err)
+		return nil, nil, fmt.Errorf("state of the entry: %w", err)
 	}
 	if memory.Fold.UID != o.Object.UID {
-		return nil, nil, errors.New("the memory of the entry is not read any more: it names no uid")
+		return nil, nil, errors.New("cannot read the state of the entry: it has no uid")
 	}
 	previous := make([]metav1.Condition, 0, len(e.Conditions))
 	for _, c := range e.Conditions {
@@ -126,5 +126,5 @@ func words(list []metav1.Condition) Fold {
 	return out
 }
 
-// Name is the file name of a message or an object.
+// Name returns the file name of a message or an object.
 func Name(parts ...string) string { return strings.ToLower(strings.Join(parts, "-")) }

@@ -1,6 +1,6 @@
-// The program record writes what a release leaves behind for the ones after it to be held
-// against: real messages, entries and objects of a running stack, the schemas, and what the
-// fold makes of each observation. docs/compatibility.md describes when to run it.
+// Command record writes the data of a release against which later releases are tested:
+// messages, entries and objects of a running stack, the schemas, and the conditions computed
+// from each observation. docs/compatibility.md describes when to run it.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	version := flag.String("version", "", "release that is recorded, such as v0.1.0")
+	version := flag.String("version", "", "release to record, such as v0.1.0")
 	url := flag.String("nats", os.Getenv("NATS_URL"), "NATS server of the stack; NATS_URL in the environment")
 	out := flag.String("out", "testdata", "directory in which the version's directory is created")
 	schemas := flag.String("schemas", "../../libs/contract/schemas", "directory of the current schemas")
@@ -36,7 +36,7 @@ func main() {
 
 func run(version, url, out, schemas string) error {
 	if version == "" || url == "" {
-		return errors.New("-version and -nats (NATS_URL) are needed")
+		return errors.New("-version and -nats (NATS_URL) are required")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -91,7 +91,7 @@ func messages(ctx context.Context, js jetstream.JetStream, stream, family, dir s
 			return err
 		}
 		if len(m.Data) == 0 {
-			continue // a mark of a deletion
+			continue // a deletion marker
 		}
 		name, err := fileOf(family, subject)
 		if err != nil {
@@ -143,7 +143,7 @@ func entries(ctx context.Context, js jetstream.JetStream, dir string) error {
 	return nil
 }
 
-// objects writes every object of our kinds, as kubectl sees it.
+// objects writes all objects of Flotilla's kinds, as kubectl returns them.
 func objects(ctx context.Context, dir string) error {
 	var groups []string
 	for _, kind := range contract.Kinds() {
@@ -183,7 +183,7 @@ func object(o map[string]any, dir string) error {
 	return os.WriteFile(filepath.Join(dir, frozen.Name(kind, name)+".yaml"), text, 0o644)
 }
 
-// folds writes what the present fold says of each observation.
+// folds writes the conditions that the current code computes from each observation.
 func folds(r frozen.Release) error {
 	observations, err := r.Read(frozen.Messages, frozen.Observation)
 	if err != nil {
