@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares the figures of a subject with the last recorded run, or records a new one.
+# Compares the results of a subject with the last recorded run, or records a new run.
 # Usage: hack/bench-compare.sh compare|record superset|engine|ingester|status [SCENARIO...]
-# RUNS=4 repeats the run: benchstat needs four to tell a change from noise. Nothing else may use the processors meanwhile.
+# RUNS=4 repeats the run: benchstat needs four to detect a change. The machine must be idle otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage() { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
@@ -11,11 +11,11 @@ shift 2
 record=test/stack/bench/recorded/$subject.txt
 case $mode in
   record) ;;
-  compare) [ -f "$record" ] || { echo "there is no recorded run of $subject: make bench-record SUBJECT=$subject" >&2; exit 2; } ;;
+  compare) [ -f "$record" ] || { echo "no recorded run of $subject: make bench-record SUBJECT=$subject" >&2; exit 2; } ;;
   *) usage ;;
 esac
 
-# Writes the figures as Go benchmarks, the form that benchstat reads.
+# Writes the results in the format of Go benchmarks, which benchstat reads.
 benchmarks() { sed -nE 's/^BENCH (.)([^ ]*) ([^ ]+) (.+)$/Benchmark\U\1\E\2 1 \3 \4/p'; }
 
 work=$(mktemp -d)

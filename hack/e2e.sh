@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Plays the scenarios of test/e2e on real pods: builds the images, brings up a cluster of its own, installs the services
-# by their charts, plays, writes the report, and takes all of it down; then it tests a bare node (test/node). Fails when a
-# scenario does. Without arguments, a scenario is left out when it passed on this machine with the same content of the
-# services that it names and of all else that it reads (FRESH=1 plays all).
+# Runs the scenarios of test/e2e on real pods: builds the images, creates a cluster, installs the services by their charts,
+# runs the scenarios, writes the report, and removes the cluster; then it tests a bare node (test/node). Fails if a scenario
+# fails. Without arguments, it skips scenarios that have passed on this machine with the same content of their services and
+# of all other inputs (FRESH=1 runs all).
 # Usage: hack/e2e.sh [ARG...]   arguments of test/e2e: --only NAME, --list, --seed N
 #   CLUSTER=kind          on kind instead of a real node on this machine (Docker and kind)
-#   FLOTILLA_LOCAL=DIR    where the images, the cluster's files and the report are, .local/e2e unless set
-#   KEEP=yes              leave the cluster up; the next run takes it up again
-#   PREVIOUS=REV          the commit that the services are upgraded from, the last one with other services unless set
+#   FLOTILLA_LOCAL=DIR    directory of the images, the cluster's files and the report (default .local/e2e)
+#   KEEP=yes              keep the cluster; the next run reuses it
+#   PREVIOUS=REV          commit from which the services are upgraded (default: the last one with other services)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(realpath --canonicalize-missing "${FLOTILLA_LOCAL:-.local/e2e}")
@@ -15,7 +15,7 @@ export FLOTILLA_LOCAL=$dir/cluster
 cluster=${CLUSTER:-node}
 images=$dir/images
 report=$dir/report/index.html
-previous= # the checkout that upgrades begin with, when they are played
+previous= # the checkout from which upgrades start, if upgrade scenarios run
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
 
 fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
@@ -23,19 +23,19 @@ fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
 step() { # TEXT COMMAND...
   local start=$SECONDS
   echo "E2E $1 ..." >&2
-  "${@:2}" # not followed by ||, which would switch off errexit within
+  "${@:2}" # not followed by ||, which would disable errexit within
   echo "E2E $1: $((SECONDS - start)) s" >&2
 }
 
-# changed names the commit before the last one that changed a service, so that an upgrade is one.
+# changed prints the commit before the last change of a service, so that an upgrade changes a service.
 changed() { git rev-parse --verify --quiet "$(git log -1 --format=%H -- services libs deploy/charts)^"; }
 
-# previous checks out the commit that the services are upgraded from. It is a clone, so that its own scripts work there
-# as they did, and find its revision.
+# previous checks out the commit from which the services are upgraded. It creates a clone, so that the scripts of that
+# commit work there and find its revision.
 previous() {
   local commit
   if [ -n "${PREVIOUS:-}" ]; then
-    commit=$(git rev-parse --verify --quiet "$PREVIOUS^{commit}") || fail "PREVIOUS names no commit: $PREVIOUS"
+    commit=$(git rev-parse --verify --quiet "$PREVIOUS^{commit}") || fail "PREVIOUS is not a commit: $PREVIOUS"
   elif ! commit=$(changed); then
     git fetch --quiet --deepen 50 || echo "hack/e2e.sh: git fetch --deepen 50 failed" >&2
     commit=$(changed) || fail "no earlier commit to upgrade from: fetch more of the history (git fetch --deepen 50), or set PREVIOUS to a commit"
@@ -46,7 +46,7 @@ previous() {
   git -C "$previous" checkout --quiet --detach "$commit"
 }
 
-# build makes the services of the previous commit by its own script, with the tag previous.
+# build builds the services of the previous commit with its own script and the tag previous.
 build() {
   hack/docker run bash -euc '
     hack/images.sh e2e
@@ -58,10 +58,10 @@ build() {
     hack/images.sh save "$1"' bash "$images" "$previous"
 }
 
-# Either cluster comes with NATS, MySQL and all services, by their charts.
+# Both clusters get NATS, MySQL and all services, by their charts.
 up_node() {
   make up NODE=real NODE_FLAGS="--images $images"
-  # shellcheck disable=SC1091 # written by the line above
+  # shellcheck disable=SC1091 # the line above writes it
   . "$FLOTILLA_LOCAL/env"
 }
 
@@ -81,10 +81,10 @@ down() {
   esac
 }
 
-# program finds kubectl and helm on PATH, which the node's env sets, else where make tools has put them.
+# program finds kubectl and helm on PATH, which the node's env sets, else in the directory of make tools.
 program() { command -v "$1" || find "$cache" -path "*/controlplane-*/$1" | head -n 1; }
 
-# settings gives the services what scenarios need, for example the images of stand-ins.
+# settings configures the services for the scenarios, for example with the images of stubs.
 settings() {
   local file service
   for file in test/e2e/values/*.yaml; do
@@ -94,13 +94,13 @@ settings() {
   done
 }
 
-# program_of_scenarios also lists what will be played; an unknown name ends it here.
+# program_of_scenarios also lists the scenarios to run; an unknown name is an error here.
 program_of_scenarios() {
   (cd test/e2e && GOWORK=off go build -o "$dir/e2e" .)
   "$dir/e2e" --list "$@" | sed -E 's/^([^ ]+) \(([^)]*)\).*/\1 \2/' > "$dir/list"
 }
 
-# leave_out keeps in the list what has not passed with the present content, and asks the same of the node.
+# leave_out removes scenarios from the list that have passed with the current content, and checks the same for the node test.
 leave_out() {
   local checks=("node=test/node/,tools/,libs/") name services
   while read -r name services; do
@@ -110,7 +110,7 @@ leave_out() {
   sed -n 's/^e2e:\([^ ]*\) .*/\1/p' "$dir/pending" > "$dir/list"
 }
 
-# passed records what went well.
+# passed records passed checks.
 passed() { # CHECK...
   local check key keys=()
   for check in "$@"; do
@@ -129,7 +129,7 @@ play() {
   return $code
 }
 
-# node tests a node of its own, without the platform, and takes it down.
+# node tests a separate node without the platform and removes it.
 node() {
   CGO_ENABLED=1 GOWORK=off go -C test/node test -race -exec 'env CGO_ENABLED=0' -count=1 -v -timeout 15m ./...
   passed node
@@ -138,12 +138,12 @@ node() {
 case " $* " in *" --list "*) (cd test/e2e && GOWORK=off exec go run . --list); exit ;; esac
 [[ $cluster == node || $cluster == kind ]] || fail "CLUSTER is $cluster, want kind, or nothing for a real node"
 mkdir -p "$dir"
-# A machine that cannot run it says so before anything is built.
+# Fail before any build if the machine lacks prerequisites.
 case $cluster in
   node) step "what a real node needs" make tools NODE=real ;;
   kind)
     command -v "${KIND:-kind}" > /dev/null ||
-      fail "kind is not on PATH: go install sigs.k8s.io/kind@v0.33.0, or set KIND to the program, or leave CLUSTER out"
+      fail "kind is not on PATH: go install sigs.k8s.io/kind@v0.33.0, or set KIND to the program, or unset CLUSTER"
     step "kubectl and helm" make tools
     ;;
 esac

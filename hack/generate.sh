@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes what is generated from the API types: deepcopy functions,
-# CustomResourceDefinitions and, where a service has one, docs/api.md. Copies each
-# service's samples to deploy/samples, and its roles and webhooks to deploy/charts.
+# Generates files from the API types: deepcopy functions, CustomResourceDefinitions
+# and, if a service has it, docs/api.md. Copies the samples of each service to
+# deploy/samples, and its roles and webhooks to deploy/charts.
 # Usage: hack/generate.sh [service...]
-# The ingester's definitions follow from its registry: go generate ./... there.
+# The CRDs of the ingester are generated from its registry: go generate ./... there.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds images and prints one line each: IMAGE <name> <bytes> <seconds>.
-# Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfile; a registry and BuildKit are needed
-#        hack/images.sh offline [NAME...]       services, nats and mysql, with no registry, under the names that
-#                                               docker-compose.yaml gives them
-#        hack/images.sh e2e [NAME...]           what else a real node runs: each directory of test/e2e/images as
+# Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfile; requires a registry and BuildKit
+#        hack/images.sh offline [NAME...]       services, nats and mysql, without a registry, with the names in
+#                                               docker-compose.yaml
+#        hack/images.sh e2e [NAME...]           the other images of a real node: each directory of test/e2e/images as
 #                                               flotilla-e2e/<directory>:dev and :dev-1, by its build.sh
 #        hack/images.sh save DIR [IMAGE...]     images as tars with all their names, for containerd, by default all that
-#                                               were built here; what has not changed is not saved again
-# FLOTILLA_IMAGE_PREFIX (flotilla) and FLOTILLA_VERSION (dev) make the services' names: <prefix>/<service>:<version>.
+#                                               were built here; unchanged images are not saved again
+# FLOTILLA_IMAGE_PREFIX (flotilla) and FLOTILLA_VERSION (dev) set the names of services: <prefix>/<service>:<version>.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=hack/images/pack.sh
@@ -27,12 +27,12 @@ registry() {
     DOCKER_BUILDKIT=1 docker build --quiet --file deploy/images/Dockerfile --tag "$name" \
       --build-arg "SERVICE=$service" --build-arg "DESCRIPTION=$(sed -n 's/^description: //p' "deploy/charts/$service/Chart.yaml")" \
       --build-arg "VERSION=$version" --build-arg "REVISION=$revision" . > /dev/null ||
-      fail "$name cannot be built; where no registry answers, make offline-images builds it without one"
+      fail "$name cannot be built; make offline-images builds it without a registry"
     report "$name"
   done
 }
 
-service() { # the same program as the Dockerfile builds
+service() { # builds the same program as the Dockerfile
   local telemetry=github.com/flotilla-dev/flotilla/libs/telemetry out=$cache/images/$1 root=$work/$1
   (cd "services/$1" && CGO_ENABLED=0 GOWORK=off go build -trimpath -buildvcs=false \
     -ldflags "-s -w -X $telemetry.version=$version -X $telemetry.revision=$revision" -o "$out" "./cmd/$1")
@@ -44,7 +44,7 @@ service() { # the same program as the Dockerfile builds
     "LABEL dev.flotilla.image.sbom=/sbom.cdx.json" "USER 65532:65532" 'ENTRYPOINT ["/service"]'
 }
 
-# fetch gets packages of Debian sid, which alone has MySQL.
+# fetch unpacks packages of Debian sid, the only suite with MySQL.
 fetch() {
   packages=$cache/docker-mysql-sid
   hack/docker-packages sid "$packages" mysql-server-core mysql-client-core busybox-static
@@ -54,7 +54,7 @@ nats() { # NAME
   local root=$work/nats has
   fetch
   has=$(cd tools && GOWORK=off go list -m -f '{{.Version}}' github.com/nats-io/nats-server/v2)
-  [[ $1 == nats:$(cut -d . -f 1,2 <<< "${has#v}")-* ]] || fail "docker-compose.yaml wants $1, tools/go.mod has nats-server $has"
+  [[ $1 == nats:$(cut -d . -f 1,2 <<< "${has#v}")-* ]] || fail "docker-compose.yaml has $1, tools/go.mod has nats-server $has"
   busybox "$root" sh wget
   ln -s usr/bin "$root/bin"
   compile "$root" tools github.com/nats-io/nats-server/v2 usr/bin/nats-server
@@ -68,7 +68,7 @@ mysql() { # NAME
   loader=$(find "$packages" -path '*-linux-gnu/ld-linux*.so.*' | head -n 1)
   has=$("$loader" --library-path "$(dirname "$loader"):$packages/usr/lib/mysql/private" "$packages/usr/sbin/mysqld" --version |
     sed 's/.* Ver \([0-9.]*\).*/\1/')
-  [[ $1 == mysql:${has%.*} ]] || fail "docker-compose.yaml wants $1, Debian sid has MySQL $has"
+  [[ $1 == mysql:${has%.*} ]] || fail "docker-compose.yaml has $1, Debian sid has MySQL $has"
   busybox "$root" sh sed rm
   install -d "$root/etc" "$root/usr/lib" "$root/usr/share"
   for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$root/$dir"; done
@@ -76,7 +76,7 @@ mysql() { # NAME
     tar --create --null --files-from=- usr/lib64 usr/lib/mysql usr/share/mysql usr/sbin/mysqld usr/bin/mysql usr/bin/mysqladmin) |
     tar --extract --directory "$root"
   printf 'root:x:0:0::/:/bin/sh\nmysql:x:999:999::/:/bin/sh\n' > "$root/etc/passwd"
-  # Any user may write there, since a new volume inherits owner and mode.
+  # World-writable, since a new volume inherits owner and mode.
   install -d --mode=1777 "$root/var/lib/mysql" "$root/var/lib/mysql-files" "$root/run" "$root/run/mysqld"
   install deploy/images/mysql/entrypoint.sh "$root/entrypoint.sh"
   pack "$1" "$root" "$(labels mysql "$has" "debian-sid" GPL-2.0-only)" 'ENTRYPOINT ["/entrypoint.sh"]' 'CMD ["mysqld"]' \
@@ -94,9 +94,9 @@ offline() {
   done
 }
 
-# e2e sources a directory's build.sh with here (the directory), image (the name to make) and root (an empty directory). It packs
-# one image or more. The second name is for pods whose image is always pulled when its tag is dev, by the engine
-# operator's rule.
+# e2e sources the build.sh of a directory with the variables here (the directory), image (the name to build) and root (an
+# empty directory). build.sh packs one or more images. The second name is for pods of the engine operator, which always
+# pulls images with the tag dev.
 e2e() {
   local name here image root
   for name in "$@"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A kind cluster with Flotilla's CRDs, and docker-compose.yaml next to it.
 # Usage: hack/kind.sh up|down
-# KIND and KUBECTL name other programs; FLOTILLA_VERSION other than dev takes published images instead of building.
+# KIND and KUBECTL set other programs; a FLOTILLA_VERSION other than dev uses published images instead of building them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
@@ -46,7 +46,7 @@ cluster() {
     "$kind" create cluster --name "$name" --config deploy/kind/cluster.yaml ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 3m ||
       fail "no cluster: its node image comes from a registry (docker pull), and its node wants a machine that kind supports"
   fi
-  # Containers read one of these files as an arbitrary user, so the directory keeps other users out.
+  # Containers read one of these files as an arbitrary user, so the directory protects the files from other users.
   mkdir -p "$dir" && chmod 700 "$dir"
   "$kind" get kubeconfig --name "$name" > "$dir/kubeconfig"
   "$kind" get kubeconfig --name "$name" --internal > "$FLOTILLA_KUBECONFIG"
@@ -58,14 +58,14 @@ definitions() {
   step "applying definitions and the namespace flotilla-system"
   kube() { "$kubectl" --kubeconfig "$dir/kubeconfig" "$@"; }
   kube apply --server-side "${crd[@]/#/--filename=}" > /dev/null
-  # kubectl fails at once for a CRD that is too new to have conditions.
+  # kubectl wait fails immediately for a new CRD that has no conditions yet.
   for _ in $(seq 30); do
     kube wait --for=condition=Established "${crd[@]/#/--filename=}" > /dev/null 2>&1 && break
     sleep 1
   done
   kube wait --for=condition=Established "${crd[@]/#/--filename=}" > /dev/null
   kube create namespace flotilla-system --dry-run=client --output=yaml | kube apply --server-side --filename=- > /dev/null
-  # A cluster that does not serve policies yet has their beta, or the ingester adopts objects after their creation.
+  # A cluster that does not serve policies in v1 may serve their beta; otherwise the ingester adopts objects after creation.
   kube apply --server-side --filename="$admission/manifests.yaml" > /dev/null 2>&1 ||
     kube apply --server-side --filename="$admission/manifests_v1beta1.yaml" > /dev/null 2>&1 ||
     step "the cluster serves no MutatingAdmissionPolicy: finalizers are added after creation"
@@ -79,7 +79,7 @@ up() {
   step "starting NATS, MySQL and the services"
   docker compose up --detach --no-build --wait --wait-timeout 300 || {
     docker compose ps --all >&2
-    fail "not everything is healthy: docker compose logs SERVICE"
+    fail "not all services are healthy: docker compose logs SERVICE"
   }
   cat << END
 Flotilla runs beside the kind cluster $name:

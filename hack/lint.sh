@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# golangci-lint over the modules, one at a time, then the import rules and size caps, the workflows, and the wording of pages
-# and of the subjects of commits since BASE (the last one unless set).
-# What passed on this machine with the same content is left out; FRESH=1 checks all.
-# Usage: hack/lint.sh [MODULE...]   these modules only, whatever passed before
+# Runs golangci-lint on the modules, one at a time, then checks import rules and size limits, the workflows, and the wording
+# of pages and of the subjects of commits since BASE (default: the last commit).
+# It skips checks that have passed on this machine with the same content; FRESH=1 runs all.
+# Usage: hack/lint.sh [MODULE...]   only these modules, even if they have passed
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 export GOWORK=$top/go.work # without it golangci-lint checks nothing and reports no issue
-# A cache for each checkout: what golangci-lint remembers of another one names files that are not here.
+# A cache per checkout: cached results of another checkout contain paths that do not exist here.
 export GOLANGCI_LINT_CACHE=$top/.local/golangci-lint
 if [ $# -gt 0 ]; then
   packages=("${@/#/./}")
@@ -25,11 +25,11 @@ done <<< "$pending"
 failed=
 lint() { # PACKAGES
   hack/tool golangci-lint run "$1" || return
-  # It leaves out files with a build tag, and no other check of CI compiles these.
+  # golangci-lint skips files with build tags, and no other check of CI compiles them.
   [ "$1" != ./services/superset-operator/... ] ||
     (cd services/superset-operator && GOWORK=off go vet -tags products ./internal/products)
 }
-for i in "${!packages[@]}"; do # the types of all modules at once take more memory than many machines have
+for i in "${!packages[@]}"; do # linting all modules at once requires more memory than many machines have
   if lint "${packages[i]}"; then hack/pending --passed "${keys[i]}"; else failed=yes; fi
 done
 [ -z "$failed" ] || exit 1

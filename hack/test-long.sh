@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The long suites, one after the other: SUITE <name> <seconds>s ok|FAILED for each, and all of these lines at the end.
-# Usage: hack/test-long.sh [suite...]. Suites are verify-engine and each package with tests behind the build tag long,
-# by its directory; in a directory faults each test is a suite of its own: services/ingester/faults/TestTwoConcurrentIngesters.
+# Runs the long suites in order: prints SUITE <name> <seconds>s ok|FAILED for each, and all of these lines at the end.
+# Usage: hack/test-long.sh [suite...]. Suites are verify-engine and each package with tests with the build tag long,
+# by its directory; in a faults directory each test is a suite: services/ingester/faults/TestTwoConcurrentIngesters.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs what the Superset operator renders in the real Superset, of each release that test/e2e/images/superset has a lock
-# file of. The products come from PyPI, once. Usage: hack/test-products.sh [go test's ARGS...]
+# Tests the output of the Superset operator in real Superset, for each release with a lock file in test/e2e/images/superset.
+# Downloads the products from PyPI once. Usage: hack/test-products.sh [go test's ARGS...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for lock in test/e2e/images/superset/[0-9]*.txt; do

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Tests of all modules, or of those named, each on its own (GOWORK=off) with the race detector.
-# Without names, a module is left out when its tests passed on this machine with the same content of all that they read
-# (FRESH=1 runs all), and each is tested in a copy that holds just that: what modules.txt does not name is not there.
-# Several modules run in parallel, TEST_JOBS of them (default 2; most tests wait); what one
-# prints appears when it ends, and the last line lists the failed modules. test/stack runs the whole platform; its RIGHTS
-# lines list what the charts grant and the scenarios do not use. The real node is not among them (make e2e-node).
+# Tests all modules, or the named ones, each outside the workspace (GOWORK=off) with the race detector.
+# Without names, it skips modules whose tests have passed on this machine with the same content of their inputs (FRESH=1
+# runs all), and tests each module in a copy that contains only its inputs: files that modules.txt does not list are missing.
+# TEST_JOBS modules run in parallel (default 2; most tests wait). The output of a module
+# appears when its tests end, and the last line lists the failed modules. test/stack runs the whole platform; its RIGHTS
+# lines list granted permissions that the scenarios do not use. Tests of the real node are not included (make e2e-node).
 set -euo pipefail
 set -m # each module has its own process group, so that an interrupt ends its test binaries too
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 jobs=${TEST_JOBS:-2}
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "TEST_JOBS must be a number of at least 1, is $jobs" >&2; exit 1; }
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "TEST_JOBS must be a number of at least 1, got $jobs" >&2; exit 1; }
 
-# The longest begin first, so that none is left alone at the end.
+# The longest modules start first, so that they do not prolong the run at the end.
 longest=(
   test/charts services/superset-operator test/stack services/ingester services/engine-operator
   services/status-aggregator test/e2e libs/kube libs/testkit test/compose
@@ -47,12 +47,12 @@ fi
 
 if [[ " ${modules[*]} " = *" test/compose "* ]]; then hack/stage images make offline-images; fi
 
-# Fewer collections, in compilers, tests and control planes: a definition that comes or goes costs the API server a third
-# less. The limit keeps ten of them within a small machine.
+# Fewer garbage collections in compilers, tests and control planes: adding or removing a CRD costs the API server a third
+# less. The memory limit allows ten of them on a small machine.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-1500MiB}
 
-# The linter has vetted everything. The race detector wants cgo; what a test builds does not. The timeout only ends a test that
-# hangs: behind the scenarios of e2e the tests get few of the processors.
+# The linter runs vet. The race detector requires cgo; programs that tests build do not. The timeout only stops tests that
+# hang: next to the scenarios of e2e the tests get little CPU time.
 run() {
   local dir=$top module=$1 verbose=
   [ "$module" != test/stack ] || verbose=-v
@@ -64,7 +64,7 @@ run() {
   CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 60m $verbose ./...
 }
 
-# collect waits for the next module that ends, and prints what it said.
+# collect waits for the next module to finish and prints its output.
 collect() {
   local pid code=0 module
   wait -n -p pid "${!running[@]}" || code=$?
@@ -81,7 +81,7 @@ collect() {
 
 for module in "${modules[@]}"; do
   while [ ${#running[@]} -ge "$jobs" ]; do collect; done
-  if [ ${#modules[@]} -eq 1 ]; then # nothing to keep apart
+  if [ ${#modules[@]} -eq 1 ]; then # no need to buffer the output
     run "$module" &
   else
     run "$module" > "$out/${module//\//-}" 2>&1 &

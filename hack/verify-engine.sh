@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks the engine's state machine in full: every state of the models in
-# services/engine-operator/internal/engine with the large budgets, and every mutant of
+# Checks the whole state machine of the engine: all states of the models in
+# services/engine-operator/internal/engine with the large budgets, and all mutants of
 # testdata/mutants.txt; the same for the rollout limiter. Prints the states and edges of each
-# search and what caught each mutant.
+# search and the check that detected each mutant.
 set -euo pipefail
 cd "$(dirname "$0")/../services/engine-operator"
 out=$(mktemp)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that nothing generated is out of date. Changes nothing in the checkout: generation runs in a copy.
-# What passed on this machine with the same content is left out; FRESH=1 checks all.
+# Checks that generated files are up to date. It does not change the checkout: generation runs in a copy.
+# It skips checks that have passed on this machine with the same content; FRESH=1 runs all.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
@@ -26,7 +26,7 @@ echo "verify: go.work against modules.txt"
 diff <(hack/workspace) go.work || fail "go.work differs from modules.txt: run make tidy"
 
 echo "verify: formatting"
-# gofumpt aligns some literals otherwise than gofmt; what lands satisfies both.
+# gofumpt and gofmt align some literals differently; files must satisfy both.
 sources() { git ls-files -co --exclude-standard '*.go' | grep -v zz_generated; }
 unformatted=$(sources | xargs hack/tool gofumpt -l; sources | xargs gofmt -l)
 [ -z "$unformatted" ] || fail "not formatted, run make fmt:"$'\n'"$unformatted"
@@ -39,15 +39,15 @@ done
 echo "verify: licenses of dependencies"
 check licenses env GOWORK=off go -C tools run ./licenses -check || fail "licenses: see above"
 
-echo "verify: commands in the documentation that nothing executes or checks"
-grep '^|' docs/unverified.md | grep -v '^|---' || fail "docs/unverified.md lists nothing"
+echo "verify: commands in the documentation that no test executes or checks"
+grep '^|' docs/unverified.md | grep -v '^|---' || fail "docs/unverified.md has no rows"
 
 # shellcheck disable=SC2317 # called by check
 generated() {
   local copy=$work/copy f outdated=0
   mkdir "$copy"
   git ls-files -co --exclude-standard -z | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$copy"
-  (cd "$copy" && hack/generate.sh > /dev/null) || { echo "verify: generation fails" >&2; return 1; }
+  (cd "$copy" && hack/generate.sh > /dev/null) || { echo "verify: generation failed" >&2; return 1; }
   while IFS= read -r f; do
     cmp -s "$f" "$copy/$f" || { echo "verify: $f is out of date: run make generate" >&2; outdated=1; }
   done < <(cd "$copy" && find . -type f \( -name 'zz_generated*' -o -path '*/config/crd/*' -o -path '*/docs/api.md' -o -path './deploy/samples/*.yaml' -o -path './deploy/charts/*' -o -name '*.binpb' \) | sed 's#^\./##')

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Checks every module for known vulnerabilities that our code can reach. Fails on findings.
-# Where the database cannot be reached, prints one line and passes: a missing network is not a finding.
-# GOVULNDB names another database, also as file:///directory.
+# Checks all modules for known vulnerabilities in reachable code. Fails on findings.
+# If the database is unreachable, it prints one line and passes: a missing network is not a finding.
+# GOVULNDB sets another database, for example file:///directory.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 database=${GOVULNDB:-https://vuln.go.dev}
 if ! reason=$(curl -sSf --max-time 20 --retry 2 -o /dev/null "$database/index/db.json" 2>&1); then
-  # Also among the stages at the end of a run, where "ok" alone would say too much.
+  # Also added to the stages at the end of a run, where "ok" alone would be misleading.
   echo "vuln: NOT RUN, database unreachable ($database: ${reason##*) })" | tee -a "${FLOTILLA_STAGES:-/dev/null}"
   exit 0
 fi

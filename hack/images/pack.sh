@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # Builds images without a registry, for hack/images.sh and for the build.sh of each directory of test/e2e/images.
-# Sourced from the root of the repository. It gives:
-#   fail TEXT...                 ends the script
-#   debian SUITE PACKAGE...      unpacks Debian packages with all that they depend on, once; $packages is the directory
-#   take ROOT PATH...            copies paths of $packages, in a tree whose bin, sbin and lib are those of usr
-#   libraries ROOT FILE...       the shared libraries that programs and modules of $packages load
-#   busybox ROOT APPLET...       busybox of $packages, which must have busybox-static, with links of these names
+# Sourced from the root of the repository. It defines:
+#   fail TEXT...                 exits with an error
+#   debian SUITE PACKAGE...      unpacks Debian packages with their dependencies, once; $packages is the directory
+#   take ROOT PATH...            copies paths of $packages into a tree whose bin, sbin and lib are those of usr
+#   libraries ROOT FILE...       copies the shared libraries that programs and modules of $packages load
+#   busybox ROOT APPLET...       copies busybox of $packages, which must have busybox-static, with links of these names
 #   users ROOT NAME:ID...        /etc/passwd and /etc/group
 #   compile ROOT DIR PACKAGE PROGRAM      a static Go program of the module in DIR
 #   labels TITLE VERSION REVISION LICENSE
@@ -13,10 +13,10 @@
 #   also IMAGE NAME...           further names of an image, which its tar has too
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
 dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1) || : # without git the revision is unknown
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # used by scripts that source this file
 revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)${dirty:+-dirty}
-packages= # what debian has unpacked
-start=$SECONDS # when the image that comes next was begun
+packages= # the directory of packages that debian unpacked
+start=$SECONDS # start of the build of the next image
 
 fail() { echo "hack/images.sh: $*" >&2; exit 1; }
 
@@ -25,8 +25,8 @@ report() { # NAME
   start=$SECONDS
 }
 
-# pack makes an image of one layer from a directory. The layer depends on the files' contents and modes alone, and what is
-# there already is not made again.
+# pack builds an image with one layer from a directory. The layer depends only on the contents and modes of the files, and
+# existing images are not built again.
 pack() { # NAME ROOT CHANGE...
   local name=$1 root=$2 changes=() key former
   shift 2
@@ -37,19 +37,19 @@ pack() { # NAME ROOT CHANGE...
   if [ "$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null)" != "$key" ]; then
     former=$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null) || :
     "${tar[@]}" | docker import "${changes[@]}" - "$name" > /dev/null
-    # The image that had the name is of no use any more, unless it has another name or runs.
+    # Remove the image that had the name, unless it has another name or runs.
     [ "$(docker image inspect --format '{{len .RepoTags}}' "$former" 2> /dev/null)" != 0 ] ||
       docker image rm "$former" > /dev/null 2>&1 || :
   fi
   report "$name"
 }
 
-# also keeps a name of a foreign image, such as an official one.
+# also adds names to an image. It does not take the name of a foreign image, such as an official one.
 also() { # IMAGE NAME...
   local name of
   for name in "${@:2}"; do
     of=$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null) || of=none
-    if [ -n "$of" ]; then docker tag "$1" "$name"; else echo "hack/images.sh: $name stays another image" >&2; fi
+    if [ -n "$of" ]; then docker tag "$1" "$name"; else echo "hack/images.sh: $name is another image, not replaced" >&2; fi
   done
 }
 
@@ -72,7 +72,7 @@ take() { # ROOT PATH...
   tar --create --directory "$packages" "${@:2}" | tar --extract --keep-directory-symlink --directory "$1"
 }
 
-# libraries asks the packages' own loader, since those of this machine may be others.
+# libraries uses the dynamic loader of the packages, since this machine may have other libraries.
 libraries() { # ROOT FILE...
   local loader path found
   loader=$(find "$packages" -path '*-linux-gnu/ld-linux*.so.*' | head -n 1)
@@ -80,7 +80,7 @@ libraries() { # ROOT FILE...
   found=$(for file in "${@:2}"; do "$loader" --library-path "$path" --list "$packages/$file" || fail "$file has no libraries: $packages is not complete"; done)
   [[ $found != *"not found"* ]] || fail "libraries are missing in $packages: $(grep 'not found' <<< "$found" | sort --unique)"
   mapfile -t found < <(sed -n "s|.* => $packages/\(.*\) (0x.*|\1|p" <<< "$found" | sort --unique)
-  { # a name is a link to the file that has the whole version
+  { # a library name is a link to the file with the full version
     for file in "${found[@]}"; do
       echo "$file"
       realpath --relative-to="$packages" "$packages/$file"
@@ -91,7 +91,7 @@ libraries() { # ROOT FILE...
   rm "$1.libraries"
 }
 
-# busybox brings what health checks and scripts call.
+# busybox provides the commands of health checks and scripts.
 busybox() { # ROOT APPLET...
   install -D "$(find "$packages" -path '*/bin/busybox' | head -n 1)" "$1/usr/bin/busybox"
   for applet in "${@:2}"; do ln -s busybox "$1/usr/bin/$applet"; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries the images of test/e2e/images that are databases and servers: with a read-only root, as a user without rights and
-# without capabilities. Prints TRIED <image> for each. Usage: hack/docker run hack/images/try.sh
+# Tests the database and server images of test/e2e/images with a read-only root, as an unprivileged user and without
+# capabilities. Prints TRIED <image> for each. Usage: hack/docker run hack/images/try.sh
 set -euo pipefail
 here=flotilla-try-$$
 work=$(mktemp -d)
@@ -33,7 +33,8 @@ tool() { # SERVER VARIABLE=VALUE... -- COMMAND...
   run --rm --interactive --tmpfs /tmp --network "container:$here-$server" "${env[@]}" flotilla-e2e/dbtools:dev "$@"
 }
 
-# cloned runs the Superset operator's script as its Job does: the database data over the database copy, without rows of two.
+# cloned runs the clone script of the Superset operator like its Job: from database data to database copy, without the rows
+# of two.
 cloned() { # SERVER SCRIPT VARIABLE=VALUE...
   local scripts=services/superset-operator/internal/scripts
   tool "$1" SUPERSET_OPERATOR__DB_HOST=127.0.0.1 SUPERSET_OPERATOR__DB_NAME=copy SUPERSET_OPERATOR__CLONE_SRC_HOST=127.0.0.1 \
@@ -41,14 +42,14 @@ cloned() { # SERVER SCRIPT VARIABLE=VALUE...
     fail "$2: $(cat "$work/clone")"
 }
 
-# side names both sides of a clone.
+# side prints the environment variables of both sides of a clone.
 side() { # PORT USER PASSWORD DATABASE
   printf '%s\n' "SUPERSET_OPERATOR__DB_PORT=$1" "SUPERSET_OPERATOR__CLONE_SRC_PORT=$1" "SUPERSET_OPERATOR__DB_USER=$2" \
     "SUPERSET_OPERATOR__CLONE_SRC_USER=$2" "SUPERSET_OPERATOR__DB_PASS=$3" "SUPERSET_OPERATOR__CLONE_SRC_PASS=$3" "SUPERSET_OPERATOR__CLONE_SRC_DB=$4"
 }
 
 postgres() {
-  # As the engine operator runs it, with a name and a password that have to be quoted.
+  # Like the engine operator, with a name and a password that require quoting.
   run --detach --name "$here-postgres" --user 70:70 --memory 256m --tmpfs /var/lib/postgresql/data:uid=70,mode=0770 \
     --tmpfs /var/run/postgresql:uid=70 --tmpfs /tmp --env POSTGRES_USER=firebolt --env "POSTGRES_PASSWORD=p'w\"d" \
     --env 'POSTGRES_DB=Some "data"' --env PGDATA=/var/lib/postgresql/data/pgdata flotilla-e2e/postgres:dev > /dev/null
@@ -58,7 +59,7 @@ postgres() {
   want "sum in PostgreSQL" 42 "$(tool postgres "${to[@]}" -- psql -qAtc 'SELECT sum(n) FROM one')"
   want "rows that pg_dump writes" 2 "$(tool postgres "${to[@]}" -- pg_dump --data-only | grep -c '^[0-9][0-9]*$')"
   if tool postgres PGHOST=127.0.0.1 PGUSER=firebolt PGPASSWORD=wrong -- psql -qc 'SELECT 1' 2> /dev/null; then
-    fail "PostgreSQL takes a wrong password"
+    fail "PostgreSQL accepts a wrong password"
   fi
   tool postgres "${to[@]}" -- psql -qc "CREATE TABLE two (n int); INSERT INTO two VALUES (1)"
   mapfile -t sides < <(side 5432 firebolt "p'w\"d" 'Some "data"')
@@ -86,7 +87,7 @@ mysql() { # IMAGE
 nginx() {
   run --detach --name "$here-nginx" --user 101:101 --tmpfs /tmp flotilla-e2e/nginx:dev > /dev/null
   await nginx docker exec "$here-nginx" wget -qO /dev/null http://127.0.0.1:8080/index.html
-  # The maintenance page as the Superset operator renders it.
+  # The maintenance page that the Superset operator renders.
   local page=services/superset-operator/internal/maintenance/testdata/managed
   mkdir "$work/page"
   cp "$page"/{nginx.conf,default.conf,index.html} "$work/page"
@@ -99,7 +100,7 @@ nginx() {
   echo "TRIED flotilla-e2e/nginx:dev"
 }
 
-# instance runs what an instance has, as the engine operator starts it; an engine answers through the gateway.
+# instance runs the containers of an instance like the engine operator, and queries an engine through the gateway.
 instance() {
   local dir=$1 golden=services/engine-operator/internal start
   mkdir "$dir/secret" "$dir/metadata" "$dir/engine" "$dir/gateway"
@@ -117,7 +118,7 @@ instance() {
     --volume "$dir/metadata:/configs:ro" --volume "$dir/secret:/secrets/postgres:ro" \
     --env POSTGRES_USERNAME_FILE=/secrets/postgres/username --env POSTGRES_PASSWORD_FILE=/secrets/postgres/password \
     flotilla-e2e/metadata:dev-1 /dedicated-pensieve --config /configs/config.yaml > /dev/null
-  # shellcheck disable=SC2016 # the backquotes are Go's
+  # shellcheck disable=SC2016 # the backquotes are Go syntax
   start=$(sed -n '/^const startup = `/,/^`/p' "$golden/render/container.go" | sed '1s/.*`//; $d')
   run --detach --name "$here-engine" --user 3473:3473 --network "container:$here-instance" --env POD_INDEX=0 \
     --tmpfs /var/lib/firebolt:uid=3473 --volume "$dir/engine/config.yaml:/var/lib/firebolt/config.yaml:ro" --tmpfs /run/firebolt:uid=3473 \
@@ -126,13 +127,13 @@ instance() {
     flotilla-e2e/gateway:dev-1 envoy --config-path /etc/envoy/envoy.yaml --concurrency 2 --disable-hot-restart > /dev/null
   await "engine by the gateway" docker exec "$here-gateway" wget -qO- --header 'X-Firebolt-Engine: shop-engine' http://127.0.0.1:8080/
   [[ $(docker exec "$here-gateway" wget -qO- --header 'X-Firebolt-Engine: shop-engine' 'http://127.0.0.1:8080/?sleep=10ms') == *'"version":"dev-2"'* ]] ||
-    fail "the engine of dev-2 says another version"
+    fail "the engine of dev-2 reports another version"
   docker exec "$here-gateway" wget -qO /dev/null http://127.0.0.1:9091/healthz || fail "the gateway is not healthy"
   # shellcheck disable=SC2016 # as above
   docker exec "$here-gateway" /bin/bash -c "$(sed -n '/fmt.Sprintf(`/,/^`/p' "$golden/gateway/drain.go" |
     sed '1s/.*`//; $d; s/%d$/0/; s|127.0.0.1/%d|127.0.0.1/9901|; s/\\\\r/\\r/g')"
   if docker exec "$here-gateway" wget -qO- http://127.0.0.1:9091/healthz 2> /dev/null; then
-    fail "the gateway is healthy behind its preStop"
+    fail "the gateway is healthy after its preStop hook"
   fi
   docker stop --time 20 "$here-engine" > /dev/null
   want "status of the engine when it is stopped" 0 "$(docker inspect --format '{{.State.ExitCode}}' "$here-engine")"
