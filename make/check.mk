@@ -1,21 +1,21 @@
 ##@ Checks
 
 .PHONY: presubmit
-presubmit: verify lint test vuln ## what CI runs before the real node (make e2e), in its order
+presubmit: verify lint test vuln ## run the checks of CI that precede the real node (make e2e)
 
 .PHONY: verify
-verify: ## generated files, formatting, go.mod, licenses
+verify: ## check generated files, formatting, go.mod, licenses
 	@hack/stage verify hack/verify.sh
 
 .PHONY: lint
-lint: ## golangci-lint, import rules, size caps, wording
+lint: ## run golangci-lint, check import rules, size limits, wording
 	@hack/stage lint hack/lint.sh
 
 .PHONY: wording
 wording: ## count the expressions that the glossary replaces, in all prose
 	@cd tools && GOWORK=off go run ./wording -root .. -counts
 
-# Programs that the tests start, and those from Debian: nothing is downloaded otherwise.
+# Builds and installs the programs that the tests run, from Go modules and Debian packages.
 .PHONY: setup
 setup:
 	@hack/stage tools $(MAKE) tools
@@ -23,13 +23,13 @@ setup:
 	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
 
 .PHONY: test
-test: setup ## all tests of all modules, each module alone; sets up what it needs (FRESH=1: also what passed before)
+test: setup ## test all modules, each separately; installs prerequisites (FRESH=1: rerun passed tests)
 	@hack/stage unit hack/test.sh
 
 .PHONY: test/%
-test/%: setup ## tests of one module, for example make test/libs/bus
+test/%: setup ## test one module, for example make test/libs/bus
 	@hack/test.sh $*
 
 .PHONY: vuln
-vuln: ## known vulnerabilities that our code reaches; one line where the database is out of reach
+vuln: ## check for known vulnerabilities in reachable code; prints one line if the database is unreachable
 	@hack/stage vuln hack/vuln.sh

@@ -1,11 +1,11 @@
 ##@ Development
 
 .PHONY: build
-build: ## compile every module on its own (GOWORK=off)
+build: ## compile each module outside the workspace (GOWORK=off)
 	@hack/each-module build go build ./...
 
 .PHONY: generate
-generate: ## write generated code: deepcopy, resource definitions, descriptors
+generate: ## write generated code: deepcopy, CRDs, descriptors
 	@hack/generate.sh
 
 .PHONY: fix
@@ -22,5 +22,5 @@ tidy: ## tidy every go.mod and write go.work
 	@hack/workspace > go.work
 
 .PHONY: licenses
-licenses: ## write docs/licenses.md, the licenses of what the binaries are built from
+licenses: ## write docs/licenses.md, the licenses of the modules in the binaries
 	@cd tools && GOWORK=off go run ./licenses

@@ -1,7 +1,7 @@
-##@ kind (needs Docker, kind and a registry)
+##@ kind (requires Docker, kind and a registry)
 
 .PHONY: kind-up
-kind-up: ## create a kind cluster and run NATS, MySQL and the services beside it by Compose
+kind-up: ## create a kind cluster and run NATS, MySQL and the services with Compose
 	@hack/kind.sh up
 
 .PHONY: kind-down

@@ -1,7 +1,7 @@
 ##@ Local stack
 
-# The program is built and then takes the shell's place, so that Ctrl-C and SIGTERM reach it.
-# FLOTILLA_LOCAL moves the stack's directory, so that a second stack can run at the same time.
+# Builds the program; exec replaces the shell, so that Ctrl-C and SIGTERM reach the program.
+# FLOTILLA_LOCAL sets the directory of the stack, so that a second stack can run at the same time.
 LOCAL = $(or $(FLOTILLA_LOCAL),.local)
 STACK = mkdir -p $(LOCAL)/bin && (cd tools && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack ./stack) && exec $(LOCAL)/bin/stack
 
@@ -10,15 +10,15 @@ up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICE
 	@$(STACK) up $(if $(SERVICES),--services $(SERVICES)) $(if $(NODE),--node $(NODE)) $(NODE_FLAGS)
 
 .PHONY: down
-down: ## stop all of it and remove its data
+down: ## stop the stack and remove its data
 	@$(STACK) down
 
 .PHONY: status
-status: ## show the parts of the stack and the sample resources
+status: ## show the components of the stack and the sample resources
 	@$(STACK) status
 
 .PHONY: logs
-logs: ## show the log of one part: make logs S=superset-operator
+logs: ## show the log of one component: make logs S=superset-operator
 	@$(STACK) logs $(S)
 
 .PHONY: mysql
@@ -26,13 +26,13 @@ mysql: ## open the database of the stack; Q="SELECT name FROM model" runs one st
 	@$(STACK) mysql $(if $(Q),-- --execute='$(subst ','\'',$(Q))')
 
 .PHONY: tools
-tools: ## build the control plane tools into the cache folder (minutes, once)
+tools: ## build the control plane tools into the cache directory (minutes, once)
 	@$(STACK) tools $(if $(NODE),--node $(NODE))
 
 .PHONY: stack
-stack: ## any command of the stack program: make stack ARGS="restart nats"
+stack: ## run a command of the stack program: make stack ARGS="restart nats"
 	@$(STACK) $(ARGS)
 
 .PHONY: e2e-node
-e2e-node: ## test the real node alone: pods, names, volumes, an outage, and that nothing is left; as root on Linux
+e2e-node: ## test only the real node: pods, names, volumes, an outage, complete removal; as root on Linux
 	@CGO_ENABLED=1 hack/stage node env GOWORK=off go -C test/node test -race -exec 'env CGO_ENABLED=0' -count=1 -v -timeout 15m ./...
