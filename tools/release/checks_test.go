@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pendingNames returns the checks that must run; the keys stay in keys.
+// pending returns the names of the checks that must run and stores their keys in keys.
 func (c checkout) pending(keys map[string]string, args ...string) string {
 	c.t.Helper()
 	out, err := c.release(append([]string{"pending"}, args...)...)
@@ -41,18 +41,18 @@ func TestPendingOmitsPassedChecks(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	want("three have passed", "all")
-	want("nothing counts", "unit-contract unit-bus all page", "-fresh")
+	want("fresh", "unit-contract unit-bus all page", "-fresh")
 
 	c.write("libs/bus/new.go", "package bus\n")
-	want("a file that is not committed", "unit-bus all")
+	want("an uncommitted file", "unit-bus all")
 	c.commit()
 	want("the same, committed", "unit-bus all")
 	if err := os.Remove(filepath.Join(c.dir, "libs/bus/new.go")); err != nil {
 		t.Fatal(err)
 	}
-	want("what passed before is there again", "all")
+	want("an earlier content that has passed", "all")
 	c.write("libs/contract/a.go", "package contract // changed\n")
-	want("a library below", "unit-contract unit-bus all")
+	want("a required library", "unit-contract unit-bus all")
 	c.git("checkout", "--quiet", ".")
 	c.git("mv", "libs/contract/a.go", "libs/contract/b.go")
 	want("another name", "unit-contract unit-bus all")
@@ -60,7 +60,7 @@ func TestPendingOmitsPassedChecks(t *testing.T) {
 	c.write("docs/a/page.md", "# Page\n")
 	want("a page", "unit-bus all page")
 	c.write("hack/test.sh", "exit 0\n")
-	want("the way that all are tested", "unit-contract unit-bus all page")
+	want("a shared script", "unit-contract unit-bus all page")
 }
 
 func TestPendingKeepsIndex(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPendingKeepsIndex(t *testing.T) {
 	before := c.git("status", "--porcelain") + c.git("count-objects")
 	c.pending(map[string]string{}, "unit=libs/bus")
 	if after := c.git("status", "--porcelain") + c.git("count-objects"); after != before {
-		t.Errorf("the checkout was\n%s\nand is\n%s", before, after)
+		t.Errorf("the checkout changed from\n%s\nto\n%s", before, after)
 	}
 }
 

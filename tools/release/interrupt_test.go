@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// stub is a stub for what the targets of .ci/run start. A target named in $HOLD forks, notes its cgroup and, as root,
-// mounts a tmpfs and a network namespace; it removes both on SIGTERM, which takes it a moment.
+// stub replaces the programs of the targets of .ci/run. A target in $HOLD forks, records its cgroup and, as root, mounts
+// a tmpfs and a network namespace; on SIGTERM it removes both after a delay.
 const stub = `#!/usr/bin/env bash
 [[ " $HOLD " = *" $1 "* ]] || exit 0
 dir=$STUB/$1 told=
@@ -40,7 +40,7 @@ rm -rf "$dir"
 type ci struct {
 	t      *testing.T
 	dir    string // of the checkout
-	stub   string // of what the stubs write
+	stub   string // directory of files that the stubs write
 	temp   string
 	marker string
 	script string
@@ -73,10 +73,10 @@ func (c *ci) write(name, text string) {
 	}
 }
 
-// interrupt runs the script until the held targets run, sends it the signal, and waits for its end.
+// interrupt starts the script, waits until the held targets run, sends the signal, and waits until the script exits.
 func (c *ci) interrupt(signal syscall.Signal, held ...string) {
 	c.t.Helper()
-	cmd := exec.Command(c.script) //nolint:noctx // it is ended by the signal
+	cmd := exec.Command(c.script) //nolint:noctx // the signal terminates it
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+c.temp, "HOLD="+strings.Join(held, " "), "STUB="+c.stub, c.marker, "MAKEFLAGS=", "MAKELEVEL=")
 	if err := cmd.Start(); err != nil {
@@ -93,7 +93,7 @@ func (c *ci) interrupt(signal syscall.Signal, held ...string) {
 	}
 }
 
-// left lists what there is of a run: processes, mounts and namespaces, cgroups, temporary files.
+// left lists the remaining resources of a run: processes, mounts and namespaces, cgroups, temporary files.
 func (c *ci) left() []string {
 	c.t.Helper()
 	var left []string
@@ -123,7 +123,7 @@ func (c *ci) left() []string {
 	return left
 }
 
-// mounts lists those below the stubs' directory; a namespace that outlives its processes is one of them.
+// mounts lists the mounts below the directory of the stubs, which include namespaces that outlive their processes.
 func (c *ci) mounts() []string {
 	c.t.Helper()
 	data, err := os.ReadFile("/proc/self/mountinfo")
@@ -139,7 +139,7 @@ func (c *ci) mounts() []string {
 	return mounts
 }
 
-// cgroups lists those that a stub has noted and that are there, except for the one that the test itself runs in.
+// cgroups lists the existing cgroups that a stub has recorded, except for that of the test itself.
 func (c *ci) cgroups() []string {
 	c.t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -170,12 +170,12 @@ func (c *ci) cgroups() []string {
 	return groups
 }
 
-// clean removes what a run has left in spite of all.
+// clean removes the remaining resources of a run.
 func (c *ci) clean() {
-	if _, err := proc.KillMarked(context.Background(), c.marker); err != nil { // the test's own context has ended
+	if _, err := proc.KillMarked(context.Background(), c.marker); err != nil { // the test's context has ended
 		c.t.Error(err)
 	}
-	for _, group := range c.cgroups() { // the kernel may still count those that were killed
+	for _, group := range c.cgroups() { // the kernel may still count killed processes
 		waitFor(c.t, "no "+group, func() bool { return !exists(group) || syscall.Rmdir(group) == nil })
 	}
 	for _, mount := range c.mounts() {
@@ -200,7 +200,7 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// Where this user may make no cgroup, nothing but the process group tells when the tests have cleaned up.
+// If this user cannot create cgroups, the script waits for the process group only.
 func TestInterruptedRunWithoutCgroupLeavesNothing(t *testing.T) {
 	c := newCI(t)
 	text, err := os.ReadFile("../../hack/background")
@@ -209,7 +209,7 @@ func TestInterruptedRunWithoutCgroupLeavesNothing(t *testing.T) {
 	}
 	without := strings.Replace(string(text), `mkdir "$group"`, "false", 1)
 	if without == string(text) {
-		t.Fatal("hack/background makes no cgroup")
+		t.Fatal("hack/background does not create a cgroup")
 	}
 	c.write("hack/background", without)
 	c.interrupt(syscall.SIGTERM, "e2e", "test")
@@ -218,7 +218,7 @@ func TestInterruptedRunWithoutCgroupLeavesNothing(t *testing.T) {
 	}
 }
 
-// Without the trap of the script all of it is found, so the test above can fail.
+// Without the trap of the script, the test finds the remaining resources, so the test above can fail.
 func TestInterruptedRunWithoutTrapIsDetected(t *testing.T) {
 	c := newCI(t)
 	text, err := os.ReadFile(c.script)
@@ -234,7 +234,7 @@ func TestInterruptedRunWithoutTrapIsDetected(t *testing.T) {
 	}
 	for _, what := range want {
 		if !strings.Contains(left, what) {
-			t.Errorf("no %q among what is left:\n%s", what, left)
+			t.Errorf("no %q among the remaining resources:\n%s", what, left)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 var testTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// checkout is a git repository of three modules: libs/contract, libs/bus on it, and a service on both.
+// checkout is a git repository with three modules: libs/contract, libs/bus, which requires it, and a service that
+// requires both.
 type checkout struct {
 	t   *testing.T
 	dir string
@@ -90,7 +91,7 @@ func (c checkout) release(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// tagged makes a release the way docs/releasing.md tells, running the commands that are printed.
+// tagged creates a release as docs/releasing.md describes, with the printed commands.
 func (c checkout) tagged(path, version string) {
 	c.t.Helper()
 	if out, err := c.release("prep", "-module", path, "-version", version, "-write"); err != nil {
@@ -115,7 +116,7 @@ func (c checkout) tagged(path, version string) {
 		}
 	}
 	if ran == 0 {
-		c.t.Fatalf("no command was printed:\n%s", out)
+		c.t.Fatalf("no commands in the output:\n%s", out)
 	}
 }
 
@@ -130,14 +131,14 @@ func TestPrepRequiresDependenciesFirst(t *testing.T) {
 	c.tagged("services/ingester", "v0.1.0")
 
 	if branch := strings.TrimSpace(c.git("branch", "--show-current")); branch != "main" {
-		t.Errorf("the checkout was left on %q", branch)
+		t.Errorf("the checkout is on branch %q", branch)
 	}
 	if text := c.read("libs/bus/go.mod"); !strings.Contains(text, "v0.0.0") || !strings.Contains(text, "replace") {
 		t.Errorf("go.mod of the branch has changed:\n%s", text)
 	}
 	tagged := c.git("show", "libs/bus/v0.1.0:libs/bus/go.mod")
 	if !strings.Contains(tagged, "libs/contract v0.1.0") || strings.Contains(tagged, "replace") {
-		t.Errorf("go.mod of the tag still leads into the checkout:\n%s", tagged)
+		t.Errorf("go.mod of the tag still has replace lines:\n%s", tagged)
 	}
 	if message := c.git("tag", "-n", "--list", "services/ingester/*"); !strings.Contains(message, "with libs/bus v0.1.0, libs/contract v0.1.0") {
 		t.Errorf("message of the service's tag: %s", message)
@@ -190,7 +191,7 @@ func TestAffectedIncludesUncommittedChanges(t *testing.T) {
 	c.write("services/ingester/new.go", "package main\n")
 	want = "services/ingester\ntest/docs\n"
 	if out, err := c.release("affected", "-base", "work", "-names"); err != nil || out != want {
-		t.Errorf("changes of the other branch count as well, or a new file does not: error %v, output %q", err, out)
+		t.Errorf("changes of the other branch are included, or a new file is missing: error %v, output %q", err, out)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// newRepository is a checkout with this repository's scripts and three modules: one that passes, one that fails, and one
-// that reads a file which its row of modules.txt does not name.
+// newRepository creates a checkout with the scripts of this repository and three modules: one that passes, one that fails,
+// and one that reads a file that its row in modules.txt does not list.
 func newRepository(t *testing.T) checkout {
 	t.Helper()
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
@@ -47,7 +47,7 @@ func (c checkout) script(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// tested runs hack/test.sh and returns what it prints and the modules that it tested.
+// tested runs hack/test.sh and returns its output and the tested modules.
 func (c checkout) tested(want bool, args ...string) (string, string) {
 	c.t.Helper()
 	out, err := c.script(args...).CombinedOutput()
@@ -70,11 +70,11 @@ func TestTestScriptRepeatsOnlyFailedModules(t *testing.T) {
 		t.Fatalf("tested %q:\n%s", modules, out)
 	}
 	if !strings.Contains(out, "stat ../../README.md: no such file") {
-		t.Errorf("a file that modules.txt does not name was there:\n%s", out)
+		t.Errorf("a file that modules.txt does not list exists:\n%s", out)
 	}
 	c.write("modules.txt", "libs/good lib yes\nlibs/bad lib yes\nlibs/reader lib yes README.md\n")
 	if out, modules = c.tested(false); strings.Contains(out, "README.md: no such file") || len(strings.Fields(modules)) != 3 {
-		t.Fatalf("all go through modules.txt; tested %q:\n%s", modules, out)
+		t.Fatalf("a change of modules.txt must affect all modules; tested %q:\n%s", modules, out)
 	}
 	if out, modules = c.tested(false); modules != "libs/bad" || !strings.Contains(out, "unit:libs/good: unchanged since it passed here on ") {
 		t.Fatalf("tested %q:\n%s", modules, out)
@@ -88,7 +88,7 @@ func TestTestScriptRepeatsOnlyFailedModules(t *testing.T) {
 		t.Fatalf("tested %q:\n%s", modules, out)
 	}
 	if out, modules = c.tested(true, "libs/good"); modules != "libs/good" {
-		t.Fatalf("a module that is named is tested: %q\n%s", modules, out)
+		t.Fatalf("a named module must be tested: %q\n%s", modules, out)
 	}
 	t.Setenv("FRESH", "1")
 	if out, modules = c.tested(true); len(strings.Fields(modules)) != 3 {

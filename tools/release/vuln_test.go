@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// write makes files below a directory and returns it.
+// write creates files below a new directory and returns the directory.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// database is one that knows a vulnerability of one symbol of Go's library.
+// database writes a vulnerability database with an entry for one symbol of the standard library and returns its URL.
 func database(t *testing.T, pkg, symbol string) string {
 	t.Helper()
 	const when = `"modified":"2026-01-01T00:00:00Z"`

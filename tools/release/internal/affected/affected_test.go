@@ -28,7 +28,7 @@ func TestOf(t *testing.T) {
 		want  map[string]string
 	}{
 		"nothing changed": {},
-		"a file of a library reaches what requires it, at any distance": {
+		"a file of a library affects direct and indirect dependents": {
 			files: []string{"libs/contract/event.go"},
 			want: map[string]string{
 				"libs/contract": "changed: libs/contract/event.go", "libs/bus": "requires libs/contract",
@@ -42,14 +42,14 @@ func TestOf(t *testing.T) {
 				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
 			},
 		},
-		"a nested module is not the one around it": {
+		"a nested module is not its parent module": {
 			files: []string{"services/ingester/api/v2/model.go"},
 			want: map[string]string{
 				"services/ingester/api": "changed: services/ingester/api/v2/model.go",
 				"services/ingester":     "requires services/ingester/api", "test/docs": "reads services/ingester/api/v2/model.go",
 			},
 		},
-		"a service reaches no library": {
+		"a service does not affect libraries": {
 			files: []string{"services/ingester/go.mod"},
 			want:  map[string]string{"services/ingester": "changed: services/ingester/go.mod", "test/docs": "reads services/ingester/go.mod"},
 		},
@@ -61,7 +61,7 @@ func TestOf(t *testing.T) {
 				"test/docs":         "reads services/ingester/config/crd/model.yaml",
 			},
 		},
-		"a file that tests read, and one whose name only begins like it": {
+		"a file that tests read, and one with its name as a prefix": {
 			files: []string{"LICENSE", "LICENSE.txt"},
 			want:  map[string]string{"cmd/plugin": "reads LICENSE", "test/docs": "reads LICENSE"},
 		},
@@ -72,15 +72,15 @@ func TestOf(t *testing.T) {
 				"test/docs": "reads deploy/nats/ingester.conf",
 			},
 		},
-		"a page of no module": {
+		"a page outside all modules": {
 			files: []string{"README.md"},
 			want:  map[string]string{"test/docs": "reads README.md"},
 		},
-		"a module that was deleted": {
+		"a deleted module": {
 			files: []string{"libs/former/go.mod", "libs/former/former.go"},
 			want:  map[string]string{"test/docs": "reads libs/former/former.go"},
 		},
-		"the build of all": {
+		"a shared script": {
 			files: []string{"hack/test.sh"},
 			want: map[string]string{
 				"libs/contract": "all go through hack/test.sh", "libs/bus": "all go through hack/test.sh", "libs/telemetry": "all go through hack/test.sh",
@@ -89,27 +89,27 @@ func TestOf(t *testing.T) {
 				"suites": "all go through hack/test.sh", "suites/charts": "all go through hack/test.sh", "suites/node": "all go through hack/test.sh",
 			},
 		},
-		"of two files the first one in order is named": {
+		"the first of two files is the reason": {
 			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
 			want: map[string]string{
 				"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go",
 				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
 			},
 		},
-		"a suite is part of its module, and not of the others in it": {
+		"a suite is part of its module, not of other suites": {
 			files: []string{"suites/node/node_test.go"},
 			want: map[string]string{
 				"suites": "changed: suites/node/node_test.go", "suites/node": "changed: suites/node/node_test.go",
 				"test/docs": "reads suites/node/node_test.go",
 			},
 		},
-		"a file that a suite reads is not read by its module": {
+		"a file that a suite reads does not affect its module": {
 			files: []string{"deploy/charts/ingester/values.yaml"},
 			want: map[string]string{
 				"suites/charts": "reads deploy/charts/ingester/values.yaml", "test/docs": "reads deploy/charts/ingester/values.yaml",
 			},
 		},
-		"the versions that suites are built with": {
+		"the go.mod of suites": {
 			files: []string{"suites/go.mod"},
 			want: map[string]string{
 				"suites": "changed: suites/go.mod", "suites/charts": "built with suites/go.mod", "suites/node": "built with suites/go.mod",

@@ -66,7 +66,7 @@ func TestCut(t *testing.T) {
 		"no such heading":       "# Changelog\n",
 	} {
 		if _, err := changelog.Cut(bad, "v0.3.0", "2026-03-04"); err == nil {
-			t.Errorf("%s: it was cut", name)
+			t.Errorf("%s: Cut succeeded", name)
 		}
 	}
 	if _, err := changelog.Cut(text, "v0.1.0", "2026-03-04"); err == nil {

@@ -20,7 +20,7 @@ func TestParseList(t *testing.T) {
 	}
 	for _, bad := range []string{"libs/kube lib", "libs/kube lib maybe", "libs/kube yes lib", "test/stack suite no\ntest test no"} {
 		if _, err := module.ParseList(bad); err == nil {
-			t.Errorf("%q was taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestStorePrunesUnusedKeys(t *testing.T) {
 	add(unused)
 	now = now.AddDate(0, 0, 20)
 	if !has(used) {
-		t.Fatal("a record of 20 days is gone")
+		t.Fatal("a record of 20 days was removed")
 	}
 	now = now.AddDate(0, 0, 20)
 	add(passed.Key("other", "", nil))

@@ -37,7 +37,7 @@ func TestFor(t *testing.T) {
 			path: "libs/bus", version: "v0.2.0",
 			want: prepare.Plan{Tag: "libs/bus/v0.2.0", Rewrite: true, Versions: map[string]string{"libs/contract": "v0.10.0"}},
 		},
-		"a service keeps its go.mod, and may use what is never released": {
+		"a service keeps its go.mod and may require unreleased modules": {
 			path: "services/ingester", version: "v0.2.0",
 			want: prepare.Plan{Tag: "services/ingester/v0.2.0", Versions: map[string]string{"libs/bus": "v0.1.0"}},
 		},
@@ -56,11 +56,11 @@ func TestFor(t *testing.T) {
 			path: "libs/bus", version: "v2.0.0", change: func(s *prepare.State) { s.Changelog = strings.ReplaceAll(ready, "0.2.0", "2.0.0") },
 			problems: []string{"libs/bus: a module of major version v2 needs an import path that ends in /v2"},
 		},
-		"changes that are not committed": {
+		"uncommitted changes": {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Dirty = []string{"a.go", "b.go"} },
 			problems: []string{"the tree is not clean: commit or remove a.go, b.go"},
 		},
-		"many changes that are not committed": {
+		"many uncommitted changes": {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Dirty = strings.Split("abcdefg", "") },
 			problems: []string{"the tree is not clean: commit or remove a, b, c, d, e and 2 more"},
 		},
@@ -110,7 +110,7 @@ func TestForCutsChangelog(t *testing.T) {
 	}
 	s.Dirty = []string{"a.go"}
 	if p := prepare.For(s, "libs/bus", "v0.2.0"); p.Cut {
-		t.Error("it would be cut in a tree that is not clean")
+		t.Error("Cut is set for a tree that is not clean")
 	}
 }
 

@@ -37,11 +37,11 @@ func TestDocumentsReturnAccountAndPermissions(t *testing.T) {
 
 func TestDocumentsRejectChartWithoutAccount(t *testing.T) {
 	for name, manifest := range map[string]string{
-		"no account":                   role,
-		"an account of another name":   strings.Replace(account, "ingester", "default", 1),
-		"an account in another place":  account + "  namespace: default\n",
-		"an account that is of a hook": account + "  annotations: {helm.sh/hook: pre-install}\n",
-		"no YAML":                      "a: b: c",
+		"no account":                      role,
+		"an account of another name":      strings.Replace(account, "ingester", "default", 1),
+		"an account in another namespace": account + "  namespace: default\n",
+		"an account of a hook":            account + "  annotations: {helm.sh/hook: pre-install}\n",
+		"no YAML":                         "a: b: c",
 	} {
 		if _, err := Documents([]byte(manifest), "ingester", "flotilla-system"); err == nil || !strings.Contains(err.Error(), "ingester") {
 			t.Errorf("%s: %v", name, err)
@@ -76,9 +76,9 @@ func TestListVersionFollowsContents(t *testing.T) {
 	}
 	one := version(account)
 	if version(account) != one {
-		t.Error("the same documents gave two versions")
+		t.Error("equal documents have different versions")
 	}
 	if version(account+"---\n"+role) == one {
-		t.Error("another role gave the same version")
+		t.Error("different roles have equal versions")
 	}
 }

@@ -67,10 +67,10 @@ func TestChoose(t *testing.T) {
 func TestCheckoutsHaveUniqueNames(t *testing.T) {
 	one, two := newCheckout(t), newCheckout(t)
 	if one.ID() == two.ID() || one.Marker() == two.Marker() {
-		t.Errorf("%s and %s are called the same", one.Root, two.Root)
+		t.Errorf("%s and %s have the same ID", one.Root, two.Root)
 	}
 	if again := (checkout.Checkout{Root: one.Root}); again.ID() != one.ID() {
-		t.Error("a checkout changes its name")
+		t.Error("the ID of a checkout changes")
 	}
 }
 
@@ -91,6 +91,6 @@ func TestOwnDirectoryMakesSeparateStack(t *testing.T) {
 		t.Errorf("log %q instead of %q", got, want)
 	}
 	if other.ID() == usual.ID() || other.Marker() == usual.Marker() {
-		t.Errorf("both stacks are called %q and marked %q", other.ID(), other.Marker())
+		t.Errorf("both stacks have ID %q and marker %q", other.ID(), other.Marker())
 	}
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Without root the command reports at once what is missing and what runs instead, and nothing is made.
+// Without root the command immediately reports the missing prerequisite and the alternative. It creates no files.
 func TestRealNodeRequiresRoot(t *testing.T) {
 	program := copyOfThisTest(t)
 	local := filepath.Join(filepath.Dir(program), "local")
@@ -42,11 +42,11 @@ func TestRealNodeRequiresRoot(t *testing.T) {
 	}
 	for _, part := range []string{"a real node cannot run here", "root: this is user", "`make up`"} {
 		if !strings.Contains(out.String(), part) {
-			t.Errorf("it does not say %q:\n%s", part, out.String())
+			t.Errorf("output lacks %q:\n%s", part, out.String())
 		}
 	}
 	if _, err := os.Stat(local); err == nil {
-		t.Error("it created the directory of the stack")
+		t.Error("the command created the directory of the stack")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestNodeFlagRejectsOtherValues(t *testing.T) {
 		t.Errorf("exit code %d, want 2", code)
 	}
 	if want := "--node is simulated or real"; !strings.Contains(errOut.String(), want) {
-		t.Errorf("it does not say %q: %s", want, errOut.String())
+		t.Errorf("output lacks %q: %s", want, errOut.String())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestInstallRequiresCluster(t *testing.T) {
 	}
 }
 
-// copyOfThisTest lies where every user may run it.
+// copyOfThisTest copies this test binary to a directory where every user can run it.
 func copyOfThisTest(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -88,7 +88,7 @@ func copyOfThisTest(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "stack") //nolint:usetesting // t.TempDir lets no other user in
+	dir, err := os.MkdirTemp("", "stack") //nolint:usetesting // other users cannot access t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

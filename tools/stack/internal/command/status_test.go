@@ -30,12 +30,12 @@ func TestNextStepsNameRunningServices(t *testing.T) {
 			text := nextSteps("ENV", tc.running, all)
 			for _, want := range tc.says {
 				if !strings.Contains(text, want) {
-					t.Errorf("it does not say %q:\n%s", want, text)
+					t.Errorf("text lacks %q:\n%s", want, text)
 				}
 			}
 			for _, unwanted := range tc.silent {
 				if strings.Contains(text, unwanted) {
-					t.Errorf("it says %q:\n%s", unwanted, text)
+					t.Errorf("text contains %q:\n%s", unwanted, text)
 				}
 			}
 		})

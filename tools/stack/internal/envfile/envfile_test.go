@@ -27,7 +27,7 @@ func TestRenderedFileSetsExactValues(t *testing.T) {
 			if err := envfile.Write(file, envfile.Vars{{Name: "X", Value: value}}, []string{"/a b/bin"}); err != nil {
 				t.Fatal(err)
 			}
-			// Sourced twice, as people do.
+			// Sourced twice, like users do.
 			script := `. "$1"; . "$1"; printf '%s|%s' "$X" "$PATH"`
 			cmd := exec.CommandContext(t.Context(), "sh", "-euc", script, "sh", file)
 			cmd.Env = []string{"PATH=/usr/bin:/bin"}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A directory represents a group: one that is not empty is refused by the kernel, as one with processes is.
+// Directories represent cgroups: the kernel refuses to remove a directory that is not empty, like a cgroup with processes.
 func TestRemoveCgroup(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "group")
 	if err := os.MkdirAll(filepath.Join(root, "inner", "most"), 0o700); err != nil {
@@ -21,21 +21,21 @@ func TestRemoveCgroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the cgroup still exists: %v", err)
 	}
 	if err := removeCgroup(t.Context(), root); err != nil {
 		t.Errorf("a missing cgroup: got %v, want nil", err)
 	}
 }
 
-// A group whose process still ends is tried again, for as long as ctx lets it.
+// removeCgroup retries a cgroup with a terminating process until ctx ends.
 func TestRemoveCgroupWaitsForProcess(t *testing.T) {
 	root := filepath.Join("/sys/fs/cgroup/pids", "flotilla-test")
 	if _, err := os.Stat(filepath.Dir(root)); err != nil {
 		root = "/sys/fs/cgroup/flotilla-test"
 	}
 	if err := os.Mkdir(root, 0o755); err != nil {
-		t.Fatalf("this test makes a cgroup, so it runs as root: %v", err)
+		t.Fatalf("this test creates a cgroup, which requires root: %v", err)
 	}
 	sleeper, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 var account = Account{Namespace: "flotilla-system", Name: "ingester"}
 
-// Objects as `kubectl get -o json` lists them.
+// Objects in the format of `kubectl get -o json`.
 const (
 	readers = `{"kind":"ClusterRole","metadata":{"name":"reader"},"rules":[
 		{"apiGroups":["apps",""],"resources":["pods","pods/log"],"verbs":["get"]}]}`
@@ -84,6 +84,6 @@ func TestGrantedReturnsBoundPermissions(t *testing.T) {
 
 func TestParsePolicyRejectsBrokenList(t *testing.T) {
 	if _, err := ParsePolicy([]byte(`{"items":[`)); err == nil {
-		t.Error("half a list was read as none")
+		t.Error("a truncated list was accepted")
 	}
 }

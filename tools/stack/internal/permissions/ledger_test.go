@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// line is an audit event as the API server logs it; status begins with the code.
+// line returns a line of the audit log; status begins with the code.
 func line(id, stage, verb, ref, status string) string {
 	return fmt.Sprintf(`{"kind":"Event","level":"Metadata","auditID":%q,"stage":%q,"requestURI":"/metrics?x=y",`+
 		`"verb":%q,"user":{"username":"u"},%s"responseStatus":{"metadata":{},"code":%s}}`+"\n", id, stage, verb, ref, status)
@@ -99,11 +99,11 @@ func TestRequestString(t *testing.T) {
 func TestEventsRejectBrokenEvent(t *testing.T) {
 	for _, err := range Events(strings.NewReader("{\"verb\":\n")) {
 		if err == nil {
-			t.Error("half an event was read as none")
+			t.Error("a truncated event was accepted")
 		}
 		return
 	}
-	t.Error("nothing was read")
+	t.Error("no event was read")
 }
 
 func report(t *testing.T, granted []Permission, log string) Report {

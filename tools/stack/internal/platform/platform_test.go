@@ -21,7 +21,7 @@ func checkout(t *testing.T) string {
 
 var variable = regexp.MustCompile(`(?m)^password: \$(\w+)`)
 
-// Each password that the configuration of the bus requires is given, and nothing in it is left to fill in.
+// The configuration of the bus gets all required passwords, and all placeholders are replaced.
 func TestBusConfigSetsAllPasswords(t *testing.T) {
 	c := Config{Root: checkout(t), ClusterName: "local", Passwords: filepath.Join(t.TempDir(), "folder", "passwords.json")}
 	config, err := c.busConfig()
@@ -43,7 +43,7 @@ func TestBusConfigSetsAllPasswords(t *testing.T) {
 		}
 		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(strings.TrimSpace(line), "#") && regexp.MustCompile(`CLUSTER|NAMESPACE|TOOL`).MatchString(line) {
-				t.Errorf("%s: a placeholder is left: %s", name, line)
+				t.Errorf("%s: placeholder not replaced: %s", name, line)
 			}
 		}
 	}
@@ -66,9 +66,9 @@ func TestPasswordsArePersistent(t *testing.T) {
 		t.Error(diff)
 	}
 	if info, err := os.Stat(c.Passwords); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file is open to others: %v %v", info.Mode(), err)
+		t.Errorf("other users can read the file: %v %v", info.Mode(), err)
 	}
 	if first.MySQL == "" || first.Bus["ingester"] == first.Bus["reader"] {
-		t.Error("passwords are missing or the same")
+		t.Error("passwords are missing or equal")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
 )
 
-// newSpec describes a process that goes with the test.
+// newSpec returns a spec whose process is killed at the end of the test.
 func newSpec(t *testing.T, name, script string) process.Spec {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func newSpec(t *testing.T, name, script string) process.Spec {
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
 		if _, err := proc.KillMarked(context.Background(), marker); err != nil {
-			t.Errorf("kill what is left: %v", err)
+			t.Errorf("kill remaining processes: %v", err)
 		}
 	})
 	return process.Spec{
@@ -64,7 +64,7 @@ func TestStartedProcessRunsDetachedUntilStop(t *testing.T) {
 	s := newSpec(t, "boat", "echo hello; exec sleep 1000")
 	pid := start(t, s)
 	if !current(t, s) {
-		t.Error("it does not count as current")
+		t.Error("the process is not reported as current")
 	}
 	session, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -84,10 +84,10 @@ func TestStartedProcessRunsDetachedUntilStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.PID() != 0 || proc.Alive(pid) {
-		t.Error("it still runs")
+		t.Error("the process still runs")
 	}
 	if err := s.Stop(t.Context()); err != nil {
-		t.Errorf("stop what does not run: %v", err)
+		t.Errorf("stop a stopped process: %v", err)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestForeignPIDIsIgnored(t *testing.T) {
 				t.Fatal(err)
 			}
 			if pid := s.PID(); pid != 0 {
-				t.Errorf("process %d counts as ours", pid)
+				t.Errorf("process %d is reported as that of the spec", pid)
 			}
 			if err := s.Stop(t.Context()); err != nil {
 				t.Error(err)
@@ -148,7 +148,7 @@ func TestForeignPIDIsIgnored(t *testing.T) {
 		})
 	}
 	if newSpecBeside(s, "ship").PID() == 0 {
-		t.Error("stopping one part stopped another")
+		t.Error("stopping one component stopped another")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDeploySamplesAreComplete keeps deploy/samples complete: one copy of each sample of each service.
+// TestDeploySamplesAreComplete checks that deploy/samples has a copy of each sample of each service.
 func TestDeploySamplesAreComplete(t *testing.T) {
 	top, err := filepath.Abs("../../../..")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestDeploySamplesAreComplete(t *testing.T) {
 	}
 }
 
-// contents is what the files below a directory hold, by the name that their path leads to.
+// contents returns the contents of the files below a directory, by the name that the function derives from the path.
 func contents(t *testing.T, folder, pattern string, name func(path string) string) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))

@@ -47,7 +47,7 @@ func TestProblem(t *testing.T) {
 			object: `{"apiVersion":"compute.firebolt.io/v1alpha1","kind":"FireboltInstance","metadata":{"name":"i"},` +
 				`"status":{"phase":"Ready","conditions":[{"type":"Ready","status":"True"}]}}`,
 		},
-		"a kind without rules only has to be there": {
+		"a kind without rules only has to exist": {
 			object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
 		},
 		"a kind of the same name in another group": {
@@ -80,11 +80,11 @@ func TestParseListReadsKubectlOutput(t *testing.T) {
 		}
 	}
 	if _, err := samples.ParseList([]byte("oops")); err == nil {
-		t.Error("text that is not JSON was read")
+		t.Error("invalid JSON was accepted")
 	}
 }
 
-// rows is a database that holds the rows "table/namespace/name".
+// rows is a store with the rows "table/namespace/name".
 type rows map[string]bool
 
 func (r rows) Has(_ context.Context, table, namespace, name string) (bool, error) {
@@ -119,7 +119,7 @@ metadata: {name: gone}
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The immutable object is no longer in the API server, only in the database.
+	// The ingester has evicted the immutable object: it exists only in the database.
 	got, err := set.Check(t.Context(), found, rows{"project/default/stored": true})
 	if err != nil {
 		t.Fatal(err)

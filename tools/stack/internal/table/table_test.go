@@ -14,7 +14,7 @@ func TestRender(t *testing.T) {
 		want string
 	}{
 		"no rows": {},
-		"columns line up and end without blanks": {
+		"columns are aligned without trailing blanks": {
 			rows: [][]string{{"NAME", "PID"}, {"a-long-name", "1"}, {"b", ""}},
 			want: "NAME         PID\na-long-name  1\nb\n",
 		},

@@ -41,7 +41,7 @@ func TestMissing(t *testing.T) {
 			change: func(f *capability.Facts) { f.DataOn = "overlay" },
 			want:   []string{"a file system for the containers: "},
 		},
-		"each controller that is not mounted": {
+		"controllers that are not mounted": {
 			change: func(f *capability.Facts) { f.Controllers = []string{"cpu"} },
 			want:   []string{"cgroups: the controller memory", "cgroups: the controller pids"},
 		},

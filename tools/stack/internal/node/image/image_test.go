@@ -74,6 +74,6 @@ func TestReferenceChangesWithProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one == two || !strings.HasPrefix(one, "flotilla-node/tool:") {
-		t.Errorf("the images are %s and %s", one, two)
+		t.Errorf("the references are %s and %s", one, two)
 	}
 }
