@@ -102,7 +102,7 @@ func Again(message, entry []byte) (now, was Fold, err error) {
 		return nil, nil, fmt.Errorf("state of the entry: %w", err)
 	}
 	if memory.Fold.UID != o.Object.UID {
-		return nil, nil, errors.New("cannot read the state of the entry: it has no uid")
+		return nil, nil, errors.New("the state of the entry lacks the uid of the observation")
 	}
 	previous := make([]metav1.Condition, 0, len(e.Conditions))
 	for _, c := range e.Conditions {
