@@ -188,7 +188,7 @@ func TestPrivateClusterIsSeparate(t *testing.T) {
 	err := private.Client(t, scheme.Scheme).Get(context.Background(),
 		client.ObjectKey{Name: "boats.testkit.flotilla.dev"}, crd())
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("the CRD of the shared cluster is there too: %v", errors.Unwrap(err))
+		t.Errorf("the private cluster has the CRD of the shared one: %v", errors.Unwrap(err))
 	}
 }
 

@@ -37,7 +37,7 @@ func TestSnapshotRestoresCluster(t *testing.T) {
 	if err := k.Create(t.Context(), after); err != nil {
 		t.Fatal(err)
 	}
-	// A control plane writes some hundred versions by itself while it starts.
+	// A starting control plane itself writes some hundred versions.
 	for i := range 1000 {
 		after.Data = map[string]string{"i": strconv.Itoa(i)}
 		if err := k.Update(t.Context(), after); err != nil {

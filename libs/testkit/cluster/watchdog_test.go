@@ -82,7 +82,7 @@ func (h holder) kill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.cmd.Wait(); err == nil {
-		t.Fatal("the process ended by itself")
+		t.Fatal("the process exited without a signal")
 	}
 }
 

@@ -80,13 +80,13 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 type given struct{}
 
 var (
-	errGiven      = errors.New("it is not ours to stop; unset " + EnvDSN + " for tests that stop their server")
-	errNotRunning = errors.New("it does not run")
+	errGiven      = errors.New("not started by Flotilla; unset " + EnvDSN + " for tests that stop their server")
+	errNotRunning = errors.New("the server does not run")
 )
 
 func (given) start(ctx context.Context, s *Server) error {
 	if err := s.Ping(ctx); err != nil {
-		return fmt.Errorf("it does not answer; correct or unset %s: %w", EnvDSN, err)
+		return fmt.Errorf("no answer; correct or unset %s: %w", EnvDSN, err)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func gone(pid int, log string) func() error {
 		if proc.Alive(pid) {
 			return nil
 		}
-		return fmt.Errorf("it ended: %s", proc.Tail(log, 10))
+		return fmt.Errorf("server exited: %s", proc.Tail(log, 10))
 	}
 }
 

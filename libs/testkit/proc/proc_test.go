@@ -102,7 +102,7 @@ func TestKillWaitsForExit(t *testing.T) {
 		t.Error("the process is alive after Kill")
 	}
 	if err := <-reaped; err == nil {
-		t.Error("the process ended by itself")
+		t.Error("the process exited without a signal")
 	}
 }
 
@@ -124,6 +124,6 @@ func TestMarkedFindsProcessAcrossExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("the process ended by itself")
+		t.Error("the process exited without a signal")
 	}
 }

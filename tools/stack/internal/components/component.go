@@ -151,7 +151,7 @@ func (p *program) wait(ctx context.Context, spec process.Spec, timeout time.Dura
 	return await.Nil(ctx, timeout, 100*time.Millisecond, func(ctx context.Context) error {
 		err := p.healthy(ctx)
 		if err != nil && spec.PID() == 0 {
-			return await.Stop(fmt.Errorf("it ended:\n%s", proc.Tail(spec.Log, 5)))
+			return await.Stop(fmt.Errorf("process exited:\n%s", proc.Tail(spec.Log, 5)))
 		}
 		return err
 	})
