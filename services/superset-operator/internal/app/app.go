@@ -1,5 +1,5 @@
-// Package app wires the Superset operator: what it caches, its prerequisites, and its controller. Everything else of
-// the process (logs, bus, manager, shutdown) is in libs/kube/service.
+// Package app configures the cache, the prerequisites and the controller of the Superset operator. The rest of the
+// process (logs, bus, manager, shutdown) is in libs/kube/service.
 package app
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 )
 
-// Name is the service's name, on the bus too.
+// Name is the name of the service, which the bus also uses.
 const Name = "superset-operator"
 
-// Spec declares the service.
+// Spec returns the specification of the service.
 func Spec() service.Spec {
 	return service.Spec{
 		Name:          Name,
@@ -46,7 +46,7 @@ func Spec() service.Spec {
 	}
 }
 
-// prerequisites returns the kinds that the operator requires. Those of package optional are not among them.
+// prerequisites returns the kinds that the operator requires, without the kinds of package optional.
 func prerequisites() []service.Prerequisite {
 	return slices.Concat(
 		service.Prerequisites(v1alpha1.GroupVersion, "supersets"),
@@ -73,8 +73,8 @@ func Controllers(ctx context.Context, rt *service.Runtime) error {
 	}).SetupWithManager(ctx, rt.Manager, lease, rt.Options.Workers)
 }
 
-// CacheOptions limits the cache to objects of Superset: all objects of this operator and of the legacy one have the
-// same label.
+// CacheOptions restricts the cache to objects with the label that this operator and the legacy one set on all of
+// their objects.
 func CacheOptions(o *cache.Options) {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue})}
 	if o.ByObject == nil {

@@ -1,6 +1,6 @@
-// Package bringup computes the order in which the components start after a new installation or a drain: the web server
-// first. Importing Superset takes each process ten seconds of a whole core, and workers, scheduler and Flower would take
-// them from the process that users wait for.
+// Package bringup computes the order in which the components start after a new installation or a drain: the web
+// server first. Importing Superset takes ten seconds of a full core per process, so workers, scheduler and Flower
+// would delay the web server, which users wait for.
 package bringup
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Order holds which components wait for the web server, and until when.
+// Order holds the components that wait for the web server, and the deadline of the wait.
 type Order struct {
 	delayed map[string]bool
-	// Until is when they stop waiting; zero if no component waits.
+	// Until is the deadline of the wait; zero if no component waits.
 	Until time.Time
 }
 
 // IsDelayed reports whether the component must not be created yet.
 func (o Order) IsDelayed(slug string) bool { return o.delayed[slug] }
 
-// For returns the order. Only components that do not exist wait, while the web server starts for the first time since its
-// creation, and no longer than its startup probe allows.
+// For returns the start order. Components that do not exist yet wait while a new web server starts, at most as long
+// as its startup probe allows. Existing components never wait.
 func For(components []desired.Component, s *snapshot.Snapshot, now time.Time) Order {
 	var out Order
 	until := deadline(components, s, now)

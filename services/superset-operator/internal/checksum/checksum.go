@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Scheme is the name of the method by which this release computes fingerprints.
+// Scheme names the method with which this release computes fingerprints.
 const Scheme = "flotilla.dev/v1"
 
 // Builder collects named inputs. The zero value is not usable: start with [New].
@@ -22,14 +22,14 @@ func New(kind string) *Builder {
 	return b.String("scheme", Scheme).String("kind", kind)
 }
 
-// String adds a text.
+// String adds a string.
 func (b *Builder) String(name, value string) *Builder {
 	// Lengths come first, so that no two lists of inputs have the same encoding.
 	b.inputs = fmt.Appendf(b.inputs, "%d:%s%d:%s", len(name), name, len(value), value)
 	return b
 }
 
-// Optional adds a text that may be absent.
+// Optional adds a string that may be absent.
 func (b *Builder) Optional(name string, value *string) *Builder {
 	if value == nil {
 		return b
@@ -53,7 +53,7 @@ func (b *Builder) Int(name string, value *int32) *Builder {
 	return b.String(name, strconv.Itoa(int(*value)))
 }
 
-// List adds texts in order; an empty list counts as absent.
+// List adds strings in order; an empty list counts as absent.
 func (b *Builder) List(name string, values []string) *Builder {
 	for i, value := range values {
 		b.String(fmt.Sprintf("%s[%d]", name, i), value)
@@ -61,7 +61,7 @@ func (b *Builder) List(name string, values []string) *Builder {
 	return b
 }
 
-// SecretRef adds the place of a Secret's value, never the value.
+// SecretRef adds the reference to the key of a Secret, never its value.
 func (b *Builder) SecretRef(name string, ref *corev1.SecretKeySelector) *Builder {
 	if ref == nil {
 		return b

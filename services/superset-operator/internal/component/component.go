@@ -7,15 +7,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// Descriptor is one kind of component.
+// Descriptor describes one kind of component.
 type Descriptor struct {
-	// Key is the field's name in spec and status, for example "webServer".
+	// Key is the name of the field in spec and status, for example "webServer".
 	Key string
-	// Name is the component's name in object names and labels, for example "web-server".
+	// Name is the name of the component in object names and labels, for example "web-server".
 	Name string
-	// Port is where the main container listens; 0 for a component without a Service.
+	// Port is the port of the main container; 0 for a component without a Service.
 	Port int32
-	// PortName is the container port's name.
+	// PortName is the name of the container port.
 	PortName string
 	// Path is the path prefix under which routes reach the component unless its
 	// Service overrides it; empty for one that is not routable.
@@ -26,7 +26,7 @@ type Descriptor struct {
 	Singleton bool
 	// Settings returns the component's part of the spec in a uniform shape; nil when it is not enabled.
 	Settings func(*v1alpha1.SupersetSpec) *Settings
-	// StatusRef returns the component's place in the status.
+	// StatusRef returns a pointer to the component's field in the status.
 	StatusRef func(*v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus
 }
 
@@ -44,7 +44,7 @@ type Settings struct {
 	Gunicorn            *v1alpha1.GunicornSpec
 	Celery              *v1alpha1.CeleryWorkerProcessSpec
 	SQLAEngineOptions   *v1alpha1.SQLAlchemyEngineOptionsSpec
-	// JSON and JSONFrom are the websocket server's config.json.
+	// JSON and JSONFrom hold the config.json of the websocket server.
 	JSON     *runtime.RawExtension
 	JSONFrom *corev1.SecretKeySelector
 }

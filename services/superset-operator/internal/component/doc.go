@@ -1,5 +1,5 @@
-// Package component is the table of the components that a Superset can have.
+// Package component defines the components of a Superset.
 //
-// A [Descriptor] holds what differs between the components: the name, the port, the
-// part of the spec and the field of the status. All other code treats them alike. [All] is the order in which they are reconciled.
+// A [Descriptor] holds the differences between components: the name, the port, the part of the spec and the field of
+// the status. All other code treats components alike. [All] returns them in the order of the reconcile.
 package component
