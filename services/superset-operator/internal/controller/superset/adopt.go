@@ -22,8 +22,8 @@ import (
 )
 
 // adopt adopts orphans: objects without an owner that have the name and all labels of a desired object. A Superset of
-// the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup. Any
-// other object in the way is rejected when it is written.
+// the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup.
+// Applying over any other object of the same name returns an error.
 func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if len(s.snapshot.Orphans) == 0 {
 		return steps.Result{}, nil
@@ -106,7 +106,7 @@ func (s *reconcileState) desiredNames() map[string]bool {
 // nameOf returns the kind and name of an object, for messages and as a key.
 func nameOf(obj client.Object) string {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
-	if kind == "" { // a typed client leaves it out
+	if kind == "" { // typed clients do not set it
 		kind = reflect.TypeOf(obj).Elem().Name()
 	}
 	return kind + " " + obj.GetName()

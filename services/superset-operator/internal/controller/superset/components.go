@@ -165,8 +165,8 @@ func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name
 	return nil
 }
 
-// pinImages pins every running component to its current image, since the tasks for another image have not run or must
-// not run. Before the first completion it ends the reconcile: components must not be created in part.
+// pinImages pins every running component to its current image while the tasks for the desired image wait or are
+// blocked. If the tasks have never completed it stops the reconcile, so that no component is created.
 func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result, error) {
 	for i := range s.desired.Components {
 		c := &s.desired.Components[i]
@@ -182,7 +182,7 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 	return steps.Result{Stop: s.decision.Initial}, nil
 }
 
-// mustNotCreate reports whether the component must not be added now.
+// mustNotCreate reports whether the component does not exist and must not be created while the images are pinned.
 func (s *reconcileState) mustNotCreate(c *desired.Component) bool {
 	return s.decision.Mode == lifecycle.Hold && s.snapshot.Deployments[c.Slug] == nil
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// requeueStale is how long to wait for the cache after a conflict.
+// requeueStale is the delay after a conflict in which the cache can catch up.
 const requeueStale = 50 * time.Millisecond
 
 // Reporter publishes observations and, in standalone mode, writes the conditions of flotilla-conditions.
@@ -62,7 +62,7 @@ type Reconciler struct {
 	// creation finds the reason why a Job has no pod.
 	creation *createfailure.Finder
 	optional optionals
-	// errors and uids are state that a restart may lose.
+	// errors and uids are in memory only: losing them in a restart is safe.
 	errors *trackers.Errors
 	uids   *trackers.UIDs
 	// details limits the writes of changed details.
@@ -151,8 +151,8 @@ func isStale(err error) bool {
 	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
 }
 
-// tolerate records the error of a part that no other part depends on, so that one object that cannot be written does
-// not block the others. It returns a stale cache error, after which nothing may be written.
+// tolerate records the error of a part that no other part depends on, so that one failed write does not block the
+// others. It returns a stale cache error, since the reconcile must write nothing after it.
 func (s *reconcileState) tolerate(part string, err error) error {
 	if err == nil {
 		return nil

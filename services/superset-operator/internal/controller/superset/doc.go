@@ -3,12 +3,10 @@
 // [Reconciler.Reconcile] runs a list of named steps on one [reconcileState]. The packages resolve, desired, lifecycle
 // and status decide; this package reads, applies and persists. It keeps three invariants:
 //
-//   - What must not be lost is written first: a decision is persisted before anything acts
-//     on it. Everything else of the status is written once, at the end. Every write carries
-//     the resourceVersion that the decision was made from, so a stale decision changes
-//     nothing.
+//   - A decision is persisted before the reconcile acts on it. All other status fields are written once, at the end.
+//     Every write carries the resourceVersion that the decision is based on, so the API server rejects a stale
+//     decision.
 //   - Objects that match the desired state are not written: a reconcile without changes
 //     sends no request.
-//   - Every reconcile ends with an observation, also if it failed, is paused, or rejected
-//     the spec.
+//   - Every reconcile publishes an observation at its end, also if it fails, is paused, or rejects the spec.
 package superset

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
-// requeueNotServed is when to retry after a kind was removed during the reconcile. A CRD that returns enqueues the
-// Superset earlier.
+// requeueNotServed is the delay of the retry after a kind was removed during the reconcile. Creating the CRD again
+// enqueues the Superset earlier.
 const requeueNotServed = 10 * time.Second
 
 // networking applies the Ingress or the HTTPRoute. The desired one is applied before the other is deleted.
@@ -47,7 +47,7 @@ func (r *Reconciler) networking(ctx context.Context, s *reconcileState) (steps.R
 
 func (r *Reconciler) ingress(ctx context.Context, s *reconcileState, want *networkingv1.Ingress) error {
 	if n := s.sup.Spec.Networking; want == nil && n != nil && n.Ingress != nil {
-		return nil // desired, but cannot be rendered: keep what exists
+		return nil // desired, but cannot be rendered: keep the existing object
 	}
 	var list networkingv1.IngressList
 	if err := r.children(ctx, r.Client, s, &list); err != nil {
@@ -94,7 +94,8 @@ func (r *Reconciler) optionalObject(ctx context.Context, s *reconcileState, kind
 		return steps.Result{}, false, nil
 	case optional.Absent:
 		if want != nil && r.optional.missing.ShouldReport(s.sup, kind.CRD()) {
-			// The missing object is the related one: events that differ only in their text are aggregated.
+			// The missing object is the related object of the event, since events that differ only in their
+			// message are aggregated.
 			r.Recorder.Eventf(s.sup, want, corev1.EventTypeWarning, statusevents.EventOptionalKindMissing, "Reconcile",
 				"%s is not installed; %s %q is created once CRD %s is available.",
 				kind.CRD().Kind.GroupVersion(), want.GetKind(), want.GetName(), kind.CRD().Name())

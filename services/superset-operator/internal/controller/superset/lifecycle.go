@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// decide decides about the tasks, and what the components may do meanwhile.
+// decide decides which tasks run, and which changes to the components are allowed meanwhile.
 func (r *Reconciler) decide(_ context.Context, s *reconcileState) (steps.Result, error) {
 	decision := lifecycle.Decide(r.lifecycleInput(s))
 	s.decision = &decision

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// observe reads the cluster.
+// observe reads the objects of the Superset from the cache.
 func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	var err error
 	s.intent = status.Intent(s.sup)
@@ -26,8 +26,8 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 	return steps.Result{}, nil
 }
 
-// findCreateFailures records why Jobs have no pods, and returns when to check again. An error is only logged: the
-// reconcile does not depend on it.
+// findCreateFailures records why Jobs have no pods, and returns the delay of the next check. It only logs errors,
+// since no decision depends on the result.
 func (r *Reconciler) findCreateFailures(ctx context.Context, s *reconcileState) (again time.Duration) {
 	for slug, job := range observe.Podless(s.snapshot) {
 		answer, after, err := r.creation.Find(ctx, job)

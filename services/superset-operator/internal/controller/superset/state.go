@@ -19,8 +19,8 @@ import (
 // step is a step of a reconcile.
 type step = steps.Step[reconcileState]
 
-// Modes of the decision in which a step runs. While the tasks change the metastore ([lifecycle.Wait]) only the traffic
-// and the number of components change.
+// Modes of the decision in which a step runs. While the tasks change the metastore ([lifecycle.Wait]) the reconcile
+// only routes traffic and removes or scales down components.
 var (
 	waiting        = []lifecycle.Mode{lifecycle.Wait}
 	holding        = []lifecycle.Mode{lifecycle.Hold}
@@ -29,13 +29,13 @@ var (
 	withComponents = []lifecycle.Mode{lifecycle.Hold, lifecycle.Apply}
 )
 
-// steps lists the steps of a reconcile in order. What must not be lost is written first: a decision is persisted
-// before anything acts on it. Everything else of the status is written once, at the end. A step that returns Stop ends
-// the reconcile; the error of an [unrelated] step is returned at the end.
+// steps lists the steps of a reconcile in order. A decision is persisted before a step acts on it. All other status
+// fields are written once, at the end. A step that returns Stop ends the reconcile; the error of an [unrelated] step
+// is returned at the end.
 //
-// The actions on Jobs have two positions. While the tasks are incomplete everything else waits for them, whatever fails
-// later. Once the tasks are complete only finished Jobs remain to be deleted, and a failure of that must not keep the
-// components from being applied.
+// The Job actions have two positions. While tasks are incomplete they precede the components, so that a failure to
+// apply a component does not delay a task. Once the tasks are complete they only delete finished Jobs and come last,
+// so that a failed deletion does not block the components.
 func (r *Reconciler) steps() []step {
 	return []step{
 		{Name: "observe", Run: r.observe},
@@ -78,7 +78,7 @@ func unrelated(name string, run func(context.Context, *reconcileState) (steps.Re
 	}}
 }
 
-// errStale means that the decision was made from a stale cache.
+// errStale means that the decision is based on a stale cache.
 var errStale = errors.New("stale cache")
 
 // reconcileState is the state of one reconcile.

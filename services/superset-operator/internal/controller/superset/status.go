@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// persistDecision writes the status before anything acts on the decision. A decision to apply the spec that changes
-// nothing is written with everything else by [Reconciler.persistStatus].
+// persistDecision writes the status before anything acts on the decision. If the decision is to apply the spec and it
+// changes no field, the status is written with all other fields by [Reconciler.persistStatus].
 func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	changes := !equality.Semantic.DeepEqual(s.decision.Status, s.sup.Status.Lifecycle) ||
 		s.decision.LastImage != s.sup.Status.LastLifecycleImage
@@ -32,7 +32,8 @@ func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, err
 }
 
-// persistStatus writes the status of a reconcile that ran all steps. A change of nothing but details may wait.
+// persistStatus writes the status of a reconcile that ran all steps. A write that only changes details may be
+// delayed.
 func (r *Reconciler) persistStatus(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	s.applied = s.decision.Mode == lifecycle.Apply && len(s.failures) == 0
 	owned, err := r.ownedStatus(s)

@@ -58,8 +58,8 @@ func (r *Reconciler) runJobs(ctx context.Context, s *reconcileState) (steps.Resu
 }
 
 // checkFresh returns errStale unless the decision was made from the latest data: a Job that is created from a stale
-// cache could run a migration twice. A status write in this reconcile has proven it; otherwise the relevant fields
-// are read from the API server.
+// cache could run a migration twice. A status write in this reconcile proves this; otherwise the relevant fields are
+// read from the API server.
 func (r *Reconciler) checkFresh(ctx context.Context, s *reconcileState) error {
 	if s.persisted {
 		return nil
@@ -78,8 +78,8 @@ func (r *Reconciler) checkFresh(ctx context.Context, s *reconcileState) error {
 }
 
 // checkDrained returns an error if a component may still run when a task requires a drain. It reads from the API
-// server, since the cache may not show a workload that was created a moment ago. Before the first deployment there is
-// none.
+// server, since the cache may not show a workload that was created a moment ago. Before the first deployment no
+// component exists.
 func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *desired.Task) error {
 	if !t.RequiresDrain || s.decision.Initial {
 		return nil
@@ -146,8 +146,8 @@ func (r *Reconciler) startTask(ctx context.Context, s *reconcileState, t *desire
 	return nil
 }
 
-// deleteJob deletes a Job. One that is not complete is deleted in the foreground: it stays visible until its last pod has
-// terminated, so that no second one starts before. The pods of a complete Job have terminated.
+// deleteJob deletes a Job. One that is not complete is deleted in the foreground: it stays visible until its last pod
+// has terminated, so that no second one starts earlier. The pods of a complete Job have terminated.
 func (r *Reconciler) deleteJob(ctx context.Context, s *reconcileState, action lifecycle.Action) error {
 	job := s.snapshot.Jobs[action.Task]
 	if job == nil || job.UID != action.UID {

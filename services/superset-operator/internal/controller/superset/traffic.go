@@ -48,7 +48,7 @@ func (s *reconcileState) behindPage() bool {
 	return s.decision != nil && s.decision.Status != nil && s.decision.Status.MaintenanceActive
 }
 
-// applyPage applies the maintenance page. A stopped Superset runs no pods, including these.
+// applyPage applies the maintenance page. A stopped Superset runs no pods, so the page has zero replicas.
 func (r *Reconciler) applyPage(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if !s.decision.Page {
 		return steps.Result{}, nil
@@ -142,7 +142,7 @@ func idle(s *snapshot.Snapshot, slug string) bool {
 	return s.Deployments[slug] != nil && snapshot.Idle(s.Deployments[slug])
 }
 
-// toRemove reports whether a drain has something of the component to delete. An idle component stays as it is.
+// toRemove reports whether a drain has to delete objects of the component. An idle component stays unchanged.
 func toRemove(s *snapshot.Snapshot, slug string) bool {
 	if idle(s, slug) {
 		return false

@@ -38,8 +38,8 @@ func WithoutReplicas(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.
 	return d, nil
 }
 
-// ReleaseReplicas transfers spec.replicas to a manager that no apply of the operator removes it from. A field that is
-// no longer applied and has no other owner falls back to its default, one pod. See "Transferring ownership" in the
+// ReleaseReplicas transfers spec.replicas to a second field manager, so that the next apply of the operator does not
+// remove the field. A field without an owner falls back to its default, one pod. See "Transferring ownership" in the
 // documentation of server-side apply. It returns [apply.ErrStale] after a conflict.
 func ReleaseReplicas(ctx context.Context, c client.Client, live *appsv1.Deployment) error {
 	ours, others, err := replicasOwners(live.ManagedFields)

@@ -29,8 +29,8 @@ func Spec() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return MetadataDiffers(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Pod ignores events of task pods, except a change of why the pod cannot start: the result of a task comes
-// from its Job.
+// Pod ignores events of task pods, since the Job has the result of a task. It passes an update that changes the
+// reason why the pod cannot start.
 func Pod() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue

@@ -1,4 +1,4 @@
-// Package trackers keeps what a process needs to know of the previous reconciles. A restart may lose it.
+// Package trackers holds in-memory state between reconciles. Losing it in a restart is safe.
 package trackers
 
 import (
@@ -72,7 +72,7 @@ func (t *Errors) FailingSince(sup *v1alpha1.Superset, failed bool, now time.Time
 	return &start
 }
 
-// Changed reports whether the reconcile failed with another error than the last one.
+// Changed reports whether the error differs from that of the previous reconcile.
 func (t *Errors) Changed(sup *v1alpha1.Superset, err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,7 @@ func NewMissingKinds() *MissingKinds {
 	return &MissingKinds{reported: map[types.NamespacedName]map[string]version{}}
 }
 
-// ShouldReport reports whether the missing kind is not reported yet for this generation.
+// ShouldReport reports whether the missing kind still has to be reported for this generation.
 func (m *MissingKinds) ShouldReport(sup *v1alpha1.Superset, d optional.CRD) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
