@@ -5,10 +5,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// chain computes for each task a checksum that also covers the tasks before it, so
-// that when one runs again, so do all after it. A task that is not enabled counts
-// with the inputs that it last completed with: disabling it and enabling it again
-// runs no task.
+// chain computes for each task a checksum that also covers the previous tasks, so that all tasks after one that runs
+// again do so too. A task that is not enabled counts with the inputs that it last completed with, so disabling and
+// enabling it runs no task.
 type chain struct {
 	uid  string
 	kept map[string]string
@@ -19,7 +18,7 @@ func newChain(uid string, kept map[string]string) *chain {
 	return &chain{uid: uid, kept: kept, done: map[string]string{}}
 }
 
-// next returns the checksum of a task with the given own inputs. Tasks come in their order.
+// next returns the checksum of a task with the given own inputs. It must be called in the order of the tasks.
 func (c *chain) next(kind resolve.TaskKind, own string) string {
 	c.done[kind.Type] = own
 	b := checksum.New("task/"+kind.Type).String("uid", c.uid)
@@ -38,11 +37,12 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 	return b.Sum()
 }
 
-// preflightSums are the checksums of the preflight. It is not part of the chain: it makes no task run again.
+// preflightSums are the checksums of the preflight. The preflight is not part of the chain: no task runs again
+// because of it.
 type preflightSums struct{ all, settings, keys string }
 
-// preflight computes the checksums of the preflight. The one of the keys is that of earlier releases, which checked
-// nothing else. Like init, it covers the settings in superset_config.py and not their formatting.
+// preflight computes the checksums of the preflight. The checksum of the keys equals that of earlier releases, which
+// checked only the keys. Like init, it covers the settings in superset_config.py and not their formatting.
 func preflight(uid string, t *resolve.Task) preflightSums {
 	b := checksum.New("task/"+t.Kind.Type).String("uid", uid).String("trigger", t.Trigger).Bool("rotates", t.Rotates)
 	value(b, "secretKey", t.Inputs.SecretKey)
@@ -58,9 +58,9 @@ func preflight(uid string, t *resolve.Task) preflightSums {
 	return preflightSums{all: all.Sum(), settings: settings, keys: keys}
 }
 
-// inputs covers what makes a task run again, but not how its pod runs. Default
-// scripts and rendered text are left out, so that another release of the operator
-// does not run tasks again, and least of all one that drops a database.
+// inputs covers what makes a task run again, but not how its pod runs. Default scripts and rendered text are left
+// out, so that another release of the operator does not run tasks again, in particular not the clone, which drops a
+// database.
 func inputs(t *resolve.Task, scheduled string) string {
 	b := checksum.New("inputs/"+t.Kind.Type).
 		List("command", t.Command).String("trigger", t.Trigger).

@@ -51,7 +51,7 @@ func (c *Component) Fingerprint() (string, error) {
 	return checksum.New("deployment").String("spec", string(text)).Sum(), nil
 }
 
-// Input is all that [For] reads.
+// Input is the input of [For].
 type Input struct {
 	Superset *v1alpha1.Superset
 	// Stopped scales every component to zero replicas.
@@ -69,14 +69,14 @@ type Input struct {
 // Task is one task with its ConfigMap. Its Job is rendered when an attempt begins.
 type Task struct {
 	resolve.Task
-	// Checksum changes when the task has to run again: for its own inputs, or because
-	// a task before it does. Inputs covers its own only; empty for preflight, which is no link of that chain.
+	// Checksum changes when the task has to run again, because its own inputs changed or a previous task runs again.
+	// Inputs covers its own inputs only; empty for preflight, which is not part of that chain.
 	Checksum, Inputs string
 	// KeysChecksum and SettingsChecksum are parts of the checksum of preflight; empty for other tasks.
 	KeysChecksum, SettingsChecksum string
-	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
+	// PodHash changes when the pod of the task changes, which alone does not run the task again.
 	PodHash string
-	// ConfigMap is nil for a task that runs no Superset.
+	// ConfigMap is nil for a task that does not run Superset.
 	ConfigMap *corev1.ConfigMap
 }
 
