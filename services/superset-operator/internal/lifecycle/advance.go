@@ -73,7 +73,8 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 	d.inProgress(step, entry)
 }
 
-// waitStopped waits: a stopped Superset starts no task, and removes no component for one.
+// waitStopped sets the condition of a task that does not start because the Superset is stopped. No component is
+// removed for it either.
 func (d *decider) waitStopped(step *Step) {
 	if d.was.Phase == v1alpha1.LifecycleDraining {
 		d.status.Phase = d.was.Phase

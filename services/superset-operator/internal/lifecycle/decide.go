@@ -75,8 +75,8 @@ func (d *decider) markWaiting(current int) {
 	}
 }
 
-// deleteOtherJobs deletes all active Jobs except that of the current task, and reports whether they are gone: two tasks
-// must not overlap, nor a task and components that start.
+// deleteOtherJobs deletes all active Jobs except that of the current task, and reports whether none exists anymore:
+// two tasks must not overlap, nor may a task and starting components.
 func (d *decider) deleteOtherJobs(current int) bool {
 	var next *Step
 	if current < len(d.in.Steps) {
@@ -99,7 +99,7 @@ func (d *decider) deleteOtherJobs(current int) bool {
 }
 
 // deleteActiveJobs deletes all active Jobs except that of one task, and returns the name of a task whose Job still
-// exists; empty if all are gone.
+// exists; empty if none does.
 func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := d.in.Jobs[kind.Slug]
@@ -112,7 +112,7 @@ func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	return slug
 }
 
-// finish adds what follows from every decision.
+// finish completes the decision: maintenance page, drain, approvals, events and requeue.
 func (d *decider) finish() {
 	d.endMaintenance()
 	d.out.Page = d.out.Page || d.status.MaintenanceActive
@@ -164,17 +164,17 @@ func (d *decider) setPhase(phase v1alpha1.LifecyclePhase) {
 	}
 }
 
-// allowHold allows changes to running components, on their current image, if nothing forbids it. Everything else
-// follows the spec, so the components are not changed at all while the keys are not verified, nor after the tasks
-// started while the other settings are not.
+// allowHold sets the mode Hold if running components may follow the spec on their current image. In this mode they
+// get all settings except the image, so it requires verified secret keys and, once tasks may start, verified other
+// settings.
 func (d *decider) allowHold() {
 	if d.settingsVerified() {
 		d.allowHoldBeforeTasks()
 	}
 }
 
-// allowHoldBeforeTasks is allowHold while no task may start: an approval may take weeks, and meanwhile the configuration
-// follows the spec.
+// allowHoldBeforeTasks is allowHold without the check of the other settings, for changes whose tasks may not start:
+// an approval may take weeks, and meanwhile the configuration follows the spec.
 func (d *decider) allowHoldBeforeTasks() {
 	if !d.keysVerified() {
 		return
@@ -195,8 +195,8 @@ func (d *decider) componentsRemoved() bool {
 	return d.in.Components && !d.out.Initial && d.in.Workloads.absent() && (!d.in.Workloads.Exist || d.drainPending())
 }
 
-// drainPending reports whether a task that requires a drain has started and not all tasks are complete, whatever the
-// spec requires by now.
+// drainPending reports whether a task that requires a drain has started and not all tasks are complete, regardless of
+// the current spec.
 func (d *decider) drainPending() bool {
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]

@@ -1,5 +1,5 @@
-// Package lifecycle decides what happens to the tasks of a Superset (which one runs, is retried, has failed
-// permanently, or is complete) and what may happen to the components meanwhile.
+// Package lifecycle decides the next action of the tasks of a Superset (which one runs, is retried, has failed
+// permanently, or is complete) and which changes to the components are allowed meanwhile.
 //
 // [Decide] is pure: it takes the desired tasks ([Step]), the observed objects, the persisted state, and the time, and
 // returns the new state with the actions that follow from it. The caller persists the state first and acts
@@ -23,8 +23,8 @@
 // again. lastCompletedChecksums holds the checksums that the components last ran with. It changes only when a whole
 // sequence is complete, or when a task is disabled, whose completion it keeps. A task is complete if either has the
 // desired checksum; lastCompletedChecksums counts only if it has the desired checksum for all previous tasks too. So
-// a reverted image is complete without a task, once every active Job is gone. A clone drops the database: when it
-// begins, nothing can be reverted to, and lastCompletedChecksums is cleared.
+// a reverted image is complete without a task, once every active Job is deleted. A clone drops the database: when it
+// begins, no earlier state can be restored, so lastCompletedChecksums is cleared.
 //
 // completedInputs holds the inputs of disabled tasks, which are part of the checksums of the following tasks, so that
 // disabling a task does not change them. It defines how checksums are computed, not what the database holds, so no

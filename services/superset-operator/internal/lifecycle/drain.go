@@ -37,7 +37,7 @@ func (d *decider) drained(step *Step) bool {
 	return false
 }
 
-// requeueForeign is when to check foreign objects again: their deletion triggers no reconcile.
+// requeueForeign is the interval of the checks for foreign objects, whose deletion does not trigger a reconcile.
 const requeueForeign = 10 * time.Second
 
 // blockForeign keeps the components while a foreign object has their labels: it may use the metastore, and no drain

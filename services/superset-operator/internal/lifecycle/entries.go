@@ -21,8 +21,8 @@ func (d *decider) enabled(kind resolve.TaskKind) bool {
 }
 
 // pruneTasks removes the status of tasks that are not enabled and deletes their finished Jobs. Their completion is
-// kept, so that enabling one again runs nothing. While a Job is active its status stays: it may complete before it is
-// gone.
+// kept, so that enabling one again runs nothing. While a Job is active its status stays, since the Job may complete
+// before it is deleted.
 func (d *decider) pruneTasks() {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := d.in.Jobs[kind.Slug]

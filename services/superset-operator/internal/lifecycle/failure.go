@@ -33,8 +33,8 @@ func (d *decider) fail(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
 	if entry.Attempts >= step.MaxRetries {
 		d.warning(statusevents.EventTaskFailed, "%s", failureMessage(step, entry))
 		d.failPermanently(step, entry)
-		// After a moment for the termination message of the pod to arrive, the Job may be deleted, or another desired
-		// pod may recover the task.
+		// Requeue once the termination message of the pod has had time to arrive: then the Job may be deleted, or
+		// another desired pod may recover the task.
 		d.requeueAt(d.in.Now.Add(time.Second))
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 // Input is the input of [Decide].
 type Input struct {
-	// Name is the Superset's, for commands in messages.
+	// Name is the name of the Superset, for commands in messages.
 	Name string
 	// Steps are the enabled tasks in order.
 	Steps []Step
@@ -33,11 +33,11 @@ type Input struct {
 	Stopped bool
 	// Gate holds the approvals of an image change.
 	Gate Gate
-	// Schedule is the clone's; nil if it has none.
+	// Schedule is the schedule of the clone; nil if it has none.
 	Schedule *Schedule
 	// Workloads are the observed workloads of the components.
 	Workloads Workloads
-	// Page is the maintenance page.
+	// Page is the state of the maintenance page.
 	Page Page
 	Now  time.Time
 }
@@ -59,7 +59,7 @@ type Schedule struct {
 	ScheduledTime, Next time.Time
 }
 
-// Workloads are those of all components, enabled or not.
+// Workloads are the observed workloads of all components, enabled or not.
 type Workloads struct {
 	// Desired reports whether the spec has at least one pod.
 	Desired bool
@@ -85,7 +85,7 @@ type Workloads struct {
 // absent reports whether no pod of a component runs or is about to start.
 func (w Workloads) absent() bool { return w.Pods == 0 && (!w.Exist || w.Idle) }
 
-// Page is the maintenance page.
+// Page is the state of the maintenance page.
 type Page struct {
 	// Configured reports whether the spec has a maintenance page and a web server.
 	Configured bool
@@ -93,7 +93,7 @@ type Page struct {
 	Ready bool
 	// Routed reports whether the web server's Service selects the page.
 	Routed bool
-	// StartFailure is why the pods of the page do not start; empty if not known.
+	// StartFailure is the reason why the pods of the page do not start; empty if unknown.
 	StartFailure string
 }
 
@@ -132,27 +132,27 @@ const (
 // Job is the observed Job of a task.
 type Job struct {
 	UID types.UID
-	// Checksum, PodHash and Attempt are those that the Job was created for. Attempt is 0 on a Job of the legacy
-	// operator.
+	// Checksum, PodHash and Attempt are the values that the Job was created with. Attempt is 0 on a Job of the
+	// legacy operator.
 	Checksum, PodHash string
 	Attempt           int32
-	// Image is the main container's.
+	// Image is the image of the main container.
 	Image string
 	State JobState
 	// Deleting reports whether the Job is terminating: it is deleted, and its last pod still exists.
 	Deleting bool
 	// FinishedAt is set for a finished Job.
 	FinishedAt *metav1.Time
-	// Message is why a Job failed.
+	// Message is the cause of the failure of a Job.
 	Message string
-	// ExitCode and LogTail are those of the failed pod, if it is still known.
+	// ExitCode and LogTail come from the failed pod, if it still exists.
 	ExitCode *int32
 	LogTail  string
 	// StoredSecrets are the counts of a succeeded Job; nil if it has none. ResultPending reports whether its pod, which
 	// has them, is still observed as running.
 	StoredSecrets *v1alpha1.StoredSecretsStatus
 	ResultPending bool
-	// StartFailure is why the Job's pod cannot start; empty if not known.
+	// StartFailure is the reason why the Job's pod cannot start; empty if unknown.
 	StartFailure string
 }
 
@@ -168,11 +168,11 @@ const (
 // Action is one operation on a Job, to be executed after the state is persisted.
 type Action struct {
 	Verb Verb
-	// Task is the task's name, for example "migrate".
+	// Task is the name of the task, for example "migrate".
 	Task string
 	// Attempt is the number of the attempt to create.
 	Attempt int32
-	// UID is that of the Job to delete, so that another one of the same name stays.
+	// UID is the UID of the Job to delete, so that another Job of the same name stays.
 	UID types.UID
 }
 
@@ -220,7 +220,7 @@ type Decision struct {
 	// ClearApprovals removes the approval annotations, since their change is settled.
 	ClearApprovals bool
 	Events         []statusevents.Event
-	// Next is when to decide again without a change in the cluster; zero for never.
+	// Next is the time of the next decision if the cluster does not change; zero for none.
 	Next time.Time
 }
 

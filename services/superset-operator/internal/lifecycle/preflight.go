@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Entries of lastCompletedChecksums for what the last complete preflight accepted: the keys, and all that the components
-// get from the spec except the image.
+// Entries of lastCompletedChecksums for the inputs that the last complete preflight accepted: the secret keys, and
+// all settings of the components except the image.
 const (
 	acceptedKeys     = "PreflightKeys"
 	acceptedSettings = "PreflightSettings"
@@ -24,10 +24,11 @@ func (d *decider) preflight() *Step {
 	return &d.in.Steps[0]
 }
 
-// preparePreflight moves the preflight to the desired checksum and reports whether there is nothing to wait for. It runs
-// when the image, the keys, the configuration, the metastore or the broker change. A first installation serves nothing
-// that a check could protect; there the migration checks the same. An installation without an earlier check whose other
-// tasks are complete runs with these inputs. first is the index of the first other task that is not complete.
+// preparePreflight moves the preflight to the desired checksum and reports whether it is complete. It runs when the
+// image, the keys, the configuration, the metastore or the broker change. A first installation has no components to
+// protect, so there the migration runs the checks. If no preflight ran before and all other tasks are complete, the
+// components already run with these inputs, and no check is needed. first is the index of the first other task that
+// is not complete.
 func (d *decider) preparePreflight(first int) bool {
 	step := d.preflight()
 	if step == nil {
@@ -46,7 +47,7 @@ func (d *decider) preparePreflight(first int) bool {
 		d.complete(step, entry)
 	case d.out.Initial || fresh && unchanged:
 		d.complete(step, entry)
-		d.setTaskCondition(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "There is nothing to check.")
+		d.setTaskCondition(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "No check is required.")
 	default:
 		d.setDesired(step, entry)
 		return false
@@ -54,9 +55,9 @@ func (d *decider) preparePreflight(first int) bool {
 	return true
 }
 
-// ranBefore reports whether the components last ran with the desired inputs, and no check of other keys has started since:
-// a rotation may follow such a check. After an upgrade of the operator, the completion of a check that covered only the
-// keys counts if no other task is pending.
+// ranBefore reports whether the components last ran with the desired inputs, and no check of other keys has started
+// since, because a rotation may have followed it. After an upgrade of the operator, the completion of a check that
+// covered only the keys counts if no other task is pending.
 func (d *decider) ranBefore(step *Step, entry *v1alpha1.TaskRefStatus, unchanged bool) bool {
 	last := d.status.LastCompletedChecksums
 	if last[acceptedKeys] != step.KeysChecksum {
@@ -66,13 +67,14 @@ func (d *decider) ranBefore(step *Step, entry *v1alpha1.TaskRefStatus, unchanged
 	return last[step.Kind.Type] == step.Checksum || unchanged && keysOnly
 }
 
-// accept records what a complete preflight accepted.
+// accept records the inputs that a complete preflight accepted.
 func (d *decider) accept(step *Step) {
 	d.keepChecksum(acceptedKeys, step.KeysChecksum)
 	d.keepChecksum(acceptedSettings, step.SettingsChecksum)
 }
 
-// startPreflight records the start of a check. Until it succeeds, other keys than the accepted ones are unknown.
+// startPreflight records the start of a check. If the keys are not the accepted ones, no keys count as accepted until
+// it succeeds.
 func (d *decider) startPreflight(step *Step) {
 	d.entry(step).CompletedChecksum = ""
 	if d.status.LastCompletedChecksums[acceptedKeys] != step.KeysChecksum {
@@ -87,8 +89,8 @@ func (d *decider) forgetPreflight() {
 	}
 }
 
-// forgetTasks removes what the components last ran with. What the preflight accepted stays: it describes the spec, not the
-// content of the metastore.
+// forgetTasks removes the checksums that the components last ran with. Those that the preflight accepted stay: they
+// describe the spec, not the content of the metastore.
 func (d *decider) forgetTasks() {
 	kept := d.status.LastCompletedChecksums
 	d.status.LastCompletedChecksums = nil
@@ -140,8 +142,8 @@ func (d *decider) settingsVerified() bool {
 	return step == nil || d.accepted(d.entry(step), acceptedSettings, step.SettingsChecksum)
 }
 
-// accepted reports whether the last complete preflight accepted these inputs. Without an earlier check it trusts those
-// that the components run with.
+// accepted reports whether the last complete preflight accepted these inputs. Without an earlier check, the inputs
+// that the components run with count as accepted.
 func (d *decider) accepted(entry *v1alpha1.TaskRefStatus, name, checksum string) bool {
 	last := d.status.LastCompletedChecksums
 	switch {

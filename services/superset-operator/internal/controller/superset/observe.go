@@ -26,8 +26,8 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 	return steps.Result{}, nil
 }
 
-// findCreateFailures records why Jobs have no pods, and returns the delay of the next check. It only logs errors,
-// since no decision depends on the result.
+// findCreateFailures records why Jobs have no pods, and returns the delay of the next check. It only logs errors: the
+// reconcile continues without the result.
 func (r *Reconciler) findCreateFailures(ctx context.Context, s *reconcileState) (again time.Duration) {
 	for slug, job := range observe.Podless(s.snapshot) {
 		answer, after, err := r.creation.Find(ctx, job)

@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// persistDecision writes the status before anything acts on the decision. If the decision is to apply the spec and it
-// changes no field, the status is written with all other fields by [Reconciler.persistStatus].
+// persistDecision writes the status before anything acts on the decision. If the mode is Apply and the decision
+// changes no field, [Reconciler.persistStatus] writes the status later.
 func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	changes := !equality.Semantic.DeepEqual(s.decision.Status, s.sup.Status.Lifecycle) ||
 		s.decision.LastImage != s.sup.Status.LastLifecycleImage
