@@ -76,8 +76,8 @@ func fingerprint(p *resolve.Page) string {
 	return b.Sum()
 }
 
-// probe returns a probe that requests the page itself. For an image of the user it
-// only checks that the port is open, since nothing else about it is known.
+// probe returns a probe that requests the page itself. For an image of the user, whose paths are unknown, it only
+// checks that the port is open.
 func probe(p *resolve.Page, delay int32) *corev1.Probe {
 	out := &corev1.Probe{InitialDelaySeconds: delay, PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 3}
 	port := intstr.FromInt32(p.Port)

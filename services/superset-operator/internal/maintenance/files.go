@@ -34,10 +34,9 @@ var mainConf string
 //go:embed page.html
 var pageHTML string
 
-// serverConf serves the page on a port. Redirects are relative, since the address
-// that users see is that of an Ingress or a gateway. A form that a user submits
-// while Superset is unavailable is answered like any other request: whatever its
-// size, and with the page where nginx would reject the method on a file.
+// serverConf serves the page on a port. Redirects are relative, since the address that users see is that of an
+// Ingress or a gateway. A form that a user submits while Superset is unavailable gets the same answer as any other
+// request: its size is not limited, and the page replaces the error that nginx returns for a POST to a file.
 const serverConf = `server {
     listen %d;
     root /usr/share/nginx/html;

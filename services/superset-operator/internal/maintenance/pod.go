@@ -26,8 +26,8 @@ const (
 	envBody    = "SUPERSET_OPERATOR__MAINTENANCE_BODY"
 )
 
-// longest is the maximum size of a variable with its name, in bytes: Linux starts no
-// program with a longer one.
+// longest is the maximum size of a variable with its name, in bytes: Linux does not start a program with a longer
+// one.
 const longest = 128<<10 - 1
 
 func pod(p *resolve.Page) corev1.PodSpec {

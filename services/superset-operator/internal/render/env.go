@@ -24,7 +24,7 @@ const (
 	envSkipsMigration = pyconfig.EnvPrefix + "SKIPS_MIGRATION"
 	envServesMCP      = pyconfig.EnvPrefix + "SERVES_MCP"
 
-	// Superset's own: the file with the configuration, and the module that reads it.
+	// Variables of Superset: the path of the configuration file, and the module that reads it.
 	envConfigPath   = "SUPERSET_CONFIG_PATH"
 	envConfigModule = "SUPERSET_CONFIG"
 )
@@ -41,8 +41,8 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 	return environment(&c.Workload, extra...)
 }
 
-// environment returns the operator's variables of a workload; extra ones go before
-// FORCE_RELOAD. Inputs that a workload does not have are left out.
+// environment returns the operator's variables of a workload; extra ones go before FORCE_RELOAD. Inputs that a
+// workload does not have are omitted.
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
 	env := []corev1.EnvVar{plain(pyconfig.EnvInstanceName, w.Superset)}

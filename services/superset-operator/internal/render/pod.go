@@ -90,7 +90,7 @@ const (
 	// margin is how many seconds of the grace period are left when all steps took their maximum.
 	margin = 8
 	// workerGrace is how many seconds a worker has for its running tasks: the limit of a thumbnail or a report.
-	// Queries may take hours; their users start them again.
+	// Queries may take hours, so users have to repeat interrupted ones.
 	workerGrace = 300
 )
 

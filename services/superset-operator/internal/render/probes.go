@@ -94,9 +94,9 @@ func probe(handler corev1.ProbeHandler) *corev1.Probe {
 // defaultRequestTimeout is gunicorn's, in seconds, unless the spec sets another one.
 const defaultRequestTimeout = 60
 
-// patient returns a liveness probe that fails a minute after the longest request has ended: the probe's request waits for a
-// thread like any other one, so a server whose threads are all busy must not be killed with what it answers. Gunicorn
-// itself replaces a worker that hangs.
+// patient returns a liveness probe that fails a minute after the longest request has ended: the probe's request waits
+// for a thread like any other one, so the kubelet must not kill a server whose threads are all busy. Gunicorn itself
+// replaces a worker that hangs.
 func patient(handler corev1.ProbeHandler, timeout int32) *corev1.Probe {
 	if timeout == 0 {
 		timeout = defaultRequestTimeout

@@ -8,8 +8,8 @@ import (
 // CloneTask holds the source and the tools of the clone task.
 type CloneTask struct {
 	Tool DatabaseTool
-	// Host, Port, Database, User and Password are those of the source. The target is
-	// the metastore, whose location is in the task's inputs.
+	// Host, Port, Database, User and Password locate the source. The target is the metastore, whose location is in
+	// the task's inputs.
 	Host           string
 	Port           int32
 	Database, User string
@@ -23,8 +23,8 @@ type CloneTask struct {
 	TargetImage string
 }
 
-// cloneTask resolves the clone. It runs no Superset: it has neither Python nor
-// bootstrap script, and of the other tasks' settings only the retention.
+// cloneTask resolves the clone. It does not run Superset, so it has neither Python nor a bootstrap script. Of the
+// settings that tasks share, only the retention applies.
 func cloneTask(sup *v1alpha1.Superset) Task {
 	spec := &sup.Spec
 	settings := spec.Lifecycle.Clone

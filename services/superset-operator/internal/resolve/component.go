@@ -141,9 +141,9 @@ func overrideImage(base *v1alpha1.ImageSpec, over *v1alpha1.ImageOverrideSpec) (
 	return repository + ":" + tag, policy
 }
 
-// Web holds how users reach Superset; the zero value without a web server.
+// Web holds the URLs of the web server; the zero value without one.
 type Web struct {
-	// InternalURL is where workers reach the web server, ExternalURL where users do; empty if not known.
+	// InternalURL is the URL of the web server for workers, ExternalURL the one for users; empty if unknown.
 	InternalURL, ExternalURL string
 	// Proxied reports whether requests come through an Ingress or a Gateway, Secure whether these are known to terminate TLS.
 	Proxied, Secure bool

@@ -13,17 +13,17 @@ type DatabaseTool struct {
 	Type       v1alpha1.DatabaseType
 	Image      string
 	PullPolicy corev1.PullPolicy
-	// ImageInput stands for Image in checksums: a new default of the operator runs no clone again.
+	// ImageInput replaces Image in checksums, so that a new default of the operator does not run a clone again.
 	ImageInput string
 	// Security prevents the container from running as root, unless the user overrides it.
 	Security *corev1.SecurityContext
 }
 
-// tool holds the defaults for a kind of database. The user is the one that the image
-// defines for its server: the image itself would start as root.
+// tool holds the defaults for a kind of database. The user is the one that the image defines for its server, since
+// the image starts as root.
 type tool struct {
 	repository, tag string
-	// inputTag stands for tag in checksums.
+	// inputTag replaces tag in checksums.
 	inputTag string
 	user     int64
 	port     int32
@@ -41,8 +41,8 @@ func toolOf(kind v1alpha1.DatabaseType) tool {
 	return databaseTools[v1alpha1.PostgreSQL]
 }
 
-// databaseTool resolves the container for a kind of database; image is the user's
-// and may lack any part, pod is what the container runs in.
+// databaseTool resolves the container for a kind of database; image is the user's and may lack any part, pod is the
+// template of the pod.
 func databaseTool(kind v1alpha1.DatabaseType, image *v1alpha1.ContainerImageSpec, pod *v1alpha1.PodTemplate) DatabaseTool {
 	defaults, own := toolOf(kind), orZero(image)
 	t := DatabaseTool{Type: kind, PullPolicy: corev1.PullIfNotPresent}

@@ -16,13 +16,13 @@ const (
 
 // Page is the maintenance page with all precedence resolved.
 type Page struct {
-	// Workload has no Python, Bootstrap and Inputs: the page runs no Superset.
+	// Workload has no Python, Bootstrap or Inputs, since the page does not run Superset.
 	Workload
 	Deployment v1alpha1.DeploymentTemplate
 	Replicas   int32
 	// Port is the web server's port, on which the page listens instead.
 	Port int32
-	// Custom pages serve themselves from the user's image; they get no files from the operator.
+	// Custom reports whether the user's image serves the page; such a page gets no files from the operator.
 	Custom bool
 	// Title, Message and Body are nil if the user sets none.
 	Title, Message, Body *string

@@ -15,7 +15,7 @@ type Python struct {
 	Database          Database
 	// WebServerTimeout is the web server's request timeout in seconds, set for the web server only.
 	WebServerTimeout int32
-	// Web holds how users reach Superset.
+	// Web holds the URLs of the web server.
 	Web Web
 	// MCP reports whether the workload is the MCP server.
 	MCP bool
@@ -26,7 +26,7 @@ type Python struct {
 	// Pool is nil if no options are rendered.
 	Pool         *Pool
 	FeatureFlags map[string]bool
-	// Valkey is nil when there is none.
+	// Valkey is nil if the spec does not configure it.
 	Valkey *Valkey
 	// Config and ComponentConfig are the user's raw Python; nil when absent.
 	Config, ComponentConfig *string

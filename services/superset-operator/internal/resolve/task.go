@@ -83,8 +83,8 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	return out
 }
 
-// preflightTask resolves the check that runs while the components serve. It runs again with the rotation that it checks
-// for.
+// preflightTask resolves the check that runs while the components serve. The trigger of the rotation, which it
+// precedes, runs it again too.
 func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
 	lc := orZero(sup.Spec.Lifecycle)

@@ -31,9 +31,9 @@ type Pool struct {
 	Null        bool
 	Size        int32
 	MaxOverflow int32
-	Recycle     int32 // 0 leaves it out
+	Recycle     int32 // 0 omits it
 	PrePing     bool
-	Timeout     int32 // 0 leaves it out
+	Timeout     int32 // 0 omits it
 }
 
 type sizing struct{ workers, threads, concurrency int32 }
@@ -82,7 +82,7 @@ func celery(spec *v1alpha1.CeleryWorkerProcessSpec) *Celery {
 	}
 }
 
-// componentPool sizes the pool after the component's own concurrency.
+// componentPool derives the size of the pool from the concurrency of the component.
 func componentPool(c *Component, spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Pool {
 	balanced, performance, aggressive := int32(1), int32(1), int32(1)
 	switch c.Descriptor.Name {

@@ -16,10 +16,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// Validate lists the contradictions in the spec, each entry with the field's path,
-// the violation, and the fix. It repeats those rules of the schema that data or a
-// whole reconcile depend on, since an object may be older than the schema. Of
-// values, the entries hold only names and numbers, never secrets.
+// Validate lists the contradictions in the spec, each entry with the field's path, the violation, and the fix. It
+// repeats the schema rules that protect data or the whole reconcile, since an object may be older than the schema.
+// Entries quote names and numbers only, never secrets.
 func Validate(sup *v1alpha1.Superset) []string {
 	var p violations
 	p.names(sup)
@@ -103,8 +102,8 @@ func (p *violations) components(spec *v1alpha1.SupersetSpec) {
 	}
 }
 
-// replacements are variables that make Superset use another configuration than the rendered one, or another metastore, with what
-// to use instead.
+// replacements maps each variable that would override the rendered configuration or the metastore to the field of the
+// spec to use instead.
 var replacements = map[string]string{
 	"SUPERSET_CONFIG":                   "config",
 	"SUPERSET_CONFIG_PATH":              "config",

@@ -9,14 +9,13 @@ type Valkey struct {
 	TLS *TLS
 	// Caches are Superset's enabled caches, in the order of the reference table.
 	Caches []Cache
-	// Broker and ResultBackend are the databases of Celery; nil when off.
+	// Broker and ResultBackend are the databases of Celery; nil when disabled.
 	Broker, ResultBackend *int32
-	// Results is where asynchronous queries store their results; nil when off.
+	// Results is the store of the results of asynchronous queries; nil when disabled.
 	Results *Results
 }
 
-// TLS configures connections to Valkey. Files are paths inside the containers;
-// empty ones are left out.
+// TLS configures connections to Valkey. Files are paths inside the containers; empty ones are omitted.
 type TLS struct {
 	// CertRequired is required, optional or none.
 	CertRequired                  string
@@ -28,12 +27,12 @@ type Cache struct {
 	// Setting is the name in superset_config.py.
 	Setting  string
 	Database int32
-	// Prefix follows the Superset's name in every key.
+	// Prefix follows the name of the Superset in every key.
 	Prefix string
 	// Timeout is in seconds. Refresh restarts it with each read.
 	Timeout int32
 	Refresh bool
-	// Fingerprint replaces the timeout in fingerprints: another default runs no task.
+	// Fingerprint replaces the timeout in fingerprints, so that another default does not run a task.
 	Fingerprint int32
 	// Coordination caches are used by Superset's own client, not by Flask's cache.
 	Coordination bool

@@ -11,9 +11,9 @@ import (
 
 // Workload is one component or task with all precedence resolved.
 type Workload struct {
-	// Superset and Namespace are the owner's.
+	// Superset and Namespace are the name and the namespace of the owner.
 	Superset, Namespace string
-	// Slug is the component's or the task's name, for example "web-server" or "migrate".
+	// Slug is the name of the component or task, for example "web-server" or "migrate".
 	Slug string
 	// Name is the name of the Deployment and Service, or of the Job.
 	Name string
@@ -43,10 +43,10 @@ type Component struct {
 	Deployment v1alpha1.DeploymentTemplate
 	// Replicas is the desired number of pods; zero while the Superset is stopped.
 	Replicas int32
-	// Autoscaling is nil when there is none. Otherwise the autoscaler owns the number
-	// of pods, and Replicas is its initial value.
+	// Autoscaling is nil without an autoscaler. Otherwise the autoscaler owns the number of pods, and Replicas is
+	// its initial value.
 	Autoscaling *v1alpha1.AutoscalingSpec
-	// PodDisruptionBudget is nil when there is none.
+	// PodDisruptionBudget is nil if the spec has none.
 	PodDisruptionBudget *v1alpha1.PDBSpec
 	Service             *v1alpha1.ComponentServiceSpec
 	// Path is the path prefix under which routes reach the component; empty when it is not routable.
@@ -72,22 +72,25 @@ type Task struct {
 	// RequiresDrain removes the components before the task.
 	RequiresDrain bool
 	Retention     v1alpha1.RetentionPolicy
-	// AdminUser and LoadExamples are init's.
+	// AdminUser and LoadExamples are set only for init.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool
-	// Rotates is preflight's: the task rotate runs after it. CreatesDatabase is preflight's too: a task after it
-	// creates the metastore's database. CheckTrigger is its own trigger; Trigger is that of the rotation.
+	// Rotates, CreatesDatabase and CheckTrigger are set only for preflight. Rotates reports whether the task rotate
+	// runs after it, CreatesDatabase whether a later task creates the metastore's database. CheckTrigger is its own
+	// trigger; Trigger is the one of the rotation.
 	Rotates, CreatesDatabase bool
 	CheckTrigger             string
-	// SkipsMigration is preflight's: the task migrate is disabled, so the metastore's user may lack the permission for it.
+	// SkipsMigration is set only for preflight. It reports whether the task migrate is disabled, so that the
+	// metastore's user may lack permission to migrate.
 	SkipsMigration bool
-	// Checks is migrate's: it begins with the checks of the preflight.
+	// Checks is set only for migrate. It reports whether the task begins with the checks of the preflight.
 	Checks bool
-	// ServesMCP is set for tasks that check the image: the MCP server runs it too, so it must contain one.
+	// ServesMCP is set only for tasks that check the image. It reports whether the MCP server runs that image too,
+	// which must then contain it.
 	ServesMCP bool
-	// Clone is clone's, nil for the others.
+	// Clone is set only for clone.
 	Clone *CloneTask
-	// CreateDatabase is migrate's; nil if no database is to be created.
+	// CreateDatabase is set only for migrate; nil if no database is to be created.
 	CreateDatabase *DatabaseTool
 }
 

@@ -1,10 +1,9 @@
-// Package scripts holds the programs that copy and create databases, the one that
-// creates an administrator, the preflight, and the one that checks and changes the key of stored
-// secrets. The last two are Python, run by the image's own; the others are POSIX shell. They run under whatever
-// shell an image has: dash, busybox ash or bash. The configuration of gunicorn is Python as well.
+// Package scripts embeds the programs of the tasks and the configuration of gunicorn. The programs that copy a
+// database, create a database or create an administrator are POSIX shell and run under dash, busybox ash and bash.
+// The preflight, the program that checks and changes the key of stored secrets, and the configuration of gunicorn are
+// Python and run with the interpreter of the Superset image.
 //
-// A script takes everything from environment variables, and nothing from a user is
-// ever part of its text:
+// Scripts read their input from environment variables and never contain text of a user:
 //
 //   - SUPERSET_OPERATOR__DB_HOST, _PORT, _NAME, _USER and, unless there is none, _PASS: the target, which is Superset's
 //     metastore.
@@ -15,9 +14,8 @@
 //   - SUPERSET_OPERATOR__CLONE_POST_SQL_0 and up: SQL to run in the copy, one entry after the other.
 //   - SUPERSET_OPERATOR__ADMIN_USERNAME, _PASSWORD, _FIRST_NAME, _LAST_NAME and _EMAIL: the administrator to create.
 //
-// On any failure a script exits with a status other than zero and prints the cause on
-// standard error. A later release may change the text freely: it is not an input of
-// any checksum, so no task runs again for it.
+// On any failure a script exits with a status other than zero and prints the cause on standard error. The text is not
+// an input of any checksum, so a release that changes it does not run a task again.
 package scripts
 
 import (
@@ -61,12 +59,12 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 	return createPostgreSQL
 }
 
-// Preflight returns the program that checks the image, the metastore and the broker. Its argument is once, or wait for
-// servers that are about to start.
+// Preflight returns the program that checks the image, the metastore and the broker. Its argument is "once", or
+// "wait" to wait for servers that are about to start.
 func Preflight() string { return preflight }
 
-// SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are check or rotate, and
-// the file to report to.
+// SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are "check" or
+// "rotate", and the file for its report.
 func SecretKeys() string { return secretKeys }
 
 // Gunicorn returns the configuration of the web server.

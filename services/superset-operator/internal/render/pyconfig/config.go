@@ -9,8 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// exit is how a process ends. Python would search all objects of Superset for garbage, which takes seconds. Superset wraps an
-// error of the metastore in one without a text, and the kubelet keeps only the end of the output: the cause comes last.
+// exit configures how a process exits. It prevents the garbage collection at exit, which takes seconds with the
+// objects of Superset. It prints the cause of an error last, since Superset wraps an error of the metastore in one
+// without a message, and the kubelet keeps only the end of the output.
 const exit = `atexit.register(gc.freeze)
 
 

@@ -1,7 +1,8 @@
 package pyconfig
 
-// requireMCPAuth ends the MCP server where the user's settings make no provider of authentication: Superset only logs that, and
-// serves everybody. It follows the user's Python, whose settings it reads. The text of an error may contain a key.
+// requireMCPAuth exits if the user's settings do not configure authentication of the MCP server: Superset would only
+// log this and serve unauthenticated requests. It follows the user's Python, whose settings it reads. It does not
+// print the message of an error, which may contain a key.
 const requireMCPAuth = `
 
 _mcp_auth_factory = globals().get("MCP_AUTH_FACTORY")

@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// writeWeb writes how users reach Superset. Without these settings all users share the proxy's address, and its rate limit
-// of 50 requests a second.
+// writeWeb writes the settings of URLs, proxies and rate limits. Without these settings all users share the proxy's
+// address, and its rate limit of 50 requests a second.
 func writeWeb(b *strings.Builder, w *resolve.Web) {
 	if w.InternalURL == "" {
 		return
@@ -33,8 +33,8 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	}
 }
 
-// limitSeconds is how long a request, which may be a probe with a timeout of 5 s, waits for Valkey before it is counted in
-// memory.
+// limitSeconds is the timeout of Valkey for rate limits; afterwards the request is counted in memory. It is shorter
+// than the timeout of a probe, 5 s.
 const limitSeconds = 2
 
 // writeLimits makes all pods count logins together, where the addresses of users are known. While Valkey is down, each
