@@ -16,8 +16,8 @@ import (
 // shared holds the metrics of this process.
 var shared = newSet()
 
-// Register registers the metrics. Each scrape calls list for the Supersets that
-// exist. Registering again replaces list and keeps the numbers.
+// Register registers the metrics. Each scrape calls list for the existing Supersets. Registering again replaces list
+// and keeps the counters.
 func Register(registry prometheus.Registerer, list Lister) error {
 	shared.instances.use(list)
 	for _, c := range shared.collectors() {
@@ -50,7 +50,7 @@ type set struct {
 	approvals       *prometheus.CounterVec
 	approvalSeconds prometheus.Histogram
 
-	// draining holds when the drains of this process began, which no status records.
+	// draining holds the start times of the drains of this process, which the status does not record.
 	mu       sync.Mutex
 	draining map[types.NamespacedName]time.Time
 }

@@ -56,8 +56,8 @@ func For(in Input) contract.Observation {
 	return o
 }
 
-// observedGeneration returns the latest generation that was applied and that every child has
-// observed. The conditions hold the one that was covered before.
+// observedGeneration returns the latest generation that was applied and that every child has observed. Otherwise it
+// returns the previous one, from the conditions.
 func observedGeneration(in Input, list []contract.Unit) int64 {
 	notObserved := func(u contract.Unit) bool { return !u.Present || !u.Observed }
 	if in.Applied && !slices.ContainsFunc(list, notObserved) || isStopped(in, list) {
@@ -65,7 +65,7 @@ func observedGeneration(in Input, list []contract.Unit) int64 {
 	}
 	var before int64
 	for _, c := range in.Superset.Status.Conditions {
-		if c.Type == conditions.TypeAvailable { // the only condition that never describes a spec that takes no effect
+		if c.Type == conditions.TypeAvailable { // the only condition that never describes a spec that is not applied
 			before = c.ObservedGeneration
 		}
 	}

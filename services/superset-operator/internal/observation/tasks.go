@@ -16,8 +16,9 @@ import (
 // attempt may follow.
 var cannotStart = []contract.FailureClass{contract.FailureImagePull, contract.FailureConfigError, contract.FailureUnschedulable}
 
-// startFailures returns a unit for each task whose pod cannot start, so that conditions show it before the attempt's deadline.
-// The unit is incoming: it does not reduce what serves. The task already counts its pod.
+// startFailures returns a unit for each task whose pod cannot start, so that conditions show it before the attempt's
+// deadline. The unit has the role Incoming, so it does not reduce the serving capacity. The task already counts its
+// pod.
 func startFailures(in Input) []contract.Unit {
 	if in.Snapshot == nil {
 		return nil

@@ -21,7 +21,7 @@ const (
 	cutLog = 2040
 )
 
-// termination holds how the pod of a failed task terminated, as far as it is known.
+// termination describes how the pod of a failed task terminated. Unknown fields are empty.
 type termination struct {
 	// code is the exit code of the failed container; nil if no failed one is known.
 	code *int32
@@ -39,13 +39,13 @@ func readTermination(pods []corev1.Pod) termination {
 			if t == nil || t.ExitCode == 0 {
 				continue
 			}
-			code := t.ExitCode // the pod is that of the cache
+			code := t.ExitCode // a copy, since the pod belongs to the cache
 			end := termination{code: &code, how: fmt.Sprintf("container %q ended with exit code %d", c.Name, t.ExitCode)}
 			if t.Reason != "" && t.Reason != "Error" {
 				end.how += " (" + t.Reason + ")"
 			}
 			output := dropCutLine(t.Message)
-			// A runtime that cannot start a program names the layers that it went through before the cause.
+			// A container runtime that cannot start a program prints its own call chain before the cause.
 			if _, cause, found := strings.Cut(output, "unable to start container process: "); found {
 				output = cause
 			}

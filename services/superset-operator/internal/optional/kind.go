@@ -35,20 +35,20 @@ func (d CRD) Name() string { return d.Resource + "." + d.Kind.Group }
 type Options struct {
 	// Namespaces to watch; none means all.
 	Namespaces []string
-	// Selector limits the cache to our objects.
+	// Selector limits the cache to the operator's objects.
 	Selector labels.Selector
 	// Indexes are the field indexes of the cache.
 	Indexes map[string]client.IndexerFunc
 	// Handler maps a change of an object to requests, if it passes the Predicates.
 	Handler    handler.EventHandler
 	Predicates []predicate.Predicate
-	// Requests returns the requests of all owners that use the kind, for when it is added or removed.
+	// Requests returns a request for each owner that uses the kind; they are enqueued when it is added or removed.
 	Requests func(context.Context) []reconcile.Request
 	// Clock defaults to the real clock.
 	Clock clock.WithTicker
 }
 
-// State is whether the API server serves a kind.
+// State describes whether the API server serves a kind.
 type State string
 
 // States of a kind.
@@ -69,7 +69,7 @@ type Kind struct {
 	crds       metadata.Interface
 	discovery  discovery.DiscoveryInterfaceWithContext
 	log        logr.Logger
-	determined chan struct{} // closed when the state no longer has to be awaited
+	determined chan struct{} // closed once WaitForSync may return
 	once       sync.Once     // closes determined
 	changed    chan struct{} // signals that the state may have changed
 
@@ -114,13 +114,13 @@ func (k *Kind) State() (State, client.Reader) {
 	return k.state, k.reader
 }
 
-// IsNotServed reports whether a request failed because the kind is not served, or no longer:
-// the Kind detects this itself and enqueues the owners concerned.
+// IsNotServed reports whether a request failed because the kind is not, or no longer, served. Callers need not retry:
+// the Kind detects this itself and enqueues the affected owners.
 func IsNotServed(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// set reports whether the state changed.
+// set stores the state and reports whether it changed.
 func (k *Kind) set(state State, reader client.Reader) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

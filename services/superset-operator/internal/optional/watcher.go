@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A CRD exists some time before its kind is served, usually well under a second; a
-// version that we do not use is never served.
+// Limits of the backoff while a CRD exists and its kind is not served: this usually takes well under a second, but
+// lasts if the CRD lacks the version that the operator uses.
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 30 * time.Second
@@ -36,9 +36,8 @@ func (k *Kind) Start(ctx context.Context, q queue) error {
 	return nil
 }
 
-// WaitForSync waits until it is known whether the kind is served, or that this cannot
-// be determined now. The latter is not an error: the rest of the controller does not
-// depend on the kind.
+// WaitForSync waits until the state of the kind is determined, or the attempt has failed. A failure is not an error:
+// no other source of the controller depends on the kind.
 func (k *Kind) WaitForSync(ctx context.Context) error {
 	select {
 	case <-k.determined:
@@ -136,7 +135,7 @@ func (f *watcher) run(ctx context.Context) {
 func (f *watcher) check(ctx context.Context) bool {
 	synced := f.informer.HasSynced()
 	if !synced && !f.failed.Load() {
-		return false // the first list has not arrived yet
+		return false // not listed yet
 	}
 	exists := synced && f.exists()
 	served := false

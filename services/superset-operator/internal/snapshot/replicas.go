@@ -15,7 +15,8 @@ func DesiredReplicas(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// Idle reports whether a Deployment has no pods and desires none. No autoscaler of Kubernetes starts one there either.
+// Idle reports whether a Deployment has no pods and desires none. A HorizontalPodAutoscaler does not scale up such a
+// Deployment.
 func Idle(d *appsv1.Deployment) bool {
 	return DesiredReplicas(d) == 0 && d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == 0
 }

@@ -33,7 +33,7 @@ type Snapshot struct {
 	Pods map[string][]corev1.Pod
 	// TaskPods are by task name.
 	TaskPods map[string][]corev1.Pod
-	// CreateFailures are by task name: why the pods of the task's Job cannot be created.
+	// CreateFailures are the reasons why pods of Jobs cannot be created, by task name.
 	CreateFailures map[string]string
 	// Page is the maintenance page's Deployment, PageConfig its ConfigMap, PagePods its pods.
 	Page       *appsv1.Deployment

@@ -20,7 +20,7 @@ var startFailures = []string{
 	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
 }
 
-// StartFailure returns why one of the pods cannot start; empty if none is known to be stuck.
+// StartFailure returns the reason why one of the pods cannot start; empty if all can, or if it is unknown.
 func StartFailure(pods []corev1.Pod) string {
 	for i := range pods {
 		if text := podStartFailure(&pods[i]); text != "" {
@@ -30,7 +30,7 @@ func StartFailure(pods []corev1.Pod) string {
 	return ""
 }
 
-// CreateFailure returns why Kubernetes creates no pods of a Deployment; empty if it does.
+// CreateFailure returns the reason why Kubernetes cannot create pods of a Deployment; empty if it can.
 func CreateFailure(d *appsv1.Deployment) string {
 	if d == nil {
 		return ""

@@ -95,9 +95,9 @@ func entry(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefS
 	return *c.Descriptor.StatusRef(sup.Status.Components)
 }
 
-// adopted returns the fingerprint of a workload that an earlier operator created and that
-// is not modified, or an empty string. That begins with our first status, if that operator
-// had observed the latest generation, and ends when the spec changes the workload.
+// adopted returns the fingerprint of an unmodified workload of an earlier operator, otherwise an empty string. A
+// workload is adopted with the first status of this operator if the earlier one had observed the latest generation,
+// and until the spec changes the workload.
 func adopted(in Input, c *desired.Component) (string, error) {
 	sup, d, entry := in.Superset, in.Snapshot.Deployments[c.Slug], entry(in.Superset, c)
 	if d == nil || entry == nil || entry.AdoptedSpec == "" && !adopting(sup) {

@@ -7,8 +7,8 @@ import (
 	componentkind "github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 )
 
-// OnlyDetailsDiffer reports whether two statuses differ, and in nothing but how far the pods of the components are. A change
-// of the phase, of the tasks, of the operator's conditions or of what the operator must remember is more than that.
+// OnlyDetailsDiffer reports whether two statuses differ only in the progress of the components' pods. The phase, the
+// tasks, the operator's conditions and persisted decisions are not details.
 func OnlyDetailsDiffer(present, wanted *v1alpha1.SupersetStatus) bool {
 	a, b := withoutDetails(present), withoutDetails(wanted)
 	return equality.Semantic.DeepEqual(a, b) && !equality.Semantic.DeepEqual(details(present), details(wanted))
@@ -22,7 +22,7 @@ type progress struct {
 
 func details(s *v1alpha1.SupersetStatus) progress { return progress{s.Ready, s.Components} }
 
-// withoutDetails returns the status without them, and without the conditions of other managers.
+// withoutDetails returns the status without details and without the conditions of other managers.
 func withoutDetails(s *v1alpha1.SupersetStatus) *v1alpha1.SupersetStatus {
 	out := s.DeepCopy()
 	out.Ready = ""

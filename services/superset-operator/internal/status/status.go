@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// Input is all that [For] reads.
+// Input is the input of [For].
 type Input struct {
 	// Superset has the persisted status.
 	Superset *v1alpha1.Superset
