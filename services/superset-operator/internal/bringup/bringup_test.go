@@ -16,7 +16,7 @@ import (
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// budget is what the operator's own startup probe gives the web server.
+// budget is the time that the default startup probe allows the web server.
 const budget = 10 * time.Minute
 
 func components(t *testing.T, edit func(*v1alpha1.SupersetSpec)) []desired.Component {
@@ -56,18 +56,18 @@ func TestOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit  func(*v1alpha1.SupersetSpec)
 		exist map[string]*appsv1.Deployment
-		until time.Time // zero: no one waits
+		until time.Time // zero: no component waits
 	}{
-		"nothing is there":               {until: now.Add(budget)},
-		"the web server starts":          {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},
-		"the former one is going":        {exist: map[string]*appsv1.Deployment{"web-server": going}, until: now.Add(budget)},
-		"it is not the newest":           {exist: map[string]*appsv1.Deployment{"web-server": unseen}, until: now.Add(budget - time.Minute)},
-		"it serves":                      {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 1)}},
-		"it takes too long":              {exist: map[string]*appsv1.Deployment{"web-server": deployed(budget, 0)}},
-		"an old one has just lost a pod": {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Hour, 0)}},
-		"there is to be no web server":   {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer = nil }},
-		"it is scaled to zero":           {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &none }},
-		"it may take a minute": {edit: func(s *v1alpha1.SupersetSpec) {
+		"no Deployment exists":                       {until: now.Add(budget)},
+		"the web server starts":                      {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},
+		"the former Deployment is terminating":       {exist: map[string]*appsv1.Deployment{"web-server": going}, until: now.Add(budget)},
+		"its latest generation is not observed":      {exist: map[string]*appsv1.Deployment{"web-server": unseen}, until: now.Add(budget - time.Minute)},
+		"it serves":                                  {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 1)}},
+		"it exceeds its startup probe":               {exist: map[string]*appsv1.Deployment{"web-server": deployed(budget, 0)}},
+		"a Deployment that was ready has lost a pod": {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Hour, 0)}},
+		"the spec has no web server":                 {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer = nil }},
+		"it is scaled to zero":                       {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &none }},
+		"the startup probe allows a minute": {edit: func(s *v1alpha1.SupersetSpec) {
 			s.WebServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{
 				StartupProbe: &corev1.Probe{InitialDelaySeconds: 10, PeriodSeconds: 5, FailureThreshold: 10},
 			}}
@@ -83,7 +83,7 @@ func TestOrder(t *testing.T) {
 					t.Errorf("%s waits: %t", slug, got.IsDelayed(slug))
 				}
 			}
-			// The one serves users, and the other is not Python.
+			// The web server serves users, and the websocket server does not import Superset.
 			for _, slug := range []string{"web-server", "websocket-server"} {
 				if got.IsDelayed(slug) {
 					t.Errorf("%s waits", slug)
@@ -98,6 +98,6 @@ func TestExistingComponentIsNotDelayed(t *testing.T) {
 		"web-server": deployed(time.Minute, 0), "celery-worker": deployed(time.Minute, 0),
 	}}, now)
 	if got.IsDelayed("celery-worker") || !got.IsDelayed("celery-beat") {
-		t.Error("a worker that exists waits, or a scheduler that does not exist comes at once")
+		t.Error("an existing worker waits, or a missing scheduler does not")
 	}
 }

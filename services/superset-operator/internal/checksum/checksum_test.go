@@ -27,7 +27,7 @@ func TestDifferentInputsHaveDifferentSums(t *testing.T) {
 	inputs := map[string]*checksum.Builder{
 		"nothing":              checksum.New("k"),
 		"another kind":         checksum.New("l"),
-		"an empty text":        checksum.New("k").String("a", ""),
+		"an empty string":      checksum.New("k").String("a", ""),
 		"an empty optional":    checksum.New("k").Optional("b", &empty),
 		"shifted boundaries":   checksum.New("k").String("a", "bc"),
 		"shifted boundaries 2": checksum.New("k").String("ab", "c"),
@@ -35,7 +35,7 @@ func TestDifferentInputsHaveDifferentSums(t *testing.T) {
 		"two words":            checksum.New("k").List("c", []string{"a", "b"}),
 		"a zero":               checksum.New("k").Int("n", &zero),
 		"true":                 checksum.New("k").Bool("t", true),
-		"a secret's place":     checksum.New("k").SecretRef("s", &corev1.SecretKeySelector{Key: "k"}),
+		"a Secret reference":   checksum.New("k").SecretRef("s", &corev1.SecretKeySelector{Key: "k"}),
 	}
 	seen := map[string]string{}
 	for name, b := range inputs {

@@ -59,12 +59,12 @@ func TestComponentsUseOwnFieldAndStatus(t *testing.T) {
 		*d.StatusRef(status) = &v1alpha1.ComponentRefStatus{Ref: "x"}
 		slot := reflect.ValueOf(status).Elem().FieldByNameFunc(func(name string) bool { return tag[v1alpha1.ComponentsStatus](name) == d.Key })
 		if slot.IsNil() {
-			t.Errorf("%s is written elsewhere", d.Key)
+			t.Errorf("%s writes to another field", d.Key)
 		}
 	}
 }
 
-// tag returns the name of a field of T in JSON.
+// tag returns the JSON name of a field of T.
 func tag[T any](name string) string {
 	field, found := reflect.TypeFor[T]().FieldByName(name)
 	if !found {
