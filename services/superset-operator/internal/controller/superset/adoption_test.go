@@ -23,12 +23,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// TestRecreatedSupersetAdoptsOrphans deletes with --cascade=orphan, also amid a migration, and applies
-// again.
+// TestRecreatedSupersetAdoptsOrphans deletes a Superset with --cascade=orphan, also during a migration, and applies
+// it again.
 func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 	for name, before := range map[string]func(*recordedEnv, *v1alpha1.Superset){
 		"at rest": func(*recordedEnv, *v1alpha1.Superset) {},
-		"amid a migration": func(l *recordedEnv, sup *v1alpha1.Superset) {
+		"during a migration": func(l *recordedEnv, sup *v1alpha1.Superset) {
 			l.edit(sup, func(s *v1alpha1.Superset) { unchecked(s); tasks(adopting("1h"))(s); image("6.1.0")(s) })
 			l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
 			l.podOf("migrate", corev1.PodRunning)
@@ -46,7 +46,7 @@ func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 			for _, kind := range children() {
 				for _, obj := range l.all(kind) {
 					if !metav1.IsControlledBy(obj, again) {
-						t.Errorf("%T %s is not the new one's: %v", obj, obj.GetName(), obj.GetOwnerReferences())
+						t.Errorf("%T %s is not owned by the new Superset: %v", obj, obj.GetName(), obj.GetOwnerReferences())
 					}
 				}
 			}
@@ -67,7 +67,7 @@ func children() []client.ObjectList {
 	}
 }
 
-// all lists the objects of a kind that bear the Superset's label.
+// all lists the objects of a kind with the label of the Superset.
 func (l *recordedEnv) all(list client.ObjectList) []client.Object {
 	l.t.Helper()
 	err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelParent: "lab"})
@@ -89,7 +89,7 @@ func (l *recordedEnv) all(list client.ObjectList) []client.Object {
 	return out
 }
 
-// inTheWay are objects of another owner's by the names of a Superset's: one of each kind that its components have.
+// inTheWay returns foreign objects with the names of desired objects: one of each kind that the components have.
 func inTheWay(labels func(slug string) map[string]string) []client.Object {
 	named := func(name, slug string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Labels: labels(slug)} }
 	pod := corev1.PodTemplateSpec{
@@ -112,8 +112,9 @@ func inTheWay(labels func(slug string) map[string]string) []client.Object {
 	}
 }
 
-// TestForeignObjectsAreReportedAndKept has another owner's objects by the names that a Superset needs: without its
-// labels, with all but one, and with all of them and an owner. Once they are gone the Superset takes their place.
+// TestForeignObjectsAreReportedAndKept creates foreign objects with the names of desired objects: without the labels,
+// with all labels except one, and with all labels and another owner. After their deletion the operator creates its
+// own objects.
 func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 	ours := func(slug string) map[string]string { return names.Labels("lab", slug) }
 	for name, labels := range map[string]func(slug string) map[string]string{
@@ -143,7 +144,7 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
 			text := message(sup, "Degraded")
 			if !strings.Contains(text, "lab-") || !strings.Contains(text, "Delete or rename") {
-				t.Errorf("Degraded says %q", text)
+				t.Errorf("message of Degraded: %q", text)
 			}
 			for _, obj := range others {
 				generation, uid := obj.GetGeneration(), obj.GetUID()
@@ -162,8 +163,8 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 	}
 }
 
-// TestForeignObjectBlocksDrain has a Deployment with the labels of a component that belongs to no one: an upgrade says
-// so before anything is drained.
+// TestForeignObjectBlocksDrain creates a foreign Deployment and pod with the labels of the components: an upgrade
+// reports them and drains no component.
 func TestForeignObjectBlocksDrain(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -192,7 +193,7 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue),
 		condition("LifecycleComplete", metav1.ConditionFalse, "NotOwned")))
 	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Deployment foreign, Pod debug") || !strings.Contains(text, v1alpha1.LabelInstance) {
-		t.Errorf("it says %q", text)
+		t.Errorf("message of LifecycleComplete: %q", text)
 	}
 	l.eventually(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})
 	expect.Never(t, time.Second, func() error {

@@ -16,7 +16,7 @@ import (
 
 func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = new(v1alpha1.UpgradeSupervised) }
 
-// awaiting is the state of a change that has no approval, and returns its token.
+// awaiting checks the state of a change that waits for its approval, and returns the token.
 func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
 	l.t.Helper()
 	l.becomes(sup, all(phase(v1alpha1.PhaseAwaitingApproval), lifecyclePhase(v1alpha1.LifecycleAwaitingApproval),
@@ -50,7 +50,7 @@ func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, "sha256:"+strings.Repeat("0", 64)))
 	l.nothingRuns(sup, start)
 
-	// Another target is another change: the first token is stale now.
+	// Another target is another change, so the first token is no longer valid.
 	l.edit(sup, image("6.2.0"))
 	second := l.awaiting(sup, "6.2.0")
 	if first == second {
@@ -62,7 +62,7 @@ func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, second))
 	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Annotations[v1alpha1.AnnotationApproveUpgrade] != "" || s.Status.Lifecycle.Upgrade != nil {
-			return fmt.Errorf("left over: %v, %+v", s.Annotations, s.Status.Lifecycle.Upgrade)
+			return fmt.Errorf("not removed: %v, %+v", s.Annotations, s.Status.Lifecycle.Upgrade)
 		}
 		return nil
 	}))
@@ -71,12 +71,12 @@ func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 
-	// The approval is spent: the way back to a version that was approved needs another one.
+	// The approval was valid for one change: a revert to an approved version needs another one.
 	l.edit(sup, image("6.3.0"))
 	l.awaiting(sup, "6.3.0")
 }
 
-// nothingRuns checks for a while that no task begins.
+// nothingRuns checks for some time that no task starts.
 func (l *recordedEnv) nothingRuns(sup *v1alpha1.Superset, since int64) {
 	l.t.Helper()
 	expect.Never(l.t, 500*time.Millisecond, func() error {
@@ -91,7 +91,8 @@ func (l *recordedEnv) nothingRuns(sup *v1alpha1.Superset, since int64) {
 	}
 }
 
-// TestW18AwaitingApprovalAllowsOtherChanges changes the running version while another one waits.
+// TestW18AwaitingApprovalAllowsOtherChanges changes the configuration and the Ingress of the running version while an
+// upgrade waits for approval.
 func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 	cases := map[string]struct {
 		to   string
@@ -179,16 +180,15 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 	l.eventually(map[string]int{"Warning DowngradeBlocked": 2})
 }
 
-// TestW6W7OnlyComparableVersionsAreBlocked goes through changes of the tag
-// that are not a downgrade, and one of the registry alone.
+// TestW6W7OnlyComparableVersionsAreBlocked changes the tag in ways that are not a downgrade, and the registry alone.
 func TestW6W7OnlyComparableVersionsAreBlocked(t *testing.T) {
 	cases := map[string]struct {
 		from string
 		to   func(*v1alpha1.Superset)
 	}{
-		"a flavour of the same version": {from: "4.1.1", to: image("4.1.1-py311")},
-		"an older date stamp":           {from: "20260701", to: image("20260615")},
-		"another registry":              {from: "6.0.0", to: func(s *v1alpha1.Superset) { s.Spec.Image.Repository = "mirror.example.org/superset" }},
+		"a flavor of the same version": {from: "4.1.1", to: image("4.1.1-py311")},
+		"an older date stamp":          {from: "20260701", to: image("20260615")},
+		"another registry":             {from: "6.0.0", to: func(s *v1alpha1.Superset) { s.Spec.Image.Repository = "mirror.example.org/superset" }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// checkWebServerFirst wants all others that run Superset to be made once the web server that came after a revision has
-// a ready pod.
+// checkWebServerFirst checks that the Deployments of the other components that run Superset were created after the
+// web server, created after the revision, had a ready pod.
 func (l *recordedEnv) checkWebServerFirst(since int64) {
 	l.t.Helper()
 	web := made[*appsv1.Deployment](l.history, since, "lab-web-server")
@@ -23,7 +23,7 @@ func (l *recordedEnv) checkWebServerFirst(since int64) {
 	}
 }
 
-// A web server that does not get ready holds no one up for longer than its startup probe gives it.
+// A web server that does not become ready delays other components at most as long as its startup probe allows.
 func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(func(s *v1alpha1.Superset) {

@@ -48,7 +48,8 @@ func TestObservationIsPublished(t *testing.T) {
 		return nil
 	})
 
-	// While the bus is unavailable everything works; when it is back the newest state is there.
+	// While the bus is unavailable the operator keeps reconciling; after the reconnect it publishes the latest
+	// state.
 	server.Stop()
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = new(int32(3)) })
 	e.becomes(sup, func(s *v1alpha1.Superset) error {
@@ -70,7 +71,7 @@ func TestObservationIsPublished(t *testing.T) {
 	})
 }
 
-// connect opens a bus as the service does and returns how to read the last observation of the sample.
+// connect opens a bus as the service does, and returns a function that reads the last observation of the sample.
 func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespace string) (contract.Observation, error)) {
 	t.Helper()
 	conn, err := bus.Connect(bus.Config{URL: url, Name: names.FieldManager, Log: logr.Discard()})
@@ -85,7 +86,7 @@ func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespac
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the publisher ended with: %v", err)
+			t.Errorf("the publisher returned: %v", err)
 		}
 		if err := conn.Close(context.Background()); err != nil {
 			t.Logf("close the bus: %v", err)

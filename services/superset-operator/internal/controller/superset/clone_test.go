@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// cloning adds a clone, by schedule if there is one.
+// cloning enables the clone, with a schedule unless it is empty.
 func cloning(schedule string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {
 		s.Spec.Environment = v1alpha1.Staging
@@ -27,7 +27,7 @@ func cloning(schedule string) func(*v1alpha1.Superset) {
 	}
 }
 
-// words are the tasks' names in a list of "name image".
+// words returns the names of tasks from a list of "name image".
 func words(tasks []string) []string {
 	var out []string
 	for _, s := range tasks {
@@ -37,19 +37,19 @@ func words(tasks []string) []string {
 	return out
 }
 
-// scheduled wants the ticks of the clone's status.
+// scheduled returns a check of the scheduled times in the status of the clone.
 func scheduled(last, next time.Time) func(*v1alpha1.Superset) error {
 	return func(s *v1alpha1.Superset) error {
 		entry := entryOf(s, "clone")
 		if entry == nil || entry.LastScheduledAt == nil || entry.NextScheduleAt == nil ||
 			!entry.LastScheduledAt.Time.Equal(last) || !entry.NextScheduleAt.Time.Equal(next) {
-			return fmt.Errorf("clone %+v, want ticks %s and %s", entry, last, next)
+			return fmt.Errorf("clone %+v, want scheduled times %s and %s", entry, last, next)
 		}
 		return nil
 	}
 }
 
-// TestScheduledCloneRunsSequenceAtScheduledTimes drives by hand, since the clock is the test's.
+// TestScheduledCloneRunsSequenceAtScheduledTimes calls Reconcile itself, since it uses a fake clock.
 func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	day := func(n, hour, minute int) time.Time {
 		return time.Date(2026, time.November, n, hour, minute, 0, 0, time.UTC)
@@ -68,7 +68,7 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	clk.SetTime(day(21, 1, 59))
 	result, err := l.reconciler.Reconcile(t.Context(), request(sup))
 	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Minute {
-		t.Errorf("before the tick: %+v, %v", result, err)
+		t.Errorf("before the scheduled time: %+v, %v", result, err)
 	}
 	l.drive(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0))))
 
@@ -77,10 +77,10 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	l.drive(sup, nil, all(settled, scheduled(day(21, 2, 0), day(22, 2, 0)), task("clone", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("clone", "migrate")
 	if diff := cmp.Diff(sequence, words(l.history.tasks(start))); diff != "" {
-		t.Errorf("tasks at the tick differ (-want +got):\n%s", diff)
+		t.Errorf("tasks at the scheduled time differ (-want +got):\n%s", diff)
 	}
 
-	// After days without an operator it catches up once.
+	// After days without an operator the missed scheduled times run the tasks once.
 	start = now(sup)
 	clk.SetTime(day(25, 12, 0))
 	l.reconciler = l.process(nil)
@@ -96,7 +96,7 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	}
 }
 
-// TestScheduledTimeWaitsForRunningSequence also crosses two ticks: they run once.
+// TestScheduledTimeWaitsForRunningSequence also passes two scheduled times: the tasks run once for both.
 func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
 	day := func(n, hour int) time.Time { return time.Date(2026, time.November, n, hour, 0, 0, 0, time.UTC) }
 	clk := clocktesting.NewFakePassiveClock(day(20, 12))
@@ -120,7 +120,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 		condition("LifecycleComplete", metav1.ConditionFalse, "InvalidCronSchedule"),
 		condition("ScheduleValid", metav1.ConditionFalse, "InvalidCronSchedule")))
 	if text := message(sup, "ScheduleValid"); !strings.Contains(text, "spec.lifecycle.clone.cronSchedule") {
-		t.Errorf("the message names no path: %s", text)
+		t.Errorf("the message does not name the field: %s", text)
 	}
 	l.nothingRuns(sup, start)
 	l.still(pods)
@@ -133,7 +133,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	}
 }
 
-// TestW14ReenabledCloneDropsNoDatabase also switches the whole lifecycle off and on.
+// TestW14ReenabledCloneDropsNoDatabase also disables and enables the whole lifecycle.
 func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(cloning("")))

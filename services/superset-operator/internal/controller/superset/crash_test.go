@@ -29,16 +29,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestOperatorRecoversAfterEachWrite installs and upgrades a Superset with all kinds
-// of objects, with a drain and a maintenance page, by operators that die: each
-// after so many writes, the first one sooner, so that the runs together cut after
-// every single write. All end as an undisturbed run does, no task runs twice, and
-// no two tasks at the same time.
+// TestOperatorRecoversAfterEachWrite installs and upgrades a Superset with all kinds of objects, a drain and a
+// maintenance page. The operator crashes repeatedly after a number of writes, the first process after a smaller
+// number, so that the runs together crash after every write. Each run must end in the state of a run without crashes;
+// no task runs twice, and no two tasks run at the same time.
 func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	const apart = 4
 	calm := journey(t, 0, 0)
-	t.Logf("an undisturbed operator makes %d writes", len(calm.written))
+	t.Logf("an operator without crashes makes %d writes", len(calm.written))
 	var mu sync.Mutex
 	fatal := map[string]bool{}
 	t.Run("runs", func(t *testing.T) {
@@ -51,12 +50,12 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 				t.Parallel()
 				j := journey(t, run[0], run[1])
 				if diff := cmp.Diff(calm.end, j.end); diff != "" {
-					t.Errorf("the end is another one (-undisturbed +this):\n%s", diff)
+					t.Errorf("final state differs (-without crashes +with crashes):\n%s", diff)
 				}
 				// The process may crash before it emits an event: no event is emitted twice, but some never.
 				for key, n := range j.events {
 					if n > calm.events[key] && key != "Warning ReconcileError" {
-						t.Errorf("%d events %s, undisturbed there are %d", n, key, calm.events[key])
+						t.Errorf("%d events %s, want at most %d as without crashes", n, key, calm.events[key])
 					}
 				}
 				mu.Lock()
@@ -72,7 +71,7 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	}
 }
 
-// travelled is what came of an installation and an upgrade.
+// travelled is the result of an installation and an upgrade.
 type travelled struct {
 	written []string
 	fatal   map[string]bool
@@ -80,8 +79,8 @@ type travelled struct {
 	end     map[string]any
 }
 
-// journey installs and upgrades. The first operator crashes after a number of writes,
-// those after it after another number; without one none crashes.
+// journey installs and upgrades a Superset. The first operator crashes after first writes, the following ones after
+// then writes; zero means no crash.
 func journey(t *testing.T, first, then int) travelled {
 	t.Helper()
 	m := newMortality()
@@ -114,7 +113,7 @@ func journey(t *testing.T, first, then int) travelled {
 	m.begin("upgrade")
 	l.edit(sup, image("6.1.0"))
 	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
-	// The last operator completes the work that a crashed one left, such as removing finished Jobs.
+	// The last operator completes the work of a crashed one, such as the deletion of finished Jobs.
 	l.reconciler = l.process(nil)
 	l.rests(sup)
 	l.becomes(sup, settled)
@@ -133,11 +132,11 @@ func checkJourney(t *testing.T, l *recordedEnv) {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	if n := l.requests.matching(`^POST .*/jobs 201$`); n != 5 {
-		t.Errorf("%d Jobs were made instead of 5", n)
+		t.Errorf("%d Jobs were created, want 5", n)
 	}
 }
 
-// landscape is everything that there is in the end, without what differs from run to run.
+// landscape returns the final state of all objects, without values that differ between runs.
 func landscape(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 	l.t.Helper()
 	out := map[string]any{}
@@ -177,7 +176,7 @@ func landscape(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 	return out
 }
 
-// settled is at rest: all tasks are complete, and all components run.
+// settled checks that all tasks are complete and all components run.
 func settled(sup *v1alpha1.Superset) error {
 	return all(phase(v1alpha1.PhaseRunning), lifecyclePhase(v1alpha1.LifecycleComplete), func(sup *v1alpha1.Superset) error {
 		for _, kind := range []string{"Available", v1alpha1.ConditionLifecycleComplete} {
@@ -205,7 +204,7 @@ func TestStaleCacheStartsNoTask(t *testing.T) {
 	e.drive(sup, nil, settled)
 	jobs := e.requests.matching(`^POST .*/jobs 201$`)
 
-	// A new process whose cache still shows migrate as running, while its Job is long gone.
+	// A new process whose stale cache shows migrate as running, although its Job is deleted.
 	e.reconciler = e.process(func(c client.Client) client.Client { return rewound{c, old} })
 	rewind := func(obj client.Object) {
 		if s, ok := obj.(*v1alpha1.Superset); ok {
@@ -216,16 +215,16 @@ func TestStaleCacheStartsNoTask(t *testing.T) {
 	for range 3 {
 		result, err := e.reconciler.Reconcile(t.Context(), request(sup))
 		if err != nil || result.RequeueAfter == 0 {
-			t.Fatalf("want another try, got %+v, %v", result, err)
+			t.Fatalf("want a retry, got %+v, %v", result, err)
 		}
 	}
 	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
-		t.Fatalf("%d more Jobs were made from an old decision", n-jobs)
+		t.Fatalf("%d more Jobs were created from a stale decision", n-jobs)
 	}
 	old.Store(nil)
 	e.drive(sup, nil, settled)
 	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
-		t.Errorf("%d more Jobs were made afterwards", n-jobs)
+		t.Errorf("%d more Jobs were created afterwards", n-jobs)
 	}
 }
 
@@ -247,14 +246,14 @@ func TestReconcileKeepsConcurrentEdit(t *testing.T) {
 	jobs := e.requests.matching(`^POST .*/jobs 201$`)
 	e.drive(sup, nil, phase(v1alpha1.PhaseSuspended))
 	if !edited.Load() {
-		t.Fatal("the edit came too late")
+		t.Fatal("the edit was too late")
 	}
 	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
-		t.Errorf("a task began although the Superset was suspended meanwhile")
+		t.Errorf("a task started although the Superset was suspended meanwhile")
 	}
 }
 
-// meddler does something just before the first status write.
+// meddler runs a function just before the first status write.
 type meddler struct {
 	client.Client
 	meddle func()
@@ -290,13 +289,13 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 	}
 	first := get(e, "development-migrate", &batchv1.Job{})
 	if result, err := e.reconciler.Reconcile(t.Context(), request(sup)); err != nil || result.RequeueAfter <= 0 {
-		t.Errorf("want a wait for the next attempt, got %+v, %v", result, err)
+		t.Errorf("want a requeue for the next attempt, got %+v, %v", result, err)
 	}
 	clk.SetTime(entry.NextAttemptAt.Add(time.Second))
 	e.drive(sup, nil, migrate(v1alpha1.TaskFailed, 2))
 	second := get(e, "development-migrate", &batchv1.Job{})
 	if first.UID == second.UID {
-		t.Error("the second attempt used the first one's Job")
+		t.Error("the second attempt reused the Job of the first one")
 	}
 	if sup.Status.Phase != v1alpha1.PhaseBlocked || sup.Status.Lifecycle.Init.State != v1alpha1.TaskPending {
 		t.Errorf("phase %s, init %+v", sup.Status.Phase, sup.Status.Lifecycle.Init)
@@ -304,10 +303,10 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 	var pods corev1.PodList
 	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace),
 		client.MatchingLabels{v1alpha1.LabelTask: "migrate"}); err != nil || len(pods.Items) != 1 {
-		t.Errorf("%d pods of the task instead of the last attempt's (%v)", len(pods.Items), err)
+		t.Errorf("%d pods of the task, want only the one of the last attempt (%v)", len(pods.Items), err)
 	}
 
-	// Other pod settings rescue it.
+	// Other pod settings retry the task.
 	e.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: new(int64(5))}
 	})

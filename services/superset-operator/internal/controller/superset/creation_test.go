@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// presently wants Progressing to be False and Degraded to have a status, both for a reason
-// and of the present generation.
+// presently returns a check that Progressing is False and Degraded has the status, both with the reason and for the
+// latest generation.
 func presently(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Superset) error {
 	return all(condition("Progressing", metav1.ConditionFalse, reason), condition("Degraded", degraded, reason),
 		func(s *v1alpha1.Superset) error {
@@ -30,10 +30,10 @@ func presently(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Su
 		})
 }
 
-// obstacle keeps a namespace's pods from being created.
+// obstacle prevents the creation of pods in a namespace.
 type obstacle struct {
 	objects []client.Object
-	// edit makes the Superset one that the obstacle meets.
+	// edit changes the Superset so that the obstacle applies to it.
 	edit func(*v1alpha1.Superset)
 	// says is part of the API server's answer.
 	says string
@@ -88,7 +88,7 @@ func obstacles(namespace string) map[string]obstacle {
 	}
 }
 
-// stand puts the obstacle in the way and waits until it works.
+// stand creates the obstacle and waits until it takes effect.
 func (o obstacle) stand(l *recordedEnv) {
 	l.t.Helper()
 	for _, obj := range o.objects {
@@ -103,7 +103,7 @@ func (o obstacle) stand(l *recordedEnv) {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		}
 		if len(o.objects) > 0 && l.client.Create(l.t.Context(), probe, client.DryRunAll) == nil {
-			return fmt.Errorf("pods are still admitted")
+			return fmt.Errorf("pods can still be created")
 		}
 		return nil
 	})
@@ -134,15 +134,14 @@ func allContain(part string, texts func(*v1alpha1.Superset) []string) func(*v1al
 	return func(s *v1alpha1.Superset) error {
 		for _, text := range texts(s) {
 			if !strings.Contains(text, part) {
-				return fmt.Errorf("%q does not name %q", text, part)
+				return fmt.Errorf("%q does not contain %q", text, part)
 			}
 		}
 		return nil
 	}
 }
 
-// The API server's answer to the creation of a task's pod is on the Superset, although the
-// Job itself was created.
+// The status of the Superset shows the API server's answer to the creation of a task's pod, although the Job exists.
 func TestTaskReportsFailedPodCreation(t *testing.T) {
 	for name := range obstacles("") {
 		t.Run(name, func(t *testing.T) {

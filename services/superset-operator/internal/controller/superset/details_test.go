@@ -28,11 +28,11 @@ func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 	}))
 	ready := func(s *v1alpha1.Superset) int32 { return s.Status.Components.WebServer.ReadyReplicas }
 
-	// The worker is created when the web server is ready, which the operator has seen then.
+	// The worker is created when the web server is ready, so the operator has observed that.
 	worker := client.ObjectKey{Namespace: e.namespace, Name: "development-celery-worker"}
 	e.drive(sup, nil, func(*v1alpha1.Superset) error { return e.client.Get(t.Context(), worker, &appsv1.Deployment{}) })
 	if n := ready(sup); n != 0 {
-		t.Errorf("%d ready pods are written at once", n)
+		t.Errorf("%d ready pods are written without a delay", n)
 	}
 	result, err := e.reconciler.Reconcile(t.Context(), request(sup))
 	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > coalesce.Interval {
@@ -47,6 +47,6 @@ func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 		return nil
 	})
 	if sup.Status.Phase != v1alpha1.PhaseInitializing {
-		t.Errorf("phase is %s, want no other than before", sup.Status.Phase)
+		t.Errorf("phase is %s, want it unchanged", sup.Status.Phase)
 	}
 }

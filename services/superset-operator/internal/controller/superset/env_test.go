@@ -40,7 +40,7 @@ import (
 const (
 	crdDirectory = "../../../config/crd"
 	samples      = "../../../config/samples"
-	// long is enough for a whole upgrade on a machine that does much else.
+	// long is enough for a whole upgrade on a busy machine.
 	long = 5 * time.Minute
 )
 
@@ -58,13 +58,13 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{crdDirectory}}))
 }
 
-// env is an operator at work in a namespace of its own.
+// env is a running operator in its own namespace.
 type env struct {
 	t         *testing.T
 	namespace string
-	// client reads and writes the API server as a user would.
+	// client reads and writes as a user.
 	client client.Client
-	// reconciler is the one under test; its own controller drives it unless the environment is idle.
+	// reconciler is the reconciler under test; its controller calls it unless the environment is idle.
 	reconciler *superset.Reconciler
 	requests   *requests
 	reports    *reports
@@ -74,16 +74,16 @@ type env struct {
 
 // options configure an environment.
 type options struct {
-	// idle leaves reconciling to the test.
+	// idle starts no controller: the test calls Reconcile.
 	idle bool
 	// wrap replaces the operator's client.
 	wrap  func(client.Client) client.Client
 	clock clock.PassiveClock
-	// before is run in the namespace of the environment before the operator starts; nil for nothing.
+	// before runs before the operator starts; may be nil.
 	before func(*env)
-	// observations go to a bus; nil for none.
+	// observations publishes to a bus; nil for none.
 	observations *bus.ObservationPublisher
-	// cluster is the one that the package shares when nil.
+	// cluster defaults to the cluster that the package shares.
 	cluster *cluster.Cluster
 }
 
@@ -156,7 +156,7 @@ func (e *env) operator(cfg *rest.Config, o options) {
 	})
 }
 
-// process makes a reconciler with an empty memory, as a new operator process has.
+// process returns a reconciler without in-memory state, like that of a new operator process.
 func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconciler {
 	c := e.manager.GetClient()
 	if wrap != nil {
@@ -170,7 +170,7 @@ func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	})
 }
 
-// drive reconciles by hand until the check is satisfied or a reconcile ends with the given error.
+// drive calls Reconcile until the check succeeds or Reconcile returns the given error.
 func (e *env) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Superset) error) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {
@@ -188,7 +188,7 @@ func (e *env) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Su
 	})
 }
 
-// rests waits until reconciles make no more requests.
+// rests waits until reconciles send no more requests.
 func (e *env) rests(sup *v1alpha1.Superset) {
 	e.t.Helper()
 	steady(e.t, func() error {
@@ -203,8 +203,8 @@ func (e *env) rests(sup *v1alpha1.Superset) {
 	})
 }
 
-// steady waits until a check has been satisfied for a while without a break: what
-// an operator sees of the cluster comes in several events.
+// steady waits until a check has succeeded for some time without interruption, since a change reaches the operator in
+// several events.
 func steady(t testing.TB, check func() error) {
 	t.Helper()
 	const enough = 12
@@ -215,13 +215,13 @@ func steady(t testing.TB, check func() error) {
 			return err
 		}
 		if row++; row < enough {
-			return errors.New("not steady for long enough")
+			return errors.New("not yet steady for long enough")
 		}
 		return nil
 	})
 }
 
-// run starts a manager and stops it before the namespace goes.
+// run starts a manager and stops it before the namespace is deleted.
 func (e *env) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(e.t.Context())
 	done := make(chan error, 1)
@@ -229,11 +229,11 @@ func (e *env) run(mgr ctrl.Manager) {
 	e.t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			e.t.Errorf("the operator ended with: %v", err)
+			e.t.Errorf("the operator returned: %v", err)
 		}
 	})
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		e.t.Fatal("the cache never filled")
+		e.t.Fatal("the cache did not sync")
 	}
 }
 
@@ -263,7 +263,7 @@ func (e *env) create(sup *v1alpha1.Superset) *v1alpha1.Superset {
 	return sup
 }
 
-// edit changes the newest version of a Superset as a user would.
+// edit changes the latest version of a Superset as a user.
 func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {
@@ -275,7 +275,7 @@ func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
 	})
 }
 
-// becomes waits until the Superset's status satisfies the check.
+// becomes waits until the check of the Superset's status succeeds.
 func (e *env) becomes(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {
@@ -296,7 +296,7 @@ func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
 	}
 }
 
-// text is the status for people who search for what went wrong.
+// text returns the status in a form for failure messages.
 func text(sup *v1alpha1.Superset) string {
 	raw, err := json.Marshal(sup.Status)
 	if err != nil {
@@ -305,10 +305,10 @@ func text(sup *v1alpha1.Superset) string {
 	return string(raw)
 }
 
-// requests counts what an operator asks of the API server, watches and lists for caches left out.
+// requests records the requests of an operator, without watches and lists of caches.
 type requests struct {
-	// underway is held for reading by each request until its answer is noted: the effect of
-	// a request shows in the cluster before the answer arrives, so who counts waits for it.
+	// underway is held for reading by each request until its response is recorded. The effect of a request is
+	// visible in the cluster before its response arrives, so readers of the counts wait for it.
 	underway sync.RWMutex
 	mu       sync.Mutex
 	seen     []string
@@ -342,7 +342,7 @@ func (r *requests) list() []string {
 	return append([]string(nil), r.seen...)
 }
 
-// matching counts the requests that a pattern fits.
+// matching counts the requests that match a pattern.
 func (r *requests) matching(pattern string) int {
 	n, re := 0, regexp.MustCompile(pattern)
 	for _, s := range r.list() {
@@ -357,7 +357,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reports keeps the last observation of each object and passes everything on.
+// reports keeps the last observation of each object and forwards all calls.
 type reports struct {
 	gate *standalone.LeaseWatcher
 	bus  *bus.ObservationPublisher

@@ -77,7 +77,7 @@ func TestIngressFollowsSpec(t *testing.T) {
 	}
 }
 
-// TestIngressStatusUpdateIsIgnored shows that the controller which serves an Ingress does not keep us busy.
+// TestIngressStatusUpdateIsIgnored checks that status updates by an Ingress controller do not trigger reconciles.
 func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	t.Parallel()
 	passes := &atomic.Int64{}
@@ -87,14 +87,14 @@ func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	ingress := e.ingress()
 	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
 	e.rests(sup)
-	// A reconcile for another reason may fall into one window, not into each of three.
+	// A reconcile for another reason may occur in one window, but not in each of three.
 	var seen int64
 	for window := range 3 {
 		before := int64(-1)
 		steady(t, func() error {
 			last := before
 			if before = passes.Load(); before != last {
-				return fmt.Errorf("still reconciled, %d times by now", before)
+				return fmt.Errorf("still reconciling, %d times so far", before)
 			}
 			return nil
 		})
@@ -110,7 +110,7 @@ func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	if seen > 0 {
 		t.Fatalf("reconciled %d times for the status of an Ingress", seen)
 	}
-	// The count counts: a change of what was declared is seen.
+	// The counter works: a change of the spec is counted.
 	counted := passes.Load()
 	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestNetworkPoliciesFollowComponents(t *testing.T) {
 		t.Errorf("the policy selects %d pods of the web server (%v)", len(pods.Items), err)
 	}
 	e.rests(sup)
-	e.reconciler = e.process(nil) // a process that remembers nothing
+	e.reconciler = e.process(nil) // a process without in-memory state
 	e.rests(sup)
 
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, &v1alpha1.CeleryBeatSpec{} })
@@ -219,6 +219,6 @@ func TestW21AbsentObjectsAreNotDeleted(t *testing.T) {
 	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	e.rests(sup)
 	if n := e.requests.matching(`^DELETE .*/(ingresses|networkpolicies|httproutes|servicemonitors)/`); n > 0 {
-		t.Errorf("%d requests to delete what never existed: %v", n, e.requests.list())
+		t.Errorf("%d requests to delete objects that never existed: %v", n, e.requests.list())
 	}
 }

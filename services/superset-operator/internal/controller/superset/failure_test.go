@@ -25,7 +25,7 @@ const printed = "INFO  [alembic] Running upgrade a -> b\n" +
 	"password=correct-horse Authorization: Bearer abc123token\n" +
 	"alembic.util.exc.CommandError: Can't locate revision"
 
-// once lets each task have one attempt.
+// once limits each task to one attempt.
 func once(s *v1alpha1.Superset) {
 	s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: new(int32(1))}}
 }
@@ -69,7 +69,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	expect.Gone(t, l.client, failed)
 }
 
-// noSecrets searches for words in everything that other people may read.
+// noSecrets checks that no object and event that other users may read contains the words.
 func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 	l.t.Helper()
 	var text strings.Builder
@@ -88,7 +88,7 @@ func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 	}
 	for _, w := range words {
 		if i := strings.Index(text.String(), w); i >= 0 {
-			l.t.Errorf("%q is in the open: %s", w, text.String()[max(0, i-100):min(len(text.String()), i+100)])
+			l.t.Errorf("%q is exposed: %s", w, text.String()[max(0, i-100):min(len(text.String()), i+100)])
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestRetentionPoliciesKeepJobs(t *testing.T) {
 	}
 }
 
-// jobs waits until exactly the named Jobs are there.
+// jobs waits until exactly the named Jobs exist.
 func (l *recordedEnv) jobs(want map[string]bool) {
 	l.t.Helper()
 	expect.Eventually(l.t, long, func() error {
@@ -131,14 +131,15 @@ func (l *recordedEnv) jobs(want map[string]bool) {
 		}
 		for name, is := range want {
 			if got[name] != is {
-				return fmt.Errorf("%s is there: %v, want %v", name, got[name], is)
+				return fmt.Errorf("%s exists: %v, want %v", name, got[name], is)
 			}
 		}
 		return nil
 	})
 }
 
-// TestW22ChangedPodSettingsRestartFailedTask fails permanently under the policy that removes the Job.
+// TestW22ChangedPodSettingsRestartFailedTask uses a task that failed permanently and whose Job the retention policy
+// deleted.
 func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(once, tasks(failing("1", "")), func(s *v1alpha1.Superset) {
@@ -155,15 +156,14 @@ func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 	l.eventually(map[string]int{"Normal TaskRecovering": 1})
 }
 
-// TestW22PodStartFailureIsReportedAndRecovers goes through the
-// ways in which a task's pod cannot start.
+// TestW22PodStartFailureIsReportedAndRecovers covers the reasons why a task's pod cannot start.
 func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 	cases := map[string]struct {
 		breaks, mends func(*v1alpha1.Superset)
 		says          []string
-		degraded      string // at once; empty: only after a while
+		degraded      string // immediately; empty: only after a delay
 	}{
-		"an image that is not there": {
+		"an image that does not exist": {
 			breaks: func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: new("missing/superset")}
 			},
@@ -181,7 +181,7 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 			},
 			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
 		},
-		"no node that fits": {
+		"no matching node": {
 			breaks: func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"disk": "none-like-this"}}
 			},
@@ -211,7 +211,7 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 			l.history.checkTasks("migrate")
 			l.eventually(map[string]int{"Warning TaskCannotStart": 1, "Warning TaskFailed": 0})
 			if text := sup.Status.Lifecycle.Migrate.Message; text != "" {
-				t.Errorf("the task still says %s", text)
+				t.Errorf("the message of the task is still %s", text)
 			}
 		})
 	}
@@ -234,12 +234,12 @@ func TestComponentStartFailureIsReported(t *testing.T) {
 			return fmt.Errorf("worker %+v", c)
 		}
 		if text := message(s, "Degraded"); !strings.Contains(text, "celeryWorker") {
-			return fmt.Errorf("Degraded says %q", text)
+			return fmt.Errorf("message of Degraded: %q", text)
 		}
 		return condition("Degraded", metav1.ConditionTrue, "ConfigError")(s)
 	})
 	if now := l.deployment("web-server"); now.UID != web.UID || now.Generation != web.Generation {
-		t.Error("the web server was touched")
+		t.Error("the web server was changed")
 	}
 	// The worker's old pod still serves: the rollout waits for the new one.
 	if d := l.deployment("celery-worker"); d.Status.ReadyReplicas != 1 {
@@ -266,7 +266,7 @@ func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
 	l.nothingYet(start)
 	for _, p := range pods {
 		if !strings.Contains(strings.Join(l.pods(), "\n"), p) {
-			t.Errorf("%s is gone", p)
+			t.Errorf("%s was deleted", p)
 		}
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} })
@@ -274,7 +274,7 @@ func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
 	l.history.checkTasks("migrate")
 }
 
-// nothingYet checks for a while that no task begins, except the preflight, and no Deployment goes.
+// nothingYet checks for some time that no task except the preflight starts and the web server is not deleted.
 func (l *recordedEnv) nothingYet(since int64) {
 	l.t.Helper()
 	expect.Never(l.t, 500*time.Millisecond, func() error {
@@ -283,7 +283,7 @@ func (l *recordedEnv) nothingYet(since int64) {
 		}
 		for _, v := range versions[*appsv1.Deployment](l.history, since, "lab-web-server") {
 			if v.gone {
-				return fmt.Errorf("the web server is gone")
+				return fmt.Errorf("the web server was deleted")
 			}
 		}
 		return nil

@@ -14,23 +14,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// errCrash is what a client answers whose process has crashed.
+// errCrash is the error of a client whose process has crashed.
 var errCrash = errors.New("the process crashed")
 
-// mortality lets each process make a number of writes; it crashes at the next one.
-// Reads continue, so that what follows is decided by writes alone.
+// mortality allows each process a number of writes; the process crashes at the next one. Reads still succeed, so that
+// only writes decide the point of the crash.
 type mortality struct {
 	mu      sync.Mutex
 	left    int
 	dead    bool
-	stage   string          // stands before the names of writes
+	stage   string          // prefix of the names of writes
 	written []string        // by all processes, in order
-	fatal   map[string]bool // writes that were the last of a process
+	fatal   map[string]bool // last writes of a process
 }
 
 func newMortality() *mortality { return &mortality{fatal: map[string]bool{}} }
 
-// next begins a process that may make so many writes.
+// next starts a process that crashes after the given number of writes.
 func (m *mortality) next(writes int) func(client.Client) client.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,7 @@ func (m *mortality) next(writes int) func(client.Client) client.Client {
 	return func(c client.Client) client.Client { return mortal{c, m} }
 }
 
-// begin names what the following writes belong to.
+// begin sets the stage of the following writes.
 func (m *mortality) begin(stage string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,8 @@ func (m *mortality) spend(what string) error {
 	return nil
 }
 
-// describe names a write; a status is identified by its lifecycle, so that each step of that is another write.
+// describe names a write; the name of a status write contains the lifecycle, so that each step of it is a different
+// write.
 func describe(verb string, obj any) string {
 	if o, ok := obj.(client.Object); ok {
 		return fmt.Sprintf("%s %T %s", verb, obj, o.GetName())
@@ -90,7 +91,7 @@ func describe(verb string, obj any) string {
 	}
 	state := fmt.Sprintf("%s, migrate %s, init %s", s.Lifecycle.Phase, s.Lifecycle.Migrate.State, s.Lifecycle.Init.State)
 	if s.Lifecycle.Phase == string(v1alpha1.LifecycleDraining) {
-		// Later it depends on which component is ready first.
+		// Later the value depends on which component is ready first.
 		state += fmt.Sprintf(", page %v", s.Lifecycle.MaintenanceActive)
 	}
 	return fmt.Sprintf("%s %s %s: %s", verb, parts.Kind, parts.Metadata.Name, state)
@@ -164,8 +165,7 @@ func (s mortalStatus) Patch(ctx context.Context, obj client.Object, patch client
 	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 }
 
-// rewound answers reads of a Superset with an old copy for as long as there is
-// one, as a cache does that lags far behind.
+// rewound returns an old copy of a Superset while it has one, like a stale cache.
 type rewound struct {
 	client.Client
 	old *atomic.Pointer[func(client.Object)]
