@@ -58,16 +58,16 @@ func TestOrder(t *testing.T) {
 		exist map[string]*appsv1.Deployment
 		until time.Time // zero: no component waits
 	}{
-		"no Deployment exists":                       {until: now.Add(budget)},
-		"the web server starts":                      {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},
-		"the former Deployment is terminating":       {exist: map[string]*appsv1.Deployment{"web-server": going}, until: now.Add(budget)},
-		"its latest generation is not observed":      {exist: map[string]*appsv1.Deployment{"web-server": unseen}, until: now.Add(budget - time.Minute)},
-		"it serves":                                  {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 1)}},
-		"it exceeds its startup probe":               {exist: map[string]*appsv1.Deployment{"web-server": deployed(budget, 0)}},
-		"a Deployment that was ready has lost a pod": {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Hour, 0)}},
-		"the spec has no web server":                 {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer = nil }},
-		"it is scaled to zero":                       {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &none }},
-		"the startup probe allows a minute": {edit: func(s *v1alpha1.SupersetSpec) {
+		"no Deployment exists":         {until: now.Add(budget)},
+		"the web server starts":        {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},
+		"the old one is terminating":   {exist: map[string]*appsv1.Deployment{"web-server": going}, until: now.Add(budget)},
+		"it is not observed yet":       {exist: map[string]*appsv1.Deployment{"web-server": unseen}, until: now.Add(budget - time.Minute)},
+		"it serves":                    {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 1)}},
+		"it exceeds its startup probe": {exist: map[string]*appsv1.Deployment{"web-server": deployed(budget, 0)}},
+		"an old one lost a pod":        {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Hour, 0)}},
+		"the spec has no web server":   {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer = nil }},
+		"it is scaled to zero":         {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &none }},
+		"a startup probe of a minute": {edit: func(s *v1alpha1.SupersetSpec) {
 			s.WebServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{
 				StartupProbe: &corev1.Probe{InitialDelaySeconds: 10, PeriodSeconds: 5, FailureThreshold: 10},
 			}}

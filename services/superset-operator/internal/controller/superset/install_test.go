@@ -55,7 +55,7 @@ func TestInstallWithAllFeatures(t *testing.T) {
 
 func isDegraded(phase string) bool { return phase == string(v1alpha1.PhaseDegraded) }
 
-// fullStatus is the status of testdata/full.yaml as seed 000 shows it.
+// fullStatus is the expected status of testdata/full.yaml.
 func fullStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	const image, websocket = "apache/superset:6.0.0", "apache/superset-websocket:6.0.0"
 	part := func(name, image string, n int32, kinds ...string) *v1alpha1.ComponentRefStatus {
@@ -89,14 +89,14 @@ func fullStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 		},
 		Lifecycle: &v1alpha1.LifecycleStatus{
 			Phase: "Complete", ChecksumScheme: "flotilla.dev/v1", Migrate: done("migrate"), Init: done("init"),
-			// There was nothing to check.
+			// A first installation needs no check.
 			Preflight: &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/lab-preflight", MaxRetries: 3, Image: image},
 		},
 	}
 }
 
-// checkConditions waits for all conditions of a Superset at rest. The six of the platform are a
-// write of their own, after the rest of the status.
+// checkConditions waits for all conditions of a Superset at rest. The six shared conditions are written separately,
+// after the other status fields.
 func (l *recordedEnv) checkConditions(sup *v1alpha1.Superset) {
 	l.t.Helper()
 	want := map[string]string{
@@ -114,7 +114,7 @@ func (l *recordedEnv) checkConditions(sup *v1alpha1.Superset) {
 	})
 }
 
-// checkInventory compares the objects that exist with those that should, and whose they are.
+// checkInventory compares the existing objects and their owners with the expected ones.
 func checkInventory(t *testing.T, l *recordedEnv, sup *v1alpha1.Superset) {
 	t.Helper()
 	words := []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"}
@@ -151,7 +151,7 @@ func checkInventory(t *testing.T, l *recordedEnv, sup *v1alpha1.Superset) {
 	}
 }
 
-// owned lists the objects that the Superset controls, and checks their marks.
+// owned lists the objects that the Superset controls, and checks their labels.
 func (l *recordedEnv) owned(list client.ObjectList, sup *v1alpha1.Superset) []client.Object {
 	l.t.Helper()
 	if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
@@ -176,8 +176,7 @@ func (l *recordedEnv) owned(list client.ObjectList, sup *v1alpha1.Superset) []cl
 	return out
 }
 
-// TestW15W21IdleSupersetMakesNoRequests also covers W15: a second process, which
-// has no record of earlier writes, changes nothing.
+// TestW15W21IdleSupersetMakesNoRequests also covers W15: a second process without in-memory state changes nothing.
 func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
 	l := experiment(t, options{idle: true})
 	sup := l.create(full()(l.env))
@@ -196,10 +195,10 @@ func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
 		l.reconciler = l.process(nil)
 	}
 	if after := l.requests.list(); len(after) != before {
-		t.Errorf("idle reconciles made requests: %v", after[before:])
+		t.Errorf("idle reconciles sent requests: %v", after[before:])
 	}
 	if diff := cmp.Diff(events, l.events()); diff != "" {
-		t.Errorf("idle reconciles made events (-want +got):\n%s", diff)
+		t.Errorf("idle reconciles emitted events (-want +got):\n%s", diff)
 	}
 }
 
@@ -219,7 +218,7 @@ func TestW8SchedulersNeverOverlap(t *testing.T) {
 		}
 	}
 	if len(beats) != 2 || beats[0].gone > beats[1].from {
-		t.Errorf("schedulers lived at the same time: %+v", beats)
+		t.Errorf("two schedulers ran at the same time: %+v", beats)
 	}
 }
 

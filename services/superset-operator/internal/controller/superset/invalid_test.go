@@ -23,8 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// contradictions are specs that the schema cannot tell are wrong, with the path
-// that the answer has to name.
+// contradictions returns invalid specs that the schema accepts, with the path that the message must name.
 func contradictions() map[string]struct {
 	breaks func(*v1alpha1.Superset)
 	path   string
@@ -49,7 +48,7 @@ func contradictions() map[string]struct {
 			},
 			path: "spec.mcpServer.service", reason: "InvalidSpec",
 		},
-		"a schedule that names no time": {
+		"a schedule that never matches": {
 			breaks: cloning("61 2 * * *"), path: "spec.lifecycle.clone.cronSchedule", reason: "InvalidCronSchedule",
 		},
 	}
@@ -144,14 +143,14 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := e.client.Create(t.Context(), full(tc.breaks)(e))
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("want an answer with %q, got %v", tc.says, err)
+				t.Errorf("want an error with %q, got %v", tc.says, err)
 			}
 		})
 	}
 }
 
-// A name of ours that another owner's object has is said with what to do, also before
-// anything else was made, and work continues once the name is free.
+// A foreign object with the name of a desired object is reported with the remedy, also before the operator creates
+// another object. The reconcile continues after its deletion.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
 	l := experiment(t, options{})
 	taken := &corev1.Service{

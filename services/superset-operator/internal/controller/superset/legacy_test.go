@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// earlier is the name under which the earlier operator wrote, by updates.
+// earlier is the field manager of the updates of the legacy operator.
 const earlier = client.FieldOwner("manager")
 
-// leave makes what the earlier operator left behind, and waits until its pods run.
+// leave creates the objects of a legacy operator, and waits until its pods run.
 func leave(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 	e.t.Helper()
 	sup := parse[v1alpha1.Superset](e.t, "testdata/takeover/superset.yaml")
@@ -73,7 +73,7 @@ func leave(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 	return sup
 }
 
-// adopted starts an operator next to what an earlier one left behind, and waits until it has settled.
+// adopted starts an operator with the objects of a legacy one, and waits until it has adopted them.
 func adopted(t *testing.T, edit ...func(*v1alpha1.Superset)) (*recordedEnv, *v1alpha1.Superset, map[string]string) {
 	t.Helper()
 	var sup *v1alpha1.Superset
@@ -136,7 +136,7 @@ func TestAdoptionRunsNoTaskAndRestartsNoPod(t *testing.T) {
 			t.Errorf("event %s", key)
 		}
 	}
-	// No field is left to the earlier operator, or it would stay when we stop setting it.
+	// The legacy operator owns no field, or the field would remain when this operator no longer sets it.
 	objects := []client.Object{sup}
 	for _, slug := range []string{"web-server", "celery-worker", "celery-beat", "websocket-server"} {
 		objects = append(objects, l.deployment(slug))

@@ -30,11 +30,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// monitorCRD brings ServiceMonitor. What the cluster of the package has, it
-// has for all tests, so these definitions are only in clusters of their own.
+// monitorCRD is the file of the CRD of ServiceMonitor. All tests share the cluster of the package, so tests install
+// the optional CRDs in separate clusters.
 const monitorCRD = "testdata/servicemonitor-crd.yaml"
 
-// routeCRD is the file that brings HTTPRoute, as Gateway API publishes it.
+// routeCRD returns the file of the CRD of HTTPRoute, as Gateway API publishes it.
 func routeCRD(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
@@ -44,7 +44,7 @@ func routeCRD(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "config", "crd", "standard", "gateway.networking.k8s.io_httproutes.yaml")
 }
 
-// crds applies or deletes a file, as a person would.
+// crds applies or deletes a file with kubectl.
 func crds(t *testing.T, c *cluster.Cluster, verb, file string) {
 	t.Helper()
 	args := []string{"--kubeconfig", c.Kubeconfig, verb, "-f", file}
@@ -87,7 +87,7 @@ func (e *env) monitor() *unstructured.Unstructured {
 	return e.untyped("monitoring.coreos.com/v1", "ServiceMonitor")
 }
 
-// gone waits until an object of an optional kind does not exist, or its kind does not.
+// gone waits until an object of an optional kind, or the kind itself, does not exist.
 func (e *env) gone(u *unstructured.Unstructured) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {
@@ -95,7 +95,7 @@ func (e *env) gone(u *unstructured.Unstructured) {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return nil
 		}
-		return fmt.Errorf("%s is there: %w", u.GetKind(), err)
+		return fmt.Errorf("%s exists: %w", u.GetKind(), err)
 	})
 }
 
@@ -111,7 +111,7 @@ func servesHost(host string) func(*unstructured.Unstructured) error {
 
 func exists(*unstructured.Unstructured) error { return nil }
 
-// warned waits until the Superset has so many events for each kind that the cluster lacks.
+// warned waits until the Superset has the wanted number of events for each kind that the cluster lacks.
 func (e *env) warned(want map[string]int) {
 	e.t.Helper()
 	expect.Eventually(e.t, long, func() error {
@@ -187,7 +187,7 @@ func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	expect.Object(t, e.client, e.monitor(), exists)
 	e.rests(sup)
 
-	// They are watched like everything else.
+	// Optional kinds are watched like all others.
 	if err := e.client.Delete(t.Context(), route); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 		t.Errorf("request %d deletes the Ingress, request %d creates the HTTPRoute", deleted, created)
 	}
 	e.rests(sup)
-	e.reconciler = e.process(nil) // reads nothing of optional kinds, and must leave them alone
+	e.reconciler = e.process(nil) // does not read optional kinds, and must not change their objects
 	e.rests(sup)
 	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
 
@@ -248,7 +248,7 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 		}
 	}
 	if got := e.warnings(); len(got) > 0 {
-		t.Errorf("warned of a kind that is there: %v", got)
+		t.Errorf("a warning for a kind that is served: %v", got)
 	}
 	var list eventsv1.EventList
 	if err := e.client.List(t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
@@ -256,16 +256,15 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	}
 	for _, e := range list.Items {
 		if e.Reason == "ReconcileError" {
-			t.Errorf("a CRD that was missing for a moment is reported as an error: %s", e.Note)
+			t.Errorf("a CRD that was missing briefly is reported as an error: %s", e.Note)
 		}
 	}
 	if !failed.Load() {
-		t.Error("no apply met a missing CRD")
+		t.Error("no apply failed because of a missing CRD")
 	}
 }
 
-// vanishing answers the first apply of an HTTPRoute as an API server does whose
-// definition has just gone.
+// vanishing answers the first apply of an HTTPRoute like an API server whose CRD was just deleted.
 type vanishing struct {
 	client.Client
 	failed *atomic.Bool

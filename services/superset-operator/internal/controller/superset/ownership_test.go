@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// A status field that a user patched is taken back, and the operator continues.
+// The operator reverts a status field that a user patched, and continues.
 func TestForeignStatusWriteIsReverted(t *testing.T) {
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))

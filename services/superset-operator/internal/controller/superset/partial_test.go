@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// TestRejectedObjectDelaysNoOther has a Service whose port another client has.
+// TestRejectedObjectDelaysNoOther uses a Service with a node port that another Service has.
 func TestRejectedObjectDelaysNoOther(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -52,7 +52,7 @@ func TestRejectedObjectDelaysNoOther(t *testing.T) {
 	l.becomes(sup, settled)
 }
 
-// refusing is a client whose applies of one object are refused while an answer is set.
+// refusing is a client that rejects applies of one object while an answer is set.
 type refusing struct {
 	client.Client
 	name   string
@@ -82,32 +82,32 @@ func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
 		_, err := l.reconciler.Reconcile(t.Context(), request(sup))
 		return err
 	}
-	// The cache shows the edit after a while; a reconcile fails then where the refusal is another one.
+	// When the cache shows the edit, a reconcile returns the error of a rejection for another reason.
 	other := error(apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("of a policy")))
 	answer.Store(&other)
 	expect.Eventually(t, long, func() error {
 		if reconcile() == nil {
-			return fmt.Errorf("the refusal was not told")
+			return fmt.Errorf("the rejection was not returned")
 		}
 		return nil
 	})
 	refused := error(ending)
 	answer.Store(&refused)
 	if err := reconcile(); err != nil {
-		t.Errorf("in a namespace that ends: %v", err)
+		t.Errorf("in a terminating namespace: %v", err)
 	}
 	answer.Store(nil)
 	l.drive(sup, nil, settled)
 }
 
-// TestRejectedMaintenancePageDelaysNothing changes the page while it answers: first in a way that the API server
-// refused on a live Deployment, then in one that it always refuses.
+// TestRejectedMaintenancePageDelaysNothing changes the page while it serves: first in a way that the API server used
+// to reject for an existing Deployment, then in one that it always rejects.
 func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.MaintenancePageSpec){
 		"another strategy": func(p *v1alpha1.MaintenancePageSpec) {
 			p.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}}
 		},
-		"a label that is none": func(p *v1alpha1.MaintenancePageSpec) {
+		"an invalid label": func(p *v1alpha1.MaintenancePageSpec) {
 			p.PodTemplate = &v1alpha1.PodTemplate{Labels: map[string]string{"a": "not a value"}}
 		},
 	} {
@@ -117,7 +117,7 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 			l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("2s"))(s); image("6.1.0")(s) })
 			l.becomes(sup, func(s *v1alpha1.Superset) error {
 				if !s.Status.Lifecycle.MaintenanceActive {
-					return fmt.Errorf("the page does not answer: %s", text(s))
+					return fmt.Errorf("the page does not serve: %s", text(s))
 				}
 				return task("migrate", v1alpha1.TaskRunning, 1)(s)
 			})
@@ -125,7 +125,7 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 			l.rolled("web-server", replicas(2))
 			l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
 				if s.Status.Lifecycle.MaintenanceActive || s.Status.DeployedVersion != "6.1.0" {
-					return fmt.Errorf("the page still answers: %s", text(s))
+					return fmt.Errorf("the page still serves: %s", text(s))
 				}
 				return nil
 			}))

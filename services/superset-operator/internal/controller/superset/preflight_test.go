@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestRejectedPreflightTouchesNoPod fails the preflight of one change after the other, and reverts the change.
+// TestRejectedPreflightTouchesNoPod lets the preflight of each change fail, and reverts the change.
 func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 	const why = "preflight: the metastore is MariaDB 10.11, which Superset cannot use: use PostgreSQL or MySQL"
 	edits := map[string]func(*v1alpha1.Superset){

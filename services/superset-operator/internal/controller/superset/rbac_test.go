@@ -45,20 +45,20 @@ func TestRoleReadsCRDsOfOptionalKindsOnly(t *testing.T) {
 		}
 		found = true
 		if len(rule.ResourceNames) != 2 || len(rule.Resources) != 1 {
-			t.Errorf("not limited to the two definitions: %+v", rule)
+			t.Errorf("not limited to the two CRDs: %+v", rule)
 		}
 		for _, verb := range rule.Verbs {
 			if !slices.Contains(reading, verb) {
-				t.Errorf("definitions may be changed: %+v", rule)
+				t.Errorf("CRDs may be changed: %+v", rule)
 			}
 		}
 	}
 	if !found {
-		t.Error("definitions cannot be watched")
+		t.Error("CRDs cannot be watched")
 	}
 }
 
-// reading are the verbs that change nothing.
+// reading are the verbs that only read.
 var reading = []string{"get", "list", "watch"}
 
 func TestUserRolesGrantSupersetsOnly(t *testing.T) {
@@ -91,7 +91,7 @@ func TestUserRolesGrantSupersetsOnly(t *testing.T) {
 	}
 }
 
-// roles reads the roles that the operator is installed with.
+// roles reads the roles of the operator's installation.
 func roles(t testing.TB) (*rbacv1.ClusterRole, *rbacv1.Role) {
 	t.Helper()
 	raw, err := os.ReadFile(roleFile)
@@ -108,8 +108,7 @@ func roles(t testing.TB) (*rbacv1.ClusterRole, *rbacv1.Role) {
 	return cluster, own
 }
 
-// grant lets the operator's account do in a namespace what its roles allow, and
-// nothing else. Cluster-scoped permissions apply to the cluster.
+// grant binds the roles to the operator's account: in a namespace, and for cluster-scoped permissions in the cluster.
 func grant(t testing.TB, c *cluster.Cluster, namespace string) {
 	t.Helper()
 	cl := c.Client(t, scheme(t))

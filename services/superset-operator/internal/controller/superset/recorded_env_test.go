@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// recordedEnv is an operator at work with the history of its namespace.
+// recordedEnv is a running operator with the history of its namespace.
 type recordedEnv struct {
 	*env
 	history *history
@@ -51,7 +51,7 @@ func newRecordedEnv(t *testing.T, o options) *recordedEnv {
 	return l
 }
 
-// small is a Superset with a web server whose tasks end at once.
+// small returns a Superset with a web server, whose tasks finish immediately.
 func small(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	return func(e *env) *v1alpha1.Superset {
 		return e.sample("development.yaml", append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
@@ -61,7 +61,7 @@ func small(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	}
 }
 
-// full is a Superset with all components and all kinds of objects.
+// full returns a Superset with all components and all kinds of objects.
 func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	return func(e *env) *v1alpha1.Superset {
 		sup := parse[v1alpha1.Superset](e.t, "testdata/full.yaml")
@@ -106,7 +106,7 @@ func image(tag string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) { s.Spec.Image.Tag = tag }
 }
 
-// tasks sets annotations that steer the pods of migrate, rotate and init.
+// tasks sets annotations that control the simulated pods of migrate, rotate and init.
 func tasks(annotations map[string]string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {
 		if s.Spec.Lifecycle == nil {
@@ -119,29 +119,29 @@ func tasks(annotations map[string]string) func(*v1alpha1.Superset) {
 	}
 }
 
-// adopting lets tasks take a while.
+// adopting returns annotations that set the duration of tasks.
 func adopting(duration string) map[string]string {
 	return map[string]string{controlplane.FinishAfterAnnotation: duration}
 }
 
-// failing lets tasks fail at once, having printed something.
+// failing returns annotations that let tasks print a text and fail immediately.
 func failing(code, printed string) map[string]string {
 	return map[string]string{
 		controlplane.FinishAfterAnnotation: "50ms", controlplane.ExitCodeAnnotation: code, controlplane.LogAnnotation: printed,
 	}
 }
 
-// unchecked disables the preflight, for tests of what the tasks after it do.
+// unchecked disables the preflight, for tests of the other tasks.
 func unchecked(s *v1alpha1.Superset) {
 	s.Spec.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
 }
 
-// changing leaves out the preflight, which changes nothing.
+// changing omits the preflight, which changes nothing.
 func changing(tasks []string) []string {
 	return slices.DeleteFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "preflight ") })
 }
 
-// approve sets an annotation of a Superset without touching its spec.
+// annotate sets an annotation of a Superset.
 func annotate(key, value string) func(*v1alpha1.Superset) {
 	return func(s *v1alpha1.Superset) {
 		if s.Annotations == nil {
@@ -154,7 +154,7 @@ func annotate(key, value string) func(*v1alpha1.Superset) {
 	}
 }
 
-// all makes one check of several.
+// all combines several checks.
 func all(checks ...func(*v1alpha1.Superset) error) func(*v1alpha1.Superset) error {
 	return func(s *v1alpha1.Superset) error {
 		for _, check := range checks {
@@ -166,9 +166,8 @@ func all(checks ...func(*v1alpha1.Superset) error) func(*v1alpha1.Superset) erro
 	}
 }
 
-// condition wants a condition to have a status and a reason, and one of the
-// operator's own to be of the present generation. The others may speak of an older
-// one while the newest spec is not applied.
+// condition returns a check of the status and the reason of a condition. The operator's own conditions must also have
+// the latest observedGeneration; that of the others may be older while the latest spec is not applied.
 func condition(kind string, status metav1.ConditionStatus, reason string) func(*v1alpha1.Superset) error {
 	own := []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
 	return func(s *v1alpha1.Superset) error {
@@ -180,7 +179,7 @@ func condition(kind string, status metav1.ConditionStatus, reason string) func(*
 	}
 }
 
-// message returns that of a condition.
+// message returns the message of a condition.
 func message(s *v1alpha1.Superset, kind string) string {
 	if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil {
 		return c.Message
@@ -188,7 +187,7 @@ func message(s *v1alpha1.Superset, kind string) string {
 	return ""
 }
 
-// lifecycle wants a lifecycle phase.
+// lifecyclePhase returns a check of the lifecycle phase.
 func lifecyclePhase(want v1alpha1.LifecyclePhase) func(*v1alpha1.Superset) error {
 	return func(s *v1alpha1.Superset) error {
 		if s.Status.Lifecycle == nil || s.Status.Lifecycle.Phase != want {
@@ -198,7 +197,7 @@ func lifecyclePhase(want v1alpha1.LifecyclePhase) func(*v1alpha1.Superset) error
 	}
 }
 
-// task wants the state and the attempts of a task.
+// task returns a check of the state and the attempts of a task.
 func task(kind string, state v1alpha1.TaskState, attempts int32) func(*v1alpha1.Superset) error {
 	return func(s *v1alpha1.Superset) error {
 		entry := entryOf(s, kind)
@@ -220,7 +219,7 @@ func entryOf(s *v1alpha1.Superset, kind string) *v1alpha1.TaskRefStatus {
 	}[kind]
 }
 
-// components lists the components of a status, by the word in the names of their objects.
+// components returns the components of a status, by their names in object names.
 func components(s *v1alpha1.Superset) map[string]*v1alpha1.ComponentRefStatus {
 	out := map[string]*v1alpha1.ComponentRefStatus{}
 	if s.Status.Components == nil {
@@ -244,19 +243,19 @@ func (l *recordedEnv) deployment(slug string) *appsv1.Deployment {
 	return get(l.env, "lab-"+slug, &appsv1.Deployment{})
 }
 
-// rolled waits until a Deployment's pods are those of its template, as many as wanted.
+// rolled waits until all desired pods of a Deployment have its current template.
 func (l *recordedEnv) rolled(slug string, check func(*appsv1.Deployment) error) {
 	l.t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-" + slug}}
 	expect.Object(l.t, l.client, d, func(d *appsv1.Deployment) error {
 		if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != *d.Spec.Replicas || s.UpdatedReplicas != s.Replicas || s.ReadyReplicas != s.Replicas {
-			return fmt.Errorf("%s: %d wanted, status %+v", d.Name, *d.Spec.Replicas, s)
+			return fmt.Errorf("%s: want %d pods, status %+v", d.Name, *d.Spec.Replicas, s)
 		}
 		return check(d)
 	})
 }
 
-// runningImage is that of a Deployment's main container.
+// runningImage returns the image of a Deployment's main container.
 func runningImage(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
 
 // pods lists the pods of the components, as "name uid", in order.
@@ -299,21 +298,21 @@ func (l *recordedEnv) eventList() []eventsv1.Event {
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != v1alpha1.Kind })
 }
 
-// eventually waits until the events are as wanted: they are sent in the background.
+// eventually waits for the wanted number of events, which are sent in the background.
 func (l *recordedEnv) eventually(want map[string]int) {
 	l.t.Helper()
 	expect.Eventually(l.t, long, func() error {
 		got := l.events()
 		for key, n := range want {
 			if got[key] != n {
-				return fmt.Errorf("%d events %q instead of %d among %v", got[key], key, n, got)
+				return fmt.Errorf("%d events %q, want %d, in %v", got[key], key, n, got)
 			}
 		}
 		return nil
 	})
 }
 
-// still checks that the pods are the very ones that were listed before.
+// still checks that the pods are the same as in the earlier list.
 func (l *recordedEnv) still(pods []string) {
 	l.t.Helper()
 	if got := l.pods(); !slices.Equal(got, pods) {
@@ -321,7 +320,7 @@ func (l *recordedEnv) still(pods []string) {
 	}
 }
 
-// leavesNothing waits until nothing is left of a Superset that was deleted.
+// leavesNothing waits until no object of a deleted Superset exists.
 func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
 	l.t.Helper()
 	expect.Gone(l.t, l.client, sup)

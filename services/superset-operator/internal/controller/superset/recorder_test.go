@@ -24,9 +24,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// history keeps every version of every object of a namespace. All kinds share one
-// count of revisions in the API server's store, so versions of different kinds
-// can be put in order.
+// history keeps every version of every object of a namespace. The API server's store has one revision counter for all
+// kinds, so versions of different kinds can be ordered.
 type history struct {
 	t         testing.TB
 	client    client.WithWatch
@@ -36,7 +35,7 @@ type history struct {
 	err       error
 }
 
-// version is one object as it was from a revision on.
+// version is the state of an object from a revision on.
 type version struct {
 	object   client.Object
 	revision int64
@@ -49,7 +48,7 @@ func recorded() []client.ObjectList {
 	}
 }
 
-// Record begins a history of the namespace, which should still be empty.
+// record starts the history of a namespace, which must be empty.
 func record(t testing.TB, namespace string) *history {
 	t.Helper()
 	cl, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: scheme(t)})
@@ -91,7 +90,7 @@ func (h *history) follow(ctx context.Context, w watch.Interface) {
 	}
 }
 
-// catchUp waits until the history shows what the API server shows.
+// catchUp waits until the history contains the current state of the API server.
 func (h *history) catchUp() {
 	h.t.Helper()
 	expect.Eventually(h.t, long, func() error {
@@ -132,7 +131,7 @@ func (h *history) shows(list runtime.Object) error {
 	return nil
 }
 
-// now is the revision of the object as it was last read.
+// now returns the revision at which the object was last read.
 func now(obj client.Object) int64 {
 	revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -141,7 +140,7 @@ func now(obj client.Object) int64 {
 	return revision
 }
 
-// versions returns those of one object, by its name, from a revision on, in order.
+// versions returns the versions of an object, by its name, from a revision on, in order.
 func versions[T client.Object](h *history, since int64, name string) []version {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,11 +162,11 @@ func when[T client.Object](h *history, since int64, name string, check func(T) b
 		}
 	}
 	var kind T
-	h.t.Fatalf("no version of %T %s after revision %d is as wanted", kind, name, since)
+	h.t.Fatalf("no version of %T %s after revision %d satisfies the check", kind, name, since)
 	return 0
 }
 
-// made returns the revision at which the next object of that name appeared.
+// made returns the revision at which the next object of that name was created.
 func made[T client.Object](h *history, since int64, name string) int64 {
 	h.t.Helper()
 	known := map[types.UID]bool{}
@@ -178,7 +177,7 @@ func made[T client.Object](h *history, since int64, name string) int64 {
 		known[v.object.GetUID()] = true
 	}
 	var kind T
-	h.t.Fatalf("no %T %s was made after revision %d", kind, name, since)
+	h.t.Fatalf("no %T %s was created after revision %d", kind, name, since)
 	return 0
 }
 
@@ -195,7 +194,7 @@ func deleted[T client.Object](h *history, since int64, name string) int64 {
 	return 0
 }
 
-// sequence lists what f says about an object's versions, without repetitions and empty words.
+// sequence returns the results of f for an object's versions, without repetitions and empty strings.
 func sequence[T client.Object](h *history, since int64, name string, f func(T) string) []string {
 	var out []string
 	for _, v := range versions[T](h, since, name) {
@@ -210,13 +209,13 @@ func sequence[T client.Object](h *history, since int64, name string, f func(T) s
 	return out
 }
 
-// life is the time of one pod: from its creation until it ended or was gone.
+// life is the lifetime of a pod: from its creation until it terminated or was deleted.
 type life struct {
 	name, component, task, image string
 	from, ended, gone            int64
 }
 
-// lives returns those of all pods.
+// lives returns the lifetimes of all pods.
 func (h *history) lives() []life {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -248,7 +247,7 @@ func (h *history) lives() []life {
 	return out
 }
 
-// tasks returns the lives of task pods that began after a revision, as "migrate apache/superset:6.0.0".
+// tasks returns the task pods that were created after a revision, as "migrate apache/superset:6.0.0".
 func (h *history) tasks(since int64) []string {
 	var out []string
 	for _, l := range h.lives() {
@@ -259,8 +258,8 @@ func (h *history) tasks(since int64) []string {
 	return out
 }
 
-// checkTasks is what must hold in every scenario: no two task pods live at the
-// same time, and no component's pod lives next to a task that needs a drain.
+// checkTasks checks the invariants of every scenario: no two task pods exist at the same time, and no pod of a
+// component exists during a task that requires a drain.
 func (h *history) checkTasks(drains ...string) {
 	h.t.Helper()
 	h.catchUp()
@@ -282,7 +281,7 @@ func (h *history) checkTasks(drains ...string) {
 	}
 }
 
-// ascending checks that the named revisions come in the order given.
+// ascending checks the order of the named revisions.
 func ascending(t testing.TB, list ...moment) {
 	t.Helper()
 	for i := 1; i < len(list); i++ {

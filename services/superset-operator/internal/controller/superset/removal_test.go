@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestW2DrainFollowsExistingObjects removes pods from the spec in the same edit that
-// requests a migration: it must neither wait forever nor migrate under live pods.
+// TestW2DrainFollowsExistingObjects removes pods from the spec in the edit that requests a migration. The operator
+// must neither wait forever nor migrate while pods run.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	slow := func(s *v1alpha1.Superset) {
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.EndAfterAnnotation: "500ms"}}
@@ -37,7 +37,7 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 			},
 			ready: "0/0",
 		},
-		"no replicas wanted": {
+		"no replicas desired": {
 			change: func(s *v1alpha1.Superset) {
 				s.Spec.Replicas, s.Spec.WebServer.Replicas = new(int32(0)), nil
 				s.Spec.CeleryWorker.Autoscaling, s.Spec.CeleryBeat = nil, nil
@@ -120,7 +120,7 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 			t.Errorf("pod %s is new", p)
 		}
 	}
-	// That there is no proxy any more concerns the configuration, so this alone rolls pods.
+	// Without a proxy the configuration differs, so this change alone rolls pods.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
 	route := ingress()
 	route.SetNamespace(l.namespace)

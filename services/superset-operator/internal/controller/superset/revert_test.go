@@ -14,16 +14,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestW3RevertedImageRestoresComponentsWithoutTask reverts an upgrade at
-// several points of its way. Once the migration is complete that is a downgrade.
+// TestW3RevertedImageRestoresComponentsWithoutTask reverts an upgrade at several points. Once the migration is
+// complete, the revert is a downgrade.
 func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 	cases := map[string]struct {
 		// how the tasks of the upgrade run, and the point at which it is reverted.
 		tasks map[string]string
 		point func(l *recordedEnv, sup *v1alpha1.Superset)
-		// ran are the tasks of the upgrade that had begun.
+		// ran are the tasks of the upgrade that started before the revert.
 		ran []string
-		// downgrade is true when the change back has to be approved.
+		// downgrade reports whether the revert requires an approval.
 		downgrade bool
 	}{
 		"while migrate runs": {
@@ -53,7 +53,7 @@ func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 				l.edit(sup, image("6.0.0"))
 				l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked")))
 				if sup.Status.Lifecycle.MigratedImage != "apache/superset:6.1.0" || len(l.owned(&appsv1.DeploymentList{}, sup)) != 1 {
-					t.Errorf("migrated for %q, and more than the page runs", sup.Status.Lifecycle.MigratedImage)
+					t.Errorf("migrated for %q, and components run besides the page", sup.Status.Lifecycle.MigratedImage)
 				}
 				l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, sup.Status.Lifecycle.Upgrade.ApprovalToken))
 			}
@@ -62,14 +62,14 @@ func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 	}
 }
 
-// reverted takes the image back and checks that all is as it was.
+// reverted reverts the image and checks that the former state is restored.
 func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string) {
 	l.t.Helper()
 	l.edit(sup, image("6.0.0"))
 	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete),
 		condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete"), func(s *v1alpha1.Superset) error {
 			if lc := s.Status.Lifecycle; lc.Upgrade != nil || lc.MaintenanceActive || lc.MigratedImage != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
-				return fmt.Errorf("left over: %+v, image %s", lc, s.Status.LastLifecycleImage)
+				return fmt.Errorf("not removed: %+v, image %s", lc, s.Status.LastLifecycleImage)
 			}
 			return nil
 		}))
@@ -87,7 +87,7 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 			l.t.Errorf("task %s: %+v", kind, entry)
 		}
 	}
-	// The old pods start only when the last pod of the new version's tasks is gone or ended.
+	// The old pods start only after the last pod of the new version's tasks has terminated.
 	for _, task := range l.history.lives() {
 		for _, p := range l.history.lives() {
 			if task.task != "" && task.from > start && p.task == "" && p.from > task.from && p.from < task.ended && p.component != "maintenance-page" {
@@ -97,9 +97,8 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 	}
 }
 
-// TestW19FailedDrainedUpgradeIsReversible shows what remains after a failure:
-// the page stays, the old version is not started by itself since the schema may be
-// half migrated, and taking the image back starts it without a task.
+// TestW19FailedDrainedUpgradeIsReversible checks the state after a failed migration: the page stays, the old version
+// does not start, since the schema may be partly migrated, and reverting the image starts it without a task.
 func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -113,14 +112,14 @@ func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
 	service := get(l.env, "lab-web-server", &corev1.Service{})
 	if !sup.Status.Lifecycle.MaintenanceActive || !selects("maintenance-page")(service) {
-		t.Errorf("the page does not stay: %+v, selector %v", sup.Status.Lifecycle, service.Spec.Selector)
+		t.Errorf("the page was removed: %+v, selector %v", sup.Status.Lifecycle, service.Spec.Selector)
 	}
 	if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
-		t.Errorf("%d Deployments instead of the page's alone", n)
+		t.Errorf("%d Deployments, want only the one of the page", n)
 	}
 	l.reverted(sup, start, []string{"migrate"})
 	if leads := get(l.env, "lab-web-server", &corev1.Service{}); !selects("web-server")(leads) {
-		t.Errorf("the Service leads to %v", leads.Spec.Selector)
+		t.Errorf("the Service selects %v", leads.Spec.Selector)
 	}
 }
 

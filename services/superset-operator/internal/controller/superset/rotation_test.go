@@ -51,11 +51,11 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 		t.Errorf("the web server has keys %q and %q", now, before)
 	}
 
-	// The cleanup that the documentation requests must not migrate again, or drain.
+	// The documented cleanup must neither migrate again nor drain.
 	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.PreviousSecretKeyFrom, s.Spec.Lifecycle.Rotate = nil, nil })
 	l.becomes(sup, settled)
 	l.rolled("web-server", func(*appsv1.Deployment) error { return nil })
-	// But that the new key alone is enough is checked before anything else.
+	// The preflight checks first that the new key alone is enough.
 	if diff := cmp.Diff([]string{"preflight", "init"}, words(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks after the previous key was removed differ (-want +got):\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 		}
 	}
 	if sup.Status.Lifecycle.Rotate != nil || secretRef(l.deployment("web-server"), "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY") != "" {
-		t.Errorf("left over: %+v", sup.Status.Lifecycle.Rotate)
+		t.Errorf("not removed: %+v", sup.Status.Lifecycle.Rotate)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestRotateRunsAgainForTrigger(t *testing.T) {
 	}
 }
 
-// TestInvalidKeysChangeNoComponent: neither a rotation with a wrong key nor a key without a rotation drains
-// anything or reaches a pod, and taking it back leaves no trace.
+// TestInvalidKeysChangeNoComponent checks that neither a rotation with a wrong key nor a new key without a rotation
+// drains components or reaches a pod, and that a revert restores the former state.
 func TestInvalidKeysChangeNoComponent(t *testing.T) {
 	const why = "check: the secret key does not decrypt 3 of 3 stored secrets"
 	edits := map[string]func(*v1alpha1.Superset){

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestSamplesReachRunning creates each sample as users would, strictly
-// validated, and lets the operator run it on simulated pods.
+// TestSamplesReachRunning creates each sample with strict field validation, and lets the operator run it on simulated
+// pods.
 func TestSamplesReachRunning(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(samples, "*.yaml"))

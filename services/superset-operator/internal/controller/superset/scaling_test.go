@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// scale does what an autoscaler does.
+// scale sets the replicas like an autoscaler.
 func (l *recordedEnv) scale(slug string, replicas int32) {
 	l.t.Helper()
 	d := l.deployment(slug)
@@ -32,14 +32,13 @@ func (l *recordedEnv) scale(slug string, replicas int32) {
 func replicas(want int32) func(*appsv1.Deployment) error {
 	return func(d *appsv1.Deployment) error {
 		if *d.Spec.Replicas != want {
-			return fmt.Errorf("%d replicas instead of %d", *d.Spec.Replicas, want)
+			return fmt.Errorf("%d replicas, want %d", *d.Spec.Replicas, want)
 		}
 		return nil
 	}
 }
 
-// TestW11AutoscaledComponentsKeepReplicas goes through everything
-// that touches the Deployment of an autoscaled worker.
+// TestW11AutoscaledComponentsKeepReplicas covers all changes to the Deployment of an autoscaled worker.
 func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -57,7 +56,7 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	l.becomes(sup, settled)
 	l.rolled("celery-worker", replicas(4))
 
-	// A drain removes the Deployment; it comes back as large as it was, in its first version already.
+	// A drain removes the Deployment. The new one has the former number of replicas from its first version on.
 	start := l.alter(sup, image("6.1.0"))
 	l.becomes(sup, settled)
 	l.rolled("celery-worker", replicas(4))
@@ -65,12 +64,12 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	again := made[*appsv1.Deployment](l.history, start, "lab-celery-worker")
 	when(l.history, again, "lab-celery-worker", func(d *appsv1.Deployment) bool {
 		if d.ResourceVersion == fmt.Sprint(again) && *d.Spec.Replicas != 4 {
-			t.Errorf("it began with %d replicas", *d.Spec.Replicas)
+			t.Errorf("the new Deployment started with %d replicas", *d.Spec.Replicas)
 		}
 		return true
 	})
 
-	// Stopped and back.
+	// Stop and start.
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.becomes(sup, phase(v1alpha1.PhaseStopped))
 	l.rolled("celery-worker", replicas(0))
@@ -78,7 +77,7 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	l.becomes(sup, settled)
 	l.rolled("celery-worker", replicas(4))
 
-	// Another minimum above that counts.
+	// A minimum above that number applies.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Autoscaling.MinReplicas = new(int32(5)) })
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.becomes(sup, phase(v1alpha1.PhaseStopped))
@@ -94,11 +93,11 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l.podOf("migrate", corev1.PodRunning)
 	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 	l.becomes(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
-	// The Job finishes, since no one touches it, and nothing follows.
+	// The operator does not touch the Job, so it finishes, and no other task starts.
 	l.podOf("migrate", corev1.PodSucceeded)
 	expect.Never(t, time.Second, func() error {
 		if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
-			return fmt.Errorf("%d Deployments instead of the page's alone", n)
+			return fmt.Errorf("%d Deployments, want only the one of the page", n)
 		}
 		if n := len(versions[*corev1.Service](l.history, start, "lab-web-server")); n > 0 {
 			return errors.New("the Service was changed")
@@ -113,7 +112,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l.history.checkTasks("migrate")
 }
 
-// TestStopDuringUpgradeWaitsForTask also requests the upgrade of a Superset that is stopped.
+// TestStopDuringUpgradeWaitsForTask also upgrades a stopped Superset.
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
@@ -151,7 +150,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l.history.checkTasks("migrate")
 }
 
-// setsReplicas reports whether the operator claims the number of pods.
+// setsReplicas reports whether the operator owns spec.replicas.
 func setsReplicas(d *appsv1.Deployment) bool {
 	for _, entry := range d.ManagedFields {
 		if entry.Manager == names.FieldManager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
@@ -161,8 +160,8 @@ func setsReplicas(d *appsv1.Deployment) bool {
 	return false
 }
 
-// TestAutoscalerOwnsReplicas also gives an autoscaler to a component that had a fixed number of pods: it never
-// runs with the API server's default of one.
+// TestAutoscalerOwnsReplicas also adds an autoscaler to a component with a fixed number of pods: it never runs with
+// the API server's default of one.
 func TestAutoscalerOwnsReplicas(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
@@ -187,7 +186,7 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 		t.Errorf("replicas were %v", got)
 	}
 
-	// Without the autoscaler the spec says it again.
+	// Without the autoscaler the spec sets the number of pods again.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Autoscaling = nil })
 	l.rolled("web-server", func(d *appsv1.Deployment) error {
 		if !setsReplicas(d) {
@@ -197,7 +196,7 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 	})
 }
 
-// TestDrainKeepsComponentsWithoutPods drains a Superset of which one component requests no pods.
+// TestDrainKeepsComponentsWithoutPods drains a Superset with a component that desires no pods.
 func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))
@@ -207,7 +206,7 @@ func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l.becomes(sup, settled)
 	l.history.checkTasks("migrate")
 	if now := l.deployment("celery-flower"); now.UID != idle.UID || runningImage(now) != "apache/superset:6.1.0" {
-		t.Errorf("the Deployment without pods is another one, or runs %s", runningImage(now))
+		t.Errorf("the Deployment without pods was recreated, or runs %s", runningImage(now))
 	}
 	if l.deployment("web-server").UID == busy.UID {
 		t.Error("the web server was not removed")

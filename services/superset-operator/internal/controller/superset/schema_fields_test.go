@@ -23,8 +23,8 @@ import (
 
 var updateFields = flag.Bool("update-fields", false, "rewrite testdata/fields.txt")
 
-// TestFieldsKeepNamesTypesAndLimits pins the whole API, one line a field. A
-// line that goes, or that becomes narrower, breaks manifests that work today.
+// TestFieldsKeepNamesTypesAndLimits pins the whole API, one line per field. Removing a field or narrowing its type or
+// limits breaks existing manifests.
 func TestFieldsKeepNamesTypesAndLimits(t *testing.T) {
 	path := filepath.Join("testdata", "fields.txt")
 	var lines []string
@@ -48,7 +48,7 @@ func TestFieldsKeepNamesTypesAndLimits(t *testing.T) {
 	}
 }
 
-// TestKubectlExplainsAllFields reads what kubectl explain shows, from the API server.
+// TestKubectlExplainsAllFields reads the descriptions that kubectl explain shows from the API server.
 func TestKubectlExplainsAllFields(t *testing.T) {
 	c := cluster.Get(t)
 	disco, err := discovery.NewDiscoveryClientForConfig(c.Config)
@@ -58,7 +58,7 @@ func TestKubectlExplainsAllFields(t *testing.T) {
 	var doc struct {
 		Components struct{ Schemas map[string]map[string]any }
 	}
-	// The API server publishes the schema some time after the definition was installed.
+	// The API server publishes the schema some time after the CRD was installed.
 	expect.Eventually(t, expect.Long, func() error {
 		raw, err := disco.RESTClient().Get().AbsPath("/openapi/v3/apis/superset.apache.org/v1alpha1").DoRaw(t.Context())
 		if err != nil {
@@ -160,8 +160,8 @@ type field struct {
 	path     string
 	schema   map[string]any
 	required bool
-	// foreign fields belong to types of Kubernetes; shared ones to a template that
-	// is in several places, of which the first is the one that is pinned.
+	// foreign fields belong to types of Kubernetes, shared ones to a template with several occurrences, of which
+	// only the first is pinned.
 	foreign, shared bool
 }
 
@@ -188,8 +188,8 @@ func (f field) String() string {
 	return out.String()
 }
 
-// visit calls with every property below spec and status, in order. Types of
-// Kubernetes inside a pod template and inside autoscaling are one property each.
+// visit calls a function for every property below spec and status, in order. Types of Kubernetes in pod templates and
+// autoscaling count as one property each.
 func visit(t *testing.T, root map[string]any, call func(field)) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -228,8 +228,8 @@ func (v visitor) walk(path string, schema map[string]any, foreign, shared bool) 
 	}
 }
 
-// ownTemplate tells templates and autoscaling settings by their fields: what is in
-// them is Kubernetes' own, and described there.
+// ownTemplate detects templates and autoscaling settings by their fields: their contents are types of Kubernetes,
+// which documents them.
 func ownTemplate(properties map[string]any) (kind string, own bool) {
 	has := func(name string) bool { return properties[name] != nil }
 	switch {
@@ -245,7 +245,7 @@ func ownTemplate(properties map[string]any) (kind string, own bool) {
 	return "", false
 }
 
-// isForeign reports whether what is below a path is a type of Kubernetes.
+// isForeign reports whether the property at a path has a type of Kubernetes.
 func isForeign(path string) bool {
 	for _, name := range []string{"From", "gatewayRef", "tls", "extraIngress", "extraEgress", "pullSecrets", "conditions", "hostnames"} {
 		if strings.HasSuffix(path, name) {
@@ -255,7 +255,7 @@ func isForeign(path string) bool {
 	return false
 }
 
-// objectSchema reads the schema of the definition.
+// objectSchema reads the schema of the CRD.
 func objectSchema(t *testing.T) map[string]any {
 	t.Helper()
 	versions, _ := childOf(definition(t), "spec")["versions"].([]any)

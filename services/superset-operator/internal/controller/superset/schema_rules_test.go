@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// badSpec is a spec that the schema refuses, and the nearest one that it accepts.
+// badSpec is a spec that the schema rejects, and the most similar one that it accepts.
 type badSpec struct {
 	patch string // merged over the valid spec
 	want  string // part of the message
 	near  string
-	// name and nearName are those of the objects; "x" when empty.
+	// name and nearName are the names of the objects; "x" when empty.
 	name, nearName string
 }
 
@@ -39,9 +39,9 @@ var badTop = map[string]badSpec{
 		patch: `{previousSecretKey: p, previousSecretKeyFrom: {name: s, key: k}}`, want: "mutually exclusive",
 		near: `previousSecretKey: p`,
 	},
-	"negative replicas":  {patch: `replicas: -1`, want: "spec.replicas", near: `replicas: 0`},
-	"an account unnamed": {patch: `serviceAccount: {create: false}`, want: "serviceAccount.name is required", near: `serviceAccount: {create: false, name: theirs}`},
-	"a reference to no key": {
+	"negative replicas":         {patch: `replicas: -1`, want: "spec.replicas", near: `replicas: 0`},
+	"an account without a name": {patch: `serviceAccount: {create: false}`, want: "serviceAccount.name is required", near: `serviceAccount: {create: false, name: theirs}`},
+	"a reference without a key": {
 		patch: `{secretKey: null, secretKeyFrom: {name: s}}`, want: "spec.secretKeyFrom.key: Required value",
 		near: `{secretKey: null, secretKeyFrom: {name: s, key: k, optional: true}}`,
 	},
@@ -69,20 +69,20 @@ var badMetastore = map[string]badSpec{
 }
 
 var badTuning = map[string]badSpec{
-	"threads of workers that have none": {patch: `webServer: {gunicorn: {threads: 4, workerClass: sync}}`, want: "workerClass=gthread", near: `webServer: {gunicorn: {threads: 1, workerClass: sync}}`},
-	"no workers":                        {patch: `webServer: {gunicorn: {workers: 0}}`, want: "spec.webServer.gunicorn.workers", near: `webServer: {gunicorn: {workers: 1}}`},
-	"no threads":                        {patch: `webServer: {gunicorn: {threads: 0}}`, want: "spec.webServer.gunicorn.threads", near: `webServer: {gunicorn: {threads: 2}}`},
-	"no time at all":                    {patch: `webServer: {gunicorn: {timeout: 0}}`, want: "spec.webServer.gunicorn.timeout", near: `webServer: {gunicorn: {timeout: 1, keepAlive: 0, maxRequests: 0, maxRequestsJitter: 0, limitRequestLine: 0, limitRequestFieldSize: 0}}`},
-	"an unknown worker class":           {patch: `webServer: {gunicorn: {workerClass: tornado}}`, want: "spec.webServer.gunicorn.workerClass", near: `webServer: {gunicorn: {workerClass: eventlet}}`},
-	"an unknown log level":              {patch: `webServer: {gunicorn: {logLevel: loud}}`, want: "spec.webServer.gunicorn.logLevel", near: `webServer: {gunicorn: {logLevel: critical}}`},
-	"an unknown preset":                 {patch: `webServer: {gunicorn: {preset: huge}}`, want: "spec.webServer.gunicorn.preset", near: `webServer: {gunicorn: {preset: disabled}}`},
-	"a child limit of threads":          {patch: `celeryWorker: {celery: {pool: threads, maxTasksPerChild: 5}}`, want: "maxTasksPerChild only applies to pool=prefork", near: `celeryWorker: {celery: {pool: threads, maxTasksPerChild: 0}}`},
-	"a memory limit of threads":         {patch: `celeryWorker: {celery: {pool: gevent, maxMemoryPerChild: 5}}`, want: "maxMemoryPerChild only applies to pool=prefork", near: `celeryWorker: {celery: {maxMemoryPerChild: 5}}`},
-	"no concurrency":                    {patch: `celeryWorker: {celery: {concurrency: 0}}`, want: "spec.celeryWorker.celery.concurrency", near: `celeryWorker: {celery: {concurrency: 1, prefetchMultiplier: 0, softTimeLimit: 0, timeLimit: 0}}`},
-	"an unknown pool":                   {patch: `celeryWorker: {celery: {pool: process}}`, want: "spec.celeryWorker.celery.pool", near: `celeryWorker: {celery: {pool: solo}}`},
-	"an unknown optimization":           {patch: `celeryWorker: {celery: {optimization: fast}}`, want: "spec.celeryWorker.celery.optimization", near: `celeryWorker: {celery: {optimization: default}}`},
-	"a negative time limit":             {patch: `celeryWorker: {celery: {timeLimit: -1}}`, want: "spec.celeryWorker.celery.timeLimit", near: `celeryWorker: {celery: {timeLimit: 1}}`},
-	"a negative pool":                   {patch: `sqlaEngineOptions: {poolSize: -1}`, want: "spec.sqlaEngineOptions.poolSize", near: `sqlaEngineOptions: {poolSize: 0, maxOverflow: -1, poolRecycle: 0, poolTimeout: 0}`},
+	"threads of sync workers":   {patch: `webServer: {gunicorn: {threads: 4, workerClass: sync}}`, want: "workerClass=gthread", near: `webServer: {gunicorn: {threads: 1, workerClass: sync}}`},
+	"no workers":                {patch: `webServer: {gunicorn: {workers: 0}}`, want: "spec.webServer.gunicorn.workers", near: `webServer: {gunicorn: {workers: 1}}`},
+	"no threads":                {patch: `webServer: {gunicorn: {threads: 0}}`, want: "spec.webServer.gunicorn.threads", near: `webServer: {gunicorn: {threads: 2}}`},
+	"a timeout of zero":         {patch: `webServer: {gunicorn: {timeout: 0}}`, want: "spec.webServer.gunicorn.timeout", near: `webServer: {gunicorn: {timeout: 1, keepAlive: 0, maxRequests: 0, maxRequestsJitter: 0, limitRequestLine: 0, limitRequestFieldSize: 0}}`},
+	"an unknown worker class":   {patch: `webServer: {gunicorn: {workerClass: tornado}}`, want: "spec.webServer.gunicorn.workerClass", near: `webServer: {gunicorn: {workerClass: eventlet}}`},
+	"an unknown log level":      {patch: `webServer: {gunicorn: {logLevel: loud}}`, want: "spec.webServer.gunicorn.logLevel", near: `webServer: {gunicorn: {logLevel: critical}}`},
+	"an unknown preset":         {patch: `webServer: {gunicorn: {preset: huge}}`, want: "spec.webServer.gunicorn.preset", near: `webServer: {gunicorn: {preset: disabled}}`},
+	"a child limit of threads":  {patch: `celeryWorker: {celery: {pool: threads, maxTasksPerChild: 5}}`, want: "maxTasksPerChild only applies to pool=prefork", near: `celeryWorker: {celery: {pool: threads, maxTasksPerChild: 0}}`},
+	"a memory limit of threads": {patch: `celeryWorker: {celery: {pool: gevent, maxMemoryPerChild: 5}}`, want: "maxMemoryPerChild only applies to pool=prefork", near: `celeryWorker: {celery: {maxMemoryPerChild: 5}}`},
+	"no concurrency":            {patch: `celeryWorker: {celery: {concurrency: 0}}`, want: "spec.celeryWorker.celery.concurrency", near: `celeryWorker: {celery: {concurrency: 1, prefetchMultiplier: 0, softTimeLimit: 0, timeLimit: 0}}`},
+	"an unknown pool":           {patch: `celeryWorker: {celery: {pool: process}}`, want: "spec.celeryWorker.celery.pool", near: `celeryWorker: {celery: {pool: solo}}`},
+	"an unknown optimization":   {patch: `celeryWorker: {celery: {optimization: fast}}`, want: "spec.celeryWorker.celery.optimization", near: `celeryWorker: {celery: {optimization: default}}`},
+	"a negative time limit":     {patch: `celeryWorker: {celery: {timeLimit: -1}}`, want: "spec.celeryWorker.celery.timeLimit", near: `celeryWorker: {celery: {timeLimit: 1}}`},
+	"a negative pool":           {patch: `sqlaEngineOptions: {poolSize: -1}`, want: "spec.sqlaEngineOptions.poolSize", near: `sqlaEngineOptions: {poolSize: 0, maxOverflow: -1, poolRecycle: 0, poolTimeout: 0}`},
 }
 
 var badComponents = map[string]badSpec{
@@ -90,17 +90,17 @@ var badComponents = map[string]badSpec{
 	"a websocket server without an image": {patch: `websocketServer: {}`, want: "websocketServer.image.repository", near: `websocketServer: {image: {repository: r}}`},
 	"a websocket image without a name":    {patch: `websocketServer: {image: {repository: "", tag: t}}`, want: "websocketServer.image.repository", near: `websocketServer: {image: {repository: r}}`},
 	"two websocket configs":               {patch: `websocketServer: {image: {repository: r}, config: {a: 1}, configFrom: {name: s, key: k}}`, want: "websocketServer.config and websocketServer.configFrom", near: `websocketServer: {image: {repository: r}, config: {a: {b: [1]}}}`},
-	"a websocket config outside":          {patch: staging + `websocketServer: {image: {repository: r}, config: {a: 1}}`, want: "spec.websocketServer.config is only allowed", near: staging + `websocketServer: {image: {repository: r}, configFrom: {name: s, key: k}}`},
+	"a websocket config in Staging":       {patch: staging + `websocketServer: {image: {repository: r}, config: {a: 1}}`, want: "spec.websocketServer.config is only allowed", near: staging + `websocketServer: {image: {repository: r}, configFrom: {name: s, key: k}}`},
 	"a node port without a type":          {patch: `webServer: {service: {nodePort: 30001}}`, want: "service.nodePort requires type", near: `webServer: {service: {type: LoadBalancer, nodePort: 30001}}`},
 	"a node port that is too small":       {patch: `webServer: {service: {type: NodePort, nodePort: 29999}}`, want: "spec.webServer.service.nodePort", near: `webServer: {service: {type: NodePort, nodePort: 30000}}`},
-	"a node port that is too great":       {patch: `webServer: {service: {type: NodePort, nodePort: 32768}}`, want: "spec.webServer.service.nodePort", near: `webServer: {service: {type: NodePort, nodePort: 32767}}`},
+	"a node port that is too large":       {patch: `webServer: {service: {type: NodePort, nodePort: 32768}}`, want: "spec.webServer.service.nodePort", near: `webServer: {service: {type: NodePort, nodePort: 32767}}`},
 	"an unknown type of Service":          {patch: `webServer: {service: {type: ExternalName}}`, want: "spec.webServer.service.type", near: `webServer: {service: {type: ClusterIP}}`},
 	"a gateway path of one slash":         {patch: `celeryFlower: {service: {gatewayPath: /}}`, want: "gatewayPath", near: `celeryFlower: {service: {gatewayPath: /monitor/x_y.z-1}}`},
 	"a gateway path with a space":         {patch: `celeryFlower: {service: {gatewayPath: "/a b"}}`, want: "gatewayPath", near: `celeryFlower: {service: {gatewayPath: /a}}`},
-	"fewer at most than at least":         {patch: `autoscaling: {minReplicas: 3, maxReplicas: 2}`, want: "autoscaling.maxReplicas must be greater", near: `autoscaling: {minReplicas: 3, maxReplicas: 3}`},
+	"a maximum below the minimum":         {patch: `autoscaling: {minReplicas: 3, maxReplicas: 2}`, want: "autoscaling.maxReplicas must be greater", near: `autoscaling: {minReplicas: 3, maxReplicas: 3}`},
 	"autoscaling without a limit":         {patch: `autoscaling: {minReplicas: 1}`, want: "spec.autoscaling.maxReplicas", near: `autoscaling: {maxReplicas: 1}`},
 	"autoscaling to too many":             {patch: `autoscaling: {maxReplicas: 101}`, want: "spec.autoscaling.maxReplicas", near: `autoscaling: {maxReplicas: 100}`},
-	"autoscaling to none":                 {patch: `webServer: {autoscaling: {minReplicas: 0, maxReplicas: 1}}`, want: "spec.webServer.autoscaling.minReplicas", near: `webServer: {autoscaling: {minReplicas: 1, maxReplicas: 1}}`},
+	"autoscaling to zero":                 {patch: `webServer: {autoscaling: {minReplicas: 0, maxReplicas: 1}}`, want: "spec.webServer.autoscaling.minReplicas", near: `webServer: {autoscaling: {minReplicas: 1, maxReplicas: 1}}`},
 	"two disruption limits":               {patch: `podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}`, want: "minAvailable and maxUnavailable", near: `podDisruptionBudget: {minAvailable: 50%}`},
 }
 
@@ -111,7 +111,7 @@ var badLifecycle = map[string]badSpec{
 	"a command and an admin":             {patch: `lifecycle: {init: {command: [x], adminUser: {}}}`, want: "init.command is mutually exclusive", near: `lifecycle: {init: {command: [], adminUser: {}}}`},
 	"a command and examples":             {patch: `lifecycle: {init: {command: [x], loadExamples: true}}`, want: "init.command is mutually exclusive", near: `lifecycle: {init: {command: [x]}}`},
 	"no attempts":                        {patch: `lifecycle: {migrate: {maxRetries: 0}}`, want: "spec.lifecycle.migrate.maxRetries", near: `lifecycle: {migrate: {maxRetries: 1, timeout: 90s}}`},
-	"a timeout that is none":             {patch: `lifecycle: {migrate: {timeout: soon}}`, want: "spec.lifecycle.migrate.timeout", near: `lifecycle: {migrate: {timeout: 0s}}`},
+	"an invalid timeout":                 {patch: `lifecycle: {migrate: {timeout: soon}}`, want: "spec.lifecycle.migrate.timeout", near: `lifecycle: {migrate: {timeout: 0s}}`},
 	"a negative timeout":                 {patch: `lifecycle: {migrate: {timeout: -5m}}`, want: "timeout must be a duration such as", near: `lifecycle: {migrate: {timeout: 1h30m}}`},
 	"an unknown retention":               {patch: `lifecycle: {podRetention: {policy: Sometimes}}`, want: "spec.lifecycle.podRetention.policy", near: `lifecycle: {podRetention: {policy: Retain}}`},
 	"a clone in Production":              {patch: production + clone, want: "Development or Staging", near: staging + clone},
@@ -126,7 +126,7 @@ var badLifecycle = map[string]badSpec{
 	"a schedule of six fields":           {patch: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 0 3 * * 1"}}`, want: "spec.lifecycle.clone.cronSchedule", near: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "* * * * *"}}`},
 	"a schedule that is too long":        {patch: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 3 * * 1` + strings.Repeat(",1", 124) + `"}}`, want: "spec.lifecycle.clone.cronSchedule", near: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 3 * * 1` + strings.Repeat(",1", 123) + `"}}`},
 	"a rotate without a previous key":    {patch: `lifecycle: {rotate: {}}`, want: "spec.lifecycle.rotate requires spec.previousSecretKey", near: `{previousSecretKey: p, lifecycle: {rotate: {}}}`},
-	"a rotate that is off needs no key":  {patch: `lifecycle: {rotate: {disabled: false}}`, want: "spec.lifecycle.rotate requires", near: `lifecycle: {rotate: {disabled: true}}`},
+	"a disabled rotate needs no key":     {patch: `lifecycle: {rotate: {disabled: false}}`, want: "spec.lifecycle.rotate requires", near: `lifecycle: {rotate: {disabled: true}}`},
 }
 
 var badNetworking = map[string]badSpec{
@@ -139,17 +139,17 @@ var badNetworking = map[string]badSpec{
 	"a path of metrics without a root": {patch: `monitoring: {serviceMonitor: {path: metrics}}`, want: "spec.monitoring.serviceMonitor.path", near: `monitoring: {serviceMonitor: {path: /metrics}}`},
 }
 
-// badPairs could never work, but are made of parts that are fine by themselves.
+// badPairs are invalid combinations of settings that are valid by themselves.
 var badPairs = map[string]badSpec{
 	"a clone of another type":       {patch: clone + "\n---\nlifecycle: {clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {command: [x], source: {type: MySQL}}}"},
 	"a clone of the default type":   {patch: clone + "\n---\nmetastore: {type: MySQL}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\n{metastore: {type: MySQL}, lifecycle: {clone: {source: {type: MySQL}}}}"},
 	"a clone with an empty command": {patch: clone + "\n---\nlifecycle: {clone: {command: [], source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {disabled: true, source: {type: MySQL}}}"},
-	"a clone that runs some day":    {patch: clone + "\n---\nlifecycle: {disabled: false, clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {disabled: true, clone: {source: {type: MySQL}}}"},
+	"an enabled clone":              {patch: clone + "\n---\nlifecycle: {disabled: false, clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {disabled: true, clone: {source: {type: MySQL}}}"},
 	"an ingress without a host":     {patch: `networking: {ingress: {}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {host: h}}`},
 	"an ingress with empty hosts":   {patch: `networking: {ingress: {host: "", hosts: []}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {hosts: [{host: h}]}}`},
 }
 
-// badNames are names that leave no room for those of the children, by what is enabled.
+// badNames returns names that are too long for the names of the children, by enabled feature.
 func badNames() map[string]badSpec {
 	const off = "lifecycle: {disabled: true}\n---\n"
 	out := map[string]badSpec{

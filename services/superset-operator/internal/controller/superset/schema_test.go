@@ -14,22 +14,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// TestSchemaErrorsNameField breaks every rule of the definition.
+// TestSchemaErrorsNameField violates every rule of the CRD.
 func TestSchemaErrorsNameField(t *testing.T) {
 	refusals := refuse(t, badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badPairs, badNames())
 	for _, message := range ruleMessages(t) {
 		if !strings.Contains(refusals, message) {
-			t.Errorf("no bad spec breaks the rule %q", message)
+			t.Errorf("no bad spec violates the rule %q", message)
 		}
 	}
 }
 
-// An Ingress without a host, and a clone from another kind of database, used to be
-// accepted and to fail forever after.
+// The schema rejects an Ingress without a host and a clone from another kind of database, which the operator could
+// never apply.
 func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { refuse(t, badPairs) }
 
-// refuse creates each bad spec and its good neighbour on a real API server, and
-// returns what the API server said.
+// refuse creates each bad spec and its valid neighbor on a real API server, and returns the API server's errors.
 func refuse(t *testing.T, tables ...map[string]badSpec) string {
 	t.Helper()
 	c := cluster.Get(t)
@@ -40,13 +39,13 @@ func refuse(t *testing.T, tables ...map[string]badSpec) string {
 			t.Run(name, func(t *testing.T) {
 				err := cl.Create(t.Context(), object(t, namespace, tc.name, tc.patch))
 				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("want a refusal with %q, got %v", tc.want, err)
+					t.Errorf("want an error with %q, got %v", tc.want, err)
 				}
 				if err != nil {
 					refusals.WriteString(err.Error())
 				}
 				if err := cl.Create(t.Context(), object(t, namespace, tc.nearName, tc.near)); err != nil {
-					t.Errorf("the good neighbour is refused: %v", err)
+					t.Errorf("the valid neighbor is rejected: %v", err)
 				}
 			})
 		}
@@ -54,7 +53,7 @@ func refuse(t *testing.T, tables ...map[string]badSpec) string {
 	return refusals.String()
 }
 
-// ruleMessages returns the messages of all CEL rules of the definition.
+// ruleMessages returns the messages of all CEL rules of the CRD.
 func ruleMessages(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -76,7 +75,7 @@ func ruleMessages(t *testing.T) []string {
 	}
 	walk(definition(t))
 	if len(out) < 51 {
-		t.Errorf("the definition has %d rules only", len(out))
+		t.Errorf("the CRD has only %d rules", len(out))
 	}
 	return out
 }
@@ -95,7 +94,7 @@ func definition(t *testing.T) map[string]any {
 	return crd
 }
 
-// valid is a spec that every case changes.
+// valid is the valid spec that every case changes.
 const valid = `
 environment: Development
 image: {tag: "6.0.0"}

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// requestBudget is how many requests a small Superset may cost until it is Running.
+// requestBudget is the maximum number of requests until a small Superset is Running.
 const requestBudget = 40
 
 func TestDevelopmentSampleRuns(t *testing.T) {
@@ -55,11 +55,11 @@ func TestDevelopmentSampleRuns(t *testing.T) {
 		}
 	}
 	if after := e.requests.list(); len(after) != before {
-		t.Errorf("a reconcile in which nothing changed made requests: %v", after[before:])
+		t.Errorf("a reconcile without changes sent requests: %v", after[before:])
 	}
 }
 
-// variable are the parts of a status that differ from run to run.
+// variable reports whether a part of the status differs between runs.
 func variable(p cmp.Path) bool {
 	name := p.Last().String()
 	return slices.Contains([]string{".Transitions", ".Conditions", ".StartedAt", ".CompletedAt", ".ConfigChecksum", ".DesiredChecksum", ".CompletedChecksum", ".LastCompletedChecksums", ".CompletedInputs", ".PodSpecHash"}, name)
@@ -83,7 +83,7 @@ func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 		}},
 		Lifecycle: &v1alpha1.LifecycleStatus{
 			Phase: "Complete", ChecksumScheme: "flotilla.dev/v1", Migrate: task("migrate"), Init: task("init"),
-			// There was nothing to check.
+			// A first installation needs no check.
 			Preflight: &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/development-preflight", MaxRetries: 3, Image: image},
 		},
 	}
@@ -103,14 +103,14 @@ func checkObjects(t *testing.T, e *env, sup *v1alpha1.Superset) {
 		t.Errorf("Deployment has owner %v and labels %v", d.OwnerReferences, d.Labels)
 	}
 	if d.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum] != sup.Status.Components.WebServer.ConfigChecksum {
-		t.Error("the component's checksum is not that of its pods")
+		t.Error("the checksums of the component and its pods differ")
 	}
 	get(e, "development-web-server", &corev1.Service{})
 	get(e, "development", &corev1.ServiceAccount{})
 	for _, name := range []string{"development-migrate", "development-init"} {
 		expect.Gone(t, e.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}
-	// The observation may have come a moment before the cache showed the Service.
+	// The observation may be older than the Service in the cache.
 	expect.Eventually(t, long, func() error {
 		o := e.reports.of(sup.Name)
 		if len(o.Units) != 1 || len(o.Jobs) != 3 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
@@ -151,7 +151,7 @@ func TestChangedImageStartsUpgrade(t *testing.T) {
 		t.Error("migrate did not run again")
 	}
 	if sup.Status.LastLifecycleImage != "apache/superset:6.0.1" || sup.Status.Version != "6.0.1" {
-		t.Errorf("status speaks of %s and %s", sup.Status.LastLifecycleImage, sup.Status.Version)
+		t.Errorf("status has the versions %s and %s", sup.Status.LastLifecycleImage, sup.Status.Version)
 	}
 	var got []string
 	for _, e := range sup.Status.Transitions {
@@ -236,8 +236,8 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	}
 }
 
-// One that never ran, and one whose spec changes meanwhile, are at rest as well: no one
-// waits for them, and nothing is wrong with them.
+// A stopped Superset that never ran, and one whose spec changes while it is stopped, are at rest too: neither
+// progressing nor degraded.
 func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
@@ -254,7 +254,7 @@ func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	e.becomes(sup, all(atRest, func(s *v1alpha1.Superset) error {
 		for _, c := range s.Status.Conditions {
 			if c.Type == "Progressing" && c.ObservedGeneration != s.Generation {
-				return fmt.Errorf("Progressing is about generation %d of %d", c.ObservedGeneration, s.Generation)
+				return fmt.Errorf("Progressing has observedGeneration %d, want %d", c.ObservedGeneration, s.Generation)
 			}
 		}
 		return nil

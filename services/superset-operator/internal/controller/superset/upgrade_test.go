@@ -31,7 +31,7 @@ func hasReadyPod(d *appsv1.Deployment) bool { return d.Status.ReadyReplicas > 0 
 func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(func(s *v1alpha1.Superset) {
-		// Pods that take their time show who waits for whom.
+		// Slow pods make the order of the steps visible.
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
 			controlplane.EndAfterAnnotation: "300ms", controlplane.ReadyAfterAnnotation: "300ms",
 		}}
@@ -44,7 +44,7 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	l.history.checkTasks("migrate", "init")
 
 	if diff := cmp.Diff(before, l.front()); diff != "" {
-		t.Errorf("what clients connect to changed (-before +after):\n%s", diff)
+		t.Errorf("endpoints of clients changed (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"preflight apache/superset:6.1.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
@@ -52,7 +52,7 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	checkOrderOfUpgrade(t, l, start)
 	l.checkWebServerFirst(start)
 	checkStatusDuringUpgrade(t, l, start)
-	// Two of the tasks' events are those of the installation.
+	// Two of the tasks' events come from the installation.
 	l.eventually(map[string]int{
 		"Normal UpgradeStarted": 1, "Normal UpgradeCompleted": 1, "Normal LifecycleStarted": 1, "Normal LifecycleComplete": 2,
 		"Normal MaintenanceStarted": 1, "Normal MaintenanceEnded": 1, "Normal DrainingStarted": 1, "Normal DrainingCompleted": 1,
@@ -60,7 +60,7 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	})
 }
 
-// front is what clients connect to: its identity must survive an upgrade.
+// front returns the objects that clients connect to, which an upgrade must not recreate.
 func (l *recordedEnv) front() map[string]string {
 	l.t.Helper()
 	service := get(l.env, "lab-web-server", &corev1.Service{})
@@ -106,25 +106,25 @@ func checkOrderOfUpgrade(t *testing.T, l *recordedEnv, start int64) {
 		moment{"the change", start},
 		moment{"the Job of preflight", made[*batchv1.Job](h, start, "lab-preflight")},
 		moment{"a ready page", when(h, start, page, hasReadyPod)},
-		moment{"the Service leading to the page", away},
-		moment{"the first Deployment's deletion", firstRemoved},
-		moment{"the last component pod's end", lastGone},
+		moment{"the Service selecting the page", away},
+		moment{"the deletion of the first Deployment", firstRemoved},
+		moment{"the end of the last component pod", lastGone},
 		moment{"the Job of migrate", job},
 		moment{"the Job of init", second},
 		moment{"the end of init", done},
 		moment{"the first new component pod", firstNew},
 		moment{"a ready web server", when(h, again, "lab-web-server", hasReadyPod)},
-		moment{"the Service leading back", back},
-		moment{"the page's deletion", deleted[*appsv1.Deployment](h, start, page)},
+		moment{"the Service selecting the web server", back},
+		moment{"the deletion of the page", deleted[*appsv1.Deployment](h, start, page)},
 	)
 }
 
-// latest is the Superset as it was last seen.
+// latest returns the last recorded version of the Superset.
 func latest(h *history) *v1alpha1.Superset {
 	list := versions[*v1alpha1.Superset](h, 0, "lab")
 	sup, ok := list[len(list)-1].object.(*v1alpha1.Superset)
 	if !ok {
-		h.t.Fatal("no Superset was seen")
+		h.t.Fatal("no Superset was recorded")
 	}
 	return sup
 }
@@ -159,7 +159,7 @@ func checkStatusDuringUpgrade(t *testing.T, l *recordedEnv, start int64) {
 	}
 }
 
-// checkMoment checks what must hold in each version of a status during an upgrade.
+// checkMoment checks the invariants of each version of a status during an upgrade.
 func checkMoment(t *testing.T, sup *v1alpha1.Superset) {
 	t.Helper()
 	s := &sup.Status
@@ -183,8 +183,7 @@ func checkMoment(t *testing.T, sup *v1alpha1.Superset) {
 	}
 }
 
-// TestW1TaskEndsBeforeNextStarts changes the inputs of a task
-// whose pod takes its time to end.
+// TestW1TaskEndsBeforeNextStarts changes the inputs of a task whose pod terminates slowly.
 func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
 	cases := map[string]func(*v1alpha1.Superset){
 		"another trigger": func(s *v1alpha1.Superset) {
@@ -206,13 +205,13 @@ func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
 			old := l.history.lives()[0]
 			next := made[*batchv1.Job](l.history, start, "lab-migrate")
 			if old.task != "migrate" || old.gone > next {
-				t.Errorf("the old pod %+v was still there when the next Job was made (%d)", old, next)
+				t.Errorf("the old pod %+v still existed when the next Job was created (%d)", old, next)
 			}
 		})
 	}
 }
 
-// podOf waits until a task's newest pod is in a phase.
+// podOf waits until the newest pod of a task is in a phase.
 func (l *recordedEnv) podOf(slug string, want corev1.PodPhase) *corev1.Pod {
 	l.t.Helper()
 	var found *corev1.Pod
@@ -247,7 +246,7 @@ func TestTasksWithoutDrainKeepComponents(t *testing.T) {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 
-	// A migration may be declared harmless: then pods roll instead of stopping.
+	// Users may set requiresDrain to false: then the pods roll.
 	start = l.alter(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}
 		image("6.1.0")(s)
