@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// earlier is what another operator left: its own checksums, and no scheme.
+// earlier returns the state that another operator wrote: with its own checksums and without a scheme.
 func earlier(clone, migrate, init *v1alpha1.TaskRefStatus) lifecycle.Input {
 	in := chain(input(lastImage(image), workloads(serving)), "c1", "m1", "i1")
 	in.Status = &v1alpha1.LifecycleStatus{
@@ -91,7 +91,7 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 			migrate: running(1), job: &lifecycle.Job{Image: "superset:0"}, state: v1alpha1.TaskPending, attempts: 0,
 			events: "TaskImageChanged", actions: remove(),
 		},
-		"a wait for the next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
+		"a pending next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
 		"a task that failed permanently": {
 			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
 			job:     &lifecycle.Job{Image: image, PodHash: "theirs", State: lifecycle.JobFailed, FinishedAt: at(-1)},

@@ -104,7 +104,7 @@ func TestFrozenTime(t *testing.T) {
 		})
 	}
 	if lifecycle.FrozenTime(nil) != nil || lifecycle.LastTime(nil) != nil {
-		t.Error("nothing is frozen before the first time")
+		t.Error("a time is frozen before the first scheduled time")
 	}
 }
 
@@ -130,7 +130,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	}
 	fixed := chain(seen(broken), "c1", "m1", "i1")
 	if d := lifecycle.Decide(with(fixed, schedule(-time.Hour, time.Hour))); d.Mode != lifecycle.Apply || d.Phase != "" {
-		t.Errorf("once it is right: %s, %+v", d.Mode, d.Condition)
+		t.Errorf("after the correction: %s, %+v", d.Mode, d.Condition)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestInvalidScheduleKeepsRunningTask(t *testing.T) {
 	}
 	in.Status, in.Schedule = d.Status, &lifecycle.Schedule{ScheduledTime: now.Add(-time.Hour), Next: now.Add(time.Hour)}
 	if d := lifecycle.Decide(in); len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning || d.Status.Clone.Attempts != 1 {
-		t.Errorf("once it is right: %v, %+v", d.Actions, d.Status.Clone)
+		t.Errorf("after the correction: %v, %+v", d.Actions, d.Status.Clone)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestInvalidScheduleDiffersFromBlockedDowngrade(t *testing.T) {
 	}
 	in = with(seen(with(in, invalid)), schedule(-time.Hour, time.Hour))
 	if d := lifecycle.Decide(in); d.Phase != v1alpha1.PhaseBlocked || !strings.Contains(d.Condition.Message, "older") {
-		t.Errorf("once it is right: %q, %+v", d.Phase, d.Condition)
+		t.Errorf("after the correction: %q, %+v", d.Phase, d.Condition)
 	}
 }
 

@@ -73,7 +73,7 @@ func lastImage(image string) func(*lifecycle.Input) {
 	return func(in *lifecycle.Input) { in.LastImage = image }
 }
 
-// outcome is what a case checks.
+// outcome is the expected result of a case.
 type outcome struct {
 	Migrate, Init v1alpha1.TaskState
 	Attempts      int32

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// serving is a web server that runs.
+// serving is the state of a running web server.
 var serving = lifecycle.Workloads{Desired: true, Exist: true, Pods: 3, WebDesired: true, WebExists: true, WebReady: true}
 
 func workloads(w lifecycle.Workloads) func(*lifecycle.Input) {
@@ -29,7 +29,7 @@ func active(s *v1alpha1.LifecycleStatus) { s.MaintenanceActive = true }
 
 func stopped(in *lifecycle.Input) { in.Stopped = true }
 
-// show is what a case about drains checks.
+// show is the expected result of a drain case.
 type show struct {
 	Drain, Drained, Page, Active, Begun bool
 	Phase                               v1alpha1.LifecyclePhase
@@ -130,7 +130,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// with edits a copy.
+// with returns an edited copy.
 func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	in.Status = in.Status.DeepCopy()
 	jobs := in.Jobs
@@ -182,7 +182,7 @@ func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 	}
 }
 
-// TestW2DrainFollowsExistingObjects has specs that no longer request what still runs.
+// TestW2DrainFollowsExistingObjects uses specs without components that still run.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	cases := map[string]lifecycle.Workloads{
 		"a component removed with the image change":   {Desired: true, Exist: true, Pods: 1, WebDesired: true},
@@ -201,7 +201,7 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 			}
 			in.Status, in.Workloads = d.Status, lifecycle.Workloads{Desired: w.Desired}
 			if d := lifecycle.Decide(in); d.Drain || len(d.Actions) != 1 || d.Actions[0].Verb != lifecycle.Create {
-				t.Errorf("once they are gone: drain %v, actions %v", d.Drain, d.Actions)
+				t.Errorf("after the deletion: drain %v, actions %v", d.Drain, d.Actions)
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestDrainRequiresPendingTask(t *testing.T) {
 		in.Status.Migrate = entry(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
 	})
 	if d := lifecycle.Decide(failed); d.Drain || d.Mode != lifecycle.Hold {
-		t.Errorf("behind a failed task: drain %v, mode %s", d.Drain, d.Mode)
+		t.Errorf("after a failed task: drain %v, mode %s", d.Drain, d.Mode)
 	}
 }
 

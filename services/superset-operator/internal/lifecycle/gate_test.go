@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// change is a world at rest with one image whose spec requests another.
+// change returns an input with complete tasks for one image and a spec with another image.
 func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	in := input(persisted(entry(v1alpha1.TaskComplete, "m1", "m1", 1), entry(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage("superset:"+from))
 	in.Status.Phase = v1alpha1.LifecycleComplete
@@ -26,7 +26,7 @@ func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-// back is a change from 1.0.0 whose migration to 2.0.0 is complete, when the spec requests another image. The
+// back returns a change from 1.0.0 whose migration to 2.0.0 is complete, after which the spec has another image. The
 // components were not drained.
 func back(to string) lifecycle.Input {
 	in := change("1.0.0", to)
@@ -40,7 +40,7 @@ func back(to string) lifecycle.Input {
 
 func supervised(in *lifecycle.Input) { in.Gate.Supervised = true }
 
-// seen lets a change be checked once before the edits: its context is stored then.
+// seen decides once before the edits, so that the context of the change is stored.
 func seen(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	d := lifecycle.Decide(in)
 	in.Status, in.LastImage = d.Status, d.LastImage
@@ -249,7 +249,7 @@ func TestChangedTargetDeletesRunningJobFirst(t *testing.T) {
 		t.Errorf("%s, %q, actions (-want +got):\n%s", d.Mode, d.Phase, diff)
 	}
 	if d.Status.Migrate.State != v1alpha1.TaskPending || d.Status.Migrate.Attempts != 0 {
-		t.Errorf("the slot speaks of the former target: %+v", d.Status.Migrate)
+		t.Errorf("the status entry has the former target: %+v", d.Status.Migrate)
 	}
 	in.Status = d.Status
 	delete(in.Jobs, "migrate")

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// attempt is migrate in an attempt, with its Job as it is.
+// attempt returns an input with a running attempt of migrate and its Job.
 func attempt(n int32, j lifecycle.Job, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	j.Checksum, j.Attempt = "m1", n
 	s := entry(v1alpha1.TaskRunning, "m1", "", n)
@@ -44,7 +44,7 @@ func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
 	}
 	in.Jobs["migrate"] = lifecycle.Job{UID: "job-uid", Checksum: "m1", Attempt: 1, PodHash: "p1"}
 	if d := lifecycle.Decide(in); d.Condition.Reason != "TaskInProgress" || d.Status.Migrate.Message != "" {
-		t.Errorf("once it starts: %+v, %+v", d.Condition, d.Status.Migrate)
+		t.Errorf("after the start: %+v, %+v", d.Condition, d.Status.Migrate)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestTaskStartFailureKeepsAttempt(t *testing.T) {
 	d = lifecycle.Decide(in)
 	want := []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 2}}
 	if diff := cmp.Diff(want, d.Actions); diff != "" || d.Status.Migrate.PodSpecHash != "p2" {
-		t.Errorf("slot %+v, actions (-want +got):\n%s", d.Status.Migrate, diff)
+		t.Errorf("entry %+v, actions (-want +got):\n%s", d.Status.Migrate, diff)
 	}
 }
 
@@ -118,7 +118,8 @@ func TestFailureKeepsExitCodeAndLog(t *testing.T) {
 	}
 }
 
-// TestLateExitCodeAndLogAreRecorded: the Job may be seen as failed before its pod is.
+// TestLateExitCodeAndLogAreRecorded checks that the exit code and the log are recorded if the cache shows the failed
+// Job before the failed pod.
 func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 	code := int32(3)
 	late := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded"}
@@ -131,10 +132,10 @@ func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 			in.Jobs = attempt(n, full).Jobs
 			d := lifecycle.Decide(in)
 			if s := d.Status.Migrate; s.ExitCode == nil || s.LogTail == "" || s.Message != full.Message {
-				t.Errorf("what came late is lost: %+v", s)
+				t.Errorf("the late exit code or log is lost: %+v", s)
 			}
 			if !strings.HasSuffix(d.Condition.Message, ": "+full.Message+".") {
-				t.Errorf("the condition says %s", d.Condition.Message)
+				t.Errorf("message of the condition: %s", d.Condition.Message)
 			}
 			in.Status, in.Jobs = d.Status, attempt(n, late).Jobs
 			if s := lifecycle.Decide(in).Status.Migrate; s.Message != full.Message {
@@ -144,7 +145,7 @@ func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 	}
 }
 
-// TestW22ChangedPodSettingsRestartFailedTask has only the state to go by.
+// TestW22ChangedPodSettingsRestartFailedTask uses a failed task whose Job does not exist.
 func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 	failed := entry(v1alpha1.TaskFailed, "m1", "", 3)
 	failed.PodSpecHash = "p1"
@@ -175,7 +176,7 @@ func TestRetention(t *testing.T) {
 			}
 			reverted := with(rest, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 3, State: lifecycle.JobFailed}))
 			if d := lifecycle.Decide(reverted); len(d.Actions) == 0 != want.failed {
-				t.Errorf("failed, and taken back: %v", d.Actions)
+				t.Errorf("failed, and reverted: %v", d.Actions)
 			}
 			given := attempt(3, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4)},
 				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
@@ -189,7 +190,7 @@ func TestRetention(t *testing.T) {
 			j := given.Jobs["migrate"]
 			j.Deleting = true
 			if d := lifecycle.Decide(with(seen(given), job("migrate", j))); d.Condition.Reason != v1alpha1.ReasonTaskFailed || len(d.Actions) > 0 {
-				t.Errorf("while the Job goes: %+v, %v", d.Condition, d.Actions)
+				t.Errorf("while the Job terminates: %+v, %v", d.Condition, d.Actions)
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// desire returns an input for an image, keys and settings with preflight, migrate and init. The letters of checksums are
-// those of the tasks.
+// desire returns an input for an image, keys and settings with preflight, migrate and init. Checksums start with the
+// first letter of the task.
 func desire(in lifecycle.Input, image, keys, settings string) lifecycle.Input {
 	in = chain(in, "m "+image, "i "+image+" "+keys+" "+settings)
 	in.Image = image
@@ -30,7 +30,7 @@ func desire(in lifecycle.Input, image, keys, settings string) lifecycle.Input {
 	return in
 }
 
-// atRest runs with image x:1, keys k1 and settings s1, and serves.
+// atRest returns an installation with image x:1, keys k1 and settings s1 whose tasks are complete.
 func atRest(t *testing.T) lifecycle.Input {
 	t.Helper()
 	rest, tasks := ran(t, desire(input(), "x:1", "k1", "s1"))
@@ -42,13 +42,13 @@ func atRest(t *testing.T) lifecycle.Input {
 	return rest
 }
 
-// failPreflight lets the preflight fail permanently, and returns the input after it with the decision.
+// failPreflight lets the preflight fail permanently, and returns the next input and the decision.
 func failPreflight(t *testing.T, in lifecycle.Input) (lifecycle.Input, lifecycle.Decision) {
 	t.Helper()
 	in = begun(t, in)
 	job, exists := in.Jobs["preflight"]
 	if !exists {
-		t.Fatalf("other tasks began: %v", in.Jobs)
+		t.Fatalf("other tasks started: %v", in.Jobs)
 	}
 	job.State, job.FinishedAt, job.Message = lifecycle.JobFailed, at(0), "the image lacks the driver"
 	in.Jobs["preflight"] = job
@@ -116,7 +116,7 @@ func TestConfigurationFollowsSpecWhileApprovalIsAwaited(t *testing.T) {
 	}
 }
 
-// keysOnly returns the state that a release stored which checked only the keys.
+// keysOnly returns the state of a release that checked only the keys.
 func keysOnly(in lifecycle.Input, keys string) lifecycle.Input {
 	in.Status = in.Status.DeepCopy()
 	last := in.Status.LastCompletedChecksums

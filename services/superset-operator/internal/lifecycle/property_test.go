@@ -13,10 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// TestRandomEventsKeepInvariantsAndConverge drives the decision through random failures,
-// crashes between any two writes, changes and reverts of the spec, approvals, ticks
-// and pods that take their time. The invariants, by name, are in world_test.go;
-// once the world is calm everything completes and stays as it is.
+// TestRandomEventsKeepInvariantsAndConverge runs the decision with random failures, crashes between any two writes,
+// changes and reverts of the spec, approvals, scheduled times and slow pods. The invariants, by name, are in
+// world_test.go. Without further events all tasks complete and the state stays unchanged.
 func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld()
@@ -26,8 +25,8 @@ func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	})
 }
 
-// TestToggledTasksStartNothing switches tasks off and on in any order, takes the clone's schedule away and
-// puts it back, and edits tasks that are off. When the spec is again what it was, no task has run.
+// TestToggledTasksStartNothing disables and enables tasks in any order, removes and restores the clone's schedule,
+// and edits disabled tasks. When the original spec is restored, no task has run.
 func TestToggledTasksStartNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld()
@@ -74,13 +73,13 @@ func (w *world) settle(rt *rapid.T) {
 		w.succeed()
 	}
 	if w.last.Mode != lifecycle.Apply {
-		rt.Fatalf("it does not settle: %+v", w.last.Condition)
+		rt.Fatalf("the tasks do not complete: %+v", w.last.Condition)
 	}
 }
 
 var words = []string{"preflight", "clone", "migrate", "rotate", "init"}
 
-// moves are all that can happen.
+// moves returns all random events.
 func (w *world) moves() map[string]func(*rapid.T) {
 	task := rapid.SampledFrom(words)
 	flag := func(at *bool) func(*rapid.T) { return func(*rapid.T) { *at = !*at } }
@@ -138,7 +137,7 @@ func (w *world) moves() map[string]func(*rapid.T) {
 
 func (w *world) token() string { return lifecycle.ApprovalToken(w.from(), w.spec.image) }
 
-// from is the image that a change comes from.
+// from returns the image that a change starts from.
 func (w *world) from() string {
 	if older(w.migrated, w.spec.image) {
 		return w.migrated
@@ -156,8 +155,8 @@ func (w *world) succeed() {
 	}
 }
 
-// vanish removes a Job with its pod, as a user may. Of a clone whose end was not
-// recorded no one then knows whether it completed.
+// vanish removes a Job with its pod, as a user may do. If the result of a clone was not recorded, its completion is
+// unknown afterwards.
 func (w *world) vanish(task string) {
 	if job, exists := w.jobs[task]; exists {
 		if task == "clone" {
@@ -178,10 +177,10 @@ func (w *world) stick(task, why string) {
 	}
 }
 
-// calm lets everything go well, and checks that it ends and that nothing follows.
+// calm lets all tasks succeed, and checks that they complete and that no action follows.
 func (w *world) calm(rt *rapid.T) {
 	w.spec.stopped, w.spec.cronErr, w.spec.foreign = false, nil, nil
-	w.spec.pod = 3 // another pod rescues what failed permanently
+	w.spec.pod = 3 // another pod retries permanent failures
 	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
 		for _, slug := range words {
 			w.stick(slug, "")
@@ -191,7 +190,7 @@ func (w *world) calm(rt *rapid.T) {
 		w.collect()
 		w.succeed()
 		if !w.spec.cron {
-			w.now = w.now.Add(time.Minute) // with a schedule there would be no end
+			w.now = w.now.Add(time.Minute) // a schedule would start tasks forever
 		} else if w.last.Condition.Reason == v1alpha1.ReasonTaskRetrying {
 			w.now = w.last.Next
 		}

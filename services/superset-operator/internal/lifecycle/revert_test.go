@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// chain is an input with steps of the given kinds and checksums, in order.
+// chain returns an input with steps of the given checksums, in order.
 func chain(in lifecycle.Input, sums ...string) lifecycle.Input {
 	in = with(in)
 	in.Steps = nil
@@ -24,7 +24,7 @@ func chain(in lifecycle.Input, sums ...string) lifecycle.Input {
 	return in
 }
 
-// ran brings an input to rest: each task that is started succeeds.
+// ran decides until no task is pending: each started task succeeds.
 func ran(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
 	t.Helper()
 	in = with(in)
@@ -48,11 +48,11 @@ func ran(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
 			return in, tasks
 		}
 	}
-	t.Fatalf("it does not come to rest: %+v", lifecycle.Decide(in).Condition)
+	t.Fatalf("the tasks do not complete: %+v", lifecycle.Decide(in).Condition)
 	return in, nil
 }
 
-// begun lets the first task that is pending start.
+// begun starts the first pending task.
 func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
 	t.Helper()
 	in = with(in)
@@ -68,7 +68,7 @@ func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
 			}
 		}
 	}
-	t.Fatal("nothing begins")
+	t.Fatal("no task starts")
 	return in
 }
 
@@ -90,7 +90,7 @@ func TestTasksRunOnceInOrder(t *testing.T) {
 	}
 }
 
-// TestW3RevertRunsNothing takes an image change back at several points.
+// TestW3RevertRunsNothing reverts an image change at several points.
 func TestW3RevertRunsNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	upgrade := func(in lifecycle.Input) lifecycle.Input {
@@ -110,14 +110,14 @@ func TestW3RevertRunsNothing(t *testing.T) {
 	failed.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100)}
 	cases := map[string]struct {
 		in      lifecycle.Input
-		removes string // the task whose Job has to go first
+		removes string // the task whose Job is deleted first
 	}{
-		"before anything began":                {in: seen(upgrade(rest), supervised)},
-		"while migrate runs":                   {in: running, removes: "migrate"},
-		"while the Job is being deleted":       {in: with(running, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1, Deleting: true})), removes: "migrate"},
-		"after migrate failed":                 {in: seen(failed)},
-		"while init runs":                      {in: begun(t, migrated), removes: "init"},
-		"after migrate, before that is stored": {in: migrated},
+		"before any task started":                    {in: seen(upgrade(rest), supervised)},
+		"while migrate runs":                         {in: running, removes: "migrate"},
+		"while the Job is being deleted":             {in: with(running, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1, Deleting: true})), removes: "migrate"},
+		"after migrate failed":                       {in: seen(failed)},
+		"while init runs":                            {in: begun(t, migrated), removes: "init"},
+		"after migrate, before its result is stored": {in: migrated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestW3RevertRunsNothing(t *testing.T) {
 			}
 			for _, s := range []*v1alpha1.TaskRefStatus{d.Status.Migrate, d.Status.Init} {
 				if s.State != v1alpha1.TaskComplete || s.Image != image || s.DesiredChecksum != s.CompletedChecksum || s.Message+s.LogTail != "" {
-					t.Errorf("stale slot %+v", s)
+					t.Errorf("stale entry %+v", s)
 				}
 			}
 			in.Status = d.Status
@@ -179,7 +179,7 @@ func TestRevertWithChangedConfigRunsInitOnly(t *testing.T) {
 
 func TestFollowingTasksRunAgain(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
-	// The clone for c2 began and dropped the database: nothing is left of what was there.
+	// The clone for c2 started and dropped the database, so no former state can be restored.
 	in := chain(begun(t, chain(rest, "c2", "m2", "i2")), "c1", "m1", "i1")
 	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
 		t.Errorf("ran %v", tasks)
@@ -195,7 +195,7 @@ func TestTaskCompletionDependsOnPredecessor(t *testing.T) {
 	in.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
 	in = seen(in)
 	in.Jobs = map[string]lifecycle.Job{}
-	// Switched off, migrate is known to have completed for m2; going back from there is no revert.
+	// While migrate is disabled its completion for m2 is kept, so a change to m1 is not a revert.
 	in = chain(seen(chain(in, "i2")), "m1", "i1")
 	in.Jobs = map[string]lifecycle.Job{}
 	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"m1", "i1"}) {
@@ -203,7 +203,7 @@ func TestTaskCompletionDependsOnPredecessor(t *testing.T) {
 	}
 }
 
-// TestW14ReenabledTasksRunNothing also switches the whole lifecycle off and on.
+// TestW14ReenabledTasksRunNothing also disables and enables the whole lifecycle.
 func TestW14ReenabledTasksRunNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
 	for name, fewer := range map[string][]string{
@@ -215,10 +215,10 @@ func TestW14ReenabledTasksRunNothing(t *testing.T) {
 				t.Errorf("off: ran %v", tasks)
 			}
 			if len(fewer) == 3 && fewer[0] == "m1" && off.Status.Clone != nil {
-				t.Errorf("the slot stays: %+v", off.Status.Clone)
+				t.Errorf("the status entry stays: %+v", off.Status.Clone)
 			}
 			if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
-				t.Errorf("on again: ran %v", tasks)
+				t.Errorf("enabled again: ran %v", tasks)
 			}
 		})
 	}
@@ -226,10 +226,10 @@ func TestW14ReenabledTasksRunNothing(t *testing.T) {
 	off.Disabled = true
 	off, tasks := ran(t, off)
 	if off.Disabled = false; len(tasks) > 0 || off.Status.Migrate != nil {
-		t.Errorf("off: ran %v, %+v", tasks, off.Status.Migrate)
+		t.Errorf("disabled: ran %v, %+v", tasks, off.Status.Migrate)
 	}
 	if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
-		t.Errorf("on again: ran %v", tasks)
+		t.Errorf("enabled again: ran %v", tasks)
 	}
 }
 
@@ -237,13 +237,13 @@ func TestJobResultIsRecordedForItsChecksum(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
 	done := begun(t, chain(rest, "c2", "m2", "i2"))
 	done.Jobs["clone"] = lifecycle.Job{UID: "new", Checksum: "c2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
-	t.Run("when other inputs are wanted", func(t *testing.T) {
+	t.Run("with other desired inputs", func(t *testing.T) {
 		d := lifecycle.Decide(chain(done, "c3", "m3", "i3"))
 		if s := d.Status.Clone; s.CompletedChecksum != "c2" || s.State != v1alpha1.TaskPending {
 			t.Errorf("slot %+v", s)
 		}
 	})
-	t.Run("when the task is off", func(t *testing.T) {
+	t.Run("with a disabled task", func(t *testing.T) {
 		d := lifecycle.Decide(chain(done, "m2", "i2"))
 		if got := d.Status.LastCompletedChecksums["Clone"]; got != "c2" {
 			t.Errorf("kept %q", got)
@@ -251,7 +251,7 @@ func TestJobResultIsRecordedForItsChecksum(t *testing.T) {
 	})
 }
 
-// TestW1JobsNeverOverlap goes through everything that replaces a Job.
+// TestW1JobsNeverOverlap covers all reasons to replace a Job.
 func TestW1JobsNeverOverlap(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	running := begun(t, chain(rest, "m2", "i2"))
@@ -293,11 +293,11 @@ func TestW1JobsNeverOverlap(t *testing.T) {
 			j.Deleting = true
 			in.Status, in.Jobs = d.Status, map[string]lifecycle.Job{tc.task: j}
 			if d := lifecycle.Decide(in); len(d.Actions) > 0 || d.Mode != lifecycle.Wait {
-				t.Errorf("while its pods end: %s, %v", d.Mode, d.Actions)
+				t.Errorf("while its pods terminate: %s, %v", d.Mode, d.Actions)
 			}
 			in.Status, in.Jobs = d.Status, nil
 			if d := lifecycle.Decide(in); len(d.Actions) != 1 || d.Actions[0].Verb != lifecycle.Create {
-				t.Errorf("once it is gone: %v", d.Actions)
+				t.Errorf("after its deletion: %v", d.Actions)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// spec is what the user of the small world requests.
+// spec is the spec that the user of the world sets.
 type spec struct {
 	image               string
 	settings            int // configuration, metastore and broker
@@ -35,14 +35,14 @@ type spec struct {
 	cronErr             error
 }
 
-// world is a cluster in small: what is persisted, what exists, and what happened.
+// world models a cluster: the persisted state, the existing objects, and the history.
 type world struct {
 	spec      spec
 	status    *v1alpha1.LifecycleStatus
 	lastImage string
 	jobs      map[string]lifecycle.Job
 	workloads bool // the Deployments exist
-	size      int  // and request so many pods
+	size      int  // replicas of the Deployments
 	webReady  bool
 	pods      int
 	page      lifecycle.Page
@@ -51,21 +51,21 @@ type world struct {
 	now       time.Time
 
 	serial int
-	// succeeded holds, by task, the checksums that completed on the database that is there now.
+	// succeeded holds, by task, the checksums that completed on the current database.
 	succeeded map[string]map[string]bool
-	// cloned is what the clone last completed for; a clone that is counted clears it,
-	// since from then on no one knows whether the database was dropped.
+	// cloned is the checksum that the clone last completed for. A counted attempt of the clone clears it, since it
+	// may have dropped the database.
 	cloned string
-	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a
-	// check that begins clears it.
+	// proven is the checksum of the keys that the check last completed for, or that the components ran with before
+	// the first check. A started check clears it.
 	proven string
-	// accepted holds the inputs of all complete preflights, and their settings, with those that components ran with before.
+	// accepted holds the inputs and settings of all complete preflights, and those that components ran with before.
 	accepted map[string]bool
-	// abandoned are Jobs whose end no longer counts, since their removal was decided.
+	// abandoned are Jobs whose result no longer counts, since their deletion was decided.
 	abandoned map[types.UID]bool
-	// migrated is the newest image for which migrate completed since the components last ran; empty for none.
+	// migrated is the newest image that migrate completed for since the components last ran; empty for none.
 	migrated string
-	// touched is true from the first Job that wants to be alone until the components run again.
+	// touched is true from the first Job that requires a drain until the components run again.
 	touched bool
 	// allowed holds the tokens of changes that may continue.
 	allowed map[string]bool
@@ -89,7 +89,7 @@ func newWorld() *world {
 	}
 }
 
-// input computes what the controller passes.
+// input returns the input that the controller passes.
 func (w *world) input() lifecycle.Input {
 	in := lifecycle.Input{
 		Name: "x", Jobs: maps.Clone(w.jobs), Status: w.status.DeepCopy(), LastImage: w.lastImage, Image: w.spec.image,
@@ -113,7 +113,7 @@ func (w *world) input() lifecycle.Input {
 	return in
 }
 
-// desired is how many pods the spec requests.
+// desired returns the number of pods of the spec.
 func (w *world) desired() int {
 	if !w.spec.components || w.spec.stopped || w.spec.zero {
 		return 0
@@ -132,7 +132,7 @@ func (w *world) schedule() *lifecycle.Schedule {
 	return s
 }
 
-// steps chains the checksums as the desired state does.
+// steps returns the tasks with checksums that are chained as in package desired.
 func (w *world) steps(scheduled string) []lifecycle.Step {
 	if w.spec.lifecycleOff {
 		return nil
@@ -144,7 +144,7 @@ func (w *world) steps(scheduled string) []lifecycle.Step {
 	var out []lifecycle.Step
 	var chain []string
 	if !w.spec.disabled["preflight"] {
-		// It is no link of the chain.
+		// The preflight is not part of the chain.
 		keys := fmt.Sprint("keys ", w.spec.trigger["preflight"])
 		settings := fmt.Sprint(keys, ", settings ", w.spec.settings)
 		out = append(out, lifecycle.Step{
@@ -180,7 +180,7 @@ func (w *world) steps(scheduled string) []lifecycle.Step {
 	return out
 }
 
-// reconcile decides, persists, and acts, except for a crash after any number of writes.
+// reconcile decides, persists and acts, and crashes after the given number of writes.
 func (w *world) reconcile(rt *rapid.T, writes int) {
 	in := w.input()
 	d := lifecycle.Decide(in)
@@ -218,12 +218,12 @@ func (w *world) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 	}
 }
 
-// clones is true when a decision begins a clone.
+// clones reports whether a decision starts a clone.
 func clones(d lifecycle.Decision) bool {
 	return slices.ContainsFunc(d.Actions, func(a lifecycle.Action) bool { return a.Verb == lifecycle.Create && a.Task == "clone" })
 }
 
-// acts are the writes that follow from a decision, in the controller's order.
+// acts returns the writes that follow from a decision, in the controller's order.
 func (w *world) acts(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) []func() {
 	var out []func()
 	for _, a := range d.Actions {
@@ -264,7 +264,7 @@ func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lif
 		return
 	}
 	if exists {
-		return // the API server refuses a second Job of the same name
+		return // the API server rejects a second Job of the same name
 	}
 	step := find(in.Steps, a.Task)
 	w.checkBegin(rt, in, step)
@@ -289,7 +289,7 @@ func find(steps []lifecycle.Step, slug string) *lifecycle.Step {
 	return &steps[i]
 }
 
-// checkBegin holds the invariants of a task that begins.
+// checkBegin checks the invariants of a starting task.
 func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step) {
 	for slug, job := range w.jobs {
 		if job.State == lifecycle.JobActive {
@@ -328,8 +328,8 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 	}
 }
 
-// allow notes which change may continue: one that was approved, or that began when
-// none was needed. When no change is pending any more, the next one has to ask again.
+// allow records the change that may continue: it was approved, or started when no approval was required. Without a
+// pending change it resets the record, so the next change requires an approval.
 func (w *world) allow() {
 	if w.from() == "" || w.from() == w.spec.image {
 		w.allowed = map[string]bool{}
@@ -343,7 +343,7 @@ func (w *world) allow() {
 	}
 }
 
-// checkDecision holds the invariants of every decision.
+// checkDecision checks the invariants of every decision.
 func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	for slug, job := range in.Jobs {
 		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
@@ -399,9 +399,9 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 }
 
-// checkKeys holds that components get keys, and are drained for them, only after a check of these very keys, and the same
-// for an image and for the other settings. It trusts those of a first installation, and those that components ran with
-// when the check was enabled.
+// checkKeys checks that components get keys, and are drained for them, only after a check of exactly these keys, and
+// likewise for the image and the other settings. Those of a first installation count as accepted, and so do those
+// that components ran with when the check was enabled.
 func (w *world) checkKeys(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	if len(in.Steps) == 0 || in.Steps[0].Kind.Type != resolve.Preflight.Type {
 		return
@@ -436,7 +436,7 @@ func (w *world) accept(step lifecycle.Step) {
 	w.accepted[step.Checksum], w.accepted[step.SettingsChecksum] = true, true
 }
 
-// checkGate holds the invariants of a change that has to be approved.
+// checkGate checks the invariants of a change that requires an approval.
 func (w *world) checkGate(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	up := d.Status.Upgrade
 	if up != nil && up.ApprovedAt != nil && (in.Status.Upgrade == nil || in.Status.Upgrade.ApprovalToken != up.ApprovalToken) {
@@ -453,7 +453,7 @@ func (w *world) checkGate(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 	}
 }
 
-// finish ends the running Job of a task.
+// finish sets the result of the running Job of a task.
 func (w *world) finish(task string, state lifecycle.JobState) {
 	j, exists := w.jobs[task]
 	if !exists || j.State != lifecycle.JobActive || j.Deleting {
@@ -482,7 +482,7 @@ func (w *world) finish(task string, state lifecycle.JobState) {
 	w.jobs[task] = j
 }
 
-// collect lets what is being deleted disappear, and Deployments make their pods.
+// collect removes terminating objects, and creates the pods of Deployments.
 func (w *world) collect() {
 	for task, j := range w.jobs {
 		if j.Deleting {
