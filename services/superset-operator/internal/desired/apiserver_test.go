@@ -49,7 +49,7 @@ func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if problems := resolve.Validate(sup); len(problems) > 0 {
-				t.Errorf("the API server takes what is refused later: %v", problems)
+				t.Errorf("the API server accepts a spec that Validate rejects: %v", problems)
 			}
 			applier := apply.New(cl, "test")
 			for _, object := range objects(t, sup) {

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// what changes in response to an edit.
+// effect is the set of checksums that an edit changes.
 type effect struct{ migrate, init, web, worker bool }
 
 func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
@@ -15,7 +15,7 @@ func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 		edit func(*v1alpha1.SupersetSpec)
 		want effect
 	}{
-		"nothing changes nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
+		"no edit changes nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
 		"another image runs all tasks again": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "5.0.1" },
 			want: effect{migrate: true, init: true},
@@ -32,11 +32,11 @@ func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Config = new("WEB_ONLY = False\n") },
 			want: effect{web: true},
 		},
-		"tuning the web server leaves the worker alone": {
+		"tuning the web server does not affect the worker": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = new(int32(9)) },
 			want: effect{web: true},
 		},
-		"a feature flag concerns everybody": {
+		"a feature flag affects everything": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.FeatureFlags = map[string]bool{"A": true} },
 			want: effect{init: true, web: true, worker: true},
 		},
@@ -48,13 +48,13 @@ func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.Trigger = "again" },
 			want: effect{init: true},
 		},
-		"resources of tasks run nothing again": {
+		"resources of tasks run no task again": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate.Container.Resources = nil },
 		},
-		"replicas run nothing again": {
+		"replicas run no task again": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = new(int32(7)) },
 		},
-		"timeouts and retries run nothing again": {
+		"timeouts and retries run no task again": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.MaxRetries = new(int32(9)) },
 		},
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// changed returns which fingerprints an edit of a Superset with everything changes,
-// by component and task; "shared" is that of status.configChecksum.
+// changed returns the names of the components and tasks whose fingerprints an edit of a full Superset changes;
+// "shared" stands for status.configChecksum.
 func changed(t *testing.T, edit func(*v1alpha1.SupersetSpec)) string {
 	t.Helper()
 	before, after := fingerprints(t, func(*v1alpha1.SupersetSpec) {}), fingerprints(t, edit)
@@ -41,7 +41,7 @@ func fingerprints(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]st
 		c := &state.Components[i]
 		out[c.Slug] = c.Checksum
 		if got := c.Deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum]; got != c.Checksum {
-			t.Errorf("the pods of %s bear %q, not %q", c.Slug, got, c.Checksum)
+			t.Errorf("the pods of %s have checksum %q, want %q", c.Slug, got, c.Checksum)
 		}
 	}
 	for _, task := range state.Tasks {
@@ -55,8 +55,7 @@ const (
 	everything = "shared " + allPython + " init"
 )
 
-// TestW10ComponentSettingsRollOneComponent: what tunes one component rolls its pods
-// and no other's, and runs no task.
+// TestW10ComponentSettingsRollOneComponent checks that settings of one component roll only its pods and run no task.
 func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*v1alpha1.SupersetSpec)
@@ -90,33 +89,33 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 			s.Replicas, s.Autoscaling, s.PodDisruptionBudget, s.WebServer.Autoscaling = nil, nil, nil, nil
 		}, ""},
 		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1") }, everything},
-		"a shared bootstrap is not the worker's, which has its own": {
+		"a shared bootstrap does not affect the worker, which has its own": {
 			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = new("true") },
 			"shared web-server celery-beat celery-flower mcp-server migrate init",
 		},
-		"a feature flag":           {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, everything},
-		"the cache server's place": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Host = "other" }, everything},
-		"the cache server's user":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Username = nil }, everything},
+		"a feature flag":          {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, everything},
+		"the cache server's host": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Host = "other" }, everything},
+		"the cache server's user": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Username = nil }, everything},
 		"the cache server's password": {
 			func(s *v1alpha1.SupersetSpec) { s.Valkey.PasswordFrom.Key = "other" }, everything,
 		},
 		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = new("x") }, everything},
 		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = new(int32(13)) }, everything},
 		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = new(int32(1)) }, everything},
-		"a cache that is off": {
+		"a disabled cache": {
 			func(s *v1alpha1.SupersetSpec) {
 				s.Valkey.FilterStateCache = &v1alpha1.ValkeyCacheSpec{Disabled: new(true)}
 			}, everything,
 		},
-		"the broker's database":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = new(int32(14)) }, everything},
-		"the results' prefix":    {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, everything},
-		"how certificates count": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, everything},
-		"no cache server":        {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, everything},
+		"the broker's database":       {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = new(int32(14)) }, everything},
+		"the results' prefix":         {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, everything},
+		"the certificate requirement": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, everything},
+		"no cache server":             {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, everything},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, changed(t, tc.edit)); diff != "" {
-				t.Errorf("what changes differs (-want +got):\n%s", diff)
+				t.Errorf("changed fingerprints differ (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -169,7 +168,7 @@ func TestWebsocketServerConfiguration(t *testing.T) {
 	}
 	one, reordered, other := inline(`{"a":1,"b":2}`), inline(`{ "b": 2, "a": 1 }`), inline(`{"a":1,"b":3}`)
 	if one.Checksum != reordered.Checksum || one.Checksum == other.Checksum {
-		t.Error("the fingerprint does not follow what the document says")
+		t.Error("the fingerprint does not match the content of the document")
 	}
 	if got, want := one.ConfigMap.Data["config.json"], "{\n  \"a\": 1,\n  \"b\": 2\n}\n"; got != want {
 		t.Errorf("config.json is %q, want %q", got, want)
@@ -180,7 +179,7 @@ func TestWebsocketServerConfiguration(t *testing.T) {
 	})
 	for name, c := range map[string]*desired.Component{"none": none, "from a Secret": from} {
 		if c.ConfigMap != nil {
-			t.Errorf("%s: there is a ConfigMap", name)
+			t.Errorf("%s: a ConfigMap exists", name)
 		}
 	}
 	if none.Checksum != "" || from.Checksum == "" || len(none.Deployment.Spec.Template.Spec.Volumes) != 0 {
@@ -207,7 +206,7 @@ func TestW11StoppedAutoscaledComponents(t *testing.T) {
 				want[c.Slug] = 0
 			}
 			if got := *c.Deployment.Spec.Replicas; got != want[c.Slug] || got != c.Replicas {
-				t.Errorf("stopped %v: %s wants %d pods, not %d", stopped, c.Slug, got, want[c.Slug])
+				t.Errorf("stopped %v: %s has %d replicas, want %d", stopped, c.Slug, got, want[c.Slug])
 			}
 			if (c.HPA != nil) != (c.Slug != "celery-beat") || (c.PDB != nil) != (c.Slug != "celery-beat") {
 				t.Errorf("%s: autoscaler %v, budget %v", c.Slug, c.HPA != nil, c.PDB != nil)

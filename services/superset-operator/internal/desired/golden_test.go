@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden renders everything that a Superset should have. A change here
-// restarts pods of every installation, or runs tasks again: look twice.
+// TestGolden renders all objects of a Superset. A change of a golden file restarts pods of every installation, or
+// runs tasks again, so review it carefully.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*/superset.yaml")
 	if err != nil || len(cases) == 0 {
@@ -40,14 +40,14 @@ func TestGolden(t *testing.T) {
 			}
 			for _, file := range stored {
 				if _, wanted := rendered[file.Name()]; !wanted && file.Name() != "superset.yaml" {
-					t.Errorf("nothing is rendered into %s any more: remove it", file.Name())
+					t.Errorf("%s is no longer rendered: remove it", file.Name())
 				}
 			}
 		})
 	}
 }
 
-// files renders each object into a file of its own.
+// files renders each object into a separate file.
 func files(t *testing.T, state *desired.State) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -132,7 +132,7 @@ func TestStoppedSupersetDesiresNoPods(t *testing.T) {
 	}
 	for _, c := range state.Components {
 		if *c.Deployment.Spec.Replicas != 0 {
-			t.Errorf("%s wants %d replicas", c.Slug, *c.Deployment.Spec.Replicas)
+			t.Errorf("%s has %d replicas", c.Slug, *c.Deployment.Spec.Replicas)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestPreflightChecksumInputs(t *testing.T) {
 	ref := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "k"}
 	cases := map[string]struct {
 		edit func(*v1alpha1.SupersetSpec)
-		want string // which of the checksums change
+		want string // the checksums that change
 	}{
 		"nothing":           {func(*v1alpha1.SupersetSpec) {}, ""},
 		"the image":         {func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }, "all"},
@@ -74,8 +74,8 @@ func TestPreflightChecksumInputs(t *testing.T) {
 	}
 }
 
-// TestPreflightKeysChecksumIsPinned: with another value every installation whose preflight checked only the keys would run
-// it after an update of the operator.
+// TestPreflightKeysChecksumIsPinned pins the checksum of the keys. With another value, installations whose preflight
+// checked only the keys would run it again after an update of the operator.
 func TestPreflightKeysChecksumIsPinned(t *testing.T) {
 	const want = "sha256:4b5cb7dda1026cc0e9aed064da6951ca84e96b637a6895d69aeeb9e2f8902f82"
 	if got := preflight(t, func(*v1alpha1.SupersetSpec) {}).KeysChecksum; got != want {
@@ -83,8 +83,8 @@ func TestPreflightKeysChecksumIsPinned(t *testing.T) {
 	}
 }
 
-// TestPreflightSkipsPermissionOfMigration: where another system migrates, the metastore's user may lack the permission to create
-// tables.
+// TestPreflightSkipsPermissionOfMigration checks the preflight without migrate: if another system migrates, the
+// metastore's user may lack permission to create tables.
 func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		task := preflight(t, func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Disabled = &disabled })
@@ -100,7 +100,8 @@ func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
 	}
 }
 
-// TestTasksRequireMCPServer: each task that checks the image requires the MCP server where it runs that image.
+// TestTasksRequireMCPServer checks that each task that checks the image requires the MCP server in it if the MCP
+// server runs that image.
 func TestTasksRequireMCPServer(t *testing.T) {
 	serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
 	cases := map[string]struct {

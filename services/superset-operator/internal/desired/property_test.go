@@ -36,14 +36,14 @@ var specs = rapid.MakeCustom[v1alpha1.SupersetSpec](rapid.MakeConfig{
 		reflect.TypeFor[runtime.RawExtension](): rapid.Map(
 			rapid.SampledFrom([]string{"", "null", "{}", `{"a":1}`, "[1]", `"`, "{", "1 2"}),
 			func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }).AsAny(),
-		// These are large, and passed on as they are.
+		// These types are large, and rendered unchanged.
 		reflect.TypeFor[corev1.VolumeSource](): rapid.Just(corev1.VolumeSource{}).AsAny(),
 		reflect.TypeFor[corev1.Affinity]():     rapid.Just(corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}).AsAny(),
 		reflect.TypeFor[corev1.Container](): rapid.Map(rapid.SampledFrom(words), func(name string) corev1.Container {
 			return corev1.Container{Name: name}
 		}).AsAny(),
 		reflect.TypeFor[corev1.Probe](): rapid.Just(corev1.Probe{PeriodSeconds: 1}).AsAny(),
-		// Most text is short and from a few words, so that names collide.
+		// Most strings are short and from a small set, so that names collide.
 		reflect.TypeFor[string](): rapid.OneOf(rapid.SampledFrom(words), rapid.StringN(0, 8, -1)).AsAny(),
 	},
 })
@@ -53,11 +53,10 @@ var words = []string{
 	"app.kubernetes.io/instance", "superset.apache.org/config-checksum", "sync", "required",
 }
 
-// TestRenderRandomSpecs: rendering never fails, is deterministic, and does not
-// change the spec.
+// TestRenderRandomSpecs checks that rendering never fails, is deterministic, and does not change the spec.
 func TestRenderRandomSpecs(t *testing.T) { rapid.Check(t, rendering) }
 
-// FuzzRender makes a whole spec from bytes.
+// FuzzRender generates a whole spec from bytes.
 func FuzzRender(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rendering)) }
 
 func rendering(t *rapid.T) {
@@ -71,7 +70,7 @@ func rendering(t *rapid.T) {
 	resolve.Validate(sup)
 	one, err := desired.For(in)
 	if err != nil {
-		// A pod of which no JSON can be made, which the API server never lets in.
+		// The pod cannot be encoded as JSON, so the API server never accepts it.
 		return
 	}
 	two, err := desired.For(in)
@@ -95,7 +94,7 @@ func rendering(t *rapid.T) {
 	}
 }
 
-// FuzzRenderYAML begins with the golden cases, which a random spec would never hit.
+// FuzzRenderYAML starts with the golden cases, which random specs do not reach.
 func FuzzRenderYAML(f *testing.F) {
 	cases, err := filepath.Glob("testdata/*/superset.yaml")
 	if err != nil || len(cases) == 0 {
@@ -124,16 +123,16 @@ func FuzzRenderYAML(f *testing.F) {
 	})
 }
 
-// same compares what is rendered and resolved; the table's functions are left out.
+// same compares rendered and resolved objects, without the functions of the descriptors.
 var same = cmp.Options{
 	cmp.Comparer(resource.Quantity.Equal),
 	cmpopts.IgnoreFields(component.Descriptor{}, "Settings", "StatusRef"),
 	cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef"),
 }
 
-// TestW9RenderedObjectsShareNoMemory: what applies an object writes the
-// server's answer into it. Every byte that can be reached from the objects of one
-// component is changed; the spec and the other components must not notice.
+// TestW9RenderedObjectsShareNoMemory changes every value that is reachable from the objects of one component; the
+// spec and the other components must stay unchanged, since an apply writes the response of the API server into the
+// object.
 func TestW9RenderedObjectsShareNoMemory(t *testing.T) {
 	for _, name := range []string{"production", "production-full", "development-full", "hostile-full"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
@@ -171,7 +170,7 @@ func TestW9RenderedObjectsShareNoMemory(t *testing.T) {
 	}
 }
 
-// scribble changes every text, number and map that can be reached from v.
+// scribble changes every string, number and map that is reachable from v.
 func scribble(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -210,7 +209,7 @@ func scribble(v reflect.Value) {
 	}
 }
 
-// BenchmarkPlan resolves, renders and fingerprints one Superset with everything.
+// BenchmarkPlan resolves, renders and fingerprints a full Superset.
 func BenchmarkPlan(b *testing.B) {
 	raw, err := os.ReadFile("testdata/production-full/superset.yaml")
 	if err != nil {

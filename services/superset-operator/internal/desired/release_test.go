@@ -8,9 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// TestUpgradeKeepsRenderedObjects checks that this release renders the same objects as the
-// previous one, so that an upgrade restarts no pod and runs no task. The annotations hold
-// the checksums that decide about both.
+// TestUpgradeKeepsRenderedObjects checks that this release renders the same objects as the previous one, so that an
+// upgrade restarts no pod and runs no task. The annotations hold the checksums on which both depend.
 func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*/superset.yaml")
 	if err != nil {

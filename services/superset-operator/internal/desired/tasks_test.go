@@ -24,15 +24,15 @@ func ownInputs(t *testing.T, scheduled string, edit func(*v1alpha1.SupersetSpec)
 	}
 	out := map[string]string{}
 	for _, task := range state.Tasks {
-		if task.Inputs != "" { // preflight is no link of the chain
+		if task.Inputs != "" { // preflight is not part of the chain
 			out[task.Slug] = task.Inputs
 		}
 	}
 	return out
 }
 
-// TestW14TaskChecksumInputs lists what each task watches. What is not listed
-// runs nothing again, least of all a clone, which drops a database.
+// TestW14TaskChecksumInputs lists the inputs of each task. No other change runs a task again, in particular not a
+// clone, which drops a database.
 func TestW14TaskChecksumInputs(t *testing.T) {
 	spec := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) { return edit }
 	clone := func(edit func(*v1alpha1.CloneTaskSpec)) func(*v1alpha1.SupersetSpec) {
@@ -45,37 +45,37 @@ func TestW14TaskChecksumInputs(t *testing.T) {
 		edit func(*v1alpha1.SupersetSpec)
 		want string // the tasks that run again
 	}{
-		"nothing":                     {spec(func(*v1alpha1.SupersetSpec) {}), ""},
-		"another target image":        {spec(func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }), "clone init migrate rotate"},
-		"clone trigger":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.Trigger = "again" }), "clone"},
-		"clone command":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.Command = []string{"own"} }), "clone"},
-		"clone image":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{Tag: "16"} }), "clone"},
-		"source type":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = new(v1alpha1.MySQL) }), "clone"},
-		"source host":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Host = "other" }), "clone"},
-		"source port":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = new(int32(1)) }), "clone"},
-		"source database":             {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Database = "other" }), "clone"},
-		"source user":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Username = "other" }), "clone"},
-		"source password's place":     {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom = ref("other") }), "clone"},
-		"source password inline":      {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom, c.Source.Password = nil, new("p") }), "clone"},
-		"excluded tables":             {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTables = append(c.ExcludeTables, "x") }), "clone"},
-		"excluded data":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTableData = []string{"logs"} }), "clone"},
-		"SQL after the clone":         {clone(func(c *v1alpha1.CloneTaskSpec) { c.PostCloneSQL[0] += " " }), "clone"},
-		"the default port, said":      {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = new(int32(5432)) }), ""},
-		"pull policy of the clone":    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{PullPolicy: "Always"} }), ""},
-		"timeout of the clone":        {clone(func(c *v1alpha1.CloneTaskSpec) { c.Timeout, c.MaxRetries = nil, new(int32(9)) }), ""},
-		"pod and retention of it":     {clone(func(c *v1alpha1.CloneTaskSpec) { c.PodTemplate, c.PodRetention, c.RequiresDrain = nil, nil, new(false) }), ""},
-		"no database to create":       {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase = nil }), "migrate"},
-		"another database to create":  {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Database = new("other") }), "init migrate"},
-		"another server to create on": {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Host = new("other") }), "init migrate"},
+		"nothing":                        {spec(func(*v1alpha1.SupersetSpec) {}), ""},
+		"another target image":           {spec(func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }), "clone init migrate rotate"},
+		"clone trigger":                  {clone(func(c *v1alpha1.CloneTaskSpec) { c.Trigger = "again" }), "clone"},
+		"clone command":                  {clone(func(c *v1alpha1.CloneTaskSpec) { c.Command = []string{"own"} }), "clone"},
+		"clone image":                    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{Tag: "16"} }), "clone"},
+		"source type":                    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = new(v1alpha1.MySQL) }), "clone"},
+		"source host":                    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Host = "other" }), "clone"},
+		"source port":                    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = new(int32(1)) }), "clone"},
+		"source database":                {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Database = "other" }), "clone"},
+		"source user":                    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Username = "other" }), "clone"},
+		"source password's reference":    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom = ref("other") }), "clone"},
+		"source password inline":         {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom, c.Source.Password = nil, new("p") }), "clone"},
+		"excluded tables":                {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTables = append(c.ExcludeTables, "x") }), "clone"},
+		"excluded data":                  {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTableData = []string{"logs"} }), "clone"},
+		"SQL after the clone":            {clone(func(c *v1alpha1.CloneTaskSpec) { c.PostCloneSQL[0] += " " }), "clone"},
+		"the default port, explicit":     {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = new(int32(5432)) }), ""},
+		"pull policy of the clone":       {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{PullPolicy: "Always"} }), ""},
+		"timeout of the clone":           {clone(func(c *v1alpha1.CloneTaskSpec) { c.Timeout, c.MaxRetries = nil, new(int32(9)) }), ""},
+		"pod and retention of the clone": {clone(func(c *v1alpha1.CloneTaskSpec) { c.PodTemplate, c.PodRetention, c.RequiresDrain = nil, nil, new(false) }), ""},
+		"no database to create":          {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase = nil }), "migrate"},
+		"another database to create":     {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Database = new("other") }), "init migrate"},
+		"another server to create on":    {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Host = new("other") }), "init migrate"},
 		"another host, nothing to create": {spec(func(s *v1alpha1.SupersetSpec) {
 			s.Metastore.CreateDatabase, s.Metastore.Host = nil, new("other")
 		}), "init migrate"},
-		"the key's place":          {spec(func(s *v1alpha1.SupersetSpec) { s.SecretKeyFrom = ref("other") }), "init rotate"},
-		"the previous key's place": {spec(func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKeyFrom = ref("other") }), "init rotate"},
-		"rotate trigger":           {spec(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Trigger = "again" }), "rotate"},
-		"shared Python":            {spec(func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1\n") }), "init"},
-		"bootstrap script":         {spec(func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = nil }), "init migrate rotate"},
-		"pods of all":              {spec(func(s *v1alpha1.SupersetSpec) { s.PodTemplate, s.Lifecycle.PodTemplate = nil, nil }), ""},
+		"the key's reference":          {spec(func(s *v1alpha1.SupersetSpec) { s.SecretKeyFrom = ref("other") }), "init rotate"},
+		"the previous key's reference": {spec(func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKeyFrom = ref("other") }), "init rotate"},
+		"rotate trigger":               {spec(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Trigger = "again" }), "rotate"},
+		"shared Python":                {spec(func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1\n") }), "init"},
+		"bootstrap script":             {spec(func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = nil }), "init migrate rotate"},
+		"pods of all":                  {spec(func(s *v1alpha1.SupersetSpec) { s.PodTemplate, s.Lifecycle.PodTemplate = nil, nil }), ""},
 	}
 	before := ownInputs(t, "", func(*v1alpha1.SupersetSpec) {})
 	for name, tc := range cases {
@@ -86,7 +86,7 @@ func TestW14TaskChecksumInputs(t *testing.T) {
 		})
 	}
 	if got := differing(before, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); got != "clone" {
-		t.Errorf("a tick of the schedule runs %q", got)
+		t.Errorf("another scheduled time runs %q", got)
 	}
 	hosts := func(host string) map[string]string {
 		return ownInputs(t, "", func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase, s.Metastore.Host = nil, &host })
@@ -106,9 +106,8 @@ func differing(a, b map[string]string) string {
 	return strings.Join(out, " ")
 }
 
-// TestW14TaskFingerprintsArePinned: fingerprints stay the same from release to release,
-// whatever becomes of scripts, templates and Go types. Another value here runs the
-// task on every installation, and the clone drops its database.
+// TestW14TaskFingerprintsArePinned pins the fingerprints across releases, regardless of changes of scripts, templates
+// and Go types. Another value runs the task on every installation, and the clone drops the database.
 func TestW14TaskFingerprintsArePinned(t *testing.T) {
 	want := map[string]string{
 		"clone":   "sha256:b8ef45e54bc9083f80462bb9029e243d34d30b11e305d8e39a00d29dd861e268",

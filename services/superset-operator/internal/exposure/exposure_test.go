@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden renders everything around the components, each object into a file of
-// its own; a file without an object is as wrong as an object without a file.
+// TestGolden renders the exposure objects, each into a separate file. A file without an object fails the test, and so
+// does an object without a file.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*/superset.yaml")
 	if err != nil || len(cases) == 0 {
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// objects are what is rendered for a Superset.
+// objects are the rendered objects of a Superset.
 type objects struct {
 	Ingress         *networkingv1.Ingress
 	HTTPRoute       *unstructured.Unstructured
@@ -150,7 +150,7 @@ func TestW13IngressWithoutHostIsNotRendered(t *testing.T) {
 			sup := load(t, "testdata/ingress/superset.yaml")
 			sup.Spec.Networking.Ingress = &spec
 			if got := render(t, sup).Ingress; got != nil {
-				t.Errorf("rendered an Ingress that the API server refuses: %+v", got.Spec)
+				t.Errorf("rendered an Ingress that the API server rejects: %+v", got.Spec)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // complete, the revert is a downgrade.
 func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 	cases := map[string]struct {
-		// how the tasks of the upgrade run, and the point at which it is reverted.
+		// tasks are annotations of the tasks of the upgrade; point waits for the point of the revert.
 		tasks map[string]string
 		point func(l *recordedEnv, sup *v1alpha1.Superset)
 		// ran are the tasks of the upgrade that started before the revert.
