@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// secured starts a Valkey with TLS and a certificate for a host, in a directory that also has the certificate of its
-// authority, ca.crt, and of another one, other.crt.
+// secured starts a Valkey with TLS and a certificate for a host. The directory also has the certificates of its CA,
+// ca.crt, and of another CA, other.crt.
 func secured(t *testing.T, host string) (port int32, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -55,8 +55,8 @@ func secured(t *testing.T, host string) (port int32, dir string) {
 	return int32(number), dir
 }
 
-// TestValkeyCertificate: each client of the product accepts Valkey's certificate only from the authority that the spec names
-// and, unless the host name is optional, only for its host.
+// TestValkeyCertificate checks that each client of the product accepts Valkey's certificate only from the CA in the
+// spec and, unless certRequired is optional, only for its host.
 func TestValkeyCertificate(t *testing.T) {
 	all := func(outcome string) string {
 		return fmt.Sprintf(`{"broker": "%[1]s", "cache": "%[1]s", "celery results": "%[1]s", "data cache": "%[1]s", "results": "%[1]s"}`, outcome)
@@ -74,11 +74,11 @@ func TestValkeyCertificate(t *testing.T) {
 				required string
 				want     string
 			}{
-				"right":                      {right, directory + "/ca.crt", "required", "connected"},
-				"another authority":          {right, directory + "/other.crt", "required", "certificate"},
-				"another authority optional": {right, directory + "/other.crt", "optional", "certificate"},
-				"another host":               {wrong, foreign + "/ca.crt", "required", "host name"},
-				"another host optional":      {wrong, foreign + "/ca.crt", "optional", "connected"},
+				"right":                 {right, directory + "/ca.crt", "required", "connected"},
+				"another CA":            {right, directory + "/other.crt", "required", "certificate"},
+				"another CA optional":   {right, directory + "/other.crt", "optional", "certificate"},
+				"another host":          {wrong, foreign + "/ca.crt", "required", "host name"},
+				"another host optional": {wrong, foreign + "/ca.crt", "optional", "connected"},
 			} {
 				got := i.with(func(s *v1alpha1.SupersetSpec) {
 					s.Valkey = &v1alpha1.ValkeySpec{

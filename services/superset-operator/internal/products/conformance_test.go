@@ -49,29 +49,29 @@ func (c *container) stub(release string) *container {
 	return &other
 }
 
-// result is how a command ends: its exit code, and a part of what it prints.
+// result is the exit code of a command, and a part of its output.
 type result struct {
 	code int
 	says string
 }
 
-// conformance is a command that product and stub are given alike, in this order, on a database each.
+// conformance lists the commands that product and stub run in this order, each on its own database.
 var conformance = []struct {
 	name    string
 	command []string
 	// without is a variable that is missing; config is added to the configuration.
 	without, config string
-	// elsewhere is a metastore whose database does not exist.
+	// elsewhere uses a metastore whose database does not exist.
 	elsewhere bool
 	product   result
-	// stub is what the stub does if that differs, and reason why it may.
+	// stub is the result of the stub if it differs, reason the justification.
 	stub   *result
 	reason string
 }{
 	{name: "version", command: []string{"superset", "version"}, product: result{0, "RELEASE"}},
 	{name: "no such command", command: []string{"superset", "nothing"}, product: result{2, "No such command 'nothing'"}},
 	{name: "no such group", command: []string{"superset", "fab", "nothing"}, product: result{2, "No such command 'nothing'"}},
-	{name: "an option that is missing", command: []string{"superset", "fab", "create-admin", "--nothing"}, product: result{2, "No such option"}},
+	{name: "an unknown option", command: []string{"superset", "fab", "create-admin", "--nothing"}, product: result{2, "No such option"}},
 	{name: "migrate", command: []string{"superset", "db", "upgrade"}, product: result{0, ""}},
 	{name: "migrate again", command: []string{"superset", "db", "upgrade"}, product: result{0, ""}},
 	{name: "init", command: []string{"superset", "init"}, product: result{0, ""}},
@@ -100,7 +100,7 @@ var (
 	}
 )
 
-// TestStubConforms gives the product and its stub the same commands.
+// TestStubConforms runs the same commands with the product and its stub.
 func TestStubConforms(t *testing.T) {
 	for kind, on := range stores() {
 		release := releaseOn[kind]
@@ -133,7 +133,7 @@ func TestStubConforms(t *testing.T) {
 	}
 }
 
-// TestStubServes: both answer a request that began before the signal, and end with 0.
+// TestStubServes checks that both answer a request that began before the signal, and exit with 0.
 func TestStubServes(t *testing.T) {
 	slowPages := map[bool]string{false: "/slow", true: "/?sleep_ms=3000"}
 	began := map[bool]string{false: "slow began", true: "pauses for 3000 ms"}

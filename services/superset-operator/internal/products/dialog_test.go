@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// output is what a process printed until now.
+// output is the current output of a process.
 type output struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -41,7 +41,7 @@ type process struct {
 	printed *output
 	ended   chan struct{}
 	err     error
-	// input and answers are those of a program of testdata.
+	// input and answers are the pipes of a program of testdata.
 	input   io.WriteCloser
 	answers *bufio.Reader
 }
@@ -100,13 +100,13 @@ func (c *container) launch(cmd *exec.Cmd, pipe []*os.File) *process {
 	return p
 }
 
-// kill ends the process, and those that it started, at once.
+// kill sends SIGKILL to the process and its children.
 func (p *process) kill() {
 	_ = p.cmd.Cancel()
 	<-p.ended
 }
 
-// code waits for the end of the process and returns its exit code.
+// code waits for the exit of the process and returns its exit code.
 func (p *process) code() int {
 	p.t.Helper()
 	<-p.ended

@@ -14,13 +14,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// program is the file of the rotation's ConfigMap that does the work.
+// program is the file of the rotation's program in its ConfigMap.
 const program = "superset_secret_keys.py"
 
 // rotation is a metastore with stored secrets, and the task that changes their key.
 type rotation struct {
 	installation
-	// old is what is stored before, texts what the product reads.
+	// old holds the stored secrets before the rotation, texts their decrypted values.
 	old, texts string
 }
 
@@ -40,8 +40,8 @@ func (r rotation) rotate(t *testing.T) *container {
 	return r.with(rotating("new", "old")).task(t, "rotate")
 }
 
-// TestRotationKilled kills the rotation before and after each of its statements, and when it reports: what is stored then
-// has one key, never two, and a repeated rotation completes.
+// TestRotationKilled kills the rotation before and after each of its statements, and when it reports. Afterwards all
+// stored secrets have the same key, and a repeated rotation completes.
 func TestRotationKilled(t *testing.T) {
 	for kind, on := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRotationKilled(t *testing.T) {
 			runs := task.converse("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
 			equal(t, runs.ask(""), "ready")
 
-			// The last run of all is the first that is not killed.
+			// The last run is the first that is not killed.
 			equal(t, runs.ask("0"), "ended with 0")
 			stored := s.encrypted(t)
 			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
@@ -90,20 +90,20 @@ func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
 			want = stored
 		}
 		if r.store.encrypted(t) != want {
-			t.Errorf("killed%s: what is stored has neither the one nor the other key (committed: %t)", step, committed)
+			t.Errorf("killed%s: stored secrets have neither the old nor the new key (committed: %t)", step, committed)
 		}
 		if !committed {
-			continue // The next run has what this one had.
+			continue // The next run starts with the same stored secrets.
 		}
-		// Encryption is deterministic, so equal bytes are texts that the product reads.
+		// Encryption is deterministic, so equal bytes mean that the product can read the texts.
 		equal(t, runs.ask("0"), "ended with 0")
 		if r.store.encrypted(t) != stored {
-			t.Errorf("killed%s: a repeated rotation changed what is stored", step)
+			t.Errorf("killed%s: a repeated rotation changed stored secrets", step)
 		}
 	}
 }
 
-// TestRotationKilledInStatement kills the rotation's container while the server carries out a statement.
+// TestRotationKilledInStatement kills the rotation's container while the server executes a statement.
 func TestRotationKilledInStatement(t *testing.T) {
 	for kind, on := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRotationKilledInStatement(t *testing.T) {
 			_ = lock.input.Close()
 			equal(t, strconv.Itoa(lock.code()), "0")
 			if s.encrypted(t) != r.old {
-				t.Error("a rotation that was killed before its commit changed what is stored")
+				t.Error("a rotation that was killed before its commit changed stored secrets")
 			}
 			equal(t, task.succeeds(), `{"columns": 9, "values": 13, "reencrypted": 13}`)
 			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)

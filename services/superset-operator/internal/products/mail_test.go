@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// mails is a mail server that keeps what it gets.
+// mails is a mail server that keeps the received mails.
 type mails struct {
 	port int32
 	// got receives the text of each mail, with its header.
@@ -25,7 +25,7 @@ func mailServer(t *testing.T) *mails {
 	return m
 }
 
-// serve takes the mails of a connection.
+// serve receives the mails of a connection.
 func (m *mails) serve(conn net.Conn) {
 	defer conn.Close()
 	reader := textproto.NewReader(bufio.NewReader(conn))

@@ -30,7 +30,7 @@ func (i installation) mcp(t *testing.T, config string) (*container, int) {
 	}).component(t, "mcp-server"), port
 }
 
-// initialize asks the MCP server for a session, without a token.
+// initialize requests a session from the MCP server without a token.
 func initialize(port int) (int, error) {
 	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 	request, err := http.NewRequest(http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/mcp", port), strings.NewReader(body))
@@ -46,17 +46,18 @@ func initialize(port int) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// TestMCPServerRequiresAuth: Superset itself answers everybody in each of these cases but the last two.
+// TestMCPServerRequiresAuth checks that the server exits without authentication. Superset itself would serve
+// unauthenticated requests in all cases except the last two.
 func TestMCPServerRequiresAuth(t *testing.T) {
 	i := installed(t)
 	i.task(t, "migrate").succeeds()
 	const missing = "the MCP server has no authentication: set MCP_AUTH_ENABLED = True"
 	refused := map[string]struct{ config, want string }{
-		"nothing set":           {"", missing},
-		"no key":                {"MCP_AUTH_ENABLED = True\n", missing},
-		"no such algorithm":     {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"none\"\nMCP_JWT_SECRET = \"s\"\n", missing},
-		"a factory that raises": {"def MCP_AUTH_FACTORY(app):\n    raise ValueError(\"secret\")\n", "the authentication of the MCP server fails: ValueError"},
-		"a factory of nothing":  {"def MCP_AUTH_FACTORY(app):\n    return None\n", missing},
+		"nothing set":                 {"", missing},
+		"no key":                      {"MCP_AUTH_ENABLED = True\n", missing},
+		"no such algorithm":           {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"none\"\nMCP_JWT_SECRET = \"s\"\n", missing},
+		"a factory that raises":       {"def MCP_AUTH_FACTORY(app):\n    raise ValueError(\"secret\")\n", "the authentication of the MCP server fails: ValueError"},
+		"a factory that returns None": {"def MCP_AUTH_FACTORY(app):\n    return None\n", missing},
 	}
 	for name, tc := range refused {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +69,8 @@ func TestMCPServerRequiresAuth(t *testing.T) {
 		config string
 		want   int
 	}{
-		"a secret":         {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"HS256\"\nMCP_JWT_SECRET = \"a secret of 32 characters or more\"\n", http.StatusUnauthorized},
-		"off, and said so": {"MCP_AUTH_ENABLED = False\n", http.StatusOK},
+		"a secret":            {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"HS256\"\nMCP_JWT_SECRET = \"a secret of 32 characters or more\"\n", http.StatusUnauthorized},
+		"explicitly disabled": {"MCP_AUTH_ENABLED = False\n", http.StatusOK},
 	}
 	for name, tc := range served {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// swallower returns a port of this machine that takes no connection and refuses none: the kernel drops packets to it, since
-// the queue of connections is full.
+// swallower returns a local port that neither accepts nor refuses connections: the kernel drops packets to it, since
+// the accept queue is full.
 func swallower(t *testing.T) int32 {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -45,15 +45,15 @@ func swallower(t *testing.T) int32 {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	t.Fatal("the queue of connections is never full")
+	t.Fatal("the accept queue is not full")
 	return 0
 }
 
-// TestMetastoreSwallowsPackets: a task that no preflight begins fails, and its last line names the cause and the host. It waited
-// for minutes.
+// TestMetastoreSwallowsPackets checks that a task without a preflight fails within the timeout, and that its last
+// line names the cause and the host.
 func TestMetastoreSwallowsPackets(t *testing.T) {
 	const imports, connect = 60 * time.Second, 10 * time.Second
-	// 110 is the timeout of a connection; this library names no port.
+	// 110 is ETIMEDOUT; this library does not print the port.
 	causes := map[string]string{"PostgreSQL": "port %d failed: timeout expired", "MySQL": "Can't connect to server on '127.0.0.1' (110)"}
 	for kind, on := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
@@ -110,7 +110,7 @@ func (v *valkey) query(words ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// limits fails unless the product counts requests in Valkey.
+// limits returns an error unless the product counts requests in Valkey.
 func (v *valkey) limits() error {
 	keys, err := v.query("-n", "1", "--scan", "--pattern", "*example_ratelimit*")
 	if err == nil && keys == "" {
@@ -127,7 +127,7 @@ func proxied(port int32) func(*v1alpha1.SupersetSpec) {
 	}
 }
 
-// answers requires that a page is answered in time.
+// answersWithin checks that a page is answered in time.
 func (w *web) answersWithin(path string, limit time.Duration) {
 	w.t.Helper()
 	began := time.Now()
@@ -142,7 +142,8 @@ func (w *web) answersWithin(path string, limit time.Duration) {
 	}
 }
 
-// TestValkeyDown: limits are counted in Valkey; while it is down requests are answered, and afterwards it counts again.
+// TestValkeyDown checks that limits are counted in Valkey, that requests are answered while it is down, and that
+// limits are counted in it again afterwards.
 func TestValkeyDown(t *testing.T) {
 	for kind, on := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
@@ -169,7 +170,8 @@ func TestValkeyDown(t *testing.T) {
 	}
 }
 
-// TestValkeyDoesNotAnswer: pages are answered late, but in seconds, and probes before their timeout.
+// TestValkeyDoesNotAnswer checks that pages are delayed by seconds only, and that probes are answered before their
+// timeout.
 func TestValkeyDoesNotAnswer(t *testing.T) {
 	const probe, page = 5 * time.Second, time.Minute
 	for kind, on := range stores() {
@@ -190,13 +192,13 @@ func TestValkeyDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// unresponsive returns a port that takes connections and never answers.
+// unresponsive returns a port that accepts connections and never answers.
 func unresponsive(t *testing.T) int32 {
 	t.Helper()
 	return listen(t, func(conn net.Conn) { t.Cleanup(func() { _ = conn.Close() }) })
 }
 
-// listen gives serve each connection to a port until the test ends, one after the other, and returns the port.
+// listen calls serve for each connection to a port, sequentially until the test ends, and returns the port.
 func listen(t *testing.T, serve func(net.Conn)) int32 {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -220,7 +222,7 @@ func listen(t *testing.T, serve func(net.Conn)) int32 {
 	return int32(address.Port)
 }
 
-// TestSessionWhileRotating: from 6.1 on a session that the previous key signed is still one.
+// TestSessionWhileRotating checks that a session that the previous key signed stays valid from 6.1 on.
 func TestSessionWhileRotating(t *testing.T) {
 	for release, during := range map[string]string{release60: "nobody", release61: "ada"} {
 		t.Run(release, func(t *testing.T) {

@@ -109,7 +109,7 @@ func driver(name string) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) { s.Metastore.Driver = &name }
 }
 
-// TestPreflightRejectsInput changes one thing after the other of a working installation.
+// TestPreflightRejectsInput changes one setting of a working installation in each case.
 func TestPreflightRejectsInput(t *testing.T) {
 	i := installed(t)
 	absent := func(s *v1alpha1.SupersetSpec) { name := "absent"; s.Metastore.Database = &name }
@@ -143,14 +143,14 @@ func TestPreflightRejectsInput(t *testing.T) {
 	})
 }
 
-// TestPreflightRejectsMetastore changes the database under a working installation.
+// TestPreflightRejectsMetastore changes the database of a working installation.
 func TestPreflightRejectsMetastore(t *testing.T) {
 	i := installed(t)
 	i.task(t, "preflight").succeeds()
 	i.task(t, "migrate").succeeds()
 	equal(t, i.task(t, "preflight").succeeds(), `{"columns": 9, "values": 0, "previousKey": 0}`)
 	if left := i.store.query(t, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'flotilla%'"); left != "0" {
-		t.Errorf("%s tables are left", left)
+		t.Errorf("%s tables were not removed", left)
 	}
 	t.Run("a newer release", func(t *testing.T) {
 		before := i.store.query(t, "SELECT version_num FROM alembic_version")
@@ -211,7 +211,7 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	})
 }
 
-// TestMigrateWaitsForMetastore migrates on a database that rejects the first connections, as one that starts.
+// TestMigrateWaitsForMetastore migrates on a database that rejects the first connections, like one that is starting.
 func TestMigrateWaitsForMetastore(t *testing.T) {
 	i := installed(t)
 	port := starting(t, i.store.port)

@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// reportTimeout is for the start of beat and worker, the next full minute, and the alert itself.
+// reportTimeout covers the start of beat and worker, the next full minute, and the alert itself.
 const reportTimeout = 5 * time.Minute
 
-// TestReportIsSent starts beat and a worker: an alert that is due is scheduled by the one, evaluated by the other, and its
-// mail arrives.
+// TestReportIsSent starts beat and a worker: beat schedules a due alert, the worker evaluates it, and its mail
+// arrives.
 func TestReportIsSent(t *testing.T) {
 	port := redis(t)
 	for kind, on := range stores() {
@@ -35,9 +35,9 @@ func TestReportIsSent(t *testing.T) {
 			case text := <-mail.got:
 				contains(t, text, "To: ops@example.com\n", "Too many: Sales", "http://bi.example.com/")
 			case <-worker.ended:
-				t.Fatalf("the worker ended: %s", tail(worker.printed.String()))
+				t.Fatalf("the worker exited: %s", tail(worker.printed.String()))
 			case <-beat.ended:
-				t.Fatalf("beat ended: %s", tail(beat.printed.String()))
+				t.Fatalf("beat exited: %s", tail(beat.printed.String()))
 			case <-time.After(reportTimeout):
 				t.Fatalf("no mail; executions: %s\nbeat: %s\nworker: %s", executions(), tail(beat.printed.String()), tail(worker.printed.String()))
 			}
@@ -51,7 +51,7 @@ func TestReportIsSent(t *testing.T) {
 	}
 }
 
-// reporting is a Superset whose alerts go to a mail server, without a picture, which needs a browser.
+// reporting configures a Superset whose alerts go to a mail server, without a screenshot, which needs a browser.
 func reporting(valkey, mail int32) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) {
 		s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &valkey}

@@ -35,7 +35,7 @@ func everywhere(t *testing.T, test func(t *testing.T, i installation)) {
 	}
 }
 
-// rotating is the edit that a user makes to change the key.
+// rotating returns the edit that changes the key.
 func rotating(current, previous string) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) {
 		s.SecretKeyFrom, s.PreviousSecretKeyFrom = key(current), key(previous)
@@ -47,7 +47,8 @@ func keyed(current string) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) { s.SecretKeyFrom = key(current) }
 }
 
-// TestRotation is the life of a key: what the preflight says before, the rotation, and what the product reads after.
+// TestRotation covers the change of a key: the preflight, the rotation, and the texts that the product reads
+// afterwards.
 func TestRotation(t *testing.T) {
 	everywhere(t, func(t *testing.T, i installation) {
 		i.task(t, "migrate").succeeds()
@@ -57,38 +58,38 @@ func TestRotation(t *testing.T) {
 		web().python("store.py")
 		before, raw := web().python("read.py"), i.store.encrypted(t)
 
-		// Keys that do not fit are refused, and nothing is written.
+		// Keys that do not decrypt are rejected, and nothing is written.
 		said := i.with(keyed("new")).task(t, "preflight").fails()
 		contains(t, said, "the secret key does not decrypt 13 of 13 stored secrets", "spec.previousSecretKeyFrom", "2 in dbs.server_cert")
 		contains(t, i.with(rotating("new", "wrong")).task(t, "preflight").fails(), "neither key decrypts 13 of 13 stored secrets")
 		contains(t, i.with(rotating("new", "wrong")).task(t, "rotate").fails(), "neither key decrypts 13 of 13 stored secrets")
 		if i.store.encrypted(t) != raw {
-			t.Fatal("a key that was never right changed what is stored")
+			t.Fatal("a wrong key changed stored secrets")
 		}
 		equal(t, i.task(t, "preflight").succeeds(), `{"columns": 9, "values": 13, "previousKey": 0}`)
 		equal(t, i.with(rotating("new", "old")).task(t, "preflight").succeeds(), `{"columns": 9, "values": 13, "previousKey": 13}`)
 
-		// The product's own command is why the operator has its own.
+		// The product's command changes nothing, so the operator has its own program.
 		rotate := i.with(rotating("new", "old")).task(t, "rotate")
 		if code, printed := rotate.exec("superset", "re-encrypt-secrets"); code != 0 {
-			t.Errorf("superset re-encrypt-secrets, which changes nothing, ends with %d: %s", code, tail(printed))
+			t.Errorf("superset re-encrypt-secrets, which changes nothing, exits with %d: %s", code, tail(printed))
 		}
 		if i.store.encrypted(t) != raw {
-			t.Error("superset re-encrypt-secrets works: the operator's own program can go")
+			t.Error("superset re-encrypt-secrets works: remove the operator's own program")
 		}
 
 		equal(t, rotate.succeeds(), `{"columns": 9, "values": 13, "reencrypted": 13}`)
 		equal(t, web(keyed("new")).python("read.py"), before)
 		if !strings.Contains(web().python("read.py"), `"dbs.password": "?"`) {
-			t.Error("the old key still reads what is stored")
+			t.Error("the old key still decrypts stored secrets")
 		}
-		// Repeated, it changes nothing; and the old key is no longer needed.
+		// A repeated rotation changes nothing, and the old key is no longer needed.
 		after := i.store.encrypted(t)
 		equal(t, i.with(rotating("new", "old")).task(t, "rotate").succeeds(), `{"columns": 9, "values": 13, "reencrypted": 0}`)
 		equal(t, i.with(keyed("new")).task(t, "preflight").succeeds(), `{"columns": 9, "values": 13, "previousKey": 0}`)
 		contains(t, i.task(t, "preflight").fails(), "the secret key does not decrypt 13 of 13 stored secrets")
 		if i.store.encrypted(t) != after {
-			t.Error("a rotation that was repeated changed what is stored")
+			t.Error("a repeated rotation changed stored secrets")
 		}
 		i.with(keyed("new")).task(t, "init").succeeds()
 	})

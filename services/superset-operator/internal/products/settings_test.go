@@ -23,7 +23,7 @@ func redis(t *testing.T) int32 {
 	}
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Fatal("redis-server is not here: apt-get install redis-server")
+		t.Fatal("redis-server not found: run apt-get install redis-server")
 	}
 	cmd := exec.CommandContext(t.Context(), program, "--port", fmt.Sprint(port), "--save", "", "--dir", t.TempDir(), "--bind", "127.0.0.1")
 	if err := cmd.Start(); err != nil {
@@ -40,7 +40,7 @@ func redis(t *testing.T) int32 {
 	return int32(port)
 }
 
-// TestSettings loads the configuration into the product as a worker does, and asks the application what it has.
+// TestSettings loads the configuration into the product as a worker does, and reads the settings of the application.
 func TestSettings(t *testing.T) {
 	port := redis(t)
 	everywhere(t, func(t *testing.T, i installation) {

@@ -30,7 +30,7 @@ func stores() map[string]func(*testing.T) store {
 	return map[string]func(*testing.T) store{"PostgreSQL": onPostgreSQL, "MySQL": onMySQL}
 }
 
-// releaseOn has the release that runs on a kind of database in tests that do not need each of the four pairs.
+// releaseOn maps each kind of database to the release of the tests that do not need all four pairs.
 var releaseOn = map[string]string{"PostgreSQL": release61, "MySQL": release60}
 
 func (s store) spec() *v1alpha1.MetastoreSpec {
@@ -52,7 +52,7 @@ func onPostgreSQL(t *testing.T) store {
 
 func onMySQL(t *testing.T) store {
 	t.Helper()
-	// MariaDB cannot be a metastore: SQLAlchemy writes CREATE SEQUENCE in a way that it does not know.
+	// MariaDB cannot be a metastore: it does not support the CREATE SEQUENCE syntax of SQLAlchemy.
 	login, err := mysql.ParseDSN(mysqltest.DSNOf(t, mysqlserver.MySQL))
 	if err != nil {
 		t.Fatal(err)

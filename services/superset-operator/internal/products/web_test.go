@@ -80,7 +80,7 @@ func (w *web) serves() *web {
 		}
 		select {
 		case <-w.ended:
-			w.t.Fatalf("the web server ended with %v: %s", w.err, tail(w.printed.String()))
+			w.t.Fatalf("the web server exited with %v: %s", w.err, tail(w.printed.String()))
 		default:
 		}
 		return err
@@ -88,8 +88,8 @@ func (w *web) serves() *web {
 	return w
 }
 
-// TestWebServerEndsOnSignal: the signal reaches gunicorn, which listens where the container's port is. It answers what it
-// began, waits for no client that keeps a connection open, and is gone soon after the last answer.
+// TestWebServerEndsOnSignal checks that the signal reaches gunicorn, which listens on the container's port. Gunicorn
+// answers the requests in progress, does not wait for idle connections, and exits soon after the last answer.
 func TestWebServerEndsOnSignal(t *testing.T) {
 	const soon = 2 * time.Second
 	for _, release := range []string{release60, release61} {
@@ -125,9 +125,9 @@ func TestWebServerEndsOnSignal(t *testing.T) {
 				t.Errorf("ended with %d: %s", code, tail(server.printed.String()))
 			}
 			took := ended.Sub(answered).Round(10 * time.Millisecond)
-			t.Logf("ended %s after the last answer", took)
+			t.Logf("exited %s after the last answer", took)
 			if took > soon {
-				t.Errorf("ended %s after the last answer, want at most %s: %s", took, soon, tail(server.printed.String()))
+				t.Errorf("exited %s after the last answer, want at most %s: %s", took, soon, tail(server.printed.String()))
 			}
 		})
 	}

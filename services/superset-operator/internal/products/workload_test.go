@@ -24,7 +24,7 @@ import (
 const (
 	release60 = "6.0.0"
 	release61 = "6.1.0"
-	// mounted is where the files of a workload are in its container.
+	// mounted is the directory of the files of a workload in its container.
 	mounted = "/app/pythonpath"
 )
 
@@ -35,7 +35,7 @@ func venv(t *testing.T, release string) string {
 	script.Stderr = os.Stderr
 	out, err := script.Output()
 	if err != nil {
-		t.Fatalf("make the virtual environment of Superset %s: %v", release, err)
+		t.Fatalf("create the virtual environment of Superset %s: %v", release, err)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -83,12 +83,12 @@ func (i installation) state(t *testing.T) *desired.State {
 	return state
 }
 
-// container is a main container as it would run in the image.
+// container is a main container with the command and environment that it would have in the image.
 type container struct {
 	t    *testing.T
 	dir  string
 	venv string
-	// words are its command, env its environment.
+	// words is its command, env its environment.
 	words, env []string
 }
 
@@ -136,7 +136,7 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 	for _, word := range append(append([]string{}, main.Command...), main.Args...) {
 		c.words = append(c.words, c.local(word))
 	}
-	// The official image sets these; the rest is the operator's.
+	// The official image sets these variables, the operator all others.
 	c.env = []string{
 		"PATH=" + c.venv + "/bin:/usr/bin:/bin", "HOME=" + c.dir, "SUPERSET_HOME=" + c.dir, "SUPERSET_ENV=production",
 		"PYTHONPATH=" + c.dir, "PYTHONUNBUFFERED=1", "FLASK_APP=superset.app:create_app()", "LC_ALL=C.UTF-8",
@@ -155,7 +155,7 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 	return c
 }
 
-// local translates a path of the container, and Kubernetes' way to write a dollar sign.
+// local translates paths of the container to local ones, and unescapes dollar signs.
 func (c *container) local(text string) string {
 	return strings.NewReplacer("$$", "$", mounted, c.dir, "/tmp/celerybeat", c.dir+"/celerybeat", corev1.TerminationMessagePathDefault, c.report()).Replace(text)
 }
@@ -180,7 +180,7 @@ func (c *container) command(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the container's command and returns its exit code, what it printed, and what it reported.
+// run runs the container's command and returns its exit code, its output, and its termination message.
 func (c *container) run() (code int, printed, report string) {
 	c.t.Helper()
 	code, printed = c.exec(c.words...)
@@ -220,7 +220,7 @@ func (c *container) python(program string, args ...string) string {
 	return lines[len(lines)-1]
 }
 
-// succeeds runs the container's command, which must succeed, and returns what it reported.
+// succeeds runs the container's command, which must succeed, and returns its termination message.
 func (c *container) succeeds() string {
 	c.t.Helper()
 	code, printed, report := c.run()
