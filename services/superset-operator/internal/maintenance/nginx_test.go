@@ -30,14 +30,13 @@ const (
 	unprivileged = 65534
 )
 
-// server is a real nginx that runs the rendered files, changed in nothing but
-// the directories and the port.
+// server is a real nginx with the rendered files; only the directories and the port are changed.
 type server struct {
 	address string
 	log     string
 }
 
-// serve starts nginx as a user without rights and waits until the page's own readiness probe succeeds.
+// serve starts nginx as an unprivileged user and waits until the readiness probe of the page succeeds.
 func serve(t *testing.T, page *resolve.Page) *server {
 	t.Helper()
 	root := directory(t)
@@ -59,7 +58,7 @@ func serve(t *testing.T, page *resolve.Page) *server {
 	probe := container(page).ReadinessProbe
 	expect.Eventually(t, expect.Long, func() error {
 		if err := s.probe(t.Context(), probe); err != nil {
-			return fmt.Errorf("%w; the log says: %s", err, s.said(t))
+			return fmt.Errorf("%w; log: %s", err, s.said(t))
 		}
 		return nil
 	})
@@ -97,7 +96,7 @@ func (s *server) said(t *testing.T) string {
 	return string(text)
 }
 
-// probe does what a kubelet does with a probe.
+// probe runs a probe like the kubelet.
 func (s *server) probe(ctx context.Context, p *corev1.Probe) error {
 	if p.HTTPGet == nil {
 		return errors.New("the probe does not request the page")
@@ -125,7 +124,7 @@ func mounted(t *testing.T, page *resolve.Page) map[string]string {
 	for _, m := range container(page).VolumeMounts {
 		text, found := data[m.SubPath]
 		if !found {
-			t.Fatalf("nothing to mount at %s", m.MountPath)
+			t.Fatalf("no file for the mount at %s", m.MountPath)
 		}
 		out[m.MountPath] = text
 	}
@@ -160,12 +159,12 @@ func own(t *testing.T, paths ...string) {
 	}
 }
 
-// program finds nginx, and installs it where that is possible.
+// program finds nginx, and installs it on Debian as root.
 var program = sync.OnceValues(func() (string, error) {
 	if path := find(); path != "" {
 		return path, nil
 	}
-	advice := errors.New("nginx is missing: install the package " + nginxPackage + " (on Debian as root this is done for you)")
+	advice := errors.New("nginx is missing: install the package " + nginxPackage + " (on Debian as root the test installs it)")
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
 		return "", advice
@@ -173,7 +172,7 @@ var program = sync.OnceValues(func() (string, error) {
 	fmt.Fprintf(os.Stderr, "no nginx found: installing the Debian package %s with apt-get\n", nginxPackage)
 	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
-	// Another test binary may be installing something else.
+	// Another test binary may be installing a package.
 	install := []string{"install", "--yes", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", nginxPackage}
 	var last error
 	for _, args := range [][]string{install, {"update", "-q"}, install} {
@@ -207,7 +206,7 @@ func nginx(t *testing.T) string {
 	return path
 }
 
-// ask sends one request and follows no redirect.
+// ask sends one request and does not follow redirects.
 func (s *server) ask(t *testing.T, method, path string, body int) (status int, location, page string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.address+path, strings.NewReader(strings.Repeat("x", body)))

@@ -47,7 +47,7 @@ func TestNginxServesPageAndRedirects(t *testing.T) {
 		}
 	}
 	if log := s.said(t); !strings.Contains(log, `"GET /dashboard/1 HTTP/1.1" 302`) || strings.Contains(log, "[emerg]") {
-		t.Errorf("the log does not tell the requests:\n%s", log)
+		t.Errorf("the log does not contain the requests:\n%s", log)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestUserTextReachesPageOnly(t *testing.T) {
 		}
 	}
 	if want := "&lt;/title&gt;&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;{{message}} $(HOME) $$ ${uri} `id`"; !strings.Contains(got, "<h1>"+want) {
-		t.Errorf("the title is not there as text:\n%s", got)
+		t.Errorf("the title is not escaped text:\n%s", got)
 	}
 	if _, _, got := serve(t, verbatim).ask(t, "GET", "/", 0); got != body {
 		t.Errorf("the body is served as %q", got)
@@ -102,8 +102,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// A page that counted as ready before it answers would remove the Service from
-// the web server too early.
+// If the page were ready before it serves, the Service would select it too early.
 func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")
 	dead := &server{address: "127.0.0.1:1"}
@@ -118,7 +117,7 @@ func TestW20PageIsReadyWhenItServes(t *testing.T) {
 			t.Error(err)
 		}
 		if got := p.HTTPGet.Port.IntVal; got != page.Port {
-			t.Errorf("the probe asks port %d, the page listens on %d", got, page.Port)
+			t.Errorf("the probe requests port %d, the page listens on %d", got, page.Port)
 		}
 	}
 }
@@ -201,12 +200,12 @@ func probes(c corev1.Container) []*corev1.Probe {
 	return []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe}
 }
 
-// main is the container that serves the page.
+// container returns the container that serves the page.
 func container(page *resolve.Page) corev1.Container {
 	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
 }
 
-// Requests still come for a moment after the Service leads elsewhere.
+// Requests still arrive for some time after the Service selects other pods.
 func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 	seconds := func(n int64) *int64 { return &n }
 	own := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
@@ -217,7 +216,7 @@ func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 	}{
 		"by default":               {nil, nil, seconds(5)},
 		"a long grace period":      {seconds(60), nil, seconds(5)},
-		"no room in the grace":     {seconds(5), nil, nil}, // it would be killed, and the API server refuses a longer sleep
+		"a short grace period":     {seconds(5), nil, nil}, // the API server rejects a sleep longer than the grace period
 		"the user's own lifecycle": {nil, own, seconds(1)},
 	} {
 		for _, kind := range []string{"managed", "custom"} {

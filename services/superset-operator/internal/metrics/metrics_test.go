@@ -23,7 +23,7 @@ func at(seconds int) *metav1.Time {
 	return &metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}
 }
 
-// migrate is a Superset whose migrate task is in the state.
+// migrate returns a Superset with the given status of task migrate.
 func migrate(entry v1alpha1.TaskRefStatus) *v1alpha1.Superset {
 	return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &entry})
 }
@@ -58,15 +58,15 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 			complete,
 			&run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2},
 		},
-		"it fails and is tried again": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
-		"it fails permanently":        {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
-		"it continues":                {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
-		"it begins":                   {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
-		"the next attempt begins":     {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
+		"it fails and is retried": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
+		"it fails permanently":    {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
+		"it continues":            {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
+		"it begins":               {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
+		"the next attempt begins": {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
 		"its inputs change while it runs": {
 			before: running, after: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending, DesiredChecksum: "b"},
 		},
-		"going back to what ran before completes it without a run": {
+		"a revert completes it without a run": {
 			before: running, after: v1alpha1.TaskRefStatus{State: v1alpha1.TaskComplete, Attempts: 2, CompletedChecksum: "a"},
 		},
 		"its checksum is translated": {
@@ -94,8 +94,8 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 	}
 }
 
-// TestSupersetLifecycleCountsOnce walks through an install, a supervised upgrade with a
-// drain and a retry, and an abandoned drain, write by write.
+// TestSupersetLifecycleCountsOnce records the writes of an installation, a supervised upgrade with a drain and a
+// retry, and an abandoned drain.
 func TestSupersetLifecycleCountsOnce(t *testing.T) {
 	s, registry := newSet(), prometheus.NewRegistry()
 	for _, c := range s.collectors() {
@@ -170,7 +170,7 @@ superset_drains_total 1
 			}
 		}
 	}
-	// Runs took 20 s, 450 s and 470 s: the fixtures all began at second 0.
+	// Runs took 20 s, 450 s and 470 s: all fixtures started at second 0.
 	wantSums := map[string]float64{
 		"superset_task_run_duration_seconds": 940, "superset_task_attempts": 3,
 		"superset_drain_duration_seconds": 40, "superset_approval_wait_seconds": 300,
@@ -250,9 +250,9 @@ func TestGaugesFollowExistingSupersets(t *testing.T) {
 	if n := testutil.CollectAndCount(c, "superset_instances"); n != len(v1alpha1.Phases()) {
 		t.Errorf("%d phases have a series", n)
 	}
-	failure = errors.New("the cache is not filled")
+	failure = errors.New("the cache is not synced")
 	if n := testutil.CollectAndCount(c); n != 0 {
-		t.Errorf("%d series although nothing is known", n)
+		t.Errorf("%d series although the cache is not synced", n)
 	}
 }
 

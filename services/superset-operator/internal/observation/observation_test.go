@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// No event shows a failing probe; it is detected by the time of the reconcile.
+// No watch event indicates a failing probe, so the reconcile detects it by time.
 func TestFailedProbeIsReportedInTime(t *testing.T) {
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}
@@ -41,7 +41,7 @@ func TestFailedProbeIsReportedInTime(t *testing.T) {
 		return len(failures) == 1 && failures[0].Class == contract.FailureProbeFailing
 	}
 	if failing(started.Add(time.Second)) {
-		t.Error("a container that has just started is said to fail its probe")
+		t.Error("a container that has just started is reported with a failing probe")
 	}
 	if !failing(started.Add(time.Minute)) {
 		t.Error("a probe that has failed for long enough is not reported")

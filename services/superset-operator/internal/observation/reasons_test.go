@@ -30,8 +30,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// moment is a Superset at generation 4 whose generation 3 runs with all its pods, and how
-// its reconcile ended.
+// moment is a Superset at generation 4 whose generation 3 runs with all pods, and the result of its reconcile.
 type moment struct {
 	sup      *v1alpha1.Superset
 	snapshot *snapshot.Snapshot
@@ -68,7 +67,7 @@ func running() *moment {
 
 // decided adds a decision about the tasks: its reason, and the states of migrate and init.
 func (m *moment) decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
-	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // where both have a name, it is the same
+	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // phases that both types have are equal
 	for i, entry := range []**v1alpha1.TaskRefStatus{&state.Migrate, &state.Init} {
 		if i < len(states) {
 			*entry = &v1alpha1.TaskRefStatus{State: states[i]}
@@ -87,7 +86,7 @@ func (m *moment) drained() {
 	m.decision.Drained = true
 }
 
-// ends computes the status and the conditions so long after the moment began.
+// ends computes the status and the conditions at a time after the moment began.
 func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[string]metav1.Condition) {
 	t.Helper()
 	intent := status.Intent(m.sup)
@@ -123,9 +122,9 @@ func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[st
 	return owned.Phase, out
 }
 
-// reasonRow is what one reason means for the phase and the six conditions.
+// reasonRow holds the phase and the six conditions of one reason.
 type reasonRow struct {
-	name  string // the reason, and what tells rows of one reason apart
+	name  string // the reason, and the case if a reason has several rows
 	set   func(*moment)
 	phase v1alpha1.Phase
 	// want are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
@@ -203,7 +202,7 @@ func reasonRows() []reasonRow {
 			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
 		},
 		{
-			"DowngradeBlocked, amid the tasks", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, pending), "Blocked",
+			"DowngradeBlocked, between the tasks", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, pending), "Blocked",
 			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
 		},
 		{
@@ -219,7 +218,7 @@ func reasonRows() []reasonRow {
 			"TFTFFF InvalidSpec InvalidSpec", "The spec is invalid: spec.valkey: requires a host. Reconciliation is blocked until the spec is fixed.",
 		},
 		{
-			"InvalidSpec, from birth", func(m *moment) { first(m); m.refused = []string{"spec.valkey"} }, "Blocked",
+			"InvalidSpec, since the creation", func(m *moment) { first(m); m.refused = []string{"spec.valkey"} }, "Blocked",
 			"FFTFFF InvalidSpec InvalidSpec", "spec.valkey",
 		},
 		{
@@ -239,7 +238,7 @@ func reasonRows() []reasonRow {
 			"TFFFTF ReconciliationPaused AsExpected", "paused by spec.suspend",
 		},
 		{
-			"Suspended, from birth", func(m *moment) { first(m); yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
+			"Suspended, since the creation", func(m *moment) { first(m); yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
 			"FFFFTF ReconciliationPaused ReconciliationPaused", "before the spec was applied",
 		},
 		{"OperatorCommand", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
@@ -275,7 +274,7 @@ func TestReasonsMatchConditions(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := running()
 			row.set(m)
-			phase, list := m.ends(t, time.Hour) // hold-downs are over
+			phase, list := m.ends(t, time.Hour) // after all hold-downs
 			var got strings.Builder
 			for _, kind := range conditions.Types()[:6] {
 				got.WriteString(string(list[kind].Status[0]))
@@ -286,14 +285,14 @@ func TestReasonsMatchConditions(t *testing.T) {
 				t.Errorf("phase %s and %s, want %s and %s\n%+v", phase, got.String(), row.phase, row.want, list)
 			}
 			if !strings.Contains(progressing.Message+degraded.Message, row.text) {
-				t.Errorf("Progressing says %q, Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)
+				t.Errorf("message of Progressing %q, of Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)
 			}
 			if _, soon := m.ends(t, 15*time.Second); degraded.Reason == conditions.ReasonCreateFailed && soon[conditions.TypeDegraded].Message != degraded.Message {
 				t.Errorf("after 15 s, Degraded is %+v", soon[conditions.TypeDegraded])
 			}
 			for _, c := range []metav1.Condition{progressing, degraded, list[conditions.TypeUpgradable]} {
 				if slices.Contains(pinned, progressing.Reason) && c.ObservedGeneration != 4 {
-					t.Errorf("%s has observedGeneration %d, want the present one", c.Type, c.ObservedGeneration)
+					t.Errorf("%s has observedGeneration %d, want the latest one", c.Type, c.ObservedGeneration)
 				}
 			}
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// migrating is a Superset whose first migration has a pod in this state.
+// migrating returns the input of a Superset whose first migration has a pod in the given state.
 func migrating(owner types.UID, state corev1.ContainerState) observation.Input {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	sup.Status.Lifecycle = &v1alpha1.LifecycleStatus{Migrate: &v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning}}
@@ -61,7 +61,7 @@ func TestTaskStartFailureDegradesImmediately(t *testing.T) {
 		if c := got[conditions.TypeDegraded]; c.Status != metav1.ConditionTrue || c.Reason != want {
 			t.Errorf("%s: Degraded is %s/%s: %s", state, c.Status, c.Reason, c.Message)
 		}
-		// The cause can still be fixed and the task is retried, so it keeps progressing.
+		// The cause can be fixed and the task is retried, so Progressing stays True.
 		if c := got[conditions.TypeProgressing]; c.Status != metav1.ConditionTrue || c.Reason != "JobRunning" {
 			t.Errorf("%s: Progressing is %s/%s", state, c.Status, c.Reason)
 		}

@@ -116,17 +116,17 @@ func TestPodStartFailures(t *testing.T) {
 			pod:  taskPod("job", waiting("CreateContainerConfigError", `couldn't find key password in Secret default/db`)),
 			want: `container "create-database": CreateContainerConfigError: couldn't find key password in Secret default/db`,
 		},
-		"an image that is not there": {
+		"an image that does not exist": {
 			pod:  taskPod("job", waiting("ImagePullBackOff", "Back-off pulling image")),
 			want: `container "create-database": ImagePullBackOff: Back-off pulling image`,
 		},
-		"a long story": {
+		"a long message": {
 			pod:  taskPod("job", waiting("ErrImagePull", strings.Repeat("failed to resolve ", 40))),
 			want: (`container "create-database": ErrImagePull: ` + strings.Repeat("failed to resolve ", 40))[:253] + "...",
 		},
 		"no node":                   {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
 		"it is only starting":       {pod: taskPod("job", waiting("PodInitializing", ""))},
-		"it is being deleted":       {pod: taskPod("job", unschedulable, deleting)},
+		"it is terminating":         {pod: taskPod("job", unschedulable, deleting)},
 		"it is an earlier Job's":    {pod: taskPod("earlier", unschedulable)},
 		"it runs without a failure": {pod: taskPod("job")},
 	}
@@ -139,7 +139,7 @@ func TestPodStartFailures(t *testing.T) {
 	}
 }
 
-// TestTaskCounts: the program that changes the key of stored secrets writes its counts to its termination message.
+// TestTaskCounts reads the counts that the program for stored secrets writes to its termination message.
 func TestTaskCounts(t *testing.T) {
 	done := func(j *batchv1.Job) {
 		j.Labels = map[string]string{v1alpha1.LabelTask: "migrate"}
@@ -153,12 +153,12 @@ func TestTaskCounts(t *testing.T) {
 		want   *v1alpha1.StoredSecretsStatus
 		unread bool
 	}{
-		"counted":                 {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
-		"a command of the user's": {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, "done"))}, nil, false},
-		"more than expected":      {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
-		"a pod seen at work":      {taskJob(rotate), []corev1.Pod{taskPod("job")}, nil, true},
-		"no pod is left":          {taskJob(rotate), nil, nil, false},
-		"another task":            {taskJob(done), []corev1.Pod{taskPod("job", ended(0, text))}, nil, false},
+		"counted":                   {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
+		"a command of the user":     {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, "done"))}, nil, false},
+		"more than expected":        {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
+		"a pod observed as running": {taskJob(rotate), []corev1.Pod{taskPod("job")}, nil, true},
+		"no pod is left":            {taskJob(rotate), nil, nil, false},
+		"another task":              {taskJob(done), []corev1.Pod{taskPod("job", ended(0, text))}, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// alembic is how a migration of Superset's fails on PostgreSQL.
+// alembic is the output of a failed migration on PostgreSQL.
 const alembic = `Traceback (most recent call last):
   File "/usr/bin/superset", line 8, in <module>
 sqlalchemy.exc.ProgrammingError: (psycopg2.errors.UndefinedTable) relation "slices" does not exist
@@ -49,8 +49,8 @@ func TestMessageNamesCause(t *testing.T) {
 			failed, taskPod("job", ended(1, alembic)),
 			how + `1: sqlalchemy.exc.ProgrammingError: (psycopg2.errors.UndefinedTable) relation "slices" does not exist`,
 		},
-		"only asides":     {failed, taskPod("job", ended(1, "  first\n  last\n")), how + "1: last"},
-		"nothing printed": {failed, taskPod("job", ended(2, "")), how + "2"},
+		"only continuations": {failed, taskPod("job", ended(1, "  first\n  last\n")), how + "1: last"},
+		"nothing printed":    {failed, taskPod("job", ended(2, "")), how + "2"},
 		"no shell in the image": {
 			failed, taskPod("job", endedBy("StartError", 128), func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].State.Terminated.Message = "failed to create containerd task: failed to create shim task: " +
@@ -58,10 +58,10 @@ func TestMessageNamesCause(t *testing.T) {
 			}),
 			how + `128 (StartError): exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown`,
 		},
-		"out of memory":   {failed, taskPod("job", endedBy("OOMKilled", 137)), how + "137 (OOMKilled)"},
-		"nothing special": {failed, taskPod("job", endedBy("Error", 1)), how + "1"},
-		"evicted":         {failed, taskPod("job", evicted), "the pod failed: Evicted: The node was low on resource: memory."},
-		"the deadline":    {late, taskPod("job", endedBy("Error", 143)), "DeadlineExceeded: Job was active longer than specified deadline"},
+		"out of memory":     {failed, taskPod("job", endedBy("OOMKilled", 137)), how + "137 (OOMKilled)"},
+		"no special reason": {failed, taskPod("job", endedBy("Error", 1)), how + "1"},
+		"evicted":           {failed, taskPod("job", evicted), "the pod failed: Evicted: The node was low on resource: memory."},
+		"the deadline":      {late, taskPod("job", endedBy("Error", 143)), "DeadlineExceeded: Job was active longer than specified deadline"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestMessageOmitsParameters(t *testing.T) {
 	}
 }
 
-// The kubelet keeps the last 2048 bytes of a log: of the first line the key of a secret may be gone.
+// The kubelet keeps the last 2048 bytes of a log, so the key of a secret may be missing in the first line.
 func TestLogTailOmitsTruncatedLine(t *testing.T) {
 	cut := "er2, and more of the line" + strings.Repeat("\nline", 405)
 	if got := look(taskJob(failed), taskPod("job", ended(1, cut))); strings.Contains(got.LogTail, "er2") || !strings.HasSuffix(got.LogTail, "\nline") {

@@ -34,13 +34,13 @@ import (
 
 const (
 	long = 90 * time.Second
-	// pace is how long to listen for what should not happen.
+	// pace is the time in which an unwanted event must not occur.
 	pace = 2 * time.Second
-	// awake is the request by which the test detects that the owners were enqueued.
+	// awake is the request that shows that the owners were enqueued.
 	awake = "everybody"
 )
 
-// env is a controller that follows a kind of its own, so that tests can share a cluster.
+// env is a controller that watches a separate kind, so that tests can share a cluster.
 type env struct {
 	*testing.T
 	namespace string
@@ -49,7 +49,7 @@ type env struct {
 	kind      *optional.Kind
 
 	mu sync.Mutex
-	// reconciled counts by name; first is the state at the first reconcile.
+	// reconciled counts the reconciles by name; first is the state at the first reconcile.
 	reconciled map[string]int
 	first      optional.State
 	requests   []string
@@ -65,7 +65,7 @@ func newEnv(t *testing.T) *env {
 		Kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Boat"}, Resource: "boats",
 	}
 	t.Cleanup(func() {
-		err := e.client.Delete(context.Background(), e.manifest("v1")) // the test's own context has ended
+		err := e.client.Delete(context.Background(), e.manifest("v1")) // the context of the test has ended
 		if client.IgnoreNotFound(err) != nil {
 			t.Error(err)
 		}
@@ -73,13 +73,13 @@ func newEnv(t *testing.T) *env {
 	return e
 }
 
-// permissions are what a test's operator may read.
+// permissions are the objects that the operator may read.
 type permissions struct{ crd, objects bool }
 
 var all = permissions{crd: true, objects: true}
 
-// start runs the controller as a user with the given rights: that to the definition
-// holds in the cluster, that to the objects in the namespace.
+// start runs the controller as a user with the given permissions: on the CRD in the cluster, on the objects in the
+// namespace.
 func (e *env) start(may permissions) {
 	e.Helper()
 	cfg := rest.CopyConfig(cluster.Get(e).Config)
@@ -128,7 +128,7 @@ func (e *env) run(mgr ctrl.Manager) {
 	e.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			e.Errorf("the manager ended with: %v", err)
+			e.Errorf("the manager returned: %v", err)
 		}
 	})
 }
@@ -201,7 +201,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// requestFree checks that the API server gets no request.
+// requestFree checks that no request reaches the API server.
 func (e *env) requestFree() {
 	e.Helper()
 	before := len(e.requested())
@@ -227,7 +227,7 @@ func (e *env) becomes(want optional.State) client.Reader {
 	return reader
 }
 
-// manifest is the definition, served in one version.
+// manifest returns the CRD, served in one version.
 func (e *env) manifest(version string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -259,7 +259,7 @@ func (e *env) uninstall() {
 	expect.Gone(e, e.client, definition)
 }
 
-// boat creates an object as soon as the API server takes it.
+// boat creates an object once the API server accepts it.
 func (e *env) boat(name string, marks map[string]string) *unstructured.Unstructured {
 	e.Helper()
 	u := &unstructured.Unstructured{}

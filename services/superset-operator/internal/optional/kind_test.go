@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
 )
 
-// names lists what the Kind's cache has of one fleet.
+// names lists the objects of one fleet in the Kind's cache.
 func (e *env) names(reader client.Reader, fleet string) []string {
 	e.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -103,7 +103,7 @@ func TestAbsentKindIsKnownBeforeFirstReconcile(t *testing.T) {
 func TestKindInOtherVersionIsAbsent(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1beta1")
-	// Another kind is served in that version.
+	// The API server serves another kind in that version.
 	raft := e.manifest("v1")
 	raft.SetName("rafts." + e.crd.Kind.Group)
 	raft.Object["spec"].(map[string]any)["names"] = map[string]any{
@@ -113,7 +113,7 @@ func TestKindInOtherVersionIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.client.Delete(context.Background(), raft); err != nil { // the test's own context has ended
+		if err := e.client.Delete(context.Background(), raft); err != nil { // the context of the test has ended
 			t.Error(err)
 		}
 	})
@@ -141,7 +141,7 @@ func TestKindInOtherVersionIsAbsent(t *testing.T) {
 	e.becomes(optional.Served)
 }
 
-// While a definition goes, the API server takes no new objects, and the old ones may linger.
+// While a CRD is terminating, the API server rejects new objects, and existing ones may remain.
 func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1")
@@ -157,7 +157,7 @@ func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	}
 	e.becomes(optional.Absent)
 	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(boat), boat); err != nil {
-		t.Fatalf("the kind should be served still: %v", err)
+		t.Fatalf("the kind is no longer served: %v", err)
 	}
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	if err := e.client.Patch(t.Context(), boat, release); err != nil {
@@ -166,7 +166,7 @@ func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	expect.Gone(t, e.client, e.manifest("v1"))
 }
 
-// An operator that is confined to namespaces has no role in the cluster.
+// An operator that is confined to namespaces has no ClusterRole.
 func TestKindIsDetectedWithoutPermissionForCRDs(t *testing.T) {
 	e := newEnv(t)
 	e.start(permissions{objects: true})
@@ -208,12 +208,12 @@ func TestIsNotServedDistinguishesErrors(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"unknown kind":        {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "g", Kind: "Boat"}}, true},
-		"no such path":        {fmt.Errorf("apply: %w", apierrors.NewNotFound(boats, "x")), true},
-		"definition is going": {apierrors.NewMethodNotSupported(boats, "create"), true},
-		"forbidden":           {apierrors.NewForbidden(boats, "x", errors.New("no")), false},
-		"invalid":             {apierrors.NewBadRequest("no"), false},
-		"none":                {nil, false},
+		"unknown kind":      {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "g", Kind: "Boat"}}, true},
+		"no such path":      {fmt.Errorf("apply: %w", apierrors.NewNotFound(boats, "x")), true},
+		"a terminating CRD": {apierrors.NewMethodNotSupported(boats, "create"), true},
+		"forbidden":         {apierrors.NewForbidden(boats, "x", errors.New("no")), false},
+		"invalid":           {apierrors.NewBadRequest("no"), false},
+		"none":              {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := optional.IsNotServed(tc.err); got != tc.want {
