@@ -36,15 +36,15 @@ func TestLines(t *testing.T) {
 			"[SQL: UPDATE dbs SET x=%s]\n[parameters: ('hunter2', 1)]\n(Background on this error)",
 			"[SQL: UPDATE dbs SET x=%s]\n[parameters: ***\n(Background on this error)",
 		},
-		"a rejected row":                    {"DETAIL:  Failing row contains (1, a\nb, null).\nnext", "DETAIL:  Failing row contains (***).\nnext"},
-		"a rejected row at the end":         {"Failing row contains (1, hunter2", "Failing row contains (***"},
-		"an unreadable row":                 {"CONTEXT:  COPY dbs, line 3: \"1\thunter2\"\nnext", "CONTEXT:  COPY dbs, line 3: ***\nnext"},
-		"a password in SQL":                 {"CREATE USER x IDENTIFIED WITH native BY 'a b' REQUIRE SSL", "CREATE USER x IDENTIFIED WITH native BY *** REQUIRE SSL"},
-		"other keys":                        {"host=db passenger_count=3 compass: north", "host=db passenger_count=3 compass: north"},
-		"colors between key and value":      {"\x1b[32mpassword\x1b[0m=\x1b[1mhunter2\x1b[0m ok", "password=*** ok"},
-		"a carriage return":                 {"10%\r20%\r\ndone", "10%\n20%\ndone"},
-		"one secret inside another's place": {`{"url":"a://u:p","password":"se@c ret"}`, `{"url":"a://u:***}`},
-		"bytes that are not text":           {"a\xffb\x00c", "a\uFFFDbc"},
+		"a rejected row":               {"DETAIL:  Failing row contains (1, a\nb, null).\nnext", "DETAIL:  Failing row contains (***).\nnext"},
+		"a rejected row at the end":    {"Failing row contains (1, hunter2", "Failing row contains (***"},
+		"an unreadable row":            {"CONTEXT:  COPY dbs, line 3: \"1\thunter2\"\nnext", "CONTEXT:  COPY dbs, line 3: ***\nnext"},
+		"a password in SQL":            {"CREATE USER x IDENTIFIED WITH native BY 'a b' REQUIRE SSL", "CREATE USER x IDENTIFIED WITH native BY *** REQUIRE SSL"},
+		"other keys":                   {"host=db passenger_count=3 compass: north", "host=db passenger_count=3 compass: north"},
+		"colors between key and value": {"\x1b[32mpassword\x1b[0m=\x1b[1mhunter2\x1b[0m ok", "password=*** ok"},
+		"a carriage return":            {"10%\r20%\r\ndone", "10%\n20%\ndone"},
+		"a secret inside another one":  {`{"url":"a://u:p","password":"se@c ret"}`, `{"url":"a://u:***}`},
+		"bytes that are not UTF-8":     {"a\xffb\x00c", "a\uFFFDbc"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,14 +61,14 @@ func TestTailKeepsEnd(t *testing.T) {
 		lines, maxBytes int
 		want            string
 	}{
-		"the last lines":                  {"a\nb\nc\n\n", 2, 100, "b\nc"},
-		"fewer lines than allowed":        {"a\n", 2, 100, "a"},
-		"the last bytes":                  {"abcdef", 5, 3, "def"},
-		"never half a character":          {"aäöü", 5, 5, "öü"},
-		"no bytes at all":                 {"abc", 5, 0, ""},
-		"no lines at all":                 {"abc", 0, 100, ""},
-		"redacted before it is cut":       {"password=" + strings.Repeat("x", 100), 5, 20, "password=***"},
-		"a secret over lines is not torn": {"TOKEN = '''a\nb\nc'''", 1, 100, "TOKEN = ***"},
+		"the last lines":                         {"a\nb\nc\n\n", 2, 100, "b\nc"},
+		"fewer lines than allowed":               {"a\n", 2, 100, "a"},
+		"the last bytes":                         {"abcdef", 5, 3, "def"},
+		"never half a character":                 {"aäöü", 5, 5, "öü"},
+		"zero bytes":                             {"abc", 5, 0, ""},
+		"zero lines":                             {"abc", 0, 100, ""},
+		"redacted before it is cut":              {"password=" + strings.Repeat("x", 100), 5, 20, "password=***"},
+		"a secret of several lines is not split": {"TOKEN = '''a\nb\nc'''", 1, 100, "TOKEN = ***"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLineKeepsStart(t *testing.T) {
 	}
 }
 
-// place is where a secret may stand, with how it is written there.
+// place is a position of a secret in a text, with its encoding.
 type place struct {
 	before, after string
 	write         func(string) string
@@ -114,7 +114,7 @@ func asIs(s string) string { return s }
 
 func nested(s string) string { return escaped(`"`)(escaped(`"`)(s)) }
 
-// spaced places take any character but a line's end; the others take words.
+// spaced places accept any character except a line break; the others accept words.
 var (
 	spaced = []place{
 		{`{"password": "`, `", "host": "db"}`, escaped(`"`)},
@@ -140,7 +140,7 @@ var (
 	}
 )
 
-// TestRandomSecretsAreRedacted plants a secret in every place, among other text.
+// TestRandomSecretsAreRedacted inserts a secret in every place, between other text.
 func TestRandomSecretsAreRedacted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p, pattern := rapid.SampledFrom(spaced).Draw(rt, "place"), `[!-~äß漢 ]{3,30}`

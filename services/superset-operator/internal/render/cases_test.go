@@ -35,7 +35,7 @@ func TestRenderedPythonRuns(t *testing.T) {
 	t.Logf("ran %d files", len(programs))
 }
 
-// pythons returns the programs of all workloads of a case by name.
+// pythons returns the programs of all workloads of a case, by name.
 func pythons(t *testing.T, name string) map[string]program {
 	t.Helper()
 	out := map[string]program{}
@@ -118,7 +118,7 @@ func flags(set map[string]bool) map[string]any {
 	return out
 }
 
-// TestProductionSettings checks what differs between the components.
+// TestProductionSettings checks the differences between the components.
 func TestProductionSettings(t *testing.T) {
 	all := pythons(t, "production-full")
 	words := slices.Sorted(maps.Keys(all))

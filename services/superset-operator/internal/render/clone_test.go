@@ -33,7 +33,8 @@ func taskPod(t *testing.T, slug string, edit func(*v1alpha1.SupersetSpec)) corev
 	return corev1.PodSpec{}
 }
 
-// TestW5UserTextReachesCloneByEnvironmentOnly: the text is unchanged there, and nowhere in the command.
+// TestW5UserTextReachesCloneByEnvironmentOnly checks that text of the user is unchanged in the environment and not
+// part of the command.
 func TestW5UserTextReachesCloneByEnvironmentOnly(t *testing.T) {
 	hostile := "MARK'\"`$(HOME) $$ $HOME\\\nü'"
 	pod := taskPod(t, "clone", func(s *v1alpha1.SupersetSpec) {
@@ -60,7 +61,7 @@ func TestW5UserTextReachesCloneByEnvironmentOnly(t *testing.T) {
 	}
 }
 
-// TestScriptsReachShellUnchanged undoes what Kubernetes does to a command.
+// TestScriptsReachShellUnchanged expands the commands like Kubernetes.
 func TestScriptsReachShellUnchanged(t *testing.T) {
 	command := func(c corev1.Container) []string {
 		var out []string
@@ -101,15 +102,15 @@ func TestTaskCommands(t *testing.T) {
 		edit func(*v1alpha1.SupersetSpec)
 		want []string
 	}{
-		"migrate":                 {"migrate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("wait") + " && superset db upgrade"}},
-		"migrate without checks":  {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)} }, []string{"/bin/sh", "-c", "superset db upgrade"}},
-		"a migrate of the user's": {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Command = own }, own},
-		"rotate":                  {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
-		"preflight":               {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("once") + " && exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
-		"init":                    {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
-		"examples":                {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = new(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
-		"a clone of the user's":   {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},
-		"a rotate of the user's":  {"rotate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Command = own }, own},
+		"migrate":                       {"migrate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("wait") + " && superset db upgrade"}},
+		"migrate without checks":        {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)} }, []string{"/bin/sh", "-c", "superset db upgrade"}},
+		"a migrate command of the user": {"migrate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Command = own }, own},
+		"rotate":                        {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
+		"preflight":                     {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", check("once") + " && exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
+		"init":                          {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
+		"examples":                      {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = new(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
+		"a clone command of the user":   {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},
+		"a rotate command of the user":  {"rotate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Command = own }, own},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// TestBootstrapRunsBeforeCommand runs the real command in a real
-// shell, with the script and the server replaced by stand-ins.
+// TestBootstrapRunsBeforeCommand runs the real command in a real shell, with stubs of the script and the server.
 func TestBootstrapRunsBeforeCommand(t *testing.T) {
 	plan := resolve.For(load(t, "hostile"), resolve.Options{})
 	web := &plan.Components[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// TestCauseIsPrintedLast checks the end of the output, which is all that the kubelet keeps.
+// TestCauseIsPrintedLast checks the end of the output, since the kubelet keeps only the end.
 func TestCauseIsPrintedLast(t *testing.T) {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "sales", Namespace: "bi"}}
 	sup.Spec = v1alpha1.SupersetSpec{SecretKey: new("key"), WebServer: &v1alpha1.WebServerSpec{}}

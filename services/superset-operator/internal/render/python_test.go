@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// driver runs each superset_config.py as Superset would and prints its settings as
-// JSON. SQLAlchemy and cachelib are stand-ins with the names that the file may
-// import; a results backend prints as what it was made with, a class as its fields.
+// driver runs each superset_config.py as Superset would and prints its settings as JSON. SQLAlchemy and cachelib are
+// stubs with the names that the file may import. A results backend is printed as its arguments, a class as its
+// fields.
 const driver = `
 import json, os, sys, types
 class RedisCache:
@@ -68,7 +68,7 @@ func TestRenderedPythonMatchesSpec(t *testing.T) {
 				"FEATURE_FLAGS": map[string]any{"ENABLE_TEMPLATE_PROCESSING": true},
 			},
 		},
-		"values that try to break out": {
+		"values that try to escape the quotes": {
 			superset: "hostile", workload: "celery-worker",
 			want: map[string]any{
 				"SECRET_KEY":          "$(HOME) $$ `id` \"'\n\\ {SECRET_KEY}",
@@ -148,8 +148,8 @@ func load(t *testing.T, name string) *v1alpha1.Superset {
 	return sup
 }
 
-// expand reads values as the kubelet does: two dollar signs make one, $(NAME) is a
-// reference. A value from a Secret is shown as "name/key".
+// expand expands values like the kubelet: two dollar signs become one, $(NAME) is a reference. A value from a Secret
+// is shown as "name/key".
 func expand(env []corev1.EnvVar) map[string]string {
 	out := map[string]string{}
 	for _, e := range env {
@@ -180,7 +180,7 @@ func run(t *testing.T, config string, env map[string]string) map[string]any {
 	return runAll(t, []program{{config, env}})[0]
 }
 
-// runAll runs all programs in one interpreter, whose start costs more than they do.
+// runAll runs all programs in one interpreter, since its start takes longer than the programs.
 func runAll(t *testing.T, programs []program) []map[string]any {
 	t.Helper()
 	python, err := exec.LookPath("python3")

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 )
 
-// FuzzQuote checks the three ways in which text is quoted with exact readers of
-// their output; [TestQuotingHoldsInRealInterpreters] checks the readers.
+// FuzzQuote checks the three quoting functions with exact parsers of their output;
+// [TestQuotingHoldsInRealInterpreters] checks the parsers.
 func FuzzQuote(f *testing.F) {
 	for _, text := range quoteSeeds {
 		f.Add(text)
@@ -55,13 +55,13 @@ func readShell(t *testing.T, slug string) string {
 			out.WriteString(slug[1 : end+1])
 			slug = slug[end+2:]
 		default:
-			t.Fatalf("%q stands outside quotes", slug)
+			t.Fatalf("%q is outside quotes", slug)
 		}
 	}
 	return out.String()
 }
 
-// readDollars reads a value as Kubernetes does when it knows none of the variables.
+// readDollars expands a value like Kubernetes if none of the variables is defined.
 func readDollars(value string) string {
 	var out strings.Builder
 	for i := 0; i < len(value); i++ {
@@ -73,7 +73,7 @@ func readDollars(value string) string {
 	return out.String()
 }
 
-// readPython reads a Python string literal of which only a few escapes may occur.
+// readPython reads a Python string literal, of which it supports only some escapes.
 func readPython(t *testing.T, literal string) string {
 	t.Helper()
 	if len(literal) < 2 || literal[0] != '"' || literal[len(literal)-1] != '"' {
@@ -83,14 +83,14 @@ func readPython(t *testing.T, literal string) string {
 	var out strings.Builder
 	flush := func() {
 		if len(units) > 0 {
-			t.Fatalf("%s: Python joins no surrogates", literal)
+			t.Fatalf("%s: Python does not join surrogates", literal)
 		}
 	}
 	for body := literal[1 : len(literal)-1]; body != ""; {
 		r, size := utf8.DecodeRuneInString(body)
 		switch {
 		case r == '"' || r == '\n' || r == '\r':
-			t.Fatalf("%s: %q stands unescaped", literal, r)
+			t.Fatalf("%s: %q is not escaped", literal, r)
 		case r != '\\':
 			out.WriteRune(r)
 			body = body[size:]
@@ -119,7 +119,7 @@ func readPython(t *testing.T, literal string) string {
 	return out.String()
 }
 
-// TestQuotingHoldsInRealInterpreters asks the interpreters themselves.
+// TestQuotingHoldsInRealInterpreters checks the quoting with Python and a shell.
 func TestQuotingHoldsInRealInterpreters(t *testing.T) {
 	t.Run("Python", func(t *testing.T) {
 		var literals []string
@@ -153,7 +153,7 @@ func interpret(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Fatalf("this test asks the real interpreter: install %s (Debian: apt-get install python3-minimal dash)", name)
+		t.Fatalf("this test runs the real interpreter: install %s (Debian: apt-get install python3-minimal dash)", name)
 	}
 	var errors bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), path, args...)
@@ -165,7 +165,7 @@ func interpret(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// quoteSeeds try to break out of Python, of the shell and of Kubernetes' own expansion.
+// quoteSeeds try to escape the quotes of Python and the shell, and the expansion of Kubernetes.
 var quoteSeeds = []string{
 	"", "plain", "{SECRET_KEY}", "{{x}}", "%s %(x)s", "$HOME", "$(HOME)", "$$", "$$$", "$$(HOME)", "`id`", "$(id)", "${x:-y}",
 	`'`, `''`, `"`, `'''`, `"""`, `\`, `\\`, `\'`, `'\''`, `\n`, `\u0041`, `\N{DASH}`, `\x41`, `\101`,

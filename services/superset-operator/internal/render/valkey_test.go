@@ -74,13 +74,13 @@ func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
 		spec v1alpha1.ValkeySpec
 		gone []string
 	}{
-		"cache":          {v1alpha1.ValkeySpec{Cache: cache}, []string{"CACHE_CONFIG"}},
-		"data cache":     {v1alpha1.ValkeySpec{DataCache: cache}, []string{"DATA_CACHE_CONFIG"}},
-		"filter state":   {v1alpha1.ValkeySpec{FilterStateCache: cache}, []string{"FILTER_STATE_CACHE_CONFIG"}},
-		"explore":        {v1alpha1.ValkeySpec{ExploreFormDataCache: cache}, []string{"EXPLORE_FORM_DATA_CACHE_CONFIG"}},
-		"thumbnails":     {v1alpha1.ValkeySpec{ThumbnailCache: cache}, []string{"THUMBNAIL_CACHE_CONFIG"}},
-		"coordination":   {v1alpha1.ValkeySpec{DistributedCoordination: cache}, []string{"DISTRIBUTED_COORDINATION_CONFIG"}},
-		"both of Celery": {v1alpha1.ValkeySpec{CeleryBroker: celery, CeleryResultBackend: celery}, []string{"CELERY_CONFIG"}},
+		"cache":                     {v1alpha1.ValkeySpec{Cache: cache}, []string{"CACHE_CONFIG"}},
+		"data cache":                {v1alpha1.ValkeySpec{DataCache: cache}, []string{"DATA_CACHE_CONFIG"}},
+		"filter state":              {v1alpha1.ValkeySpec{FilterStateCache: cache}, []string{"FILTER_STATE_CACHE_CONFIG"}},
+		"explore":                   {v1alpha1.ValkeySpec{ExploreFormDataCache: cache}, []string{"EXPLORE_FORM_DATA_CACHE_CONFIG"}},
+		"thumbnails":                {v1alpha1.ValkeySpec{ThumbnailCache: cache}, []string{"THUMBNAIL_CACHE_CONFIG"}},
+		"coordination":              {v1alpha1.ValkeySpec{DistributedCoordination: cache}, []string{"DISTRIBUTED_COORDINATION_CONFIG"}},
+		"broker and result backend": {v1alpha1.ValkeySpec{CeleryBroker: celery, CeleryResultBackend: celery}, []string{"CELERY_CONFIG"}},
 		"results": {
 			v1alpha1.ValkeySpec{ResultsBackend: &v1alpha1.ValkeyResultsBackendSpec{Disabled: off}}, []string{"RESULTS_BACKEND"},
 		},
@@ -131,16 +131,15 @@ func TestValkeyLogins(t *testing.T) {
 	}
 }
 
-// TestW12ValkeySSLSetsCertRequirement covers everything that opens a
-// connection: Celery's result backend refuses to start without the requirement,
-// and flask-caching reads it from the URL alone.
+// TestW12ValkeySSLSetsCertRequirement covers all clients: Celery's result backend does not start without the
+// requirement, and flask-caching reads it only from the URL.
 func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 	cases := map[string]struct {
 		ssl  v1alpha1.ValkeySSLSpec
 		want map[string]any
 	}{
 		"nothing said":       {want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
-		"an empty text":      {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
+		"an empty string":    {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
 		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("none")}, want: map[string]any{"ssl_cert_reqs": "none", "ssl_check_hostname": false}},
 		"optional with files": {
 			ssl: v1alpha1.ValkeySSLSpec{
@@ -191,7 +190,7 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 	}
 }
 
-// query reads the parameters of a rediss:// URL as a client does.
+// query parses the parameters of a rediss:// URL like a client.
 func query(t *testing.T, raw string) map[string]any {
 	t.Helper()
 	u, err := url.Parse(raw)
@@ -208,8 +207,7 @@ func query(t *testing.T, raw string) map[string]any {
 	return out
 }
 
-// TestW5KeyPrefixIsPlainText uses prefixes that an f-string, or text put between
-// quotes, would evaluate.
+// TestW5KeyPrefixIsPlainText uses prefixes that an f-string or unescaped text in quotes would evaluate.
 func TestW5KeyPrefixIsPlainText(t *testing.T) {
 	var programs []program
 	for _, prefix := range hostileTexts {
@@ -231,7 +229,7 @@ func TestW5KeyPrefixIsPlainText(t *testing.T) {
 	}
 }
 
-// hostileTexts try to break out of Python, of the shell and of Kubernetes' own expansion.
+// hostileTexts try to escape the quotes of Python and the shell, and the expansion of Kubernetes.
 var hostileTexts = []string{
 	"", "plain", "{SECRET_KEY}", "{os.environ}", "{{x}}", "%s %(x)s", "$HOME", "$(HOME)", "$$", "$$(HOME)", "`id`", "$(id)",
 	`'`, `"`, `'''`, `"""`, `\`, `\\`, `\n`, `\'`, `\u0041`, `\N{DASH}`, "a\nb", "a\r\nb", "\r", "\t", "\x01", "\x7f", "ü", "\u2028", "\u2029",

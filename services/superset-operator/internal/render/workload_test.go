@@ -45,7 +45,7 @@ func workloads(edit func(*v1alpha1.SupersetSpec)) map[string]*appsv1.Deployment 
 func main(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 
 func TestCommands(t *testing.T) {
-	// Its effect is tested in a shell, and with the product.
+	// Other tests run the command in a shell and with the product.
 	webCommand := main(workloads(func(*v1alpha1.SupersetSpec) {})["web-server"]).Command[2]
 	const app = "--app=superset.tasks.celery_app:app"
 	disabled := v1alpha1.PresetDisabled
@@ -166,7 +166,7 @@ func TestProbes(t *testing.T) {
 	type probe struct {
 		path      string
 		port, tcp int32
-		patience  int32 // seconds until it fails
+		patience  int32 // seconds until the probe fails
 	}
 	read := func(p *corev1.Probe) probe {
 		switch {
@@ -175,7 +175,7 @@ func TestProbes(t *testing.T) {
 		case p == own || p.PeriodSeconds == 99:
 			return probe{path: "own"}
 		case p.InitialDelaySeconds != 0:
-			t.Errorf("a delay where a startup probe comes first: %+v", p)
+			t.Errorf("a delay although a startup probe exists: %+v", p)
 		}
 		patience := p.PeriodSeconds * p.FailureThreshold
 		if p.TCPSocket != nil {
@@ -203,7 +203,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestBusyWebServerIsNotKilled: while all threads answer requests that are allowed to take that long, /health waits too.
+// TestBusyWebServerIsNotKilled checks the time until liveness fails: /health waits while all threads answer requests
+// of the maximum duration.
 func TestBusyWebServerIsNotKilled(t *testing.T) {
 	for timeout, want := range map[*int32]int32{nil: 120, new(int32(1)): 70, new(int32(61)): 130} {
 		d := workloads(func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: timeout} })
@@ -214,7 +215,7 @@ func TestBusyWebServerIsNotKilled(t *testing.T) {
 	}
 }
 
-// TestW8BeatNeverRunsTwice: two schedulers at a time would send every report twice.
+// TestW8BeatNeverRunsTwice checks that the strategy never runs two schedulers, which would send every report twice.
 func TestW8BeatNeverRunsTwice(t *testing.T) {
 	rolling := &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}}
 	all := workloads(func(s *v1alpha1.SupersetSpec) {
@@ -231,8 +232,8 @@ func TestW8BeatNeverRunsTwice(t *testing.T) {
 	}
 }
 
-// TestW13ReservedKeysBelongToOperator: users add labels and annotations, but those
-// by which the operator finds pods and rolls them are its own.
+// TestW13ReservedKeysBelongToOperator checks that labels and annotations of users do not replace those by which the
+// operator selects and rolls pods.
 func TestW13ReservedKeysBelongToOperator(t *testing.T) {
 	mine := map[string]string{
 		"app.kubernetes.io/name": "mine", "app.kubernetes.io/component": "mine", "app.kubernetes.io/instance": "mine",
@@ -276,7 +277,7 @@ func TestComponentWithoutConfigurationHasNoChecksum(t *testing.T) {
 		t.Errorf("annotations %v", got)
 	}
 	if cm := render.ComponentConfigMap(&c); cm != nil {
-		t.Errorf("a ConfigMap: %v", cm.Data)
+		t.Errorf("unexpected ConfigMap: %v", cm.Data)
 	}
 }
 
@@ -314,7 +315,7 @@ func TestEnvironmentIsOrdered(t *testing.T) {
 	}
 }
 
-// TestLivenessProbe runs the real probe against files of several ages, with a broker that answers and with none.
+// TestLivenessProbe runs the real probe with files of several ages, with and without a broker.
 func TestLivenessProbe(t *testing.T) {
 	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -353,7 +354,8 @@ func TestLivenessProbe(t *testing.T) {
 	}
 }
 
-// TestComponentTermination: endpoints settle before a web server gets SIGTERM, and each has the time that its work takes.
+// TestComponentTermination checks that a web server pauses before SIGTERM while endpoints are updated, and that each
+// component has the grace period for its work.
 func TestComponentTermination(t *testing.T) {
 	end := func(edit func(*v1alpha1.SupersetSpec), slug string) (pause, grace int64) {
 		d := workloads(edit)[slug]
@@ -387,7 +389,7 @@ func TestComponentTermination(t *testing.T) {
 	}
 }
 
-// TestPoolsFitDatabase runs what is rendered for a URI that is known only at run time.
+// TestPoolsFitDatabase runs the rendered Python for a URI that is read at run time.
 func TestPoolsFitDatabase(t *testing.T) {
 	patience := map[string]any{"connect_timeout": 10.0}
 	sizes := map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
@@ -419,7 +421,7 @@ func TestPoolsFitDatabase(t *testing.T) {
 	}
 }
 
-// TestClientAddressesBehindProxy: Superset reads the addresses of clients only from a known proxy.
+// TestClientAddressesBehindProxy checks that Superset trusts the client addresses of a configured proxy only.
 func TestClientAddressesBehindProxy(t *testing.T) {
 	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{

@@ -108,7 +108,7 @@ func TestTasksAndRequirements(t *testing.T) {
 		edit func(*v1alpha1.LifecycleSpec)
 		want map[string]bool // whether a task requires a drain
 	}{
-		"migrate and init unless turned off": {
+		"migrate and init unless disabled": {
 			func(l *v1alpha1.LifecycleSpec) { l.Clone = nil },
 			map[string]bool{"preflight": false, "migrate": true, "init": false},
 		},
@@ -116,12 +116,12 @@ func TestTasksAndRequirements(t *testing.T) {
 			func(l *v1alpha1.LifecycleSpec) { l.Rotate = on },
 			map[string]bool{"preflight": false, "clone": true, "migrate": true, "rotate": true, "init": false},
 		},
-		"none of the disabled ones": {func(l *v1alpha1.LifecycleSpec) {
+		"no disabled task": {func(l *v1alpha1.LifecycleSpec) {
 			l.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
 			l.Clone.BaseTaskSpec, l.Rotate = off, &v1alpha1.RotateTaskSpec{BaseTaskSpec: off}
 			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: off}, &v1alpha1.InitTaskSpec{BaseTaskSpec: off}
 		}, map[string]bool{}},
-		"with other wishes": {func(l *v1alpha1.LifecycleSpec) {
+		"with other settings": {func(l *v1alpha1.LifecycleSpec) {
 			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}
 			l.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(true)}}
 		}, map[string]bool{"preflight": false, "migrate": false, "init": true}},

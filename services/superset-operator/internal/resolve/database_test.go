@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// security makes a context: a user, whether it may be root, and nothing else of the user's.
+// security returns a context with a UID and runAsNonRoot, and otherwise the defaults.
 func security(user *int64, nonRoot *bool) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: user, RunAsNonRoot: nonRoot, AllowPrivilegeEscalation: new(false),
@@ -55,11 +55,11 @@ func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
 			pod:  inPod(&corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
 			want: withProfile,
 		},
-		"a privileged container stays one": {
+		"a privileged container stays privileged": {
 			pod:  inContainer(&corev1.SecurityContext{Privileged: new(true)}),
 			want: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(70)), RunAsNonRoot: new(true)},
 		},
-		"capabilities of the user's": {
+		"capabilities of the user": {
 			pod: inContainer(&corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}),
 			want: &corev1.SecurityContext{
 				RunAsUser: new(int64(70)), RunAsNonRoot: new(true),

@@ -13,10 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// FuzzMerge builds two templates from bytes and checks what holds for any merge:
-// the keys of each list are unique, everything of the upper layer is there, what
-// only the lower one has stays in its order, merging the upper layer again changes
-// nothing, and neither layer is touched.
+// FuzzMerge builds two templates from bytes and checks the invariants of a merge: the keys of each list are unique,
+// all entries of the upper layer exist, entries of the lower layer keep their order, merging the upper layer again
+// changes nothing, and both layers stay unchanged.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{}, []byte{})
 	f.Add([]byte("aaaa"), []byte("aaaa"))
@@ -42,12 +41,12 @@ func FuzzMerge(f *testing.F) {
 		}
 		for i, p := range merged.Container.Ports {
 			if slices.ContainsFunc(merged.Container.Ports[i+1:], func(q corev1.ContainerPort) bool { return samePort(p, q) }) {
-				t.Errorf("port %d is there twice: %v", p.ContainerPort, merged.Container.Ports)
+				t.Errorf("port %d occurs twice: %v", p.ContainerPort, merged.Container.Ports)
 			}
 		}
 		for _, e := range merged.Container.Env {
 			if slices.ContainsFunc(over.Container.Env, func(o corev1.EnvVar) bool { return o.Name == e.Name }) && e.Value != "over" {
-				t.Errorf("variable %s is the lower layer's", e.Name)
+				t.Errorf("variable %s comes from the lower layer", e.Name)
 			}
 		}
 		again := podTemplate(&merged, &v1alpha1.PodTemplate{
@@ -57,7 +56,7 @@ func FuzzMerge(f *testing.F) {
 				Env: over.Container.Env, VolumeMounts: over.Container.VolumeMounts, Ports: over.Container.Ports,
 			},
 		})
-		// A command belongs to one layer; the others never pass it on.
+		// The command of a layer applies to that layer only, so the merge does not inherit it.
 		again.Container.Command, again.Container.Args = merged.Container.Command, merged.Container.Args
 		if diff := cmp.Diff(merged, again); diff != "" {
 			t.Errorf("merging twice differs (-once +twice):\n%s", diff)
@@ -68,7 +67,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// podFrom makes a template out of bytes: a few names each, so that layers collide.
+// podFrom builds a template from bytes, with a few names per list, so that layers collide.
 func podFrom(data []byte, layer string) *v1alpha1.PodTemplate {
 	p := &v1alpha1.PodTemplate{Labels: map[string]string{}, Container: &v1alpha1.ContainerTemplate{}}
 	c := p.Container
@@ -103,7 +102,7 @@ func podFrom(data []byte, layer string) *v1alpha1.PodTemplate {
 	return p
 }
 
-// keyedLists returns the keys of each list by which server-side apply knows entries.
+// keyedLists returns the keys by which server-side apply identifies the entries of each list.
 func keyedLists(p *v1alpha1.PodTemplate) map[string][]string {
 	return map[string][]string{
 		"env":            keys(p.Container.Env, func(e corev1.EnvVar) string { return e.Name }),
@@ -124,8 +123,8 @@ func keys[T any](list []T, key func(T) string) []string {
 	return out
 }
 
-// TestPortsStayUnique: ports collide by name and by number, so a merge of them may
-// drop some, but never leaves two alike.
+// TestPortsStayUnique merges ports that collide by name and by number: a merge may drop ports, but must not leave
+// duplicates.
 func TestPortsStayUnique(t *testing.T) {
 	cases := map[string]struct{ base, over, want []corev1.ContainerPort }{
 		"W9: ports without a name are all kept": {

@@ -65,6 +65,6 @@ func TestPrecedenceOfSingleValues(t *testing.T) {
 		t.Errorf("got %d replicas, bootstrap %q, image %s", c.Replicas, c.Bootstrap, c.Image)
 	}
 	if *c.Pod.EnableServiceLinks || !*c.Pod.ShareProcessNamespace {
-		t.Error("component over top level does not hold")
+		t.Error("the component does not override the top level")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// everything resolves a Superset with all components, which edit may change.
+// everything resolves a Superset with all components, after an optional edit.
 func everything(edit func(*v1alpha1.SupersetSpec), options resolve.Options) resolve.Plan {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
 	sup.Spec = v1alpha1.SupersetSpec{
@@ -45,13 +45,13 @@ func TestGunicornPresets(t *testing.T) {
 		spec *v1alpha1.GunicornSpec
 		want *resolve.Gunicorn
 	}{
-		"nothing said is balanced": {want: size(2, 8)},
-		"conservative":             {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(1, 4)},
-		"balanced":                 {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(2, 8)},
-		"performance":              {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(4, 8)},
-		"aggressive":               {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(8, 16)},
-		"disabled":                 {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetDisabled), Workers: new(int32(3))}},
-		"explicit fields win": {
+		"the default is balanced": {want: size(2, 8)},
+		"conservative":            {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(1, 4)},
+		"balanced":                {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(2, 8)},
+		"performance":             {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(4, 8)},
+		"aggressive":              {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(8, 16)},
+		"disabled":                {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetDisabled), Workers: new(int32(3))}},
+		"explicit fields take precedence": {
 			spec: &v1alpha1.GunicornSpec{
 				Preset: new(v1alpha1.PresetPerformance), Workers: new(int32(3)), Threads: new(int32(5)), Timeout: new(int32(6)),
 				KeepAlive: new(int32(0)), MaxRequests: new(int32(7)), MaxRequestsJitter: new(int32(8)), LimitRequestLine: new(int32(9)),
@@ -73,7 +73,7 @@ func TestGunicornPresets(t *testing.T) {
 	}
 }
 
-// TestW13OnlyGthreadWorkersHaveThreads: a preset's count of threads is for gthread alone.
+// TestW13OnlyGthreadWorkersHaveThreads checks that only gthread workers get the threads of a preset.
 func TestW13OnlyGthreadWorkersHaveThreads(t *testing.T) {
 	for class, want := range map[string]int32{"sync": 1, "gevent": 1, "eventlet": 1, "gthread": 16} {
 		c := web(func(s *v1alpha1.SupersetSpec) {
@@ -94,13 +94,13 @@ func TestCeleryPresets(t *testing.T) {
 		spec *v1alpha1.CeleryWorkerProcessSpec
 		want *resolve.Celery
 	}{
-		"nothing said is balanced": {want: size(4)},
-		"conservative":             {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(2)},
-		"balanced":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(4)},
-		"performance":              {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(8)},
-		"aggressive":               {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(16)},
-		"disabled":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetDisabled)}},
-		"explicit fields win": {
+		"the default is balanced": {want: size(4)},
+		"conservative":            {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(2)},
+		"balanced":                {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(4)},
+		"performance":             {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(8)},
+		"aggressive":              {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(16)},
+		"disabled":                {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetDisabled)}},
+		"explicit fields take precedence": {
 			spec: &v1alpha1.CeleryWorkerProcessSpec{
 				Concurrency: new(int32(1)), Pool: new("solo"), Optimization: new("default"), MaxTasksPerChild: new(int32(2)),
 				MaxMemoryPerChild: new(int32(3)), PrefetchMultiplier: new(int32(0)), SoftTimeLimit: new(int32(4)), TimeLimit: new(int32(5)),
@@ -121,8 +121,8 @@ func TestCeleryPresets(t *testing.T) {
 	}
 }
 
-// TestPoolsFollowPreset has a size for each preset and component; -1 is a pool
-// that keeps nothing, -2 no pool at all.
+// TestPoolsFollowPreset checks the pool size of each preset and component; -1 stands for a pool that keeps no
+// connections, -2 for no pool.
 func TestPoolsFollowPreset(t *testing.T) {
 	const null, none = -1, -2
 	presets := []v1alpha1.Preset{
@@ -225,17 +225,17 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 		want     int32
 		scaled   bool
 	}{
-		"nothing said":                   {want: 1},
-		"a number":                       {replicas: new(int32(4)), last: 9, want: 4},
-		"no pods":                        {replicas: new(int32(0)), want: 0},
-		"the first time":                 {own: scaling(new(int32(2)), 8), want: 2, scaled: true},
-		"without a minimum":              {own: scaling(nil, 8), replicas: new(int32(5)), want: 1, scaled: true},
-		"as many as before":              {own: scaling(new(int32(2)), 8), last: 6, want: 6, scaled: true},
-		"fewer than the minimum before":  {own: scaling(new(int32(3)), 8), last: 2, want: 3, scaled: true},
-		"more than the maximum before":   {own: scaling(new(int32(2)), 5), last: 8, want: 5, scaled: true},
-		"stopped":                        {own: scaling(new(int32(2)), 8), last: 6, stopped: true, want: 0, scaled: true},
-		"from the top level":             {top: scaling(new(int32(2)), 8), last: 4, want: 4, scaled: true},
-		"own bounds replace the others'": {top: scaling(new(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, scaled: true},
+		"nothing said":                  {want: 1},
+		"a number":                      {replicas: new(int32(4)), last: 9, want: 4},
+		"no pods":                       {replicas: new(int32(0)), want: 0},
+		"the first time":                {own: scaling(new(int32(2)), 8), want: 2, scaled: true},
+		"without a minimum":             {own: scaling(nil, 8), replicas: new(int32(5)), want: 1, scaled: true},
+		"the former count":              {own: scaling(new(int32(2)), 8), last: 6, want: 6, scaled: true},
+		"fewer than the minimum before": {own: scaling(new(int32(3)), 8), last: 2, want: 3, scaled: true},
+		"more than the maximum before":  {own: scaling(new(int32(2)), 5), last: 8, want: 5, scaled: true},
+		"stopped":                       {own: scaling(new(int32(2)), 8), last: 6, stopped: true, want: 0, scaled: true},
+		"from the top level":            {top: scaling(new(int32(2)), 8), last: 4, want: 4, scaled: true},
+		"own bounds take precedence":    {top: scaling(new(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, scaled: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 
 func fromInt(n int) intstr.IntOrString { return intstr.FromInt(n) }
 
-// TestW13ContradictionsAreReported gives each contradiction with the paths that the
-// answer begins with.
+// TestW13ContradictionsAreReported lists contradictions with the paths of their violations.
 func TestW13ContradictionsAreReported(t *testing.T) {
 	off := new(true)
 	mysql := v1alpha1.MySQL
@@ -63,10 +62,10 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(`[1]`)} }),
 			want: []string{"spec.websocketServer.config"},
 		},
-		"a good websocket server": {
+		"a valid websocket server": {
 			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(` {"a": 1}`)} }),
 		},
-		"a good clone": {edit: clone(func(*v1alpha1.SupersetSpec) {})},
+		"a valid clone": {edit: clone(func(*v1alpha1.SupersetSpec) {})},
 		"a clone from another kind of database": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Source.Type = &mysql }),
 			want: []string{"spec.lifecycle.clone.source.type"},
@@ -75,22 +74,22 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore.Type = &mysql }),
 			want: []string{"spec.lifecycle.clone.source.type"},
 		},
-		"a clone by a command of the user's own": {
+		"a clone with a command of the user": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) {
 				s.Metastore.Type, s.Lifecycle.Clone.Command = &mysql, []string{"translate"}
 			}),
 		},
-		"a clone that is off": {
+		"a disabled clone": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, off }),
 		},
-		"a clone while all tasks are off": {
+		"a clone while all tasks are disabled": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, off }),
 		},
-		"a clone into a database that is not described": {
+		"a clone into an unstructured metastore": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: new("sqlite://")} }),
 			want: []string{"spec.lifecycle.clone"},
 		},
-		"a clone over production": {
+		"a clone in Production": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Environment = v1alpha1.Production }),
 			want: []string{"spec.lifecycle.clone"},
 		},
@@ -105,13 +104,13 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 				s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Hosts: []v1alpha1.IngressHost{{Host: "h"}}}}
 			},
 		},
-		"threads of workers without threads": {
+		"threads of sync workers": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: new(int32(2)), WorkerClass: new("sync")}
 			},
 			want: []string{"spec.webServer.gunicorn.threads"},
 		},
-		"limits per child without children": {
+		"limits per child without prefork": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Celery: &v1alpha1.CeleryWorkerProcessSpec{
 					Pool: new("gevent"), MaxTasksPerChild: new(int32(1)), MaxMemoryPerChild: new(int32(1)),
@@ -119,7 +118,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.celeryWorker.celery.maxTasksPerChild", "spec.celeryWorker.celery.maxMemoryPerChild"},
 		},
-		"a node port of a Service that has none": {
+		"a node port without a type": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Service = service(corev1.ServiceTypeClusterIP, 30001) },
 			want: []string{"spec.webServer.service.nodePort"},
 		},
@@ -130,7 +129,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.mcpServer.service.nodePort"},
 		},
-		"a port that is none": {
+		"an invalid port": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.WebServer.Service = &v1alpha1.ComponentServiceSpec{Port: new(int32(70000))}
 				s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Port: new(int32(0))}
@@ -138,7 +137,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.webServer.service.port", "spec.metastore.port", "spec.valkey.port"},
 		},
-		"bounds the wrong way round, from the top level": {
+		"a maximum below the minimum, from the top level": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
 				s.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: new(int32(3)), MaxReplicas: 2}
@@ -167,17 +166,17 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.webServer.podTemplate"},
 		},
-		"containers that are left out anyway": {
+		"containers that are omitted anyway": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				impostor := []corev1.Container{{Name: "superset"}}
 				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: impostor, InitContainers: impostor}
 			},
 		},
-		"half a metastore": {
+		"an incomplete metastore": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h")} },
 			want: []string{"spec.metastore.host"},
 		},
-		"a cache server without a name, and a database below zero": {
+		"a cache server without a host, and a negative database": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.Valkey = &v1alpha1.ValkeySpec{CeleryBroker: &v1alpha1.ValkeyCelerySpec{Database: new(int32(-1))}}
 			},
@@ -202,7 +201,7 @@ func paths(t *testing.T, sup *v1alpha1.Superset) []string {
 	for _, text := range resolve.Validate(sup) {
 		path, advice, found := strings.Cut(text, ": ")
 		if !found || len(advice) < 20 {
-			t.Errorf("%q gives no advice", text)
+			t.Errorf("%q contains no fix", text)
 		}
 		out = append(out, path)
 	}
@@ -264,14 +263,15 @@ func TestViolationsHoldNoSecrets(t *testing.T) {
 	}
 	got := resolve.Validate(sup)
 	if len(got) < 5 {
-		t.Errorf("only %d complaints", len(got))
+		t.Errorf("only %d violations", len(got))
 	}
 	if strings.Contains(strings.Join(got, "\n"), secret) {
-		t.Errorf("a secret: %v", got)
+		t.Errorf("violations contain a secret: %v", got)
 	}
 }
 
-// TestVariablesReplacingConfigurationAreRejected: Superset would take another file, module or metastore, silently.
+// TestVariablesReplacingConfigurationAreRejected covers variables with which Superset would silently use another
+// file, module or metastore.
 func TestVariablesReplacingConfigurationAreRejected(t *testing.T) {
 	env := func(name string) *v1alpha1.PodTemplate {
 		return &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: name, Value: "x"}}}}
@@ -297,8 +297,8 @@ func TestVariablesReplacingConfigurationAreRejected(t *testing.T) {
 			},
 			"use spec.metastore",
 		},
-		"the only metastore": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env(uri) }, ""},
-		"something harmless": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env("SUPERSET_ENV") }, ""},
+		"the only metastore":  {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env(uri) }, ""},
+		"a harmless variable": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env("SUPERSET_ENV") }, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

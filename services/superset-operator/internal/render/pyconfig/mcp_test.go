@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// caller runs superset_config.py and makes the provider of authentication as the MCP server of Superset does. What Superset
-// itself contributes is a stand-in: a provider is the configured secret.
+// caller runs superset_config.py and creates the authentication provider like the MCP server of Superset. The parts
+// of Superset are stubs: the provider is the configured secret.
 const caller = `
 import os, sys, types
 os.environ["SUPERSET_OPERATOR__SECRET_KEY"] = "key"
@@ -35,13 +35,13 @@ print("serves", provider)
 func TestMCPServerRequiresAuth(t *testing.T) {
 	const missing = "the MCP server has no authentication: set MCP_AUTH_ENABLED = True"
 	cases := map[string]struct{ config, want string }{
-		"nothing set":         {"", missing},
-		"no key":              {"MCP_AUTH_ENABLED = True", missing},
-		"a secret":            {"MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"s\"", "serves s"},
-		"off, and said so":    {"MCP_AUTH_ENABLED = False", "serves None"},
-		"a factory":           {"def MCP_AUTH_FACTORY(app):\n    return app", "serves app"},
-		"a factory of none":   {"def MCP_AUTH_FACTORY(app):\n    return None", missing},
-		"a factory that ends": {"def MCP_AUTH_FACTORY(app):\n    raise ValueError(\"a secret\")", "the authentication of the MCP server fails: ValueError. Correct"},
+		"nothing set":                 {"", missing},
+		"no key":                      {"MCP_AUTH_ENABLED = True", missing},
+		"a secret":                    {"MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"s\"", "serves s"},
+		"explicitly disabled":         {"MCP_AUTH_ENABLED = False", "serves None"},
+		"a factory":                   {"def MCP_AUTH_FACTORY(app):\n    return app", "serves app"},
+		"a factory that returns None": {"def MCP_AUTH_FACTORY(app):\n    return None", missing},
+		"a factory that raises":       {"def MCP_AUTH_FACTORY(app):\n    raise ValueError(\"a secret\")", "the authentication of the MCP server fails: ValueError. Correct"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
