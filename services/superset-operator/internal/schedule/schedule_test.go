@@ -21,19 +21,19 @@ func at(t *testing.T, text string) time.Time {
 
 func TestAt(t *testing.T) {
 	cases := map[string]struct{ expr, now, tick, next string }{
-		"daily":                     {"0 2 * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
-		"before the first of day":   {"0 2 * * *", "2026-11-21T01:59:59Z", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
-		"exactly at a tick":         {"0 2 * * *", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
-		"just after a tick":         {"0 2 * * *", "2026-11-21T02:00:00.5Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
-		"each minute":               {"* * * * *", "2026-11-21T12:00:59Z", "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z"},
-		"in UTC, wherever now is":   {"0 2 * * *", "2026-11-21T02:30:00+05:00", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
-		"yearly":                    {"30 4 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T04:30:00Z", "2027-01-01T04:30:00Z"},
-		"a burst long ago":          {"* * 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T23:59:00Z", "2027-01-01T00:00:00Z"},
-		"leap days":                 {"0 0 29 2 *", "2026-11-21T12:00:00Z", "2024-02-29T00:00:00Z", "2028-02-29T00:00:00Z"},
-		"leap days around 2100":     {"0 0 29 2 *", "2097-01-01T00:00:00Z", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"},
-		"names, lists and steps":    {"*/15 9-17 * * MON,FRI", "2026-11-21T12:00:00Z", "2026-11-20T17:45:00Z", "2026-11-23T09:00:00Z"},
-		"day of month or of week":   {"0 0 13 * 5", "2026-11-21T12:00:00Z", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z"},
-		"several spaces in between": {"0  2   * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"daily":                       {"0 2 * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"before the first of day":     {"0 2 * * *", "2026-11-21T01:59:59Z", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"exactly at a scheduled time": {"0 2 * * *", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"just after a scheduled time": {"0 2 * * *", "2026-11-21T02:00:00.5Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"each minute":                 {"* * * * *", "2026-11-21T12:00:59Z", "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z"},
+		"in UTC, wherever now is":     {"0 2 * * *", "2026-11-21T02:30:00+05:00", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"yearly":                      {"30 4 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T04:30:00Z", "2027-01-01T04:30:00Z"},
+		"a burst long ago":            {"* * 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T23:59:00Z", "2027-01-01T00:00:00Z"},
+		"leap days":                   {"0 0 29 2 *", "2026-11-21T12:00:00Z", "2024-02-29T00:00:00Z", "2028-02-29T00:00:00Z"},
+		"leap days around 2100":       {"0 0 29 2 *", "2097-01-01T00:00:00Z", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"},
+		"names, lists and steps":      {"*/15 9-17 * * MON,FRI", "2026-11-21T12:00:00Z", "2026-11-20T17:45:00Z", "2026-11-23T09:00:00Z"},
+		"day of month or of week":     {"0 0 13 * 5", "2026-11-21T12:00:00Z", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z"},
+		"several spaces in between":   {"0  2   * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := due.Format(time.RFC3339); got != tc.tick {
-				t.Errorf("tick: got %s, want %s", got, tc.tick)
+				t.Errorf("scheduled time: got %s, want %s", got, tc.tick)
 			}
 			if got := next.Format(time.RFC3339); got != tc.next {
 				t.Errorf("next: got %s, want %s", got, tc.next)
@@ -64,19 +64,19 @@ func TestExpressionsWithoutTimeAreErrors(t *testing.T) {
 		expr  string
 		never bool
 	}{
-		"the 30th of February":     {"0 0 30 2 *", true},
-		"the 31st of April":        {"0 0 31 4 *", true},
-		"minute 60":                {"60 * * * *", false},
-		"day 7 of the week":        {"0 0 * * 7", false},
-		"a step of zero":           {"*/0 * * * *", false},
-		"a range upside down":      {"30-10 * * * *", false},
-		"words":                    {"a b c d e", false},
-		"four fields":              {"0 2 * *", false},
-		"six fields":               {"0 0 2 * * *", false},
-		"a descriptor":             {"@daily", false},
-		"a time zone":              {"TZ=UTC 0 2 * * *", false},
-		"a time zone, and no more": {"TZ=0", false},
-		"nothing":                  {"", false},
+		"the 30th of February": {"0 0 30 2 *", true},
+		"the 31st of April":    {"0 0 31 4 *", true},
+		"minute 60":            {"60 * * * *", false},
+		"day 7 of the week":    {"0 0 * * 7", false},
+		"a step of zero":       {"*/0 * * * *", false},
+		"a reversed range":     {"30-10 * * * *", false},
+		"words":                {"a b c d e", false},
+		"four fields":          {"0 2 * *", false},
+		"six fields":           {"0 0 2 * * *", false},
+		"a descriptor":         {"@daily", false},
+		"a time zone":          {"TZ=UTC 0 2 * * *", false},
+		"only a time zone":     {"TZ=0", false},
+		"nothing":              {"", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,11 +107,11 @@ func TestScheduledTimesAreAdjacent(t *testing.T) {
 		}
 		before, same, err := schedule.At(expr, due.Add(-time.Second), nil)
 		if err != nil || !same.Equal(due) || !before.Before(due) {
-			rt.Fatalf("the tick after %s is %s (%v), want %s", before, same, err, due)
+			rt.Fatalf("the scheduled time after %s is %s (%v), want %s", before, same, err, due)
 		}
 		again, _, err := schedule.At(expr, next.Add(-time.Second), nil)
 		if err != nil || !again.Equal(due) {
-			rt.Fatalf("just before %s the latest tick is %s (%v), want %s", next, again, err, due)
+			rt.Fatalf("just before %s the latest scheduled time is %s (%v), want %s", next, again, err, due)
 		}
 	})
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
-// standInSuperset does what Superset's command does, as far as the script is
-// concerned: it requests a password that is not an argument as Python does, and
-// says only by its output what became of the administrator.
+// standInSuperset is a stub of Superset's command. Like the command, it prompts for a password that is not an
+// argument, and reports the result only in its output.
 const standInSuperset = `#!/usr/bin/env python3
 import getpass, json, os, sys
 log, users = os.environ["LOG"], json.loads(os.environ["USERS"])
@@ -45,8 +44,8 @@ elif words != ["init"]:
     sys.exit("unexpected " + str(words))
 `
 
-// admin runs the script next to users that are there already. It returns the
-// commands that were run, what the administrator was created with, and the output.
+// admin runs the script with existing users. It returns the commands that ran, the arguments of the created
+// administrator, and the output.
 func admin(t *testing.T, shell []string, users, broken string) (commands string, created map[string]any, output string, err error) {
 	t.Helper()
 	dir := t.TempDir()

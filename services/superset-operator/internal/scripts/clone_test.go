@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Names and texts that a shell, a pattern or SQL would take for something else.
+// Names and texts that a shell, a pattern or SQL would interpret.
 const (
 	hostileName  = "-it's `a` \"b\" $HOME $(id) %s;x=1\\n ü*?[a]"
 	hostileTable = "t'a `b` \"c\" $d.e*_%[x]|ü"
@@ -21,7 +21,7 @@ func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
 		r.query(t, source, `CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(100));
 			CREATE TABLE child (id INT PRIMARY KEY, parent_id INT, FOREIGN KEY (parent_id) REFERENCES parent (id));
 			INSERT INTO parent VALUES (1, 'one'), (2, NULL); INSERT INTO child VALUES (10, 1)`)
-		for range 2 { // the second time over what the first one made
+		for range 2 { // the second run replaces the result of the first one
 			succeeds(t, r.clone)
 			got := r.query(t, target, "SELECT id, name FROM parent ORDER BY id") + "/" + r.query(t, target, "SELECT * FROM child")
 			if diff := cmp.Diff("1|one\n2|/10|1", got); diff != "" {
@@ -110,7 +110,7 @@ func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		if r.path() == "" {
-			return // MySQL keeps a key to a table that is not there
+			return // MySQL keeps a key to a missing table
 		}
 		got := r.query(t, target, "SELECT conname, convalidated FROM pg_constraint WHERE contype = 'f'")
 		if got != "to_query|f" {
@@ -164,7 +164,7 @@ func TestCloneReplacesTargetInUse(t *testing.T) {
 	})
 }
 
-// A PostgreSQL server cuts long names.
+// PostgreSQL truncates long names.
 func TestCloneDetectsLongNameOfSource(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestCloneDetectsLongNameOfSource(t *testing.T) {
 	}
 }
 
-// TestCloneDetectsNameInOtherCase has a stand-in of a server on Windows or macOS, which takes upper and lower case
-// for the same: its client replaces the variable that says so.
+// TestCloneDetectsNameInOtherCase simulates a server on Windows or macOS, which ignores the case of names: a stub of
+// the client replaces the variable lower_case_table_names.
 func TestCloneDetectsNameInOtherCase(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ exec REAL "$@"`)
 	}
 }
 
-// TestCloneRejectsReplicaOfTarget has a real streaming replica, and one that was promoted, which is a server of its own.
+// TestCloneRejectsReplicaOfTarget uses a real streaming replica, and a promoted one, which is an independent server.
 func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 	server := servers(t)["PostgreSQL"]
 	copied := replicate(t, server)
@@ -238,7 +238,7 @@ func TestCloneRejectsOwnSourceAsTarget(t *testing.T) {
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		r.between(source, source)
-		r.env["CLONE_SRC_HOST"] = "localhost" // by another name
+		r.env["CLONE_SRC_HOST"] = "localhost" // another name of the same server
 		fails(t, r.clone, "the same database")
 		r.query(t, source, "SELECT * FROM a")
 	})

@@ -11,11 +11,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// untouched fails when the target was replaced.
+// untouched checks that the target was not changed.
 func untouched(t *testing.T, r runner, target string) {
 	t.Helper()
 	if got := r.query(t, target, "SELECT * FROM old"); got != "7" {
-		t.Errorf("the target was touched: %q", got)
+		t.Errorf("the target was changed: %q", got)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 
 func TestW4CloneWithFailingDumpFails(t *testing.T) {
 	cases := map[string]struct{ dump, says string }{
-		"it ends at once":            {`case "$*" in *--help*) ;; *) exit 3 ;; esac`, "ended with status 3"},
+		"it fails immediately":       {`case "$*" in *--help*) ;; *) exit 3 ;; esac`, "ended with status 3"},
 		"it fails after some tables": {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; exit 5`, "ended with status 5"},
 		"it is killed":               {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; kill -9 $$`, "ended with status 137"},
 	}
@@ -59,7 +59,7 @@ func TestW4CloneWithFailingDumpFails(t *testing.T) {
 					r.standIn(t, program, tc.dump)
 				}
 				fails(t, r.clone, tc.says)
-				if name == "it ends at once" {
+				if name == "it fails immediately" {
 					untouched(t, r, target)
 				}
 			})
@@ -92,7 +92,7 @@ func TestW4CloneWithFailingStatementFails(t *testing.T) {
 	})
 }
 
-// TestW4MissingTableFails holds for MySQL, whose dump program reads the tables by name.
+// TestW4MissingTableFails runs on MySQL only, whose dump program reads the tables by name.
 func TestW4MissingTableFails(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
-// gunicornDriver runs the configuration with a worker that has the parts of gunicorn 26 that it uses, and a clock.
+// gunicornDriver runs the configuration with a stub of a gunicorn 26 worker and a fake clock.
 const gunicornDriver = `
 import sys, types
 scope = {}

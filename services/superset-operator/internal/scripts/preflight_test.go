@@ -10,14 +10,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
-// standInConfig loads superset_config.py as the product's superset.config does.
+// standInConfig loads superset_config.py like superset.config of the product.
 const standInConfig = `import importlib.util, os
 spec = importlib.util.spec_from_file_location("superset_config", os.environ["SUPERSET_CONFIG_PATH"])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 `
 
-// preflight runs the program in an image that has the given files, and returns the last line of its output and all of it.
+// preflight runs the program in an image with the given files, and returns the last line of its output and the whole
+// output.
 func preflight(t *testing.T, files map[string]string) (last, output string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ func replicate(t *testing.T, s server) *replica {
 	r := &replica{bin: primary.Bin, port: strconv.Itoa(port), environment: primary.Environment("postgres")}
 	data := filepath.Join(t.TempDir(), "data")
 	r.run(t, "pg_basebackup", "--pgdata="+data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	// PostgreSQL refuses to run as root.
+	// PostgreSQL does not run as root.
 	var words []string
 	if os.Geteuid() == 0 {
 		words = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
@@ -62,7 +62,7 @@ func replicate(t *testing.T, s server) *replica {
 	return r
 }
 
-// giveToNobody lets only the unprivileged user read a directory of the test.
+// giveToNobody makes the unprivileged user the owner of a directory of the test.
 func giveToNobody(t *testing.T, dir string) {
 	t.Helper()
 	nobody, err := user.Lookup("nobody")
@@ -108,7 +108,7 @@ func (r *replica) await(t *testing.T, database, statement string) {
 	})
 }
 
-// promote makes it a server of its own.
+// promote makes the replica an independent server.
 func (r *replica) promote(t *testing.T) {
 	t.Helper()
 	r.query(t, "postgres", "SELECT pg_promote()")

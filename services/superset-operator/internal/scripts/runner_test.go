@@ -22,14 +22,14 @@ type runner struct {
 	server
 	shell []string
 	env   map[string]string
-	// bin is a directory in front of PATH, for stand-ins of programs.
+	// bin is the first directory of PATH, for stubs of programs.
 	bin string
 }
 
 func newRunner(t *testing.T, s server, shell []string) runner {
 	t.Helper()
 	if _, err := exec.LookPath(shell[0]); err != nil {
-		t.Fatalf("the scripts have to run under %s, which is not here: install the package %s (make test does it on Debian)", shell, shell[0])
+		t.Fatalf("the scripts have to run under %s, which was not found: install the package %s (make test does it on Debian)", shell, shell[0])
 	}
 	address, port := s.host()
 	user, password := s.admin()
@@ -39,7 +39,7 @@ func newRunner(t *testing.T, s server, shell []string) runner {
 	}}
 }
 
-// clone runs the clone script and returns what it said.
+// clone runs the clone script and returns its output.
 func (r runner) clone(t *testing.T) (string, error) {
 	t.Helper()
 	return r.run(t, scripts.Clone(r.kind()))
@@ -56,7 +56,7 @@ func (r runner) run(t *testing.T, script string) (string, error) {
 	words := append(slices.Clone(r.shell), "-c", script)
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	temp := t.TempDir()
-	// A locale that cannot say more than ASCII, as in the images.
+	// The locale supports only ASCII, as in the images.
 	cmd.Env = []string{"PATH=" + strings.Join([]string{r.bin, r.path(), os.Getenv("PATH")}, ":"), "TMPDIR=" + temp, "LC_ALL=C", "HOME=" + temp}
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		cmd.Env = append(cmd.Env, prefix+name+"="+r.env[name])
@@ -68,7 +68,7 @@ func (r runner) run(t *testing.T, script string) (string, error) {
 		}
 	}
 	if left, readErr := os.ReadDir(temp); readErr != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, readErr)
+		t.Errorf("files were not removed: %v %v", left, readErr)
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -89,7 +89,7 @@ func (r runner) between(source, target string) {
 	r.env["CLONE_SRC_DB"], r.env["DB_NAME"] = source, target
 }
 
-// databases makes an empty source and a target that holds a table "old", and sets them.
+// databases creates an empty source and a target with a table "old", and sets them.
 func (r runner) databases(t *testing.T) (source, target string) {
 	t.Helper()
 	source, target = fresh("source"), fresh("target")
@@ -102,7 +102,7 @@ func (r runner) databases(t *testing.T) (source, target string) {
 
 func fresh(name string) string { return name + "_" + strings.ToLower(rand.Text()[:10]) }
 
-// standIn puts a program in front of the real one. In its text REAL is the real one's path.
+// standIn installs a stub of a program. In its text REAL stands for the path of the real program.
 func (r runner) standIn(t *testing.T, name, text string) {
 	t.Helper()
 	program := filepath.Join(r.path(), name)
@@ -143,7 +143,7 @@ func fails(t *testing.T, run func(*testing.T) (string, error), words ...string) 
 	}
 	for _, word := range words {
 		if !strings.Contains(out, word) {
-			t.Errorf("the output does not say %q:\n%s", word, out)
+			t.Errorf("the output does not contain %q:\n%s", word, out)
 		}
 	}
 }

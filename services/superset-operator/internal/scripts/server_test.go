@@ -18,13 +18,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// shells are those that images of database tools have as /bin/sh.
+// shells are the shells that images of database tools use as /bin/sh.
 var shells = map[string][]string{"dash": {"dash"}, "ash": {"busybox", "ash"}, "bash": {"bash"}}
 
 // server is a database server with its client.
 type server interface {
 	kind() v1alpha1.DatabaseType
-	// create makes an empty database that is dropped at the end of the test; drop only sees to the latter.
+	// create creates an empty database and drops it at the end of the test; drop only does the latter.
 	create(t *testing.T, name string)
 	drop(t *testing.T, name string)
 	// query runs statements and returns the rows, one a line, columns separated by |.
@@ -34,10 +34,10 @@ type server interface {
 	// hold opens a transaction that reads a table, and leaves it open until the end of the test.
 	hold(t *testing.T, database, table string)
 	host() (address, port string)
-	// user makes an account that may create databases and returns its name.
+	// user creates an account that may create databases and returns its name.
 	user(t *testing.T, name, password string) string
 	admin() (user, password string)
-	// path is where the clients' programs are, in front of PATH.
+	// path is the directory of the client programs, which precedes PATH.
 	path() string
 }
 
@@ -56,7 +56,7 @@ func everywhere(t *testing.T, test func(t *testing.T, r runner)) {
 	for kind, s := range servers(t) {
 		for name, shell := range shells {
 			t.Run(kind+"/"+name, func(t *testing.T) {
-				t.Parallel() // they wait for the servers most of the time
+				t.Parallel() // the tests mostly wait for the servers
 				test(t, newRunner(t, s, shell))
 			})
 		}
@@ -95,7 +95,7 @@ func (s pg) path() string                 { return s.Bin }
 func (s pg) user(t *testing.T, name, password string) string {
 	t.Helper()
 	s.Query(t, "postgres", "CREATE ROLE "+postgres.Identifier(name)+" LOGIN CREATEDB PASSWORD "+postgres.Literal(password))
-	t.Cleanup(func() { // before it, the test's databases go, which the role owns
+	t.Cleanup(func() { // the cleanups that drop the databases of the role run earlier
 		psql := exec.CommandContext(context.Background(), filepath.Join(s.Bin, "psql"), "-qc", "DROP ROLE "+postgres.Identifier(name))
 		psql.Env = append(os.Environ(), s.Environment("postgres")...)
 		if out, err := psql.CombinedOutput(); err != nil {
@@ -120,7 +120,7 @@ func (s pg) hold(t *testing.T, database, table string) {
 	if err := psql.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = in.Close(), psql.Wait() }) // it ends with an error, for it is disconnected
+	t.Cleanup(func() { _, _ = in.Close(), psql.Wait() }) // psql exits with an error, since it is disconnected
 	if _, err := fmt.Fprintf(in, "BEGIN; SELECT * FROM %s;\n", s.identifier(table)); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (s my) query(t *testing.T, database, statements string) string {
 
 func (s my) run(ctx context.Context, database, statements string) (string, error) {
 	login := s.login.Clone()
-	login.Logger = &mysql.NopLogger{} // a connection that the script ends is not a surprise
+	login.Logger = &mysql.NopLogger{} // the script terminates connections
 	login.DBName, login.MultiStatements = database, true
 	connector, err := mysql.NewConnector(login)
 	if err != nil {
@@ -205,7 +205,7 @@ func (my) literal(text string) string {
 func (s my) hold(t *testing.T, database, table string) {
 	t.Helper()
 	login := s.login.Clone()
-	login.Logger = &mysql.NopLogger{} // a connection that the script ends is not a surprise
+	login.Logger = &mysql.NopLogger{} // the script terminates connections
 	login.DBName = database
 	connector, err := mysql.NewConnector(login)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s my) hold(t *testing.T, database, table string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tx.Rollback() }) // the connection is gone
+	t.Cleanup(func() { _ = tx.Rollback() }) // the connection is closed
 	if _, err := tx.ExecContext(t.Context(), "SELECT * FROM "+s.identifier(table)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// earlier makes the status that of an operator which knew no transitions.
+// earlier changes the status to that of an operator without transitions.
 func earlier(observed int64) func(*v1alpha1.Superset) {
 	return func(sup *v1alpha1.Superset) {
 		sup.Status.ObservedGeneration = observed
@@ -52,7 +52,7 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 	}
 	first := next()
 	if first == "" || next() != first {
-		t.Fatal("the adoption did not last")
+		t.Fatal("the adoption ended without a change")
 	}
 	sup.Spec.WebServer.Replicas = new(int32(5))
 	if next() != first {
@@ -64,7 +64,7 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 	}
 	sup.Spec.WebServer.Config, sup.Generation = nil, 5
 	if next() != "" {
-		t.Error("the adoption came back although the pods were rolled meanwhile")
+		t.Error("the Deployment was adopted again although its pods were rolled meanwhile")
 	}
 }
 

@@ -18,7 +18,7 @@ func TestOnlyDetailsDiffer(t *testing.T) {
 		Lifecycle: &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleComplete},
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionTrue},
-			{Type: "Available", Status: metav1.ConditionTrue}, // another manager's
+			{Type: "Available", Status: metav1.ConditionTrue}, // of another manager
 		},
 	}
 	web := func(change func(*v1alpha1.ComponentRefStatus)) func(*v1alpha1.SupersetStatus) {

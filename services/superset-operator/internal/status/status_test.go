@@ -117,7 +117,7 @@ func TestPhase(t *testing.T) {
 			sup: superset(), snapshot: seen(nil), decision: decision(false, true, false, migrating),
 			want: v1alpha1.PhaseInitializing, lifecycle: migrating,
 		},
-		"the tasks are complete but the components are not there": {
+		"the tasks are complete but no component exists": {
 			sup: superset(was(v1alpha1.PhaseInitializing, "")), snapshot: seen(nil), decision: decision(true, true, false, restoring),
 			want: v1alpha1.PhaseInitializing, lifecycle: restoring,
 		},
@@ -134,11 +134,11 @@ func TestPhase(t *testing.T) {
 			decision: decision(false, false, true, migrating),
 			want:     v1alpha1.PhaseUpgrading, lifecycle: migrating,
 		},
-		"the upgraded components come up": {
+		"the upgraded components become ready": {
 			sup: superset(was(v1alpha1.PhaseUpgrading, image)), snapshot: seen(deployment(2, 1)), decision: decision(true, false, false, restoring),
 			want: v1alpha1.PhaseUpgrading, lifecycle: restoring,
 		},
-		"a task runs again for another reason than the image": {
+		"a task runs again for a reason other than the image": {
 			sup: superset(was(v1alpha1.PhaseRunning, image)), snapshot: seen(deployment(2, 2)),
 			decision: decision(false, false, false, v1alpha1.LifecycleInitializing),
 			want:     v1alpha1.PhaseRunning, lifecycle: v1alpha1.LifecycleInitializing,
@@ -151,11 +151,11 @@ func TestPhase(t *testing.T) {
 			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Paused")), snapshot: seen(deployment(2, 2)),
 			want: v1alpha1.PhaseSuspended,
 		},
-		"stopping keeps the phase while pods are there": {
+		"a stop keeps the phase while pods exist": {
 			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 1, func(d *appsv1.Deployment) { d.Status.Replicas = 1 })),
 			decision: decision(true, false, false, complete), want: v1alpha1.PhaseRunning, lifecycle: complete,
 		},
-		"stopped when the last pod is gone": {
+		"stopped when the last pod is deleted": {
 			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 0)),
 			decision: decision(true, false, false, complete), want: v1alpha1.PhaseStopped, lifecycle: complete,
 		},
@@ -180,8 +180,7 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// What runs is what was ready once: an image whose tasks are complete and whose components
-// never came up does not run.
+// The deployed version is the last one whose components were ready: completed tasks alone do not change it.
 func TestDeployedVersionFollowsReadyImage(t *testing.T) {
 	const done = v1alpha1.LifecycleComplete
 	never := superset(was(v1alpha1.PhaseInitializing, image))
@@ -217,13 +216,13 @@ func TestComponentStatus(t *testing.T) {
 		ready   string
 		message string
 	}{
-		"no Deployment":        {phase: "Pending", ready: "0/2", message: "Deployment x-web-server does not exist."},
-		"all ready":            {d: deployment(2, 2), phase: "Ready", ready: "2/2"},
-		"some ready":           {d: deployment(3, 1), phase: "Progressing", ready: "1/3", message: "1 of 3 replicas are ready."},
-		"wanted to be zero":    {d: deployment(0, 0), phase: "Ready", ready: "0/0", message: "The component is scaled to zero."},
-		"spec not taken up":    {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Generation = 2 }), phase: "Progressing", ready: "2/2", message: "The latest spec of the Deployment is not observed yet."},
-		"nothing ready":        {d: deployment(2, 0, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), phase: "Unavailable", ready: "0/2", message: "0 of 2 replicas are ready."},
-		"old pods still there": {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), phase: "Progressing", ready: "2/2", message: "2 of 2 replicas are ready."},
+		"no Deployment":            {phase: "Pending", ready: "0/2", message: "Deployment x-web-server does not exist."},
+		"all ready":                {d: deployment(2, 2), phase: "Ready", ready: "2/2"},
+		"some ready":               {d: deployment(3, 1), phase: "Progressing", ready: "1/3", message: "1 of 3 replicas are ready."},
+		"scaled to zero":           {d: deployment(0, 0), phase: "Ready", ready: "0/0", message: "The component is scaled to zero."},
+		"latest spec not observed": {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Generation = 2 }), phase: "Progressing", ready: "2/2", message: "The latest spec of the Deployment is not observed yet."},
+		"nothing ready":            {d: deployment(2, 0, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), phase: "Unavailable", ready: "0/2", message: "0 of 2 replicas are ready."},
+		"old pods still exist":     {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), phase: "Progressing", ready: "2/2", message: "2 of 2 replicas are ready."},
 		"deadline passed": {
 			d: deployment(2, 1, func(d *appsv1.Deployment) {
 				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded"}}
@@ -285,10 +284,10 @@ func TestForeignConditionsAreNotWritten(t *testing.T) {
 	for _, c := range got.Conditions {
 		times[c.Type] = c.LastTransitionTime.Equal(&earlier)
 		if c.ObservedGeneration != 3 {
-			t.Errorf("%s speaks of generation %d", c.Type, c.ObservedGeneration)
+			t.Errorf("%s has observedGeneration %d", c.Type, c.ObservedGeneration)
 		}
 	}
 	if diff := cmp.Diff(map[string]bool{"Suspended": true, "LifecycleComplete": false}, times); diff != "" {
-		t.Errorf("conditions, and whether their time stayed (-want +got):\n%s", diff)
+		t.Errorf("conditions with an unchanged time (-want +got):\n%s", diff)
 	}
 }

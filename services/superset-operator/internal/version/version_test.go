@@ -19,7 +19,7 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		from, to string
 		want     v1alpha1.UpgradeDirection
 	}{
-		// The examples of the defect.
+		// Date stamps.
 		{"20260701", "20260615", unknown},
 		{"2026.07.01", "2026.06.01", unknown},
 		{"4.1.1", "4.1.1-py311", rebuild},
@@ -33,7 +33,7 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"v6.0.0", "6.0.1", upgrade},
 		{"6.0.0", "v6.0.0", rebuild},
 		{"10.0.0", "9.0.0", downgrade},
-		// Flavours.
+		// Flavors.
 		{"6.0.0-dev", "6.1.0-py311", upgrade},
 		{"6.1.0-lean", "6.0.0", downgrade},
 		{"6.0.0-dev", "6.0.0-lean", rebuild},
@@ -54,7 +54,7 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"6.0.0-beta", "6.0.0-rc", upgrade},
 		{"6.0.0rc1-dev", "6.0.0rc2-py311", upgrade},
 		{"5.9.9", "6.0.0-alpha1", upgrade},
-		// What says nothing about an order.
+		// Tags without an order.
 		{"latest", "6.0.0", unknown},
 		{"6.0.0", "latest", unknown},
 		{"6.0", "6.1", unknown},
