@@ -50,9 +50,9 @@ func TestPreflightChecksumInputs(t *testing.T) {
 		"with its own image": {func(s *v1alpha1.SupersetSpec) {
 			s.MCPServer = &v1alpha1.MCPServerSpec{ComponentSpec: v1alpha1.ComponentSpec{Image: &v1alpha1.ImageOverrideSpec{Tag: new("6.1.0")}}}
 		}, ""},
-		"of one component":     {func(s *v1alpha1.SupersetSpec) { s.WebServer = &v1alpha1.WebServerSpec{} }, ""},
-		"pods of the tasks":    {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate = nil }, ""},
-		"what init configures": {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init = nil }, ""},
+		"of one component":  {func(s *v1alpha1.SupersetSpec) { s.WebServer = &v1alpha1.WebServerSpec{} }, ""},
+		"pods of the tasks": {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate = nil }, ""},
+		"settings of init":  {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init = nil }, ""},
 	}
 	before := preflight(t, func(*v1alpha1.SupersetSpec) {})
 	for name, tc := range cases {

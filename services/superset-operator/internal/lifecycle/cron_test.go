@@ -20,7 +20,7 @@ func schedule(scheduled, next time.Duration) func(*lifecycle.Input) {
 }
 
 func invalid(in *lifecycle.Input) {
-	in.Schedule = &lifecycle.Schedule{Err: errors.New("it names no time")}
+	in.Schedule = &lifecycle.Schedule{Err: errors.New("it never matches")}
 }
 
 func TestScheduleIsReportedInStatus(t *testing.T) {
@@ -113,7 +113,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	rest.Workloads = serving
 	broken := with(chain(rest, "c?", "m?", "i?"), invalid)
 	d := lifecycle.Decide(broken)
-	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it names no time."
+	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it never matches."
 	if d.Mode != lifecycle.Hold || d.Phase != v1alpha1.PhaseBlocked || d.Status.Phase != v1alpha1.LifecycleBlocked ||
 		d.Condition.Reason != v1alpha1.ReasonInvalidCronSchedule || d.Condition.Message != message {
 		t.Errorf("%s, %q, %+v", d.Mode, d.Phase, d.Condition)

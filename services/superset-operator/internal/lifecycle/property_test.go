@@ -51,7 +51,7 @@ func TestToggledTasksStartNothing(t *testing.T) {
 			"": func(rt *rapid.T) {
 				for slug, job := range w.jobs {
 					if job.State == lifecycle.JobActive {
-						rt.Fatalf("invariant off-and-on-starts-nothing: %s runs for %q", slug, job.Checksum)
+						rt.Fatalf("invariant toggling-starts-no-task: %s runs for %q", slug, job.Checksum)
 					}
 				}
 			},
@@ -60,7 +60,7 @@ func TestToggledTasksStartNothing(t *testing.T) {
 		w.reconcile(rt, 99)
 		w.reconcile(rt, 99)
 		if w.last.Mode != lifecycle.Apply || len(w.last.Actions) > 0 {
-			rt.Fatalf("invariant off-and-on-starts-nothing: %v, %+v", w.last.Actions, w.last.Condition)
+			rt.Fatalf("invariant toggling-starts-no-task: %v, %+v", w.last.Actions, w.last.Condition)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func (w *world) moves() map[string]func(*rapid.T) {
 			w.spec.foreign = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "strangers")
 		},
 		"invalid": func(rt *rapid.T) {
-			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it names no time")}).Draw(rt, "error")
+			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it never matches")}).Draw(rt, "error")
 		},
 		"approve": func(rt *rapid.T) {
 			w.approval[rapid.IntRange(0, 1).Draw(rt, "annotation")] = rapid.SampledFrom([]string{"", "wrong", w.token()}).Draw(rt, "token")
@@ -202,7 +202,7 @@ func (w *world) calm(rt *rapid.T) {
 	w.reconcile(rt, 99)
 	w.reconcile(rt, 99)
 	if w.last.Mode != lifecycle.Apply || w.lastImage != w.spec.image || w.status.MaintenanceActive || w.status.Upgrade != nil {
-		rt.Fatalf("invariant it-ends: %s %+v\n%+v", w.last.Mode, w.last.Condition, w.status)
+		rt.Fatalf("invariant tasks-complete: %s %+v\n%+v", w.last.Mode, w.last.Condition, w.status)
 	}
 	if len(w.last.Events)+len(w.last.Actions) > 0 || w.last.Drain || w.last.Page || w.last.ClearApprovals {
 		rt.Fatalf("invariant calm: %+v", w.last)

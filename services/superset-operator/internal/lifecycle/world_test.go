@@ -214,7 +214,7 @@ func (w *world) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 		return // it requeues itself, or its own write enqueues it
 	}
 	if second := lifecycle.Decide(again); !cmp.Equal(d.Status, second.Status) || !cmp.Equal(d.Actions, second.Actions) || d.Mode != second.Mode {
-		rt.Fatalf("invariant asks-again: %v, then %v\n%s", d.Actions, second.Actions, cmp.Diff(d.Status, second.Status))
+		rt.Fatalf("invariant requeues-itself: %v, then %v\n%s", d.Actions, second.Actions, cmp.Diff(d.Status, second.Status))
 	}
 }
 
@@ -363,10 +363,10 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		rt.Fatalf("invariant no-older-components: %s runs after the migration for %s", in.Image, w.migrated)
 	}
 	if d.Mode == lifecycle.Hold && !d.Initial && w.touched && w.size+w.pods == 0 && w.desired() > 0 && len(in.Steps) > 0 {
-		rt.Fatalf("invariant nothing-starts-amid-the-tasks: %+v", d.Condition)
+		rt.Fatalf("invariant no-apply-between-the-tasks: %+v", d.Condition)
 	}
 	if clones(d) && find(in.Steps, "clone").Checksum == w.cloned {
-		rt.Fatalf("invariant clone-only-when-due: it completed for %q and nothing was dropped since", w.cloned)
+		rt.Fatalf("invariant clone-only-when-due: it completed for %q, and the database was not dropped since", w.cloned)
 	}
 	w.checkGate(rt, in, d)
 	w.checkKeys(rt, in, d)
@@ -375,7 +375,7 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		rt.Fatalf("invariant events-once: %v without a change of the state", d.Events)
 	}
 	if d.Condition.Reason == "" || d.Condition.Message == "" {
-		rt.Fatalf("invariant says-why: %+v", d.Condition)
+		rt.Fatalf("invariant condition-has-reason: %+v", d.Condition)
 	}
 	if !d.Next.IsZero() && d.Next.Before(in.Now) {
 		rt.Fatalf("invariant next-is-ahead: %s at %s", d.Next, in.Now)

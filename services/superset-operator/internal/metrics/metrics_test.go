@@ -53,7 +53,7 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 		want          *run
 	}{
 		"it succeeds": {running, complete, &run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2}},
-		"it succeeds while the operator was down and counted nothing": {
+		"it succeeds while the operator is down": {
 			v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending},
 			complete,
 			&run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2},
@@ -61,8 +61,8 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 		"it fails and is retried": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
 		"it fails permanently":    {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
 		"it continues":            {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
-		"it begins":               {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
-		"the next attempt begins": {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
+		"it starts":               {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
+		"the next attempt starts": {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
 		"its inputs change while it runs": {
 			before: running, after: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending, DesiredChecksum: "b"},
 		},

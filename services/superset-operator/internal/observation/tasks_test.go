@@ -70,10 +70,10 @@ func TestTaskStartFailureDegradesImmediately(t *testing.T) {
 
 func TestStartingOrRetriedTaskIsNotDegraded(t *testing.T) {
 	for name, in := range map[string]observation.Input{
-		"it is starting":     migrating("job", waits("ContainerCreating")),
-		"an attempt failed":  migrating("job", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}),
-		"an earlier Job's":   migrating("earlier", waits("ImagePullBackOff")),
-		"nothing to observe": {Superset: &v1alpha1.Superset{}},
+		"it is starting":          migrating("job", waits("ContainerCreating")),
+		"an attempt failed":       migrating("job", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}),
+		"a pod of an earlier Job": migrating("earlier", waits("ImagePullBackOff")),
+		"nothing to observe":      {Superset: &v1alpha1.Superset{}},
 	} {
 		if units := observation.For(in).Units; len(units) > 0 {
 			t.Errorf("%s: units %+v", name, units)

@@ -124,11 +124,11 @@ func TestPodStartFailures(t *testing.T) {
 			pod:  taskPod("job", waiting("ErrImagePull", strings.Repeat("failed to resolve ", 40))),
 			want: (`container "create-database": ErrImagePull: ` + strings.Repeat("failed to resolve ", 40))[:253] + "...",
 		},
-		"no node":                   {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
-		"it is only starting":       {pod: taskPod("job", waiting("PodInitializing", ""))},
-		"it is terminating":         {pod: taskPod("job", unschedulable, deleting)},
-		"it is an earlier Job's":    {pod: taskPod("earlier", unschedulable)},
-		"it runs without a failure": {pod: taskPod("job")},
+		"no node":                      {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
+		"it is starting":               {pod: taskPod("job", waiting("PodInitializing", ""))},
+		"it is terminating":            {pod: taskPod("job", unschedulable, deleting)},
+		"it belongs to an earlier Job": {pod: taskPod("earlier", unschedulable)},
+		"it runs without a failure":    {pod: taskPod("job")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

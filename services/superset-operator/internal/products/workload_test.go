@@ -107,7 +107,7 @@ func (i installation) task(t *testing.T, word string) *container {
 		}
 		return i.container(t, task.ConfigMap, &job.Spec.Template.Spec)
 	}
-	t.Fatalf("there is no task %s", word)
+	t.Fatalf("task %s not found", word)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (i installation) component(t *testing.T, word string) *container {
 			return i.container(t, c.ConfigMap, &c.Deployment.Spec.Template.Spec)
 		}
 	}
-	t.Fatalf("there is no component %s", word)
+	t.Fatalf("component %s not found", word)
 	return nil
 }
 

@@ -87,7 +87,7 @@ func others(list []corev1.Container) []corev1.Container {
 const (
 	// settle is how many seconds a web server keeps serving before SIGTERM, while nodes update their routes to it.
 	settle = 2
-	// margin is how many seconds of the grace period are left when all steps took their maximum.
+	// margin is the rest of the grace period, in seconds, if all steps take their maximum.
 	margin = 8
 	// workerGrace is how many seconds a worker has for its running tasks: the limit of a thumbnail or a report.
 	// Queries may take hours, so users have to repeat interrupted ones.

@@ -36,8 +36,8 @@ func podTemplate(base, over *v1alpha1.PodTemplate) v1alpha1.PodTemplate {
 	}
 }
 
-// containerTemplate merges two templates; over wins. Command and args come from
-// over alone: a command for all components at once would make no sense.
+// containerTemplate merges two templates; over wins. Command and args come from over only, since one command cannot
+// fit all components.
 func containerTemplate(base, over *v1alpha1.ContainerTemplate) *v1alpha1.ContainerTemplate {
 	b, o := orZero(base), orZero(over)
 	return &v1alpha1.ContainerTemplate{

@@ -98,7 +98,7 @@ func TestInvalidSpecKeepsRunningObjects(t *testing.T) {
 			l.still(pods)
 			for key, want := range front {
 				if got := l.front()[key]; got != want {
-					t.Errorf("%s was %s and is %s", key, want, got)
+					t.Errorf("%s changed from %s to %s", key, want, got)
 				}
 			}
 			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *good })

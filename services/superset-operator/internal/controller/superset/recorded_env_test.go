@@ -334,7 +334,7 @@ func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
 				return err
 			}
 			if n := meta.LenList(list); n > 0 {
-				return fmt.Errorf("%d objects are left in %T", n, list)
+				return fmt.Errorf("%d objects still exist in %T", n, list)
 			}
 		}
 		var configs corev1.ConfigMapList
@@ -342,7 +342,7 @@ func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
 			return err
 		}
 		if len(configs.Items) > 0 {
-			return fmt.Errorf("%d ConfigMaps are left", len(configs.Items))
+			return fmt.Errorf("%d ConfigMaps still exist", len(configs.Items))
 		}
 		return nil
 	})

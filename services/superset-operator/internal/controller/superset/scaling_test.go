@@ -121,7 +121,7 @@ func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.becomes(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
 	if pods := l.pods(); len(pods) > 0 {
-		t.Errorf("pods %v are left", pods)
+		t.Errorf("pods %v still exist", pods)
 	}
 	expect.Never(t, 500*time.Millisecond, func() error {
 		if ran := words(l.history.tasks(start)); len(ran) != 2 {

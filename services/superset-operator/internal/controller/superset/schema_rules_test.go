@@ -59,7 +59,7 @@ var badMetastore = map[string]badSpec{
 	"a database without a host":               {patch: `metastore: {host: null}`, want: "require host to be set", near: `metastore: null`},
 	"a host without a database":               {patch: `metastore: {database: null}`, want: "requires database and username", near: ``},
 	"a host without a user":                   {patch: `metastore: {username: null}`, want: "requires database and username", near: ``},
-	"a driver that is more than a name":       {patch: `metastore: {driver: "x://"}`, want: "spec.metastore.driver", near: `metastore: {driver: asyncpg_2}`},
+	"a driver with other characters":          {patch: `metastore: {driver: "x://"}`, want: "spec.metastore.driver", near: `metastore: {driver: asyncpg_2}`},
 	"an unknown kind of database":             {patch: `metastore: {type: Oracle}`, want: "spec.metastore.type", near: `metastore: {type: MySQL}`},
 	"a created database behind a URI":         {patch: byURI + `metastore: {createDatabase: true}`, want: "createDatabase requires structured metastore", near: byURI + `metastore: {createDatabase: false}`},
 	"Valkey without a host":                   {patch: `valkey: {}`, want: "spec.valkey.host: Required value", near: `valkey: {host: v}`},

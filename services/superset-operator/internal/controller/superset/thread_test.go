@@ -226,7 +226,7 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	expect.Condition(t, e.client, sup, "Stopped", metav1.ConditionTrue)
 	var pods corev1.PodList
 	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelComponent: "web-server"}); err != nil || len(pods.Items) > 0 {
-		t.Errorf("%d pods are left (%v)", len(pods.Items), err)
+		t.Errorf("%d pods still exist (%v)", len(pods.Items), err)
 	}
 	get(e, "development-web-server", &corev1.Service{})
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })

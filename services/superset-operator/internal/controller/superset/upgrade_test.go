@@ -175,7 +175,7 @@ func checkMoment(t *testing.T, sup *v1alpha1.Superset) {
 	}
 	available := meta.FindStatusCondition(s.Conditions, "Available")
 	if s.Phase == v1alpha1.PhaseRunning && s.Lifecycle.MaintenanceActive {
-		t.Errorf("revision %s: Running behind the maintenance page", sup.ResourceVersion)
+		t.Errorf("revision %s: phase Running while the maintenance page is active", sup.ResourceVersion)
 	}
 	if available != nil && available.ObservedGeneration == sup.Generation && available.Status == metav1.ConditionTrue &&
 		s.Phase == v1alpha1.PhaseUpgrading && s.Lifecycle.Phase == v1alpha1.LifecycleMigrating {

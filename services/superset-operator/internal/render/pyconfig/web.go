@@ -37,8 +37,8 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 // than the timeout of a probe, 5 s.
 const limitSeconds = 2
 
-// writeLimits makes all pods count logins together, where the addresses of users are known. While Valkey is down, each
-// process counts for itself: an outage of Valkey does not become an outage of Superset.
+// writeLimits stores rate limits in Valkey, so that all pods share them, if the addresses of users are known. While
+// Valkey is down, each process counts for itself: an outage of Valkey does not become an outage of Superset.
 func writeLimits(b *strings.Builder, p *resolve.Python) {
 	v := p.Valkey
 	if v == nil || !p.Web.Proxied {
