@@ -121,7 +121,8 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 	}
 }
 
-// TestInlineSecretsRollPods: nothing else in the pods would change.
+// TestInlineSecretsRollPods checks that inline secrets are part of the checksum, since they change no other field of
+// the pods.
 func TestInlineSecretsRollPods(t *testing.T) {
 	sum := func(edit func(*v1alpha1.SupersetSpec)) map[string]string {
 		sup := load(t, "testdata/development-full/superset.yaml")
@@ -187,7 +188,8 @@ func TestWebsocketServerConfiguration(t *testing.T) {
 	}
 }
 
-// TestW11StoppedAutoscaledComponents: stopped components keep their autoscaler, which does nothing while there are no pods.
+// TestW11StoppedAutoscaledComponents checks that stopped components keep their autoscaler, which does nothing at zero
+// replicas.
 func TestW11StoppedAutoscaledComponents(t *testing.T) {
 	sup := load(t, "testdata/production-full/superset.yaml")
 	in := desired.Input{Superset: sup, LastReplicas: map[string]int32{"web-server": 7, "celery-worker": 1}}

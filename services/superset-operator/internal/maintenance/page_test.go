@@ -102,7 +102,8 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// If the page were ready before it serves, the Service would select it too early.
+// TestW20PageIsReadyWhenItServes checks the readiness probe: if the page were ready before it serves, the Service
+// would select it too early.
 func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")
 	dead := &server{address: "127.0.0.1:1"}
@@ -205,7 +206,8 @@ func container(page *resolve.Page) corev1.Container {
 	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
 }
 
-// Requests still arrive for some time after the Service selects other pods.
+// TestTerminatingPageServesUntilPreStopEnds checks the preStop hook, since requests still arrive for some time after
+// the Service selects other pods.
 func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 	seconds := func(n int64) *int64 { return &n }
 	own := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// No watch event indicates a failing probe, so the reconcile detects it by time.
+// TestFailedProbeIsReportedInTime checks that a failing probe, which causes no watch event, is detected by time.
 func TestFailedProbeIsReportedInTime(t *testing.T) {
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}

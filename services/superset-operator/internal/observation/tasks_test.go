@@ -81,7 +81,7 @@ func TestStartingOrRetriedTaskIsNotDegraded(t *testing.T) {
 	}
 }
 
-// A stopped Superset waits for the task's pod, which is counted once.
+// TestTaskStartFailureCountsOnePod checks that a stopped Superset counts the pod of a running task once.
 func TestTaskStartFailureCountsOnePod(t *testing.T) {
 	in := migrating("job", waits("ImagePullBackOff"))
 	in.Intent = contract.Intent{Stopped: true, StoppedBy: "test"}

@@ -86,7 +86,8 @@ func TestMessageOmitsParameters(t *testing.T) {
 	}
 }
 
-// The kubelet keeps the last 2048 bytes of a log, so the key of a secret may be missing in the first line.
+// TestLogTailOmitsTruncatedLine checks that the first line of a truncated log is omitted: the kubelet keeps the last
+// 2048 bytes, so the key of a secret may be missing in it.
 func TestLogTailOmitsTruncatedLine(t *testing.T) {
 	cut := "er2, and more of the line" + strings.Repeat("\nline", 405)
 	if got := look(taskJob(failed), taskPod("job", ended(1, cut))); strings.Contains(got.LogTail, "er2") || !strings.HasSuffix(got.LogTail, "\nline") {

@@ -141,7 +141,8 @@ func TestKindInOtherVersionIsAbsent(t *testing.T) {
 	e.becomes(optional.Served)
 }
 
-// While a CRD is terminating, the API server rejects new objects, and existing ones may remain.
+// TestKindWithTerminatingCRDIsAbsent deletes a CRD with a finalizer: while it is terminating, the API server rejects
+// new objects, and existing ones may remain.
 func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1")
@@ -166,7 +167,8 @@ func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	expect.Gone(t, e.client, e.manifest("v1"))
 }
 
-// An operator that is confined to namespaces has no ClusterRole.
+// TestKindIsDetectedWithoutPermissionForCRDs runs an operator without a ClusterRole, as one that is confined to
+// namespaces.
 func TestKindIsDetectedWithoutPermissionForCRDs(t *testing.T) {
 	e := newEnv(t)
 	e.start(permissions{objects: true})

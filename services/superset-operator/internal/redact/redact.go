@@ -95,7 +95,7 @@ func groups(pattern *regexp.Regexp, text string) []span {
 	return out
 }
 
-// A key ends at a separator, with quotes and brackets in between: "key": value, key=value, d['key'] = value.
+// separator matches the end of a key, with quotes and brackets in between: "key": value, key=value, d['key'] = value.
 const separator = `[\\"'\])]*[ \t]*[:=]+>?[ \t]*`
 
 var (

@@ -164,7 +164,7 @@ func TestCloneReplacesTargetInUse(t *testing.T) {
 	})
 }
 
-// PostgreSQL truncates long names.
+// TestCloneDetectsLongNameOfSource uses a long name, which PostgreSQL truncates.
 func TestCloneDetectsLongNameOfSource(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {

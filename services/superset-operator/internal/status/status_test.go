@@ -180,7 +180,8 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// The deployed version is the last one whose components were ready: completed tasks alone do not change it.
+// TestDeployedVersionFollowsReadyImage checks that the deployed version is the last one whose components were ready:
+// completed tasks alone do not change it.
 func TestDeployedVersionFollowsReadyImage(t *testing.T) {
 	const done = v1alpha1.LifecycleComplete
 	never := superset(was(v1alpha1.PhaseInitializing, image))

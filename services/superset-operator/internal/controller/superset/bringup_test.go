@@ -23,7 +23,8 @@ func (l *recordedEnv) checkWebServerFirst(since int64) {
 	}
 }
 
-// A web server that does not become ready delays other components at most as long as its startup probe allows.
+// TestComponentsStartWithoutUnreadyWebServer checks that a web server that does not become ready delays other
+// components at most as long as its startup probe allows.
 func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(func(s *v1alpha1.Superset) {

@@ -141,7 +141,8 @@ func allContain(part string, texts func(*v1alpha1.Superset) []string) func(*v1al
 	}
 }
 
-// The status of the Superset shows the API server's answer to the creation of a task's pod, although the Job exists.
+// TestTaskReportsFailedPodCreation checks that the status of the Superset shows why the API server rejected a task's
+// pod, although the Job exists.
 func TestTaskReportsFailedPodCreation(t *testing.T) {
 	for name := range obstacles("") {
 		t.Run(name, func(t *testing.T) {

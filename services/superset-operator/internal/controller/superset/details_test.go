@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// While the phase stays, the number of ready pods is written some time after the last write.
+// TestReadyPodsAreWrittenOncePerInterval checks that the number of ready pods is written only some time after the
+// last write while the phase stays.
 func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Now())

@@ -149,8 +149,8 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 	}
 }
 
-// A foreign object with the name of a desired object is reported with the remedy, also before the operator creates
-// another object. The reconcile continues after its deletion.
+// TestForeignNameBlocksAndIsReported checks that a foreign object with the name of a desired object is reported with
+// the remedy, also before the operator creates another object, and that the reconcile continues after its deletion.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
 	l := experiment(t, options{})
 	taken := &corev1.Service{

@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-// The operator reverts a status field that a user patched, and continues.
+// TestForeignStatusWriteIsReverted checks that the operator reverts a status field that a user patched, and
+// continues.
 func TestForeignStatusWriteIsReverted(t *testing.T) {
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
@@ -31,7 +32,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 	})
 }
 
-// An object that a user created next to a Superset is kept, whatever its name and labels are.
+// TestForeignObjectsStayUnchanged checks that objects of a user stay unchanged, whatever their names and labels are.
 func TestForeignObjectsStayUnchanged(t *testing.T) {
 	e := start(t, options{})
 	sup := e.sample("development.yaml")

@@ -24,8 +24,8 @@ func TestSchemaErrorsNameField(t *testing.T) {
 	}
 }
 
-// The schema rejects an Ingress without a host and a clone from another kind of database, which the operator could
-// never apply.
+// TestW13SchemaRejectsHostlessIngressAndForeignClone checks that the schema rejects an Ingress without a host and a
+// clone from another kind of database, which the operator could never apply.
 func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { refuse(t, badPairs) }
 
 // refuse creates each bad spec and its valid neighbor on a real API server, and returns the API server's errors.

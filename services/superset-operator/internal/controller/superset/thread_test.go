@@ -236,8 +236,8 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	}
 }
 
-// A stopped Superset that never ran, and one whose spec changes while it is stopped, are at rest too: neither
-// progressing nor degraded.
+// TestSupersetCreatedStoppedIsStopped checks that a stopped Superset that never ran, and one whose spec changes while
+// it is stopped, are neither progressing nor degraded.
 func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
