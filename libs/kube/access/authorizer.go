@@ -28,7 +28,8 @@ const reviewTimeout = 5 * time.Second
 
 // Options configure an [Authorizer].
 type Options struct {
-	// Audiences that a token must be for, any one of them. None means those of the API server.
+	// Audiences are the accepted audiences; a token must have one of them. Empty means those of
+	// the API server.
 	Audiences []string
 	// TTL is how long a review is cached, allowed or denied; zero means [DefaultTTL].
 	// A revoked token or role stays effective for that long.

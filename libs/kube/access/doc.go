@@ -12,7 +12,7 @@
 //	}
 //
 // Reviews are cached for [Options.TTL]. If the API server does not answer, the caller gets
-// 503 with Retry-After: no request passes without a review. Errors are those of the
+// 503 with Retry-After: a request never skips its review. Errors are those of the
 // Kubernetes API (metav1.Status); they and the logs never contain a token.
 //
 // The service needs the verb create on tokenreviews.authentication.k8s.io and

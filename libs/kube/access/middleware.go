@@ -15,8 +15,8 @@ func UserFrom(ctx context.Context) (user.Info, bool) {
 	return u, ok
 }
 
-// Authenticated lets only requests with a valid token through, with the user in their
-// context and without the token, so that nothing behind it can log or pass it on.
+// Authenticated rejects requests without a valid token. It adds the user to the context
+// and removes the token, so that later handlers can neither log nor forward it.
 func (z *Authorizer) Authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, err := z.Authenticate(r)
@@ -43,8 +43,8 @@ func (z *Authorizer) Authorized(attributes Attributes, next http.Handler) http.H
 	})
 }
 
-// AuthorizeRequest is [Authorizer.Authorize] for the user that [Authorizer.Authenticated] found; a
-// context without one is 401.
+// AuthorizeRequest calls [Authorizer.Authorize] for the user that [Authorizer.Authenticated] added
+// to ctx. It returns a 401 if ctx has no user.
 func (z *Authorizer) AuthorizeRequest(ctx context.Context, a Attributes) error {
 	u, ok := UserFrom(ctx)
 	if !ok {

@@ -51,7 +51,7 @@ func forbidden(u user.Info, a Attributes, reason string) error {
 func WriteError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	body, err := json.Marshal(status)
-	if err != nil { // a Status always encodes; should it not, the code alone must do
+	if err != nil { // a Status always encodes; otherwise the status code must suffice
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
 )
 
-// Outcome is what [Applier.Object] did.
+// Outcome is the result of [Applier.Object].
 type Outcome string
 
 // Outcomes of an apply.
@@ -99,7 +99,7 @@ func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client
 		if !isStale(err) || c.options.createOnly {
 			return Created, created, err
 		}
-		// The name is taken, by an object that the cache does not have yet or does not select.
+		// The name is in use by an object that the cache does not contain yet or does not select.
 		if existing, err = c.getLive(ctx); err != nil {
 			return Unchanged, nil, err
 		}
@@ -157,7 +157,7 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 	return Updated, result, nil
 }
 
-// replace applies to the object that was seen, and to no other.
+// replace applies to the object that the caller observed, and to no other.
 //
 // When another field manager changes the merge key of a list item, it owns the changed
 // item and ours is missing. Adding ours again may be invalid, as with two Service ports
@@ -182,7 +182,7 @@ func (c *call) replace(ctx context.Context, seen state, found differences) (clie
 	return apply()
 }
 
-// checkOwner rejects objects that are not the owner's.
+// checkOwner rejects objects that the owner does not control.
 func (c *call) checkOwner(existing client.Object) error {
 	controller := metav1.GetControllerOf(existing)
 	switch {
@@ -237,7 +237,7 @@ func (c *call) unchanged(found differences, seen state) bool {
 	return len(found) == 0 && !seen.fieldsUnknown()
 }
 
-// send applies u, with force: what desired sets is ours to set.
+// send applies u with force: our field manager owns every field that desired sets.
 func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnknown bool) (client.Object, error) {
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(c.manager), client.ForceOwnership)
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnk
 	// A difference right after our own apply comes from the API server, for example
 	// from a mutating webhook, and is not drift.
 	seen := stateOf(u)
-	if fieldsUnknown { // compare later with what can be seen later
+	if fieldsUnknown { // a later comparison lacks the managed fields too
 		seen.ManagedFields = nil
 	}
 	found, err := c.cfg.differences(u, seen.ManagedFields, c.manager)

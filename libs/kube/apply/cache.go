@@ -18,7 +18,7 @@ type applyCache struct {
 	byUID map[types.UID]applied
 }
 
-// applied is what was applied, by hash, and what differed afterwards.
+// applied holds the hash of an applied configuration and the differences that remained.
 type applied struct {
 	hash  string
 	found differences

@@ -17,7 +17,7 @@ import (
 
 // config is the apply configuration of one desired object.
 type config struct {
-	content *unstructured.Unstructured // never sent itself: a response overwrites what is sent
+	content *unstructured.Unstructured // copied for each request: the response overwrites the object that was sent
 	hash    string
 }
 
@@ -52,11 +52,11 @@ func (a *Applier) configure(owner, desired client.Object) (config, error) {
 	return config{content: u, hash: hash}, nil
 }
 
-// toMap converts desired into what an apply may say: no status, nothing that only
-// the API server sets, and no nulls, which typed objects are full of.
+// toMap converts desired into an apply configuration: without the status, the fields that
+// only the API server sets, and the nulls that typed objects encode.
 func toMap(desired client.Object) (map[string]any, error) {
 	if secret, ok := desired.(*corev1.Secret); ok && len(secret.StringData) > 0 {
-		// The API server moves stringData into data, where alone it can be compared.
+		// The API server moves stringData into data, and only data can be compared.
 		secret = secret.DeepCopy()
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}
@@ -84,7 +84,7 @@ func toMap(desired client.Object) (map[string]any, error) {
 
 func jsonOf(obj client.Object) (map[string]any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		// Renderers write plain Go numbers; only the JSON ones can be compared and copied.
+		// Renderers write plain Go numbers; comparisons and DeepCopy require those of JSON.
 		raw, err := json.Marshal(u.Object)
 		if err != nil {
 			return nil, fmt.Errorf("encode: %w", err)
@@ -114,7 +114,7 @@ func dropNulls(v any) {
 	}
 }
 
-// hashOf is stable: JSON objects are encoded with sorted keys.
+// hashOf returns a stable hash: encoding/json sorts the keys of objects.
 func hashOf(u *unstructured.Unstructured) (string, error) {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package apply writes whole objects with server-side apply: one field manager,
 // one controller owner, and no request when nothing would change.
 //
-// [Applier.Object] takes the desired object as a renderer made it and the
-// existing one as the cache has it, and
+// [Applier.Object] takes the desired object from a renderer and the existing one
+// from the cache, and
 //
-//   - creates only what is absent: a name that a foreign object already uses is an
-//     error ([ErrNotOwned]), and the object is never adopted;
-//   - sends nothing when every desired field has its value and is ours, and we own
-//     no other field, whatever other fields the API server has defaulted;
+//   - creates an object only if its name is free: a name that a foreign object already
+//     uses is an error ([ErrNotOwned]), and the object is never adopted;
+//   - sends nothing when every desired field has its value and we own these fields and
+//     no others; fields that the API server has defaulted do not count;
 //   - repairs drift;
 //   - removes the fields that the renderer no longer sets, also those that an
 //     earlier release wrote with Update ([WithFormerManagers]).

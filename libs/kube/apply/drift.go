@@ -60,7 +60,7 @@ func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEn
 		return nil, err
 	}
 	if owned == nil && len(entries) > 0 {
-		owned = &fieldpath.Set{} // known, and nothing is ours
+		owned = &fieldpath.Set{} // known: we own no field
 	}
 	content, err := jsonOf(live)
 	if err != nil {
@@ -96,8 +96,8 @@ type comparison struct{ found differences }
 // pair is a desired value and the live value of the same field, nil if the field is absent.
 type pair struct{ wanted, live any }
 
-// metadata compares labels, annotations and the like; name and namespace are equal, or
-// it would be another object, and have no field manager.
+// metadata compares labels, annotations and other metadata. It skips name and namespace,
+// which identify the object and have no field manager.
 func (c *comparison) metadata(owned *fieldpath.Set, wanted, live any) {
 	w, _ := wanted.(map[string]any) // an object always has metadata, and a nil map compares as empty
 	l, _ := live.(map[string]any)
@@ -155,7 +155,7 @@ func (c *comparison) list(path fieldpath.Path, owned *fieldpath.Set, name string
 			return
 		}
 		for i, w := range wanted {
-			// Owned as a whole, which the caller has checked.
+			// The list is owned as a whole, as the caller has checked.
 			c.value(append(slices.Clone(path), fieldpath.IndexElement(i)), nil, "", pair{w, live[i]})
 		}
 		return
@@ -189,7 +189,7 @@ func owns(set *fieldpath.Set, pe fieldpath.PathElement) bool {
 }
 
 // descend returns the set below pe; nil (unknown, do not check) when it is owned
-// as a whole, or when nothing is known.
+// as a whole, or when the owned fields are unknown.
 func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
 	if set == nil {
 		return nil
@@ -205,7 +205,7 @@ func equalScalar(a, b any) bool {
 	if a == b {
 		return true
 	}
-	// JSON does not tell 1 from 1.0.
+	// JSON does not distinguish 1 from 1.0.
 	x, ok := asFloat(a)
 	y, ok2 := asFloat(b)
 	return ok && ok2 && x == y

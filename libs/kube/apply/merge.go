@@ -9,8 +9,8 @@ import (
 // identifies an item, as in a set.
 type keys []string
 
-// listKeys are the merge keys of the built-in lists, by field name. Lists that are
-// not here are atomic: compared item by item.
+// listKeys are the merge keys of the built-in lists, by field name. All other lists
+// are atomic: compared item by item.
 var listKeys = map[string]keys{
 	"containers":                {"name"},
 	"initContainers":            {"name"},
@@ -72,8 +72,8 @@ func recordedKeys(owned *fieldpath.Set) keys {
 	return out
 }
 
-// keyed reports whether every item has the key fields; a list of the same field name
-// in another place may not.
+// keyed reports whether every item has the key fields; the items of another list with
+// the same field name may lack them.
 func keyed(k keys, items []any) bool {
 	for _, item := range items {
 		m, ok := item.(map[string]any)
@@ -89,7 +89,7 @@ func keyed(k keys, items []any) bool {
 	return true
 }
 
-// element names an item the way managed fields do.
+// element returns the path element of an item, as managed fields encode it.
 func (k keys) element(item any) fieldpath.PathElement {
 	m, ok := item.(map[string]any)
 	if !ok || len(k) == 0 {
@@ -107,7 +107,7 @@ func (k keys) element(item any) fieldpath.PathElement {
 	return fieldpath.PathElement{Key: new(*fieldpath.KeyByFields(fields...))}
 }
 
-// find returns the item that pe names, nil if there is none.
+// find returns the item that pe identifies, nil if there is none.
 func (k keys) find(pe fieldpath.PathElement, items []any) any {
 	for _, item := range items {
 		if k.element(item).Equals(pe) {

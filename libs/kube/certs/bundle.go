@@ -18,11 +18,11 @@ const (
 	keyAuthorityKey = "ca.key"
 )
 
-// Bundle is what the Secret holds.
+// Bundle is the content of the Secret.
 type Bundle struct {
-	// Authorities are what clients must trust; the first one signs.
+	// Authorities are the CAs that clients must trust; the first one signs.
 	Authorities []*x509.Certificate
-	// Chain is what the server shows, its own certificate first.
+	// Chain is the certificate chain that the server presents, its own certificate first.
 	Chain []*x509.Certificate
 
 	authorityKey, servingKey crypto.Signer
@@ -47,7 +47,7 @@ func Parse(data map[string][]byte) (*Bundle, error) {
 	return b, nil
 }
 
-// Data is the content of the Secret.
+// Data returns the data of the Secret.
 func (b *Bundle) Data() (map[string][]byte, error) {
 	authorityKey, err := encodeKey(b.authorityKey)
 	if err != nil {
@@ -63,10 +63,10 @@ func (b *Bundle) Data() (map[string][]byte, error) {
 	}, nil
 }
 
-// CABundle is what clients must trust, for the caBundle of a webhook configuration.
+// CABundle returns the CAs that clients must trust, for the caBundle of a webhook configuration.
 func (b *Bundle) CABundle() []byte { return encode(b.Authorities) }
 
-// Certificate is what the server shows and signs with.
+// Certificate returns the chain that the server presents, and its key.
 func (b *Bundle) Certificate() *tls.Certificate {
 	c := &tls.Certificate{PrivateKey: b.servingKey, Leaf: b.Chain[0]}
 	for _, one := range b.Chain {

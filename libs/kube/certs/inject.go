@@ -15,8 +15,8 @@ import (
 // injectors are annotations that make another controller set the caBundle.
 var injectors = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"}
 
-// inject makes the webhook configurations trust the bundle. It creates none: whether
-// requests pass the webhooks is the decision of those who install them.
+// inject sets the caBundle of the webhook configurations. It creates none: the
+// administrator decides which requests the API server sends to the webhooks.
 func (r *Rotator) inject(ctx context.Context, bundle []byte) error {
 	validating, mutating := &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}
 	return errors.Join(

@@ -18,20 +18,20 @@ import (
 // Lifetimes are the validity periods of certificates. Each is renewed when a third is left.
 type Lifetimes struct{ Authority, Serving time.Duration }
 
-// DefaultLifetimes are those of an installation.
+// DefaultLifetimes are used where [Config.Lifetimes] is zero.
 var DefaultLifetimes = Lifetimes{Authority: 2 * 365 * 24 * time.Hour, Serving: 180 * 24 * time.Hour}
 
 // skew is how far behind the clock of an API server may be.
 const skew = time.Hour
 
-// Hosts are the names and addresses that a serving certificate is for.
+// Hosts are the names and addresses for which a serving certificate is valid.
 type Hosts struct {
 	Names     []string
 	Addresses []net.IP
 }
 
-// HostsOf are the names of a Service in a cluster, and those of loopback for a service
-// that runs outside of it.
+// HostsOf returns the names of a Service in a cluster, and those of loopback for a service
+// that runs outside it.
 func HostsOf(service, namespace string) Hosts {
 	return Hosts{
 		Names: []string{

@@ -31,13 +31,13 @@ type Options struct {
 	serving *Serving
 }
 
-// DefaultAddress is where webhooks are served.
+// DefaultAddress is the default address of the webhook server.
 const DefaultAddress = ":9443"
 
 // disabled is the address that turns an endpoint off, as for the other address flags.
 const disabled = "0"
 
-// AddFlags adds the flags. The fields as they are become the defaults.
+// AddFlags adds the flags. The current values of the fields become the defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Enable, "enable-webhooks", o.Enable, "serve the admission webhooks")
 	f.StringVar(&o.BindAddress, "webhook-bind-address", o.BindAddress, "address of the webhooks; 0 disables them")
@@ -116,8 +116,8 @@ func (o *Options) ManagerOptions(m *ctrl.Options) {
 // Identity identifies the service whose certificates are rotated.
 type Identity struct {
 	Clock clock.WithTicker
-	// Namespace is the service's own: that of the leader election, else any that it may
-	// keep a Secret in. It is unused with Options.CertDir.
+	// Namespace is the namespace of the Secret: that of the leader election, else any in which
+	// the service has the permission to write one. It is unused with Options.CertDir.
 	Namespace string
 	// Owner and FieldManager are those of [Config].
 	Owner, FieldManager string
@@ -129,7 +129,7 @@ type Identity struct {
 var errServer = errors.New("rotate webhook certificates: ManagerOptions was not called")
 
 // AddToManager adds the readiness check of the webhooks to the manager and, without CertDir,
-// the [Rotator] of their certificates. It is for options that are [Options.Enabled].
+// the [Rotator] of their certificates. Call it only if [Options.Enabled] returns true.
 func (o *Options) AddToManager(mgr ctrl.Manager, id Identity) error {
 	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
 		return fmt.Errorf("add readiness check of the webhook server: %w", err)

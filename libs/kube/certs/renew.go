@@ -94,7 +94,7 @@ func reissueReason(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
 	return ""
 }
 
-// needsRenewal reports whether less than a third of a lifetime is left, or none has begun.
+// needsRenewal reports whether less than a third of the lifetime is left, or it has not begun.
 func needsRenewal(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
 	return now.Before(c.NotBefore) || c.NotAfter.Sub(now) < lifetime/3
 }

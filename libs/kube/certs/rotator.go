@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Label marks a service's own Secret with [Config].Owner: no other one is ever changed.
+// Label marks a service's own Secret with [Config].Owner: the Rotator changes no other Secret.
 const Label = "app.kubernetes.io/managed-by"
 
 const (
 	checkInterval    = time.Minute     // more often when certificates are valid for less than six minutes
-	retryAfter       = 5 * time.Second // after a failure, and twice as long after each further one
+	retryAfter       = 5 * time.Second // after a failure, doubled after each further one
 	maxConflicts     = 5               // conflicts with other replicas before a reconcile returns an error
 	reconcileTimeout = 30 * time.Second
 )
@@ -34,7 +34,7 @@ type Config struct {
 	APIReader client.Reader
 	Client    client.Writer
 	Clock     clock.WithTicker
-	// Secret is where the certificates are kept.
+	// Secret names the Secret with the certificates.
 	Secret types.NamespacedName
 	// Owner is the value of [Label] on the Secret, FieldManager our name in managedFields.
 	Owner, FieldManager string
@@ -190,7 +190,7 @@ func (r *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, a
 	return nil
 }
 
-// reasons are those of a write, for the log.
+// reasons returns the reasons of a write, for the log.
 func reasons(damage error, renewal string) (out []string) {
 	if damage != nil {
 		out = append(out, damage.Error())

@@ -17,7 +17,7 @@ type Serving struct {
 
 var errNotReady = errors.New("webhook certificate is not checked yet")
 
-// GetCertificate is for [tls.Config].
+// GetCertificate implements GetCertificate of [tls.Config].
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

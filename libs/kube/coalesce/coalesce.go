@@ -15,8 +15,8 @@ import (
 // Interval is the shortest time between a write of a status and one that changes details only.
 const Interval = 5 * time.Second
 
-// Details knows when objects, by a key such as their UID, were last written. It is safe for concurrent use, and a restart may
-// lose it: then the next change is written at once.
+// Details records when objects, by a key such as their UID, were last written. It is safe for concurrent use. After a restart
+// it is empty, and the next change of each object is written at once.
 type Details[K comparable] struct {
 	clock clock.PassiveClock
 
@@ -24,7 +24,7 @@ type Details[K comparable] struct {
 	last map[K]time.Time
 }
 
-// New returns a tracker that knows no object.
+// New returns a tracker without objects.
 func New[K comparable](clk clock.PassiveClock) *Details[K] {
 	return &Details[K]{clock: clk, last: map[K]time.Time{}}
 }

@@ -2,8 +2,8 @@
 // a LimitRange, a webhook, a service account that does not exist.
 //
 // A Deployment has a condition for it, see workload.Deployment. For a Job and a StatefulSet
-// only events report it. [Finder] reads them from the API server, of a workload that has lacked
-// pods for some seconds and of no other, so a healthy fleet costs no request.
+// only events report it. [Finder] reads them from the API server, only for a workload that has
+// lacked pods for some seconds, so healthy workloads cost no request.
 package createfailure
 
 import (
@@ -26,8 +26,8 @@ import (
 const Reason = "FailedCreate"
 
 const (
-	// GracePeriod is how long a new workload may be without pods before events are read: the
-	// ordinary moments of a creation cost no request.
+	// GracePeriod is how long a new workload may lack pods before events are read, so that an
+	// ordinary creation costs no request.
 	GracePeriod = 3 * time.Second
 	// Refresh is how long a result is cached.
 	Refresh = 10 * time.Second
@@ -48,7 +48,8 @@ type result struct {
 	message string
 }
 
-// New returns a Finder. reader reads from the API server: events are many, and needed rarely.
+// New returns a Finder. reader reads from the API server: a cache of events would be large and
+// rarely used.
 func New(reader client.Reader, c clock.PassiveClock) *Finder {
 	return &Finder{reader: reader, clock: c, results: map[types.UID]result{}}
 }

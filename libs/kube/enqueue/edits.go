@@ -19,7 +19,7 @@ const EditPriority = 100
 // Edits returns a handler that puts an object before all others when a user edits it: its spec, its annotations, which carry
 // commands, or its deletion. Otherwise an edit would wait behind the events of a rollout of all objects.
 //
-// It handles nothing else: a controller watches its kind with it in addition to builder.For.
+// It ignores all other events: a controller watches its kind with it in addition to builder.For.
 func Edits() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// ResetPriority wraps a reconciler so that what follows a reconcile has no more priority than other requests. The queue would
-// keep the priority of an edit as long as the object is requeued, through a whole rollout.
+// ResetPriority wraps a reconciler so that its requeues have the priority of other requests. Otherwise the queue would keep
+// the priority of an edit as long as the object is requeued, through a whole rollout.
 func ResetPriority(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 		result, err := next.Reconcile(ctx, req)

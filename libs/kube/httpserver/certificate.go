@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// certificate is what the server shows, and what keeps it up to date until ctx ends.
+// certificate holds the TLS configuration of the server. watch reloads the certificate until ctx ends.
 type certificate struct {
 	config *tls.Config // nil for plain HTTP
 	watch  func(ctx context.Context) error
@@ -42,7 +42,7 @@ func inMemory() (certificate, error) {
 	return certificate{config: config, watch: untilDone}, nil
 }
 
-// untilDone watches nothing.
+// untilDone blocks until ctx ends: a certificate in memory needs no watch.
 func untilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

@@ -20,7 +20,7 @@ func Recovered(fail Fail, next http.Handler) http.Handler {
 	})
 }
 
-// handlePanic has to be deferred itself: only then recover returns the panic.
+// handlePanic must be the deferred function: recover returns nil in a function that it calls.
 func handlePanic(w http.ResponseWriter, r *http.Request, fail Fail) {
 	caught := recover()
 	if caught == nil {

@@ -18,7 +18,7 @@ type Options struct {
 	// CertDir holds [CertFile] and [KeyFile], which are read again when they change. Without
 	// it the API is for loopback only; [Config.Plain] selects how it is served there.
 	CertDir string
-	// TokenAudiences are what tokens must be for; none means the API server.
+	// TokenAudiences are the accepted audiences of tokens; empty means those of the API server.
 	TokenAudiences []string
 	// MaxRequests is the maximum of concurrent requests, streams excluded.
 	MaxRequests int
@@ -40,15 +40,15 @@ const (
 
 // Wording is the part of the flags' help that differs between services.
 type Wording struct {
-	// Served at the address.
+	// Served names the API in the help of --api-bind-address.
 	Served string
-	// WithoutCertificate is how it is served then.
+	// WithoutCertificate describes how the API is served without --api-cert-dir.
 	WithoutCertificate string
-	// Request is what --api-request-timeout bounds.
+	// Request names the requests that --api-request-timeout limits.
 	Request string
 }
 
-// AddFlags adds the flags. They have no values before.
+// AddFlags adds the flags and sets the fields to their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet, w Wording) {
 	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of "+w.Served+"; 0 disables it")
 	fs.StringVar(&o.CertDir, "api-cert-dir", "", "directory with tls.crt and tls.key for the HTTP API, reloaded when they change; without it "+w.WithoutCertificate+", which is for loopback only")

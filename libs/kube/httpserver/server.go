@@ -25,8 +25,8 @@ type Config struct {
 	Options Options
 	Handler http.Handler
 	Log     logr.Logger
-	// Plain serves HTTP without TLS where there is no certificate from outside; else one is
-	// made in memory.
+	// Plain serves HTTP without TLS if Options.CertDir is empty; otherwise the server then
+	// generates a certificate in memory.
 	Plain bool
 	// Streams leaves the read and write timeouts to the handler, since some of its responses
 	// take longer than the timeout of a request.
@@ -101,7 +101,7 @@ func (s *Server) server(ctx context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		// A client that aborts a handshake is not worth an error log.
 		ErrorLog: log.New(lines{s.Log.V(1)}, "", 0),
-		// Requests that have begun outlive the signal.
+		// Running requests outlive the signal.
 		BaseContext: func(net.Listener) context.Context { return logr.NewContext(context.WithoutCancel(ctx), s.Log) },
 	}
 	if !s.Streams {

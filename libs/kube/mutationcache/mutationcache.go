@@ -147,7 +147,7 @@ func isSame(a, b client.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// newer compares two resource versions of one kind; what cannot be compared is not newer.
+// newer reports whether resource version a of a kind is newer than b; false if they cannot be compared.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0

@@ -107,7 +107,7 @@ func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (c
 	return true, nil
 }
 
-// ApplyConditions is [Writer.Apply] for a manager that owns conditions and nothing else.
+// ApplyConditions calls [Writer.Apply] for a manager that owns only conditions.
 func (w *Writer) ApplyConditions(ctx context.Context, current client.Object, conditions []metav1.Condition) (changed bool, err error) {
 	return w.Apply(ctx, current, map[string]any{"conditions": conditions})
 }

@@ -11,12 +11,12 @@ const conditionsField = "conditions"
 
 // scopeOf returns which fields of another manager are the Writer's.
 //
-// These are all of the status but conditions, and the condition types that the
-// Writer applies or may apply. Conditions of other types go only together with
-// other fields of the same manager: then it wrote the status of an earlier release
-// or from a backup, and keeps nothing. The reserved types among them get no owner,
-// until their Writer applies them. A manager that owns nothing but conditions of
-// its own keeps them.
+// These are all fields of the status except conditions, and the condition types that
+// the Writer applies or may apply. Conditions of other types are the Writer's only if
+// the same manager owns other fields too: then it wrote the whole status, as an earlier
+// release or a restore does, and keeps nothing. The reserved types among them have no
+// owner until their Writer applies them. A manager that owns only conditions of other
+// types keeps them.
 func (w *Writer) scopeOf(wanted map[string]any) managedfields.Scope {
 	types := w.types.Union(typesOf(wanted))
 	return func(set *fieldpath.Set) (taken, left *fieldpath.Set) {
@@ -38,12 +38,12 @@ func (w *Writer) scopeOf(wanted map[string]any) managedfields.Scope {
 	}
 }
 
-// conditionsAlone reports whether nothing but conditions is applied.
+// conditionsAlone reports whether only conditions are applied.
 func conditionsAlone(wanted map[string]any) bool {
 	return len(wanted) == 0 || len(wanted) == 1 && wanted[conditionsField] != nil
 }
 
-// part is the part of a status that a path leads to.
+// part is the kind of field at a path of a status.
 type part int
 
 const (

@@ -1,8 +1,8 @@
 // Package pace limits how often one object is reconciled.
 //
 // A rollout sends many events of pods and workloads within a fraction of a second. A reconcile for each of them costs
-// processor time, and one that begins before the informer caches show the writes of the last one sends requests that the
-// API server refuses. [New] wraps a reconciler so that the events of a moment share one reconcile.
+// CPU time, and one that begins before the informer caches show the writes of the last one sends requests that the
+// API server rejects. [New] wraps a reconciler so that a burst of events causes one reconcile.
 package pace
 
 import (
@@ -28,10 +28,10 @@ type Reconciler struct {
 	clock clock.WithDelayedExecution
 
 	mu    sync.Mutex
-	rests map[ctrl.Request]time.Time // the ends of those that are not over
+	rests map[ctrl.Request]time.Time // ends of the current rests
 }
 
-// New wraps a reconciler. Its first reconcile of an object after a while is not delayed.
+// New wraps a reconciler. The first reconcile of an object after a rest is not delayed.
 func New(next reconcile.Reconciler, clk clock.WithDelayedExecution) *Reconciler {
 	return &Reconciler{next: next, clock: clk, rests: map[ctrl.Request]time.Time{}}
 }

@@ -22,8 +22,8 @@ const (
 	maxBackoff  = 5 * time.Second
 )
 
-// RESTConfig returns the client configuration, without a request. The client
-// limits no rate: the API server's priority and fairness does.
+// RESTConfig returns the client configuration, without a request. The client has no
+// rate limit: API Priority and Fairness limits requests on the server.
 func (o Options) RESTConfig() (*rest.Config, error) {
 	cfg, err := o.loadConfig()
 	if err != nil {

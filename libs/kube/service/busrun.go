@@ -80,7 +80,7 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 }
 
 // lead runs while this process is the leader: it starts the term and publishes heartbeats.
-// They are the observer's, not the process's, so a standby publishes none.
+// Heartbeats belong to the observer, not to the process, so a standby publishes none.
 func (b *busRun) lead() manager.Runnable {
 	heartbeats := bus.NewHeartbeatPublisher(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
 	return manager.RunnableFunc(func(ctx context.Context) error {

@@ -52,7 +52,7 @@ func (h *health) listen(ctx context.Context, address string) error {
 	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: pingTimeout}
 	go func() {
 		// Serve returns ErrServerClosed after close; a broken listener makes the
-		// probes fail, which is their purpose.
+		// probes fail, as it should.
 		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return
 		}
@@ -120,7 +120,7 @@ func (r *readiness) check(req *http.Request) error {
 }
 
 // withHealthcheck adds the command healthcheck to those of the service. An image that
-// holds nothing but the service has no other program to check its health with.
+// contains only the service has no other program for a health check.
 func withHealthcheck(commands map[string]Command) map[string]Command {
 	all := map[string]Command{"healthcheck": {
 		Help: "Check the readiness of the service in this container; exit code 1 if it is not ready",

@@ -92,8 +92,8 @@ func pprofAddress(o Options) string {
 	return o.PprofAddr
 }
 
-// instrumented is the manager as Setup sees it: it counts what is added, since a
-// service without anything to run is a mistake, and puts checks on our endpoints.
+// instrumented is the manager that Setup gets. It counts the added runnables, since a service
+// without any is misconfigured, and adds health checks to the service's own endpoints.
 type instrumented struct {
 	ctrl.Manager
 	health *health

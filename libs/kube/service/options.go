@@ -119,8 +119,8 @@ var fileFlags = map[bus.File]string{
 	bus.FileCA: "nats-ca", bus.FileCert: "nats-cert", bus.FileKey: "nats-key",
 }
 
-// Bus is the configuration of a client of the bus, for a service's commands; name is
-// the client's. The error is that of a setting, and names its flag.
+// Bus returns the configuration of a bus client called name, for a service's commands.
+// The error names the flag of the invalid setting.
 func (o *Options) Bus(name string, log logr.Logger) (bus.Config, error) {
 	cfg := bus.Config{
 		URL: o.NATSURL, Name: name, CredsFile: o.NATSCreds, NKeyFile: o.NATSNKey,
@@ -155,7 +155,7 @@ func validToken(s string) bool {
 func (o *Options) validateURL() error {
 	for u := range strings.SplitSeq(o.NATSURL, ",") {
 		if parsed, err := url.Parse(strings.TrimSpace(u)); err != nil || parsed.Host == "" {
-			// The URL may hold a password, so it is not repeated.
+			// The URL may hold a password, so the error omits it.
 			return settingError("nats-url", "is not a URL such as nats://host:4222")
 		}
 	}

@@ -26,7 +26,7 @@ type invocation struct {
 	args    []string
 }
 
-// errDone means that the command line requested a text that has been printed.
+// errDone means that the command line requested the help or the version, which has been printed.
 var errDone = errors.New("done")
 
 // parse reads the command line and the environment. Flags win over the environment, which wins over defaults.
@@ -96,7 +96,7 @@ func fromEnvironment(fs *pflag.FlagSet, extra map[string]string, getenv func(str
 	return errors.Join(errs...)
 }
 
-// complete fills in what the pod determines.
+// complete sets the options that follow from the pod.
 func (o *Options) complete(getenv func(string) string) error {
 	if o.LeaderElectionNamespace != "" || !o.LeaderElect {
 		return nil

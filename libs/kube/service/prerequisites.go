@@ -213,7 +213,7 @@ func (p *prerequisites) missingPermissions(ctx context.Context) (missing []strin
 		review, err := p.reviews.Create(ctx, review, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil, nil // a cluster without such reviews: the requests themselves will fail
+			return nil, nil // the cluster does not serve such reviews: the requests themselves will fail
 		case err != nil:
 			return nil, fmt.Errorf("create SelfSubjectAccessReview: %w", err)
 		case !review.Status.Allowed:

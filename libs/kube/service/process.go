@@ -128,7 +128,7 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 	return nil
 }
 
-// instance names this process for users: the pod, else the host.
+// instance returns the name of this process for users: the pod's, else the host's.
 func instance() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod

@@ -16,9 +16,9 @@ import (
 // Spec declares a service.
 type Spec struct {
 	// Name is the binary's name, its field manager, its observer name on the bus and,
-	// with ".flotilla.dev" behind it, its leader election Lease.
+	// with the suffix ".flotilla.dev", its leader election Lease.
 	Name string
-	// AddToScheme registers the kinds that the service uses. The built-in Kubernetes kinds are always there.
+	// AddToScheme registers the kinds that the service uses. The built-in Kubernetes kinds are always registered.
 	AddToScheme []func(*runtime.Scheme) error
 	// Flags adds the service's own flags. Each has the environment variable
 	// FLOTILLA_<UPPER_SNAKE> as fallback, like the common ones.
@@ -37,7 +37,7 @@ type Spec struct {
 	Setup func(ctx context.Context, rt *Runtime) error
 	// Commands are run by the first argument instead of the service.
 	Commands map[string]Command
-	// CacheOptions and ManagerOptions adjust what the common options have made.
+	// CacheOptions and ManagerOptions adjust the options that follow from the common flags.
 	CacheOptions   func(*cache.Options)
 	ManagerOptions func(*ctrl.Options)
 }
@@ -45,14 +45,14 @@ type Spec struct {
 // Command is a subcommand, for example "migrate" or "uninstall".
 type Command struct {
 	Help string // one line for --help
-	// Flags adds the command's own flags; nil means that it has none. They may not bear
-	// the name of a flag of the service.
+	// Flags adds the command's own flags; nil means that it has none. Their names must differ
+	// from those of the service's flags.
 	Flags func(*pflag.FlagSet)
 	// Run does the work; ctx carries the logger and ends on SIGTERM. An error is printed in one line, exit code 1.
 	Run func(ctx context.Context, opts Options, args []string) error
 }
 
-// Runtime is what [Spec.Setup] works with: the manager and everything around it.
+// Runtime holds the manager and the other dependencies of [Spec.Setup].
 type Runtime struct {
 	ctrl.Manager
 	Options Options

@@ -25,7 +25,7 @@ import (
 // StaleAfter is the time without a renewal of the Lease after which operators write the conditions themselves.
 const StaleAfter = 30 * time.Second
 
-// retryAfter is how soon a failed read is tried again.
+// retryAfter is the delay before a failed read is retried.
 const retryAfter = 2 * time.Second
 
 // LeaseWatcher decides whether this process must write the conditions.
@@ -132,7 +132,7 @@ func (w *LeaseWatcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// run decides again when the Lease changes, and at the moment it becomes stale.
+// run checks the Lease whenever it changes, and at the moment it becomes stale.
 func (w *LeaseWatcher) run(ctx context.Context, changed <-chan struct{}) {
 	var seen observedLease
 	reader := client.Reader(w.leases)
@@ -215,8 +215,8 @@ func (w *LeaseWatcher) subscribe() <-chan struct{} {
 	return s
 }
 
-// observedLease is the Lease as last read, and when by the own clock it last changed. The time
-// in the Lease is the writer's and is compared with its own former value only.
+// observedLease is the Lease as last read, with the time of its last change on this process's
+// clock. The time in the Lease is from the writer's clock and is compared only with its former value.
 type observedLease struct {
 	holder  string
 	renewed time.Time

@@ -47,8 +47,8 @@ func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.Observa
 
 // Report offers o to the bus and, while this process must write, applies the
 // conditions to cr. It returns the time after which the conditions may change without
-// a change of the object; zero means never. A change that leaves all statuses is
-// written no sooner than [coalesce.Interval] after the last write.
+// a change of the object; zero means never. A change of details only, with all statuses
+// the same, is written no sooner than [coalesce.Interval] after the last write.
 //
 // cr is the object as read from the cache, after the operator's own status write if
 // it made one; after a write it carries the new resourceVersion. The error is
@@ -56,7 +56,7 @@ func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.Observa
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
 	r.observations.OfferContext(ctx, r.kind, o)
 	if !r.lease.ShouldWrite() {
-		r.Forget(cr.GetUID()) // from here on the aggregator has the state
+		r.Forget(cr.GetUID()) // from now on the aggregator keeps the state
 		return 0, nil
 	}
 	previous, err := conditionsOf(cr)

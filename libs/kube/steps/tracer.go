@@ -15,7 +15,7 @@ import (
 )
 
 // Continued is how long after the first reconcile of a generation the later ones belong
-// to its trace: as long as a change of a spec usually takes to come through.
+// to its trace: as long as a change of a spec usually takes to complete.
 const Continued = 15 * time.Minute
 
 // Tracer turns the reconciles of one kind's objects into traces. The first reconcile that
@@ -92,7 +92,7 @@ func (t *Tracer) record(key types.NamespacedName, c cause) {
 }
 
 // Begin starts the span of a reconcile whose object needs no [Tracer], since one reconcile
-// does all that a change of it requires. The returned function ends it; it is never nil.
+// completes a change of it. The returned function ends the span; it is never nil.
 func Begin(ctx context.Context, kind string, object metav1.Object) (context.Context, func(error)) {
 	traced, span := start(ctx, kind, object)
 	if !span.SpanContext().IsValid() {

@@ -5,7 +5,7 @@ import "regexp"
 var (
 	// createPrefix is the prefix that controllers add to the API server's error.
 	createPrefix = regexp.MustCompile(`^(?i)(Error creating|create Pod \S+ in \S+ \S+ failed error): `)
-	// createdPod names the pod that was to be created, with a name that the next attempt does not have.
+	// createdPod matches the name of the pod in the error, which differs between attempts.
 	createdPod = regexp.MustCompile(`(?i:pods?) "[^"]*" is (forbidden|invalid): `)
 )
 

@@ -43,7 +43,7 @@ var waiting = map[string]contract.FailureClass{
 	"PostStartHookError":         contract.FailureConfigError,
 }
 
-// evictions are the reasons with which a node or the scheduler ends a pod.
+// evictions are the reasons with which a node or the scheduler terminates a pod.
 var evictions = []string{"Evicted", "Preempting", "Preempted", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity"}
 
 // Failures groups the failures of pods by class, each pod by its worst one. A
@@ -193,8 +193,8 @@ func container(c *corev1.ContainerStatus) (contract.FailureClass, string) {
 	return "", ""
 }
 
-// exit describes how a container ended. The termination message is left out: the
-// program writes it, and it may hold anything.
+// exit describes how a container terminated. It omits the termination message: the
+// program writes it, and it may contain anything.
 func exit(name string, t *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf("container %q ended with exit code %d (%s)", name, t.ExitCode, t.Reason)
 }

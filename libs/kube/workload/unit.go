@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Inputs is what a caller passes about a workload in addition to the workload itself.
+// Inputs are the caller's inputs in addition to the workload itself.
 type Inputs struct {
 	// AppliedGeneration is the generation that the caller's last apply returned, or
 	// zero. It matters while the cache still shows an older one.
@@ -50,7 +50,7 @@ func Deployment(base contract.Unit, d *appsv1.Deployment, in Inputs) contract.Un
 	base.Ready, base.Available = s.ReadyReplicas, s.AvailableReplicas
 	base = withPods(base, in, s.TerminatingReplicas)
 	if !base.Observed {
-		return base // its conditions are about an older spec
+		return base // its conditions describe an older spec
 	}
 	for _, c := range s.Conditions {
 		switch {

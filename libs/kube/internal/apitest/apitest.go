@@ -1,4 +1,4 @@
-// Package apitest is what the tests of libs/kube share: a client that counts its
+// Package apitest holds the helpers of the tests of libs/kube: a client that counts its
 // requests to the real API server, and owners for children.
 package apitest
 

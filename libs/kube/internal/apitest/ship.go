@@ -24,12 +24,12 @@ type Ship struct {
 	Status            ShipStatus `json:"status"`
 }
 
-// ShipSpec is what a Ship should be.
+// ShipSpec is the desired state of a Ship.
 type ShipSpec struct {
 	Size int `json:"size,omitempty"`
 }
 
-// ShipStatus is what a Ship is.
+// ShipStatus is the observed state of a Ship.
 type ShipStatus struct {
 	Phase       string             `json:"phase,omitempty"`
 	Count       int                `json:"count,omitempty"`

@@ -74,8 +74,8 @@ func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former [
 	return slices.Contains(former, e.Manager)
 }
 
-// Scope divides what another manager owns: the first part belongs to the caller, the
-// second stays with the other. What is in neither is left without an owner.
+// Scope divides the fields of another manager: the caller takes the first part, the other
+// manager keeps the second. Fields in neither part lose their owner.
 type Scope func(*fieldpath.Set) (taken, left *fieldpath.Set)
 
 // TakeBack returns a JSON patch that transfers to manager the fields in scope that
