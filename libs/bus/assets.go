@@ -38,7 +38,7 @@ const (
 	statusMarkerTTL   = day
 )
 
-// DefaultParams returns those of the local stack: one copy, small sizes, deletes permitted.
+// DefaultParams returns the Params of the local stack: one copy, small sizes, deletes permitted.
 func DefaultParams() Params {
 	return Params{
 		Replicas:             1,

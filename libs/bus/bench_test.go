@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Offering costs the caller a map write, whether a server is there or not.
+// An offer costs the caller one map write, with or without a server.
 func BenchmarkOffer(b *testing.B) {
 	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
 	if err != nil {
@@ -26,7 +26,7 @@ func BenchmarkOffer(b *testing.B) {
 	}
 }
 
-// An observation that brings nothing new is compared and dropped.
+// An observation without a change is compared and dropped.
 func BenchmarkOfferObservation(b *testing.B) {
 	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
 	if err != nil {

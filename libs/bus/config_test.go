@@ -29,7 +29,7 @@ func (c client) wantConnected(t *testing.T, reconnects float64) {
 	})
 }
 
-// wantRefused waits until the server has sent the client away.
+// wantRefused waits until the server has rejected the client.
 func (c client) wantRefused(t *testing.T) {
 	t.Helper()
 	eventually(t, func() error {
@@ -52,7 +52,7 @@ func open(t *testing.T, cfg bus.Config) client {
 	return client{conn, reg}
 }
 
-// A server wants client certificates; then the authority of both changes.
+// The server requires client certificates; then the CA of both certificates changes.
 func TestConnReloadsCertificates(t *testing.T) {
 	authority := natstls.New(t)
 	srv := natstest.Start(t, authority.Require())
@@ -99,8 +99,8 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// A user's key is replaced on the server: the client comes back with the one that its
-// file has got since.
+// The server replaces the key of a user: the client reconnects with the key that its file
+// contains by then.
 func TestConnReloadsNKeys(t *testing.T) {
 	first, firstKey := newUser(t)
 	second, secondKey := newUser(t)
@@ -140,7 +140,7 @@ func newIssuer(t *testing.T) issuer {
 	return issuer{operator, account}
 }
 
-// require makes a server trust the operator, and know the account.
+// require makes a server trust the operator and accept the account.
 func (i issuer) require(t *testing.T) natstest.Option {
 	t.Helper()
 	trusted, err := i.operator.PublicKey()
@@ -165,7 +165,7 @@ func (i issuer) require(t *testing.T) natstest.Option {
 	}
 }
 
-// creds are a new user's, who is let in until the given time.
+// creds returns the credentials of a new user; they expire at the given time.
 func (i issuer) creds(t *testing.T, expires time.Time) []byte {
 	t.Helper()
 	pair, key := newUser(t)
@@ -182,8 +182,8 @@ func (i issuer) creds(t *testing.T, expires time.Time) []byte {
 	return out
 }
 
-// Credentials expire while they are in use: the server sends the client away, who goes
-// on trying, and comes back with those that the file has got since.
+// Credentials expire while they are in use: the server rejects the client, which retries
+// and reconnects with the credentials that the file contains by then.
 func TestConnReloadsExpiredCredentials(t *testing.T) {
 	i := newIssuer(t)
 	srv := natstest.Start(t, i.require(t))

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/nkey"
 )
 
-// drainTimeout limits how long Close waits even if its context does not end.
+// drainTimeout limits how long Close waits if its context has a later deadline or none.
 const drainTimeout = 10 * time.Second
 
 // deniedTTL is how long a denied subject explains a publish without a reply.
@@ -141,8 +141,8 @@ func (c *Conn) handleDisconnected(err error) {
 	}
 }
 
-// asyncError handles errors that the server sends outside of any request. A denied
-// publish is reported here only; its sender never gets an answer.
+// asyncError handles errors that the server sends outside of any request. Only here
+// does the server report a denied publish; the publisher gets no reply.
 func (c *Conn) asyncError(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		c.log.Info("Received a NATS error", "cause", text(err))
@@ -172,7 +172,7 @@ func (c *Conn) Denied(subject string) bool {
 	return ok
 }
 
-// quoted returns the first quoted part of a text: the subject in a violation.
+// quoted returns the first quoted part of a text: the subject in a permission violation.
 func quoted(s string) string {
 	_, rest, _ := strings.Cut(s, `"`)
 	subject, _, _ := strings.Cut(rest, `"`)

@@ -107,8 +107,8 @@ func TestCloseLeaksNoGoroutines(t *testing.T) {
 	}
 }
 
-// An ACL mistake looks like an outage to the client unless the refusal, which comes
-// by another way, is put together with it.
+// A denied publish looks like an outage to the client: the server reports the denial
+// asynchronously, so the client must relate it to the publish.
 func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 	srv := natstest.Start(t, func(o *server.Options) {
 		o.Users = []*server.User{{
@@ -132,7 +132,7 @@ func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 		t.Errorf("%d publishes counted as denied, want 1", got)
 	}
 
-	// A refused subject holds up no one else.
+	// A denied subject does not delay other subjects.
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
 	p.Offer(subject(2), text("3", "b"))

@@ -1,8 +1,8 @@
 // Package bus carries the contract's messages over NATS JetStream.
 //
-// JetStream is a bus and a cache here, never the system of record: it may be absent
-// for hours or lose everything, and no service may block, fail or report not-ready
-// for that reason. Hence:
+// JetStream is a bus and a cache here, never the system of record: it may be unavailable
+// for hours or lose all data, and a service must not block, fail or become unready
+// because of that. Hence:
 //
 //   - [Connect] succeeds while no server is available and retries without a limit;
 //   - [Publisher.Offer] is a memory write; a background sender publishes the newest

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// An operator publishes what it sees; a reader gets the latest observation of each object and
-// then follows.
+// An operator publishes observations; a reader gets the latest observation of each object, then
+// new ones.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -39,7 +39,7 @@ func Example() {
 		panic(err)
 	}
 
-	// The operator: offers never block, and go out in the background.
+	// The operator: offers never block; a background sender publishes them.
 	publisher := bus.NewPublisher(conn)
 	me := contract.Observer{Name: "superset-operator", Instance: "pod-0"}
 	observations := bus.NewObservationPublisher(publisher, "prod", me, func() int64 { return 1700000000000 })

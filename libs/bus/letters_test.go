@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// A message that a durable consumer abandons is published to the stream of dead letters: delivered
-// as often as allowed, and ended by its reader.
+// The server publishes an advisory to the stream of dead letters for a message that reached the
+// maximum of deliveries, and for one that its reader terminated.
 func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 	_, c := bootstrapped(t)
 	put(t, c, subject(1), "poison", nil)
@@ -38,7 +38,7 @@ func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 		if err := giveUp(m); err != nil {
 			t.Fatal(err)
 		}
-		if name == "exhausted" { // it is noticed when the next delivery is due and a user requests it
+		if name == "exhausted" { // the server detects it at the next due delivery, if a pull request waits
 			waiting, err := consumer.Messages()
 			if err != nil {
 				t.Fatal(err)

@@ -19,8 +19,8 @@ const TombstoneTTL = time.Hour
 
 const headerTTL = "Nats-TTL"
 
-// ObservationPublisher publishes what one observer sees: the newest observation of each
-// object, with a version that only ever grows. It keeps the last offer of each object,
+// ObservationPublisher publishes the observations of one observer: the newest one of each
+// object, with a version that only grows. It keeps the last offer of each object,
 // so it drops repetitions, and offers all observations again by itself after a stream
 // reset. A nil *ObservationPublisher means "no bus": its methods do nothing.
 type ObservationPublisher struct {
@@ -200,7 +200,7 @@ func (o *ObservationPublisher) acknowledged(subject string, last *observed, cove
 	}
 }
 
-// sameObservation reports whether two observations describe the object alike.
+// sameObservation reports whether two observations describe the same state of the object.
 func sameObservation(a, b contract.Observation) bool {
 	for _, o := range []*contract.Observation{&a, &b} {
 		o.ObservedAt = time.Time{}

@@ -237,7 +237,7 @@ func TestNilObservationPublisherAcceptsCalls(*testing.T) {
 	none.Epoch()
 }
 
-// observed is a subject under a name that a test's own variables leave alone.
+// observed returns a subject under a name that local variables do not shadow.
 func observed(i int) string { return subject(i) }
 
 func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
@@ -266,7 +266,7 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || m.Header.Get("Nats-TTL") != "35" {
 			return fmt.Errorf("heartbeat with TTL %q (-want +got):\n%s", m.Header.Get("Nats-TTL"), diff)
 		}
-		// Readers of v1.0 know the header only.
+		// Readers of v1.0 support the header only.
 		if n, ok := bus.Unacknowledged(contract.Heartbeat{}, m.Header); !ok || n != unsent {
 			return fmt.Errorf("heartbeat's header says %d unacknowledged, want %d", n, unsent)
 		}
@@ -278,7 +278,7 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 		p.Offer(observed(i), text("1", "a"))
 	}
 	unsent = 3
-	srv.Stop() // a reconnect makes it beat at once
+	srv.Stop() // a reconnect triggers a heartbeat at once
 	srv.Start()
 	eventually(t, beat)
 }

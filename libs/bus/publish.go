@@ -22,7 +22,7 @@ type Message struct {
 	Header  map[string][]string // in addition to Content-Type and Nats-Msg-Id, which Publish sets
 
 	acked func()            // runs in the sender once the stream has it
-	cause trace.SpanContext // of what caused the message; zero: unknown
+	cause trace.SpanContext // the span that caused the message; zero: unknown
 }
 
 // ErrDenied means that the server denies this client the subject.

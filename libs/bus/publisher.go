@@ -18,15 +18,14 @@ var ErrLater = errors.New("message cannot be built yet")
 
 const (
 	maxInFlight        = 64               // subjects that are being sent at a time
-	streamCheckEvery   = 15 * time.Second // how soon a re-created stream is noticed at the latest
+	streamCheckEvery   = 15 * time.Second // maximum time until a re-created stream is detected
 	streamCheckTimeout = 2 * time.Second
 	streamRecheck      = time.Second // after a failed check
 )
 
 // Publisher sends the newest message of each subject in the background: one at a
 // time for each subject, repeatedly until the stream has acknowledged it or a newer
-// one has been offered. It holds one entry for each subject with a message to send,
-// and none for the others.
+// one has been offered. It holds entries only for subjects with a message to send.
 type Publisher struct {
 	conn       *Conn
 	log        logr.Logger
@@ -66,8 +65,8 @@ func WithStreams(names ...string) PublisherOption {
 	return func(p *Publisher) { p.streams = streamreset.New(names) }
 }
 
-// WithStreamCheck sets how soon a re-created stream is noticed while nothing is
-// published. It is noticed at once after a reconnect.
+// WithStreamCheck sets the interval of the checks that detect a re-created stream while
+// nothing is published. After a reconnect the publisher checks at once.
 func WithStreamCheck(every time.Duration) PublisherOption {
 	return func(p *Publisher) { p.checkEvery = every }
 }
@@ -160,7 +159,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	return nil
 }
 
-// idle is how long Run sleeps when only an event can give it something to do.
+// idle is how long Run sleeps while no message is due.
 const idle = time.Hour
 
 // next takes the subject to send now, or returns how long to wait for one.

@@ -189,7 +189,7 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 			running(t, p.Run)
 			offerAll()
 			wantStored(t, c, want)
-			// The first look must have happened, or there is nothing to compare with.
+			// Wait for the first check: later checks compare with its result.
 			eventually(t, func() error {
 				if c.metric(t, "flotilla_bus_outbox_depth") != 0 {
 					return fmt.Errorf("still sending")

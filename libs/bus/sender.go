@@ -55,7 +55,7 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		return
 	}
 	before := p.streams.Mark()
-	// A message that is being sent is waited for even if Run ends.
+	// Wait for the acknowledgment of an in-flight message even if Run ends.
 	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	ack, err := p.conn.Publish(sendCtx, *message)
@@ -152,8 +152,8 @@ func (p *Publisher) delay(e *entry, now time.Time) {
 	p.later = append(p.later, e)
 }
 
-// finish ends an attempt: settle updates the entry, which then returns to the queue
-// or, with nothing left to send, is removed.
+// finish ends an attempt: settle updates the entry, and finish then queues it again or,
+// if it has nothing left to send, removes it.
 func (p *Publisher) finish(e *entry, settle func(now time.Time)) {
 	now := p.conn.cfg.Clock.Now()
 	p.mu.Lock()

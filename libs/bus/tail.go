@@ -22,8 +22,8 @@ type TailConfig struct {
 	// runs again after each restart, which delivers all of them again.
 	OnSnapshot func()
 	// OnRestart, if set, runs before deliveries restart. recreated is true when the
-	// stream is not the one read before: sequences start over, and what is not in the
-	// coming snapshot no longer exists.
+	// stream was re-created: sequences restart, and subjects that are missing in the
+	// next snapshot no longer exist.
 	OnRestart func(recreated bool)
 	Log       logr.Logger
 	// Clock is the real one when nil.
@@ -51,7 +51,7 @@ const (
 	tailHeartbeat  = 5 * time.Second // two missed ones end a session
 	tailPull       = 2000
 	tailAPITimeout = 5 * time.Second
-	// The server deletes a consumer without pulls, whose reader crashed or lost it.
+	// The server deletes a consumer without pulls: its reader crashed or failed to delete it.
 	tailInactiveThreshold = time.Minute
 )
 
@@ -244,7 +244,7 @@ func delivery(m jetstream.Msg, meta *jetstream.MsgMetadata, snapshot bool) Deliv
 	return d
 }
 
-// discard deletes the consumer, so that reconnects leave none behind; if that fails,
+// discard deletes the consumer, so that reconnects do not leak consumers; if that fails,
 // the server deletes it after [tailInactiveThreshold].
 func (t *tail) discard(ctx context.Context, name string) {
 	if !t.js.Conn().IsConnected() {

@@ -23,9 +23,9 @@ const (
 )
 
 // StartPublish starts the span of one attempt to publish a message and writes it into the
-// message's header, where the readers' spans find their parent. It continues the trace
-// that the header names or else that of ctx; a message without either gets no span, for a
-// message begins no trace. End the span with [EndPublish].
+// message's header, from which readers derive the parent of their spans. It continues the
+// trace of the header or else that of ctx; without either the message gets no span, since
+// a message never starts a trace. End the span with [EndPublish].
 func StartPublish(ctx context.Context, m *nats.Msg) (context.Context, trace.Span) {
 	if len(m.Header[contract.HeaderTraceParent]) > 0 {
 		ctx = telemetry.ExtractHeaders(ctx, m.Header)
@@ -76,8 +76,8 @@ func messaging(subject string, header map[string][]string) []attribute.KeyValue 
 	return out
 }
 
-// family is the first two tokens of a subject, for example "flotilla.obs": the names of
-// spans must be few.
+// family returns the first two tokens of a subject, for example "flotilla.obs", to limit
+// the number of span names.
 func family(subject string) string {
 	first, rest, _ := strings.Cut(subject, ".")
 	second, _, _ := strings.Cut(rest, ".")

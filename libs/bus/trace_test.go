@@ -53,7 +53,7 @@ func TestMessageContinuesPublishTrace(t *testing.T) {
 		t.Errorf("receive is %+v", s)
 	}
 
-	// Another try is a span of its own, next to the first one.
+	// A retry has its own span, a sibling of the first one.
 	again := &nats.Msg{Subject: m.Subject, Header: nats.Header{contract.HeaderTraceParent: m.Header[contract.HeaderTraceParent]}}
 	_, second := bus.StartPublish(cause(t.Context(), 9), again)
 	if second.SpanContext().TraceID() != (trace.TraceID{1}) || slices.Equal(again.Header[contract.HeaderTraceParent], m.Header[contract.HeaderTraceParent]) {
@@ -75,7 +75,7 @@ func TestMessageStartsNoTrace(t *testing.T) {
 	}
 }
 
-// Without tracing of its own a process hands the trace on as it is.
+// A process without tracing forwards the trace context unchanged.
 func TestTracePropagatesWithoutLocalTracing(t *testing.T) {
 	m := &nats.Msg{Subject: "flotilla.obs.v1.prod", Header: nats.Header{}}
 	_, span := bus.StartPublish(cause(t.Context(), 1), m)
@@ -91,7 +91,7 @@ func TestObservationContinuesLatestTrace(t *testing.T) {
 	_, conn := bootstrapped(t)
 	publisher := bus.NewPublisher(conn.Conn)
 	o := bus.NewObservationPublisher(publisher, "prod", me, nil)
-	// Offered before anybody sends: one message covers both.
+	// Both offers precede the first send: one message covers both.
 	o.OfferContext(cause(t.Context(), 1), contract.Superset, seen("a", "Pending"))
 	o.OfferContext(cause(t.Context(), 2), contract.Superset, seen("a", "Running"))
 	o.OfferContext(cause(t.Context(), 3), contract.Superset, seen("a", "Running")) // nothing new

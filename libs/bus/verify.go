@@ -77,7 +77,7 @@ func verifyStream(ctx context.Context, js jetstream.JetStream, asset string, wan
 	return drifts, nil
 }
 
-// backing is the stream behind a bucket, as the client creates it.
+// backing returns the configuration of the stream behind a bucket, as the client creates it.
 func backing(kv jetstream.KeyValueConfig) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:                   "KV_" + kv.Bucket,
@@ -124,5 +124,5 @@ var fields = []field{
 	{"deny_purge", true, func(c *jetstream.StreamConfig) string { return fmt.Sprint(c.DenyPurge) }},
 }
 
-// number reads "no limit" the same, whether it is written as 0 or as -1.
+// number formats a limit; 0 and -1 both mean "no limit" and give the same text.
 func number(n int64) string { return fmt.Sprint(max(0, n)) }

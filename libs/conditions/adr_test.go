@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// cell is one state of one workload as ADR027 sees it, how available replicas compare
-// with desired ones and the phases of its pods, in a situation that it does not see.
+// cell is one state of one workload in the terms of ADR027 (available and desired replicas,
+// the phases of its pods), in a situation that the ADR does not distinguish.
 type cell struct {
 	situation string
 	desired   int32
@@ -61,7 +61,7 @@ var situations = []string{
 }
 
 // adr returns every status that a row of the ADR's table gives. None means that
-// it says nothing, two that it contradicts itself.
+// the ADR defines no status, two that it contradicts itself.
 func adr(c cell) map[string][]metav1.ConditionStatus {
 	var (
 		yes, no, open = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
@@ -129,7 +129,7 @@ func ours(c cell) conditions.Result {
 	return conditions.Compute(in)
 }
 
-// deviation is a published departure from what the ADR says, in all cells that it covers.
+// deviation is a documented difference from the ADR, in all cells that it covers.
 type deviation struct {
 	name, conditionType string
 	adr                 []metav1.ConditionStatus
@@ -137,7 +137,7 @@ type deviation struct {
 	covers              func(cell) bool
 }
 
-// deviations are those of README.md, which has the reasons.
+// deviations are the deviations that README.md lists with their reasons.
 var deviations = []deviation{
 	{"surplus", "Available", says("False", "Unknown"), "True", func(c cell) bool { return c.surplus() && !c.in(silent, maintenance) }},
 	{"certain loss", "Available", says("Unknown"), "False", func(c cell) bool {
@@ -174,7 +174,7 @@ var deviations = []deviation{
 
 func says(s ...metav1.ConditionStatus) []metav1.ConditionStatus { return s }
 
-// everyCellOfTheADR calls f with each cell that can be.
+// everyCellOfTheADR calls f with each possible cell.
 func everyCellOfTheADR(f func(cell)) int {
 	cells := 0
 	for _, situation := range situations {
@@ -182,7 +182,7 @@ func everyCellOfTheADR(f func(cell)) int {
 			for failed := range int32(3) {
 				for unknown := range int32(3) {
 					for sound := range int32(4) {
-						// A pod that failed or is lost is not available, and what is available is healthy.
+						// A failed or lost pod is not available, and an available pod is healthy.
 						if sound < avail && (avail <= 2 || sound > 0) {
 							continue
 						}
@@ -200,9 +200,9 @@ func everyCellOfTheADR(f func(cell)) int {
 	return cells
 }
 
-// Every cell in which the ADR is defined and does not contradict itself is answered as
-// it says, or is covered by exactly one published deviation; and no deviation covers
-// a cell in which we agree.
+// In every cell for which the ADR defines exactly one status, Compute returns that status,
+// or exactly one documented deviation covers the cell. A deviation covers only cells that
+// differ.
 func TestComputeMatchesADR027(t *testing.T) {
 	used := map[string]int{}
 	agreed := 0
@@ -210,7 +210,7 @@ func TestComputeMatchesADR027(t *testing.T) {
 		result := ours(c)
 		for conditionType, statuses := range adr(c) {
 			if len(statuses) != 1 {
-				continue // a contradiction: any answer will do, but there is one
+				continue // a contradiction: any status is correct
 			}
 			got := full(t, result, conditionType)
 			var names []string

@@ -11,15 +11,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// The classes of input: every combination of the values below is one. A value stands
-// for all that no rule tells from it. The ordinary run visits one class in stride, the
-// run with the tag long each.
+// The classes of input are the combinations of the values below. A value represents all
+// values that the rules do not distinguish from it. The ordinary run visits one class in
+// stride, the run with the tag long each class.
 
-// compares are how many of how many replicas are available.
+// compares are pairs of available and desired replicas.
 var compares = [][2]int32{{0, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 0}, {1, 0}}
 
 // podSets are the sets of the ADR (none, healthy, failed, both, lost, lost and failed),
-// and one for each way in which a class of failures is judged.
+// and one for each way in which the rules treat a class of failures.
 var podSets = [][]contract.FailureClass{
 	nil,
 	{contract.FailurePodFailed},
@@ -134,7 +134,7 @@ var (
 		{UID: "uid-1", Said: ago(2 * time.Hour), Settled: 1},
 		{UID: "another", Degraded: true, Settled: 7},
 	}
-	// previous are the conditions that an object carries: none, sound, degraded, flapping.
+	// previous are the conditions of an object: none, healthy, degraded, flapping.
 	previous = [][]metav1.Condition{
 		nil,
 		conditions.Compute(conditions.Input{Observation: healthy(), Generation: 2, Now: start.Add(-time.Hour), WithReady: true}).Conditions,
@@ -151,9 +151,10 @@ func ago(d time.Duration) *time.Time {
 	return &at
 }
 
-// everyInput calls f with the classes of input that fall to one of several parts, until
-// it says no. Memory and previous conditions go round, so that each class of observation
-// meets all of them sooner or later. It returns how many classes it visited, of how many.
+// everyInput calls f with the classes of input of one of several parts, until f returns
+// false. It cycles through the states and previous conditions, so that each class of
+// observation is combined with all of them. It returns the number of visited classes and
+// of all classes.
 func everyInput(part, parts int, f func(conditions.Input) bool) (visited, all int) {
 	sets := unitSets()
 	sizes := []int{2, len(freshnesses), 2, len(intents), len(jobSets), len(reconciles), len(generations), len(sets)}

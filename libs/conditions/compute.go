@@ -37,8 +37,8 @@ const (
 	// MissingReplicasHold is how long replicas may be missing outside a rollout
 	// before Degraded goes True.
 	MissingReplicasHold = 120 * time.Second
-	// CreateFailureHold is how long the API server may refuse pods before Degraded goes
-	// True. A quota refuses some for a moment during an ordinary rollout.
+	// CreateFailureHold is how long the API server may reject pods before Degraded goes
+	// True. A quota rejects some for a moment during an ordinary rollout.
 	CreateFailureHold = 15 * time.Second
 	// RecoveryHold is how long a failure must be cleared before Degraded goes False.
 	RecoveryHold = 30 * time.Second

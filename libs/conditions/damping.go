@@ -9,7 +9,7 @@ import (
 )
 
 // damp computes the published Degraded from the findings. It returns the time at which
-// the condition may change although no input does.
+// the condition may change without a change of the input.
 func (e *evaluation) damp(now time.Time) (outcome, time.Time) {
 	e.state.forget(now, e.observedGeneration(TypeDegraded))
 	if len(e.findings) > 0 {

@@ -18,7 +18,7 @@ var (
 	refusing = healthy(units(unit("web", available(1), failing(contract.FailureCreateFailed, 1))))
 )
 
-// step is one fold in the life of an object.
+// step is one call of Compute in the history of an object.
 type step struct {
 	after time.Duration
 	o     *contract.Observation
@@ -139,8 +139,8 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	}
 }
 
-// A writer that has lost its memory, or replaces another, continues from the
-// conditions that the object carries.
+// A writer that has lost its State, or replaces another writer, continues from the
+// conditions of the object.
 func TestLostStateIsLoadedFromObject(t *testing.T) {
 	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
 	t.Run("a degraded object stays degraded until it has recovered", func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestObservedGenerationFollowsObservation(t *testing.T) {
 	}
 }
 
-// A condition of a spec that takes no effect holds for that spec: a wait for Degraded or
-// Progressing ends, and one for Available does not.
+// The conditions of a spec that takes no effect carry its generation, except Available: a
+// wait for Degraded or Progressing ends, and a wait for Available does not.
 func TestObservedGenerationOfRejectedSpec(t *testing.T) {
 	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
 	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
@@ -291,8 +291,8 @@ func TestForeignConditionsAreIgnored(t *testing.T) {
 	}
 }
 
-// The held state is what Degraded would be without damping, since when, and until
-// when damping hides it.
+// Held returns the status of Degraded without damping, the start and the end of the
+// hold-down.
 func TestHeldReturnsRawStatus(t *testing.T) {
 	h := newHistory(t)
 	want := func(r conditions.Result, want *conditions.Held) {
@@ -307,7 +307,7 @@ func TestHeldReturnsRawStatus(t *testing.T) {
 	missing := &conditions.Held{Status: metav1.ConditionTrue, Since: onset, Until: onset.Add(conditions.MissingReplicasHold)}
 	want(r, missing)
 	want(h.fold(time.Minute, lacking), missing)
-	want(h.fold(time.Minute, lacking), nil) // it is said
+	want(h.fold(time.Minute, lacking), nil) // published
 	r = h.fold(time.Minute, healthy())
 	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.RecoveryHold)})
 	for range conditions.FlapCount {
@@ -316,5 +316,5 @@ func TestHeldReturnsRawStatus(t *testing.T) {
 	}
 	compare(t, answers{Degraded: "True/Flapping"}, r)
 	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.FlapWindow)})
-	want(h.fold(time.Second, lacking), nil) // what ends is the name, not the status
+	want(h.fold(time.Second, lacking), nil) // the reason changes, not the status
 }

@@ -167,18 +167,18 @@ type failureClass struct {
 	rank        int
 	reason      string
 	description string
-	// hold: counts only after the hold-down.
+	// hold is the hold-down after which the failure counts.
 	hold time.Duration
-	// onlyShort: counts only while its unit lacks replicas. A failed pod is harmless
-	// when all replicas are available.
+	// onlyShort is true for a failure that counts only while its unit lacks replicas. A
+	// failed pod is harmless when all replicas are available.
 	onlyShort bool
-	// settledOnly: normal during a rollout, a failure only outside one.
+	// settledOnly is true for a class that is normal during a rollout.
 	settledOnly bool
-	// blocks: stalls a rollout while it lasts.
+	// blocks is true for a failure that stalls a rollout while it lasts.
 	blocks bool
-	// blocksEmpty: as blocks, but only when the unit has no running pod.
+	// blocksEmpty is like blocks, but only for a unit without a running pod.
 	blocksEmpty bool
-	// includesMessage: the message comes from the API server and names no pod, so the condition includes it.
+	// includesMessage is true if the message is from the API server and names no pod: the condition includes it.
 	includesMessage bool
 }
 

@@ -18,8 +18,8 @@ func needing(o *contract.Observation) {
 	}
 }
 
-// Own health and derived health are distinguished: Degraded and the evidence name the
-// dependency, and nothing else follows it.
+// A dependency is separate from the object's own health: Degraded and the evidence name
+// it, and the other conditions do not depend on it.
 func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 	const named = "Dependency: FireboltInstance east is not ready. The metadata service has no endpoint."
 	t.Run("without another failure", func(t *testing.T) {

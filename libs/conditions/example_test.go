@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// A pod goes missing: Available says so at once, Degraded only if it stays away.
+// A pod is lost: Available changes at once, Degraded only if the pod stays unavailable.
 func ExampleCompute() {
 	web := contract.Unit{
 		Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,

@@ -12,14 +12,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// turn is one change of what Degraded says.
+// turn is one change of Degraded.
 type turn struct {
 	at   time.Duration // since the start
 	says string
 }
 
-// flap runs failures that come and go and, like a caller, through every
-// deadline in between. It returns each change of Degraded.
+// flap runs a failure that appears and clears repeatedly and, like a caller, computes
+// at every deadline in between. It returns each change of Degraded.
 func flap(h *history, trouble *contract.Observation, bad, good, length time.Duration) []turn {
 	h.t.Helper()
 	begin := h.now
@@ -97,7 +97,7 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// Whatever its rhythm, one failure gives at most three transitions in any ten minutes.
+// One failure causes at most three transitions in any ten minutes, at any frequency.
 func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	const length = time.Hour
 	for _, trouble := range []*contract.Observation{lacking, crashing} {
@@ -122,7 +122,8 @@ func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	}
 }
 
-// What flaps is frozen: neither reason nor message follow it, until it stays or stays away.
+// Reason and message of a flapping failure stay fixed until the failure is continuous or
+// stays cleared.
 func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	flapping := func(t *testing.T) *history {
 		t.Helper()
@@ -192,7 +193,7 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	})
 }
 
-// Different failures one after the other are changes, each of them.
+// Each of several different failures in sequence is published.
 func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
@@ -213,7 +214,7 @@ func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	})
 }
 
-// A memory of an earlier release knows less and means the same.
+// A State of an earlier release lacks fields and has the same meaning.
 func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 	tests := map[string]struct {
 		memory string // as an earlier release stored it, at 10:00:00
@@ -247,7 +248,7 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 	}
 }
 
-// The memory is of bounded size, whatever happens.
+// The State has a bounded size.
 func TestStateIsBounded(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())

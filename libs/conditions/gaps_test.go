@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// What ADR027 and its first implementation leave open or get wrong, case by case, and
-// the conditions: at once, and when a failure has lasted for its hold-down.
+// Each case is one that ADR027 or its first implementation leaves undefined or gets wrong,
+// with the conditions at once and after the hold-down of the failure.
 func TestCasesUndefinedByADR027(t *testing.T) {
 	least := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
 	pods := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.Current, u.Updated = n, n } }

@@ -14,25 +14,25 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// writer is one of those who may write the conditions of an object: it reads what the
-// object carries, and has a memory of its own that no one else touches.
+// writer is one of the possible writers of the conditions of an object: it reads the
+// object's conditions and has its own State.
 type writer struct{ memory conditions.State }
 
-// object is what the API server has of the object.
+// object is the object as the API server stores it.
 type object struct {
 	t          *testing.T
 	generation int64
 	conditions []metav1.Condition
 }
 
-// fold is what the writer would say now.
+// fold returns the conditions that the writer would write now.
 func (w *writer) fold(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	in := fresh(seen)
 	in.Generation, in.Now, in.Previous, in.Memory = o.generation, now, o.conditions, w.memory
 	return conditions.Compute(in)
 }
 
-// write says it.
+// write computes the conditions and writes them to the object.
 func (w *writer) write(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	o.t.Helper()
 	r := w.fold(o, now, seen)
@@ -42,7 +42,7 @@ func (w *writer) write(o *object, now time.Time, seen *contract.Observation) con
 	return r
 }
 
-// happen draws what the operator sees next: spec changes are taken up at once.
+// happen draws the next observation of the operator, which observes spec changes at once.
 func happen(r *rand.Rand, o *object) *contract.Observation {
 	if r.IntN(20) == 0 {
 		o.generation++
@@ -64,10 +64,10 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 	}
 	if r.IntN(10) == 0 {
 		seen.Reconcile.Outcome = contract.Failed
-		// Longer than what is published of it.
+		// Longer than the published message.
 		seen.Reconcile.Message = strings.Repeat("é", r.IntN(contract.MaxTextBytes))
 	}
-	if o.generation > 2 && r.IntN(8) == 0 { // the newest spec is refused, or waits
+	if o.generation > 2 && r.IntN(8) == 0 { // the latest spec is rejected, or waits
 		seen.ObservedGeneration = o.generation - 1
 		seen.Reconcile = []contract.Reconcile{
 			{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonInvalidSpec},
@@ -80,10 +80,10 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 	return seen
 }
 
-// An operator that becomes the writer has no state; an aggregator that comes back remembers
-// the state from before its exit. Neither changes a condition by becoming the writer, except for one
-// case: a failure that has lasted for its hold-down, as a witness confirms who was never
-// away, while the operator had to count again.
+// An operator that becomes the writer has no State; an aggregator that restarts has the State
+// from before its exit. A handover changes no condition, except in one case: a failure has
+// lasted for its hold-down according to a witness that never stopped, while the operator had to
+// restart the hold-down.
 func TestHandoverChangesNoCondition(t *testing.T) {
 	handOvers, late, early := 0, 0, 0
 	for seed := range uint64(100) {
@@ -106,7 +106,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 			truth := find(witness.write(shadow, now, seen).Conditions, conditions.TypeDegraded)
 			if r.IntN(6) == 0 {
 				if present = aggregator; r.IntN(2) == 0 {
-					operator.memory = conditions.State{} // it forgets when the aggregator writes
+					operator.memory = conditions.State{} // it drops its State while the aggregator writes
 					present = operator
 				}
 				handOvers++
@@ -115,8 +115,8 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 					late++
 					continue
 				}
-				// A failure that came back and went while a writer was unavailable, and turned no condition,
-				// left no trace: the recovery counts from before it.
+				// A failure that appeared and cleared while a writer was unavailable, without a change of a
+				// condition, is not recorded: the recovery counts from before it.
 				if find(said.Conditions, conditions.TypeDegraded).Reason == conditions.ReasonRecovering &&
 					find(after.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
 					early++
@@ -132,7 +132,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 	t.Logf("%d hand-overs, in %d of them the former writer was late, in %d the next one early", handOvers, late, early)
 }
 
-// turned compares what two writers say at the same time of the same observation.
+// turned compares the conditions of two writers at the same time for the same observation.
 func turned(before, after conditions.Result) string {
 	for _, c := range before.Conditions {
 		if now := find(after.Conditions, c.Type); now.Status != c.Status || !now.LastTransitionTime.Equal(&c.LastTransitionTime) || now.ObservedGeneration != c.ObservedGeneration {
@@ -205,8 +205,8 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 	}
 }
 
-// The generation that was rolled out before a waiting spec stays known to the next writer: what it
-// loses is a loss.
+// The next writer restores the generation that was rolled out before a waiting spec: replicas
+// that this generation loses count as missing.
 func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	o, now := &object{t: t, generation: 2}, start
 	waiting := held(conditions.ReasonAwaitingApproval)
@@ -222,18 +222,18 @@ func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, r)
 }
 
-// A write that did not come through is not another writer's: the memory stands.
+// A failed write does not count as a change by another writer: the State stays valid.
 func TestHoldDownSurvivesLostWrite(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	h.fold(time.Minute, lacking)
 	before := h.stands
 	h.fold(conditions.MissingReplicasHold, lacking)
-	h.stands = before // the API server refused
+	h.stands = before // the API server rejected the write
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(time.Second, lacking))
 }
 
-// Another owner's condition says nothing about who wrote ours.
+// A condition of another owner does not identify the writer of ours.
 func TestForeignReadyKeepsState(t *testing.T) {
 	h := newHistory(t)
 	without := func(in *conditions.Input) {

@@ -16,8 +16,8 @@ const MaxMessageBytes = 32768
 // maxNamed is how many names a message lists before it counts the rest.
 const maxNamed = 5
 
-// clamp makes a text fit for a condition: valid UTF-8 without control characters and
-// not too long. The API server would reject the whole status otherwise.
+// clamp makes a text valid for a condition: UTF-8 without control characters and not too
+// long. Otherwise the API server would reject the whole status.
 func clamp(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -45,7 +45,7 @@ func sentence(parts []string) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// list names things in alphabetical order.
+// list joins names in alphabetical order.
 func list(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	if rest := len(names) - maxNamed; rest > 0 {
@@ -103,7 +103,7 @@ func jobMessage(j contract.Job) string {
 	return detail("Task "+j.Name+" failed after the last retry.", j.Message)
 }
 
-// reconcileReason returns the observer's own reason for a spec that it rejects, if the list has it.
+// reconcileReason returns the observer's reason for a spec that it rejects, if [Refusals] contains it.
 func reconcileReason(r contract.Reconcile) string {
 	if r.Terminal && slices.Contains(Refusals(), r.Reason) {
 		return r.Reason

@@ -61,7 +61,7 @@ func TestComputeIsValidForAllInputs(t *testing.T) {
 // onePlural matches a plural after the number 1; "0 of 1 replicas" is right.
 var onePlural = regexp.MustCompile(`(^|[^f] )1 (attempts|pods|replicas)\b`)
 
-// wellFormed: every type once, in order, and nothing that the API server would refuse.
+// wellFormed checks that every type occurs once, in order, and that the API server accepts the conditions.
 func wellFormed(r conditions.Result, known map[string]bool) []string {
 	var problems []string
 	var types []string
@@ -89,7 +89,7 @@ func wellFormed(r conditions.Result, known map[string]bool) []string {
 	return problems
 }
 
-// stable: folding the answer again at the same time changes nothing.
+// stable checks that computing again at the same time from the result changes nothing.
 func stable(in conditions.Input, r conditions.Result) []string {
 	in.Previous, in.Memory = r.Conditions, r.Memory
 	if again := conditions.Compute(in); !same(r, again) {
@@ -102,7 +102,7 @@ func same(a, b conditions.Result) bool {
 	return slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Evidence, b.Evidence) && a.Next.Equal(b.Next) && remembers(a.Memory) == remembers(b.Memory)
 }
 
-// remembers is a memory that == compares by its times, not by their addresses.
+// remembers returns a value of the State that == compares by times, not by their addresses.
 func remembers(m conditions.State) [2]any {
 	var times [4]time.Time
 	for i, at := range []*time.Time{m.BadSince, m.GoodSince, m.Said, m.Flaps.Over} {
@@ -114,7 +114,7 @@ func remembers(m conditions.State) [2]any {
 	return [2]any{m, times}
 }
 
-// orderless: units the other way round give the same answer.
+// orderless checks that the units in reverse order give the same result.
 func orderless(in conditions.Input, r conditions.Result) []string {
 	if in.Observation == nil || len(in.Observation.Units) < 2 {
 		return nil
@@ -129,8 +129,8 @@ func orderless(in conditions.Input, r conditions.Result) []string {
 	return nil
 }
 
-// apart: a bad dependency changes none of what is said of the object's own health, and
-// is named in the evidence, unless the object was stopped and needs nothing.
+// apart checks that a failed dependency does not change the conditions of the object's own
+// health, and that the evidence names it unless the object was stopped.
 func apart(in conditions.Input, r conditions.Result) []string {
 	if in.Freshness != conditions.Fresh || in.Observation == nil || len(in.Observation.Dependencies) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func apart(in conditions.Input, r conditions.Result) []string {
 	return problems
 }
 
-// exactDeadline: nothing changes by itself before Next, and something does at Next.
+// exactDeadline checks that the result is constant before Next and changes at Next.
 func exactDeadline(in conditions.Input, r conditions.Result) []string {
 	in.Previous, in.Memory = r.Conditions, r.Memory
 	if r.Next.IsZero() {
@@ -178,7 +178,7 @@ func exactDeadline(in conditions.Input, r conditions.Result) []string {
 	return problems
 }
 
-// truthful: what may never be claimed.
+// truthful checks statements that must never be published.
 func truthful(in conditions.Input, r conditions.Result) []string {
 	o, says := in.Observation, map[string]metav1.ConditionStatus{}
 	if o == nil {
@@ -229,7 +229,7 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 	return problems
 }
 
-// takesNoEffect reports whether waiting alone does not bring the spec about.
+// takesNoEffect reports whether the spec does not take effect by waiting alone.
 func takesNoEffect(o *contract.Observation) bool {
 	waits := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.Holds(), o.Reconcile.Reason)
 	return o.Intent.Paused || o.Reconcile.Terminal || waits || failedForGood(o)

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
 )
 
-// The list of mutants keeps up with the source.
+// The list of mutants matches the source.
 func TestMutantsMatchSource(t *testing.T) { listed(t) }
 
 func listed(t *testing.T) []mutants.Mutant {

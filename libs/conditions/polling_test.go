@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// live folds an observation now and at each deadline until the next event, and at the
+// live computes the conditions now and at each deadline until the next event, and at the
 // given times in between.
 func (h *history) live(o *contract.Observation, until time.Time, looks []time.Time, generation int64) {
 	h.t.Helper()
@@ -33,8 +33,8 @@ func (h *history) live(o *contract.Observation, until time.Time, looks []time.Ti
 	}
 }
 
-// A writer that computes more often than the deadlines ask sees nothing else, and changes nothing
-// that comes later: a resync, a restart or an event without a change is not an event.
+// A writer that computes more often than the deadlines require gets the same results, then and
+// later: a resync, a restart or an event without a change has no effect.
 func TestFrequentComputeChangesNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9)) // a history must be repeatable

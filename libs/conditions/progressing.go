@@ -125,8 +125,8 @@ func stalled(e *evaluation) (outcome, bool) {
 	return conditionFalse(ReasonStalled, list(names(units))+" is stalled.")
 }
 
-// specWaiting matches a spec that waits for an approval, or for a rollout slot: it does not
-// progress by itself. The running version may.
+// specWaiting matches a spec that waits for an approval or for a rollout slot: it does not
+// progress by itself, but the running version may.
 func specWaiting(e *evaluation) (outcome, bool) {
 	if !e.waiting() {
 		return noMatch()
@@ -138,7 +138,7 @@ func asExpected(*evaluation) (outcome, bool) {
 	return conditionFalse(ReasonAsExpected, "All components match the spec.")
 }
 
-// moves reports whether a unit has not reached its desired state.
+// isProgressing reports whether a unit has not reached its desired state.
 func isProgressing(u contract.Unit) bool {
 	if replacing(u) || short(u) {
 		return true
@@ -149,7 +149,7 @@ func isProgressing(u contract.Unit) bool {
 	return u.Present && (u.Updated < u.Desired || u.Current > u.Desired || u.Available > u.Desired)
 }
 
-// stuck reports whether a unit will not progress by waiting alone.
+// isStalled reports whether waiting alone does not make a unit progress.
 func isStalled(u contract.Unit) bool {
 	if u.Stalled {
 		return true

@@ -22,8 +22,8 @@ const (
 	ReasonRunning               = "Running"               // Stopped: no stop is requested
 	ReasonJobRunning            = "JobRunning"            // Progressing, Upgradable: a task of the object runs
 	ReasonJobFailed             = "JobFailed"             // Progressing, Degraded: a task failed permanently
-	ReasonRollingOut            = "RollingOut"            // Progressing, Upgradable: on the way to a new spec
-	ReasonReplicasMissing       = "ReplicasMissing"       // Progressing, Upgradable: replicas come back, or more are added, outside a rollout
+	ReasonRollingOut            = "RollingOut"            // Progressing, Upgradable: a rollout to a new spec is in progress
+	ReasonReplicasMissing       = "ReplicasMissing"       // Progressing, Upgradable: replicas are started or replaced outside a rollout
 	ReasonScalingDown           = "ScalingDown"           // Progressing, Upgradable: surplus replicas terminate
 	ReasonStalled               = "Stalled"               // Progressing, Degraded: a unit makes no progress
 	ReasonReconcileError        = "ReconcileError"        // Progressing, Degraded, Upgradable: the observer's last reconcile failed
@@ -55,16 +55,16 @@ const (
 // the spec or what it refers to changes. Progressing is False and Degraded True.
 const (
 	ReasonInvalidSpec             = "InvalidSpec"                // the spec contradicts itself
-	ReasonInvalidCronSchedule     = "InvalidCronSchedule"        // a schedule names no time
+	ReasonInvalidCronSchedule     = "InvalidCronSchedule"        // a schedule never matches
 	ReasonDowngradeBlocked        = "DowngradeBlocked"           // the image is older than the database
-	ReasonNotOwned                = "NotOwned"                   // an object of another owner has a name that is needed
-	ReasonApplyRefused            = "ApplyRefused"               // the API server calls an object invalid
+	ReasonNotOwned                = "NotOwned"                   // a foreign object has a name that the resource needs
+	ReasonApplyRefused            = "ApplyRefused"               // the API server rejects an object as invalid
 	ReasonEngineClassUnready      = "FireboltEngineClassUnready" // the class is absent or rejected
 	ReasonNotSupported            = "NotSupported"               // the release lacks a feature
-	ReasonTemplateRejected        = "TemplateRejected"           // a template sets what belongs to the operator
+	ReasonTemplateRejected        = "TemplateRejected"           // a template sets a field that the operator manages
 	ReasonBoundsExceeded          = "ResourceBoundsExceeded"     // resources beyond what the operator allows
 	ReasonRolledBack              = "RolledBack"                 // the rollout missed its deadline and was rolled back
-	ReasonEnsureFailed            = "EnsureFailed"               // the API server calls an object of an instance invalid
+	ReasonEnsureFailed            = "EnsureFailed"               // the API server rejects an object of an instance as invalid
 	ReasonPostgresEnsureFailed    = "PostgresEnsureFailed"       // the same for the operator's own PostgreSQL
 	ReasonPostgresCredentialsLost = "PostgresCredentialsLost"    //nolint:gosec // a reason: the database exists, its password does not
 

@@ -89,8 +89,8 @@ func (e *evaluation) readGeneration() int64 {
 	return max(0, min(e.o.Object.Generation, e.in.Generation))
 }
 
-// pinned reports whether the spec that was read takes no effect for now: waiting alone
-// does not change that.
+// pinned reports whether the spec that was read takes no effect, and waiting alone does
+// not change that.
 func (e *evaluation) pinned() bool {
 	return e.o.Intent.Paused || e.rejected() || e.waiting() || (e.taskFailed() && !e.taskRuns())
 }
@@ -156,8 +156,8 @@ func (e *evaluation) taskRuns() bool { return len(e.activeJobs()) > 0 }
 
 func (e *evaluation) taskFailed() bool { return len(e.jobsIn(contract.JobFailed)) > 0 }
 
-// activeJobs returns the tasks that run or will run. A task that waits for one that
-// failed for the last time is not among them.
+// activeJobs returns the tasks that run or will run. It excludes tasks that wait for a
+// permanently failed one.
 func (e *evaluation) activeJobs() []string {
 	if e.taskFailed() {
 		return e.jobsIn(contract.JobRunning)
@@ -166,7 +166,7 @@ func (e *evaluation) activeJobs() []string {
 }
 
 // rollingOut reports whether the object changes to a new spec, as opposed to having
-// lost replicas. A spec that takes no effect leaves what was rolled out before.
+// lost replicas. A spec that takes no effect does not start a rollout.
 func (e *evaluation) rollingOut() bool {
 	switch {
 	case e.taskRuns():

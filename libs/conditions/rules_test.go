@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// answers is what one fold is expected to say; an empty one is not compared.
+// answers are the expected results of one call of Compute; an empty one is not compared.
 type answers struct {
 	Available, Progressing, Degraded, Upgradable, Paused, Stopped, Ready string
 }
@@ -193,7 +193,7 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 	tests := map[string]struct {
 		o     *contract.Observation
 		first string // at once
-		later string // two minutes on
+		later string // two minutes later
 	}{
 		"healthy":                      {healthy(), "False/AsExpected", "False/AsExpected"},
 		"a crash loop":                 {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},

@@ -24,7 +24,7 @@ type State struct {
 	// that are missing after that are no longer due to the rollout.
 	Settled int64 `json:"settled,omitempty"`
 	// Said is the newest transition that [Compute] returned. A later one on the object is
-	// another writer's, and this State is older than it.
+	// from another writer, and this State is stale.
 	Said *time.Time `json:"said,omitempty"`
 	// Flaps counts the returns of the same failure.
 	Flaps Flaps `json:"flaps,omitzero"`
@@ -38,7 +38,7 @@ type Flaps struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Count is how often the failure returned, at most [FlapCount].
 	Count int `json:"count,omitempty"`
-	// Over is when Degraded last went False; nil when that is longer ago than [FlapWindow].
+	// Over is when Degraded last went False; nil if that was before the last [FlapWindow].
 	Over *time.Time `json:"over,omitempty"`
 }
 
@@ -82,8 +82,8 @@ func restoreState(old map[string]metav1.Condition) State {
 	return m
 }
 
-// pins reports whether Progressing describes a spec that takes no effect, so that what
-// was rolled out before stays.
+// pins reports whether Progressing describes a spec that takes no effect, so that the
+// generation that was rolled out before stays in effect.
 func pins(progressing metav1.Condition) bool {
 	reason := progressing.Reason
 	return progressing.Status == metav1.ConditionFalse &&
@@ -91,7 +91,7 @@ func pins(progressing metav1.Condition) bool {
 }
 
 // overtaken reports whether another writer has changed a condition since this State
-// was computed. Unknown is not about the object, and does not count.
+// was computed. Unknown does not describe the object, and does not count.
 func (m State) overtaken(old map[string]metav1.Condition, types []string) bool {
 	if m.Said == nil {
 		return false

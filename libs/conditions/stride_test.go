@@ -2,6 +2,6 @@
 
 package conditions_test
 
-// stride is prime to the number of values of every kind, so that all of them are met
-// in every pairing.
+// stride is coprime to the number of values of every kind, so that the run visits every
+// pair of values.
 const stride = 211

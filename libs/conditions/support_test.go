@@ -14,7 +14,7 @@ import (
 
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// healthy is an object whose one unit has all it wants, at generation 2.
+// healthy returns an observation of an object at generation 2 whose one unit matches its spec.
 func healthy(change ...func(*contract.Observation)) *contract.Observation {
 	o := &contract.Observation{
 		Object:             contract.Object{Namespace: "ns", Name: "main", UID: "uid-1", Generation: 2},
@@ -120,8 +120,8 @@ func full(t *testing.T, r conditions.Result, conditionType string) metav1.Condit
 	return metav1.Condition{}
 }
 
-// history folds one object again and again, as its writer does, with the memory and
-// the conditions going through JSON in between.
+// history computes the conditions of one object repeatedly, as its writer does, and
+// encodes the State and the conditions as JSON in between.
 type history struct {
 	t      *testing.T
 	now    time.Time
@@ -160,7 +160,7 @@ func through(t *testing.T, from, to any) {
 	}
 }
 
-// rawJSON is JSON that stands for itself.
+// rawJSON is encoded JSON.
 type rawJSON string
 
 // MarshalJSON returns the text.

@@ -83,9 +83,9 @@ func Encode[P Payload](e Event, data P) ([]byte, error) {
 	return out, nil
 }
 
-// Decode reads a message of the given payload type. Unknown fields are ignored;
-// another type or major version is [ErrUnsupportedType]; anything that is no
-// event at all is [ErrMalformed].
+// Decode reads a message of the given payload type and ignores unknown fields. It returns
+// [ErrUnsupportedType] for another type or major version, and [ErrMalformed] for a message
+// that is not an event.
 func Decode[P Payload](message []byte) (Event, P, error) {
 	var data P
 	e, err := DecodeEnvelope(message)
@@ -104,7 +104,7 @@ func Decode[P Payload](message []byte) (Event, P, error) {
 	return e, data, nil
 }
 
-// DecodeEnvelope reads the envelope only and leaves Data as it is.
+// DecodeEnvelope reads the envelope only and leaves Data encoded.
 func DecodeEnvelope(message []byte) (Event, error) {
 	var e Event
 	if len(message) > MaxMessageBytes {

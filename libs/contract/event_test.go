@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden messages")
 
-// The golden messages are those that earlier releases have sent. One that is there
-// must never change: readers of every release have to understand it.
+// The golden messages are messages of earlier releases. An existing one must never
+// change: readers of every release have to decode it.
 func TestGoldenMessages(t *testing.T) {
 	for name, encode := range samples() {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// Whatever is in the corpus is read, and written again as it was.
+// Every message of the corpus is decoded, and encoded again without a change.
 func TestGoldenMessagesRoundTrip(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.json")
 	if err != nil || len(files) < len(samples()) {

@@ -13,8 +13,8 @@ type GroupVersionKind struct {
 	Kind    string `json:"kind"`
 }
 
-// Kind is the token that stands for a Kubernetes kind in subjects.
-// The registry is closed: a token that [Lookup] does not know is refused.
+// Kind is the token of a Kubernetes kind in subjects.
+// The registry is closed: a token that [Lookup] does not find is rejected.
 type Kind string
 
 // Tokens of the kinds that Flotilla manages.

@@ -19,11 +19,11 @@ const (
 	EventResumed       LifecycleEvent = "resumed"
 	EventStopped       LifecycleEvent = "stopped"
 	EventStarted       LifecycleEvent = "started"
-	EventKnown         LifecycleEvent = "known"    // Degraded, Paused or Stopped went False for the first time: nothing has ended
+	EventKnown         LifecycleEvent = "known"    // Degraded, Paused or Stopped is False for the first time and was never True
 	EventUnknown       LifecycleEvent = "unknown"  // a condition went Unknown
 	EventPhase         LifecycleEvent = "phase"    // status.transitions grew by one entry
 	EventSnapshot      LifecycleEvent = "snapshot" // first observation of an object, or of one whose history was lost
-	EventGap           LifecycleEvent = "gap"      // something happened that could not be delivered
+	EventGap           LifecycleEvent = "gap"      // events are missing that could not be delivered
 	EventDeleted       LifecycleEvent = "deleted"
 )
 
@@ -48,7 +48,7 @@ type Lifecycle struct {
 	Condition *ConditionChange `json:"condition,omitempty"`
 	// Phase is set on phase events and on the snapshot.
 	Phase *PhaseChange `json:"phase,omitempty"`
-	// Conditions is set on the snapshot: all of them as they are.
+	// Conditions is set on the snapshot: all current conditions.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Gap is true when events before this one are missing from the history.
 	Gap bool `json:"gap,omitempty"`

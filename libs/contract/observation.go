@@ -2,8 +2,8 @@ package contract
 
 import "time"
 
-// Observation is what one observer (an operator) sees of one object at one moment.
-// It is complete: a reader needs no earlier observation to understand it.
+// Observation is the state of one object as one observer (an operator) sees it at one
+// moment. It is complete: a reader needs no earlier observation.
 //
 // Version is (Object.UID, Epoch, Seq). Readers keep the greatest one and ignore
 // the rest, so duplicates, reordering and replay change nothing.
@@ -87,7 +87,7 @@ type Intent struct {
 	StoppedBy string `json:"stoppedBy,omitempty"`
 }
 
-// Role is what a unit is for at the moment.
+// Role is the current role of a unit in the service of its object.
 type Role string
 
 // Roles of a unit. Availability reads only the serving ones.
@@ -140,7 +140,7 @@ const (
 	FailureCreateFailed  FailureClass = "CreateFailed"
 )
 
-// Failure is the pods of one unit that have a failure of one class.
+// Failure describes the pods of one unit that have a failure of one class.
 type Failure struct {
 	Class    FailureClass `json:"class"`
 	Count    int32        `json:"count"`

@@ -48,7 +48,7 @@ func files(t *testing.T, pattern string) map[string][]byte {
 	return out
 }
 
-// N reads N-1: nothing that an earlier release has sent is lost on us.
+// N reads N-1: this release decodes every field of messages of earlier releases.
 func TestEarlierMessagesDecodeInFull(t *testing.T) {
 	for _, dir := range releases(t) {
 		for name, message := range files(t, filepath.Join(dir, "golden", "*.json")) {
@@ -65,8 +65,8 @@ func TestEarlierMessagesDecodeInFull(t *testing.T) {
 	}
 }
 
-// N-1 reads N: what we send now satisfies the readers of earlier releases, who ignore
-// fields and take values of closed lists as unknown that they do not know.
+// N-1 reads N: messages of this release are valid for the readers of earlier releases, which
+// ignore unknown fields and accept unknown values of closed lists.
 func TestMessagesMatchEarlierSchemas(t *testing.T) {
 	for _, dir := range releases(t) {
 		schemas := files(t, filepath.Join(dir, "schemas", "*.json"))
@@ -95,7 +95,7 @@ func parse(t *testing.T, raw []byte) any {
 	return out
 }
 
-// missing lists what of want is not in got; got may have more.
+// missing lists the parts of want that got lacks; got may have more.
 func missing(want, got any, path string) []string {
 	switch w := want.(type) {
 	case map[string]any:
@@ -126,7 +126,7 @@ func missing(want, got any, path string) []string {
 	return nil
 }
 
-// check validates as a reader does: with the closed lists open.
+// check validates as a reader does: it accepts unknown values of closed lists.
 func check(t *testing.T, schema, value []byte) {
 	t.Helper()
 	doc := parse(t, schema)
@@ -156,7 +156,7 @@ func check(t *testing.T, schema, value []byte) {
 	}
 }
 
-// open removes the closed lists of properties; those of conditions (allOf, if) stay.
+// open removes the closed lists of values from properties; it keeps those of conditions (allOf, if).
 func open(node any) {
 	m, ok := node.(map[string]any)
 	if !ok {
@@ -182,8 +182,8 @@ func children(m map[string]any, group string) map[string]map[string]any {
 	return out
 }
 
-// Within a major version fields are only added: none goes, none changes its type, none
-// that was promised becomes optional, and no new one is required of old messages.
+// Within a major version fields are only added: a change must not remove a field, change its
+// type, make a required field optional or require a new field.
 func TestSchemasOnlyGrow(t *testing.T) {
 	for _, dir := range releases(t) {
 		for name, old := range files(t, filepath.Join(dir, "schemas", "*.json")) {
@@ -267,7 +267,7 @@ func TestShrunkReportsBreakingChanges(t *testing.T) {
 	}
 }
 
-// A reader of this release meets the words of a later one.
+// A reader of this release gets values that a later release adds.
 func TestDecodeKeepsUnknownValues(t *testing.T) {
 	message, err := samples()["lifecycle-deleted"]()
 	if err != nil {
@@ -280,7 +280,7 @@ func TestDecodeKeepsUnknownValues(t *testing.T) {
 	}
 }
 
-// entry is a full status entry.
+// entry returns a full status entry.
 func entry() contract.StatusEntry {
 	return contract.StatusEntry{
 		Object: object(contract.Superset, "main"), Phase: "Running", Conditions: []contract.Condition{condition("True", "AllComponentsReady")},

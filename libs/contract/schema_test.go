@@ -107,8 +107,8 @@ func TestSchemasRejectInvalidMessages(t *testing.T) {
 	}
 }
 
-// Each field of the Go types is in the schema and the other way round, required
-// unless it is left out when empty.
+// The Go types and the schema have the same fields; the schema requires a field unless
+// encoding omits it when empty.
 func TestSchemasAndTypesHaveSameFields(t *testing.T) {
 	for file, payload := range map[string]any{
 		"observation.v1.json": contract.Observation{}, "heartbeat.v1.json": contract.Heartbeat{},
@@ -142,7 +142,7 @@ func sameFields(root, schema map[string]any, typ reflect.Type, path string) []st
 		typ = typ.Elem()
 	}
 	if typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Uint8 {
-		return nil // text, or JSON of a schema of its own
+		return nil // text, or JSON with its own schema
 	}
 	if typ.Kind() == reflect.Slice {
 		items, ok := schema["items"].(map[string]any)

@@ -18,7 +18,7 @@ const (
 // ErrInvalidSubject means that a subject, or a name for one, does not have the contract's form.
 var ErrInvalidSubject = errors.New("invalid subject")
 
-// Ref is an object's place in subjects and keys: cluster, namespace, kind token, name.
+// Ref identifies an object in subjects and keys: cluster, namespace, kind token, name.
 type Ref struct {
 	Cluster   string
 	Namespace string
@@ -62,12 +62,12 @@ func ParseKey(key string) (Ref, error) {
 	return refOf(tokens)
 }
 
-// ObservationSubject is where one observer publishes what it sees of one object.
+// ObservationSubject returns the subject of one observer's observations of one object.
 func ObservationSubject(r Ref, observer string) (string, error) {
 	return objectSubject(ObservationPrefix, r, observer)
 }
 
-// LifecycleSubject is where one kind of event of one object is published.
+// LifecycleSubject returns the subject of one kind of lifecycle event of one object.
 func LifecycleSubject(r Ref, event LifecycleEvent) (string, error) {
 	if !event.Valid() {
 		return "", fmt.Errorf("%w: lifecycle event %q is not in the closed list", ErrInvalidSubject, event)
@@ -75,7 +75,7 @@ func LifecycleSubject(r Ref, event LifecycleEvent) (string, error) {
 	return objectSubject(LifecyclePrefix, r, string(event))
 }
 
-// LifecycleFilter matches all lifecycle events of one object.
+// LifecycleFilter returns a subject filter that matches all lifecycle events of one object.
 func LifecycleFilter(r Ref) (string, error) {
 	key, err := r.Key()
 	if err != nil {
@@ -84,7 +84,7 @@ func LifecycleFilter(r Ref) (string, error) {
 	return LifecyclePrefix + "." + key + ".*", nil
 }
 
-// ChangeSubject is where the ingester publishes one operation on one stored object.
+// ChangeSubject returns the subject of one operation of the ingester on one stored object.
 func ChangeSubject(r Ref, op ChangeOperation) (string, error) {
 	if !op.Valid() {
 		return "", fmt.Errorf("%w: change operation %q is not in the closed list", ErrInvalidSubject, op)
@@ -156,8 +156,8 @@ func ParseHeartbeatSubject(subject string) (cluster, observer string, err error)
 
 // EncodeToken makes one subject token of a Kubernetes name. A dot becomes an
 // underscore, which no Kubernetes name contains, so the mapping is reversible.
-// Anything that is not a DNS subdomain of at most 253 bytes is refused: a name
-// can never add a token, a wildcard or a line break to a subject.
+// It rejects a name that is not a DNS subdomain of at most 253 bytes: a name can
+// never add a token, a wildcard or a line break to a subject.
 func EncodeToken(name string) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", err

@@ -40,8 +40,8 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// hostile are names that must never get into a subject: each would add a token, a
-// wildcard or a line, or cannot be told from another name afterwards.
+// hostile are names that must never appear in a subject: each would add a token, a
+// wildcard or a line, or be ambiguous after encoding.
 var hostile = map[string]string{
 	"nothing": "", "a wildcard": "*", "a full wildcard": ">", "a hidden wildcard": "a.*.b", "a token too many": "a..b",
 	"a leading dot": ".a", "a trailing dot": "a.", "a space": "a b", "a tab": "a\tb", "a line break": "a\r\nPUB x 1", "a zero byte": "a\x00",

@@ -78,5 +78,5 @@ func RegisterBuildInfo(reg prometheus.Registerer, service string) {
 		},
 	})
 	gauge.Set(1)
-	reg.Register(gauge) //nolint:errcheck // Only a second registration can fail, and it would say the same.
+	reg.Register(gauge) //nolint:errcheck // Only a second registration can fail, and it has the same values.
 }

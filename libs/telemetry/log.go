@@ -16,7 +16,7 @@ const (
 	FormatText = "text"
 )
 
-// NewLogger returns a logger that writes one line an entry to w, as JSON or as
+// NewLogger returns a logger that writes one line per entry to w, as JSON or as
 // text for a terminal. The level is "error", "warn", "info", "debug" or "trace";
 // logr's V(0) is info, V(1) debug and V(2) and above trace. An unknown format
 // or level is an error that names the values allowed.

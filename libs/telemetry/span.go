@@ -16,15 +16,15 @@ const (
 	AttrName       = attribute.Key("flotilla.name")       // of the resource
 	AttrUID        = attribute.Key("flotilla.uid")        // of the resource
 	AttrGeneration = attribute.Key("flotilla.generation") // of the spec that was acted upon
-	AttrOutcome    = attribute.Key("flotilla.outcome")    // what became of it; see docs/telemetry.md
+	AttrOutcome    = attribute.Key("flotilla.outcome")    // of the operation; see docs/telemetry.md
 )
 
 // Traced reports whether ctx belongs to a trace, sampled or not.
 func Traced(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).IsValid() }
 
 // Child starts a span in the trace that ctx belongs to; scope is the import path of the
-// caller. Outside of a trace it returns ctx and a no-op span, and costs nothing:
-// a part of some work does not start its own trace.
+// caller. Without a trace it returns ctx and a no-op span, and costs nothing: a child
+// never starts a trace.
 func Child(ctx context.Context, scope, name string) (context.Context, trace.Span) {
 	if !Traced(ctx) {
 		return ctx, trace.SpanFromContext(ctx)

@@ -108,7 +108,7 @@ func TestBuild(t *testing.T) {
 func TestRegisterBuildInfoIsIdempotent(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	RegisterBuildInfo(reg, "test-service")
-	RegisterBuildInfo(reg, "test-service") // says the same and does no harm
+	RegisterBuildInfo(reg, "test-service") // has the same values and is harmless
 	if n := testutil.CollectAndCount(reg, "flotilla_build_info"); n != 1 {
 		t.Errorf("there are %d series, want 1", n)
 	}

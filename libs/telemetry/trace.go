@@ -17,15 +17,15 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// propagator writes and reads W3C traceparent and tracestate. Baggage is left
-// out on purpose: what a caller puts there would travel to every subscriber.
+// propagator writes and reads W3C traceparent and tracestate. It excludes baggage
+// on purpose: every subscriber would receive the baggage of a caller.
 var propagator = propagation.TraceContext{}
 
 // SetupTracing installs the W3C propagator and, when OTEL_EXPORTER_OTLP_ENDPOINT
 // or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, an exporter that sends spans
 // there in batches. OTEL_EXPORTER_OTLP_PROTOCOL chooses http/protobuf (default)
 // or grpc; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off; the
-// other OTEL_* variables mean what the OpenTelemetry specification says.
+// other OTEL_* variables follow the OpenTelemetry specification.
 //
 // An unavailable collector never blocks: spans are dropped and the error is logged to
 // the logger of ctx at V(1). Call shutdown before the process exits to send the

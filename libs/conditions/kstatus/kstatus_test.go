@@ -17,11 +17,11 @@ import (
 
 var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// state is one state that a resource can be in.
+// state is one possible state of a resource.
 type state struct {
 	units      []contract.Unit
 	change     func(*conditions.Input)
-	own        metav1.ConditionStatus // of the Ready that the operator itself writes; empty: ours is written
+	own        metav1.ConditionStatus // of the Ready that the operator itself writes; empty: the test writes ours
 	differs    string                 // the row of README.md with the reason for the difference
 	want, says status.Status          // ours, the library's
 }
@@ -141,7 +141,7 @@ func incoming() contract.Unit {
 	return unit(func(u *contract.Unit) { u.Name, u.Role = "g2", contract.Incoming })
 }
 
-// input is the state as its writer folds it, of an object at generation 2.
+// input returns the Input of the state, for an object at generation 2.
 func (s state) input() conditions.Input {
 	in := conditions.Input{
 		Observation: &contract.Observation{
@@ -188,7 +188,7 @@ func (s state) object(t *testing.T, in conditions.Input, written []metav1.Condit
 	return &unstructured.Unstructured{Object: content}
 }
 
-// ours reads the six in the words of the library.
+// ours maps the six conditions to a status of the library.
 func ours(in conditions.Input, written []metav1.Condition) status.Status {
 	c := map[string]metav1.Condition{}
 	for _, w := range written {
@@ -247,7 +247,7 @@ func TestKstatusMatchesConditionsOrExceptions(t *testing.T) {
 	}
 }
 
-// A wait for Ready never ends before the newest spec is in effect.
+// A wait for Ready never ends before the latest spec is in effect.
 func TestNewSpecIsNotCurrent(t *testing.T) {
 	for name, s := range states {
 		in := s.input()

@@ -27,17 +27,17 @@ const (
 	ParamSince = "since"
 )
 
-// Resource is what is known of one managed object.
+// Resource is the known state of one managed object.
 type Resource struct {
 	Cluster string          `json:"cluster"`
 	Kind    contract.Kind   `json:"kind"` // the token, as in paths and subjects
 	Object  contract.Object `json:"object"`
 	Phase   string          `json:"phase,omitempty"`
-	// DeployedVersion is the version that runs, as its operator says.
+	// DeployedVersion is the running version, as its operator reports it.
 	DeployedVersion string `json:"deployedVersion,omitempty"`
 	// Conditions are all that the object carries, those of its operator included.
 	Conditions []contract.Condition `json:"conditions"`
-	// UpdatedAt is when the aggregator last said something new; nil when it has said nothing of this object.
+	// UpdatedAt is when the aggregator last changed the conditions; nil if it has not written any for this object.
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 }
 
@@ -48,10 +48,10 @@ type ResourceList struct {
 	Continue string `json:"continue,omitempty"`
 }
 
-// ResourceDetail is all that is known of one object.
+// ResourceDetail is the full known state of one object.
 type ResourceDetail struct {
 	Resource Resource `json:"resource"`
-	// Provenance says on whose word the conditions stand; nil before the first observation.
+	// Provenance identifies the observation behind the conditions; nil before the first one.
 	Provenance *contract.Provenance `json:"provenance,omitempty"`
 	// Observation is the newest one on the bus; nil when there is none.
 	Observation *contract.Observation `json:"observation,omitempty"`
@@ -59,7 +59,7 @@ type ResourceDetail struct {
 	History []HistoryEvent `json:"history"`
 	// HistoryTruncated is true when the stream holds older ones.
 	HistoryTruncated bool `json:"historyTruncated,omitempty"`
-	// Incomplete describes what is missing because the bus is unavailable; empty when nothing is.
+	// Incomplete describes the data that is missing because the bus is unavailable; empty if the response is complete.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// headTimeout limits how long the head is requested; then the start of the term alone determines the epoch.
+// headTimeout limits how long requests for the head are retried; after that the start of the term determines the epoch.
 const headTimeout = 10 * time.Second
 
 // Epoch is the version of one observer's leadership term.
@@ -36,7 +36,7 @@ type Epoch struct {
 // filter, or 0 when there is none; it may use the network.
 func New(cluster, observer string, start func() int64, last func(filter string) (int64, error), clk clock.PassiveClock, log logr.Logger) *Epoch {
 	e := &Epoch{clock: clk, log: log, last: last, start: start, createdAt: clk.Now().UnixMilli()}
-	// A name that is not a valid token is rejected in every subject later, so there is no head either.
+	// Every subject with an invalid token is rejected later, so a head cannot exist.
 	c, errC := contract.EncodeToken(cluster)
 	o, errO := contract.EncodeToken(observer)
 	if errC == nil && errO == nil {

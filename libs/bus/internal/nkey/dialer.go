@@ -16,7 +16,7 @@ import (
 type Dialer struct {
 	net.Dialer
 	key func() (string, error)
-	nc  atomic.Pointer[nats.Conn] // nil until the first dial is over, which had the key a moment ago
+	nc  atomic.Pointer[nats.Conn] // nil during the first dial, whose key was read just before
 }
 
 // NewDialer returns a Dialer; key reads the public key from the file.
