@@ -17,7 +17,7 @@ import (
 func TestChildStartsNoTrace(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
-	defer otel.SetTracerProvider(noop.NewTracerProvider()) // the default delegates to the first provider permanently
+	defer otel.SetTracerProvider(noop.NewTracerProvider()) // the previous default delegates to the first provider permanently
 
 	ctx, span := telemetry.Child(t.Context(), "test", "part")
 	if span.SpanContext().IsValid() || telemetry.Traced(ctx) {

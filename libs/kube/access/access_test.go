@@ -25,12 +25,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// lab is a namespace of a real API server with a reader of its ConfigMaps.
+// lab is a namespace of a real API server with a service account that reads its ConfigMaps.
 type lab struct {
 	*testing.T
 	client    client.Client
 	namespace string
-	reviews   atomic.Int64 // questions that the authorizer has put to the API server
+	reviews   atomic.Int64 // reviews that the authorizer has sent to the API server
 }
 
 func newLab(t *testing.T) *lab {
@@ -68,7 +68,7 @@ func (l *lab) create(objects ...client.Object) {
 	}
 }
 
-// account makes a ServiceAccount and returns a token of it.
+// account creates a ServiceAccount and returns a token of it.
 func (l *lab) account(name string, audiences ...string) string {
 	l.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
@@ -96,12 +96,12 @@ func (l *lab) grant(account string) *rbacv1.RoleBinding {
 	return binding
 }
 
-// reads is what the account may be granted.
+// reads returns the request that grant permits.
 func (l *lab) reads(namespace string) access.Attributes {
 	return access.Attributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: namespace, Name: "settings"}
 }
 
-// ask sends a request through the authorizer and returns the answer.
+// ask sends a request through the authorizer and returns the response.
 func ask(g *access.Authorizer, authorization string, a access.Attributes) *httptest.ResponseRecorder {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := access.UserFrom(r.Context())
@@ -116,7 +116,7 @@ func ask(g *access.Authorizer, authorization string, a access.Attributes) *httpt
 	return w
 }
 
-// status reads the answer of a refused request.
+// status reads the response to a rejected request.
 func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Status {
 	l.Helper()
 	if response.Code != code {
@@ -169,7 +169,7 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 	}
 }
 
-// answers asks a fresh authorizer, which has nothing cached.
+// answers sends a request through a new authorizer with an empty cache.
 func (l *lab) answers(o access.Options, header string, a access.Attributes, code int) error {
 	l.Helper()
 	response := ask(l.authorizer(o), header, a)
@@ -192,8 +192,8 @@ func TestAuthorizerChecksAudiences(t *testing.T) {
 	}
 }
 
-// An API server, or an authenticator behind it, that does not support audiences leaves
-// them out of its answer. That proves nothing.
+// An API server, or an authenticator behind it, without support for audiences omits them
+// from its response. Such a response does not prove the audience.
 func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -270,7 +270,7 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 		ask(long, "Bearer "+token, denied)
 		ask(long, "Bearer nonsense", allowed)
 	}
-	if n := l.reviews.Load(); n != 4 { // a good token, two rights, a bad token
+	if n := l.reviews.Load(); n != 4 { // a valid token, two permissions, an invalid token
 		t.Errorf("sixty requests cost %d questions, want 4", n)
 	}
 	if err := l.client.Delete(t.Context(), binding); err != nil {
@@ -311,7 +311,7 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if away.Load() {
-				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // no one listens there
+				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // a closed port
 			}
 			return next.RoundTrip(r)
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
 )
 
-// A handler behind an authorizer is reached by callers with a token and the right only.
+// An authorizer passes only requests with a token and the permission to the handler.
 func ExampleAuthorizer() {
 	authorizer, err := access.New(&rest.Config{Host: "https://127.0.0.1:6443"}, access.Options{})
 	if err != nil {

@@ -14,6 +14,6 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	klog.SetLogger(logr.Discard()) // outages are made on purpose
+	klog.SetLogger(logr.Discard()) // the tests simulate outages
 	os.Exit(cluster.Main(m, cluster.Options{Nodes: 1}))
 }

@@ -391,7 +391,7 @@ func TestDeleteRequiresObservedObject(t *testing.T) {
 	a := apply.New(c, manager)
 	mustApply(t, a, apply.Created, owner, configMap(ns, nil), nil)
 	first := apitest.Read(t, c, configMap(ns, nil))
-	for range 2 { // the second time it is gone already
+	for range 2 { // the second Delete finds no object
 		if err := a.Delete(t.Context(), first, apply.WithPropagation(metav1.DeletePropagationForeground)); err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +420,7 @@ func deployment(ns string, annotations map[string]string) *appsv1.Deployment {
 	}
 }
 
-// settled returns the Deployment once its controller has nothing left to write.
+// settled returns the Deployment once its controller writes no more changes.
 func settled(t *testing.T, c client.Client, ns string) *appsv1.Deployment {
 	t.Helper()
 	live := deployment(ns, nil)

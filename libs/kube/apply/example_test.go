@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 )
 
-// Example creates a child of a resource and then finds nothing to do.
+// Example creates a child of a resource; the second apply sends no request.
 func Example() {
 	ctx := context.Background()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner", UID: "1"}}

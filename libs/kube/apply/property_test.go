@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 )
 
-// Whatever is rendered: once applied, the object as the API server has defaulted
-// it costs no request, and the request of a process without memory changes nothing.
+// After any object is applied, a second apply of it sends no request although the API server
+// has set defaults, and the request of a process with an empty cache changes nothing.
 func TestApplyIsIdempotent(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
@@ -48,7 +48,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 				rt.Error(err)
 			}
 		}()
-		forgetful := apply.New(c, manager) // knows no answers, so that the object alone must tell
+		forgetful := apply.New(c, manager) // its cache is empty: only the object shows what was applied
 		var outcome apply.Outcome
 		var err error
 		requests := c.Requests(func() { outcome, err = forgetful.Object(ctx, owner, copyOf(), live) })
@@ -85,7 +85,7 @@ func drawObject(t *rapid.T) client.Object {
 	case "Deployment":
 		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: maybe(t, "replicas", int32(0), 2), Selector: selector, Template: template,
-			Paused:   true, // keeps the controllers out of a test of the API server
+			Paused:   true, // excludes the controllers from a test of the API server
 			Strategy: appsv1.DeploymentStrategy{Type: rapid.SampledFrom([]appsv1.DeploymentStrategyType{"", "Recreate", "RollingUpdate"}).Draw(t, "strategy")},
 		}}
 	case "StatefulSet":

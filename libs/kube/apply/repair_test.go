@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 )
 
-// Every field that is applied is changed and removed by another client, one at a
-// time, as far as the API server allows it, and has to come back.
+// Another client changes and removes every applied field, one at a time, as far as the
+// API server allows it; the next apply must restore the field.
 func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 	labels := map[string]string{"app": "x"}
 	template := corev1.PodTemplateSpec{
@@ -46,7 +46,7 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	tests := map[string]struct {
 		desired client.Object
-		atLeast int // changes that the API server must have let through
+		atLeast int // changes that the API server must accept
 	}{
 		"deployment": {&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 			Paused: true, Replicas: new(int32(0)), Selector: selector, Template: template,
@@ -135,7 +135,7 @@ func (r *repair) rendered() map[string]any {
 	return out
 }
 
-// changeAndRepair returns false when the API server refused or undid the change.
+// changeAndRepair returns false if the API server rejected or reverted the change.
 func (r *repair) changeAndRepair(m mutation) bool {
 	before := r.live()
 	changed := before.DeepCopy()
@@ -177,7 +177,7 @@ func (r *repair) changeAndRepair(m mutation) bool {
 // mutation changes one place of an object.
 type mutation struct {
 	name   string
-	key    bool // changes what tells list items apart: the changed item stays as another owner's
+	key    bool // changes the merge key of a list item: the changed item stays, owned by the other client
 	change func(obj map[string]any)
 }
 
@@ -254,7 +254,7 @@ func edit(obj map[string]any, path []any, v any) {
 		case int:
 			l := at.([]any)
 			if last && v == nil {
-				// The list shrinks: put the shorter one into its place.
+				// Replace the list by the shorter one.
 				edit(obj, path[:i], append(append([]any{}, l[:step]...), l[step+1:]...))
 				return
 			}

@@ -19,7 +19,7 @@ func data(t *testing.T, b *Bundle) map[string][]byte {
 
 func TestBundleRoundTripsThroughSecret(t *testing.T) {
 	b, _ := renew(t, nil, start)
-	b, _ = renew(t, b, start.Add(201*day)) // two authorities, a chain of two
+	b, _ = renew(t, b, start.Add(201*day)) // two CAs, a chain of two
 	read, err := Parse(data(t, b))
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/certs"
 )
 
-// What to do is decided without reading or writing anything.
+// Renew decides without reading or writing the Secret.
 func ExampleRenew() {
 	hosts := certs.HostsOf("webhook", "system")
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

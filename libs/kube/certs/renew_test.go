@@ -25,7 +25,7 @@ func renew(t *testing.T, b *Bundle, now time.Time) (next *Bundle, reason string)
 	return next, reason
 }
 
-// accepts reports whether a client that trusts the one bundle takes what a server of the other shows.
+// accepts returns an error unless a client that trusts one bundle accepts the chain of the other.
 func accepts(trusting, serving *Bundle, host string, now time.Time) error {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	roots.AppendCertsFromPEM(trusting.CABundle())

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-// A handler that panics is answered in the service's own form, and the process continues.
+// A panic in a handler becomes a response in the service's error format, and the process continues.
 func ExampleRecovered() {
 	fail := func(w http.ResponseWriter, _ *http.Request, _ error) {
 		httpserver.Write(w, http.StatusInternalServerError, "text/plain", []byte("see the log of the service"))

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-// observed answers one request and returns the lines of the log and the metrics.
+// observed serves one request and returns the lines of the log and the metrics.
 func observed(t *testing.T, method, url string, sources bool, h http.HandlerFunc) (string, *prometheus.Registry) {
 	t.Helper()
 	var log strings.Builder

@@ -57,7 +57,7 @@ func run(t *testing.T, change ...func(*httpserver.Config)) *running {
 	return r
 }
 
-// ask asks over a new connection and returns the answer's code and the certificate shown, if any.
+// ask sends a request over a new connection and returns the code and the server's certificate, if any.
 func (r *running) ask(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} // then the certificate is checked
 	defer transport.CloseIdleConnections()
@@ -152,7 +152,7 @@ func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error { // new connections are refused
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", r.address)
 		if err != nil {
-			return nil //nolint:nilerr // that is what we wait for
+			return nil //nolint:nilerr // the expected result
 		}
 		return errors.Join(errors.New("it still listens"), conn.Close())
 	})
@@ -162,7 +162,7 @@ func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	}
 }
 
-// A server whose answers are not streams ends one that takes twice the time of a request.
+// A server without streams ends a response that takes twice the timeout of a request.
 func TestServerBoundsRequestsButNotStreams(t *testing.T) {
 	tests := map[string]struct {
 		streams bool

@@ -105,7 +105,7 @@ func TestReadReturnsRestoredObject(t *testing.T) {
 	}
 }
 
-// Once the cache was ahead, nothing older comes back from the memory.
+// After the informer cache has shown a newer version, the mutation cache does not return an older one.
 func TestReadForgetsOvertakenWrite(t *testing.T) {
 	m, _ := newMemory()
 	m.Record(version("1", "10"))
@@ -134,7 +134,7 @@ func TestObserveReportsOwnWrite(t *testing.T) {
 	}
 }
 
-// Neither who wrote it nor who reads it can change what is remembered.
+// A later change of a written or read object does not change the remembered one.
 func TestReadReturnsCopy(t *testing.T) {
 	m, _ := newMemory()
 	written := version("1", "10")
@@ -147,7 +147,7 @@ func TestReadReturnsCopy(t *testing.T) {
 	}
 }
 
-// refusing is an API server that takes nothing.
+// refusing is an API server that rejects every write.
 type refusing struct{ client.Client }
 
 var errRefused = errors.New("refused")

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 )
 
-// world is one object in a cluster, a cache that lags, and a controller that writes
-// the desired state, is enqueued by the writes of others, and drops the events of its own writes.
+// world is one object in a cluster, a stale cache, and a controller that writes the desired
+// state, is enqueued by the writes of other clients, and drops the events of its own writes.
 type world struct {
 	t       *rapid.T
 	memory  *mutationcache.Cache[*corev1.ConfigMap]
@@ -28,7 +28,7 @@ type world struct {
 	own     string // the version that the controller wrote last
 	seen    bool   // by the cache
 	woken   bool
-	due     time.Time // when it reads again by itself
+	due     time.Time // time of the requested requeue
 }
 
 func newWorld(t *rapid.T) *world {
@@ -108,11 +108,11 @@ func (w *world) reconcile() {
 	}
 }
 
-// fresh is true while no write is older than the memory's validity.
+// fresh reports whether every write is within the validity of the mutation cache.
 func (w *world) fresh() bool { return w.clock.Since(epoch) < mutationcache.Validity }
 
-// Whatever is lost in a restore, and whenever the cache shows it: the controller sees its own
-// writes, and in the end the cluster has what it wants.
+// After a restore to any version, shown by the cache at any time, the controller reads its
+// own writes and the cluster converges to the desired state.
 func TestRestoredClusterConverges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)

@@ -18,7 +18,7 @@ func Example() { //nolint:testableexamples // It needs a control plane.
 		w := ownedstatus.New(c, "example-operator")
 		_, err := w.Apply(ctx, ship, apitest.ShipStatus{Phase: "Running"})
 		if errors.Is(err, ownedstatus.ErrStale) {
-			return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil // decide again from what the cache shows then
+			return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil // decide again from the updated cache
 		}
 		return ctrl.Result{}, err
 	}

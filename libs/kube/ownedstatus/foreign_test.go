@@ -40,16 +40,16 @@ func TestApplyRestoresPatchedField(t *testing.T) {
 	}
 }
 
-// history is one Ship with its two owners, whom others disturb.
+// history is one Ship with its two owners, and other managers that write their fields.
 type history struct {
 	rt *rapid.T
 	fixture
 	operator, aggregator *ownedstatus.Writer
-	tool                 bool // the condition of a manager that owns nothing of ours is there
+	tool                 bool // the status has the condition of a manager that owns none of our fields
 }
 
-// Whichever manager writes into the status, in any order: one write of each owner restores what it owns,
-// leaves the rest alone, and the next write costs no request.
+// After writes of any managers in any order, one write of each owner restores its own fields and keeps
+// all others, and the next write sends no request.
 func TestForeignStatusWrites(t *testing.T) {
 	f := setUp(t)
 	serial := 0

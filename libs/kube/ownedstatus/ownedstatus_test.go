@@ -231,7 +231,7 @@ func TestApplyKeepsResponsesOutOfLaterWrites(t *testing.T) {
 		}}})
 		current = f.read()
 	}
-	// No one co-owns b's condition: when b drops it, it goes.
+	// b is the only owner of its condition: it is removed when b no longer applies it.
 	f.apply(b, true, map[string]any{})
 	f.wantConditions()
 }
@@ -336,7 +336,7 @@ func TestApplyRestoresRemovedConditions(t *testing.T) {
 	b := f.writer(aggregator)
 	f.apply(b, true, map[string]any{"conditions": conditions{condition("Available", "True")}})
 	s := f.read()
-	s.Status.Conditions = conditions{condition("Ready", "True")} // rebuilt from scratch, as a careless controller does
+	s.Status.Conditions = conditions{condition("Ready", "True")} // replaces the list
 	if err := f.c.Status().Update(t.Context(), s, client.FieldOwner("careless")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// slow takes its time for each reconcile.
+// slow is a reconciler with a given duration of each reconcile.
 type slow struct {
 	clock *clocktesting.FakeClock
 	takes time.Duration

@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// place is a namespace on the control plane where a test service works.
+// place is the namespace of a test service on the control plane.
 type place struct {
 	*testing.T
 	c    client.Client
@@ -134,7 +134,7 @@ func TestServiceSurvivesAPIServerOutage(t *testing.T) {
 	s.answers(s.health, "/readyz", http.StatusOK)
 
 	pid := s.cmd.Process.Pid
-	api.close() // the lease cannot be renewed: the service starts over and waits
+	api.close() // the lease cannot be renewed: the service restarts and waits
 	s.logged("Waiting for the API server", 2)
 	s.answers(s.health, "/healthz", http.StatusOK)
 	api.open()
@@ -242,7 +242,7 @@ func (p place) token(name string) string {
 	return request.Status.Token
 }
 
-// scrapes waits for a status: the certificate takes a moment, and so does a new role.
+// scrapes waits for a status: the certificate and a new role take effect with a delay.
 func (s *started) scrapes(token string, status int) {
 	s.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
@@ -265,7 +265,7 @@ func (s *started) scrapes(token string, status int) {
 	})
 }
 
-// gateway is the way to the API server, which a test can open and close.
+// gateway is a proxy to the API server that a test can open and close.
 type gateway struct {
 	t          *testing.T
 	kubeconfig string

@@ -56,7 +56,7 @@ func testService(mode string) Spec {
 			}
 			return needs
 		},
-		// A lost lease is noticed soon enough for a test.
+		// A short election, so that a test detects a lost lease soon.
 		Election: Election{LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond},
 	}
 }

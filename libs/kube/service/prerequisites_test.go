@@ -102,7 +102,7 @@ func TestServiceWaitsForPermissionsAndContinues(t *testing.T) {
 	s.stop()
 }
 
-// account makes a ServiceAccount without rights and returns a kubeconfig with its token.
+// account creates a ServiceAccount without permissions and returns a kubeconfig with its token.
 func (p place) account(name string) string {
 	p.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name}}

@@ -62,7 +62,7 @@ func start(t *testing.T, mode string, env []string, args ...string) *started {
 	return s
 }
 
-// stop asks the service to end and checks that it does so without an error.
+// stop stops the service by a signal and checks that it exits without an error.
 func (s *started) stop() {
 	s.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -84,7 +84,7 @@ func (s *started) logged(text string, times int) {
 	})
 }
 
-// answers waits until an endpoint gives a status.
+// answers waits until an endpoint responds with a status.
 func (s *started) answers(address, path string, status int) string {
 	s.Helper()
 	var body []byte
@@ -129,7 +129,7 @@ func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		env  []string
-		want string // how the line begins
+		want string // prefix of the line
 	}{
 		"no kubeconfig and no pod":     {[]string{election}, nil, kubeconfig + "is not set and the process does not run in a pod"},
 		"a kubeconfig that is missing": {[]string{election}, []string{"KUBECONFIG=/nonexistent/config"}, kubeconfig + "stat /nonexistent/config: no such file"},
@@ -161,7 +161,7 @@ func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 	}
 }
 
-// unreachable writes a kubeconfig for a server that is not there.
+// unreachable writes a kubeconfig for an address without a server.
 func unreachable(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "unreachable")

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// view is a Lease as a reader shows it. What the API server does is not the point
-// here, but what the gate concludes, second by second.
+// view is a Lease as a reader returns it. The tests check the decisions of the LeaseWatcher
+// second by second, without an API server.
 type view struct {
 	client.Reader
-	renewed int // 0 is no Lease, negative a read that fails
+	renewed int // 0 means not found, negative a failed read
 }
 
 var errAway = errors.New("connection refused")
@@ -36,7 +36,7 @@ func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 		return errAway
 	}
 	lease.Spec.HolderIdentity = new("aggregator-0")
-	// A clock that is decades behind ours.
+	// The writer's clock is decades behind ours.
 	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Unix(int64(v.renewed), 0)))
 	return nil
 }

@@ -19,9 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 )
 
-// aggregator folds as the status aggregator does: with the memory and the conditions of
-// its last entry, both of which have been JSON in a bucket, merged with what the object
-// carries.
+// aggregator computes the conditions as the status aggregator does: with the State and the
+// conditions of its last entry, decoded from JSON, merged with the conditions of the object.
 type aggregator struct {
 	*world
 	memory, entry []byte
@@ -43,7 +42,7 @@ func (a *aggregator) write(cr *apitest.Ship, o contract.Observation) {
 	}
 }
 
-// newest is of each type the condition that changed last; within the same second, the entry's.
+// newest returns, for each type, the condition that changed last; within the same second, the entry's.
 func newest(present, entry []metav1.Condition) []metav1.Condition {
 	out := append([]metav1.Condition{}, entry...)
 	for _, c := range present {
@@ -82,13 +81,13 @@ func (a *aggregator) decode(raw []byte, v any) {
 	}
 }
 
-// named creates a ship, or reads it again.
+// named creates a ship, or reads an existing one.
 func (w *world) named(name string) *apitest.Ship {
 	w.Helper()
 	return apitest.Read(w.T, w.c.Client, &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}})
 }
 
-// life is what an operator sees over time, the same for the same seed.
+// life generates the observations of an operator over time, the same for the same seed.
 type life struct {
 	r    *rand.Rand
 	last func(*contract.Observation)
@@ -98,7 +97,7 @@ func newLife(seed uint64) *life {
 	return &life{r: rand.New(rand.NewPCG(seed, 4))} // a history must be repeatable
 }
 
-// next is how much time passes, and what is seen then.
+// next returns the time until the next observation, and the observation.
 func (l *life) next() (time.Duration, func(*contract.Observation)) {
 	pause := time.Duration(1+l.r.IntN(75)) * time.Second
 	if l.last != nil && l.r.IntN(3) == 0 {
@@ -130,8 +129,8 @@ func seen(cr *apitest.Ship, change func(*contract.Observation)) contract.Observa
 	return o
 }
 
-// One history, told to an operator that is alone and to an aggregator, gives the same
-// conditions at every step, to the letter, restarts of the aggregator included.
+// A standalone operator and an aggregator compute exactly the same conditions from one
+// history at every step, also after restarts of the aggregator.
 func TestOperatorWritesSameConditionsAsAggregator(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
@@ -163,8 +162,8 @@ func TestOperatorWritesSameConditionsAsAggregator(t *testing.T) {
 	}
 }
 
-// The aggregator goes and comes back again and again. The new writer publishes at that
-// moment what the other said: nothing turns because the writer did.
+// The aggregator stops and starts repeatedly. At each handover the new writer publishes the
+// conditions of the former one: a handover alone changes no status.
 func TestHandoverChangesNoCondition(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
@@ -194,7 +193,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 	for i := range 48 {
 		pause, change := l.next()
 		if working {
-			w.pass(pause + standalone.StaleAfter) // it is slow to renew, which the gate notices
+			w.pass(pause + standalone.StaleAfter) // it renews late, and the LeaseWatcher detects that
 			w.want(true)
 			w.hold()
 			w.want(false)
@@ -214,7 +213,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 	}
 }
 
-// turns is what must not change by a hand-over; reasons may tell less.
+// turns returns the parts of conditions that a handover must not change; reasons may differ.
 func turns(cr *apitest.Ship) map[string]string {
 	out := map[string]string{}
 	for _, c := range cr.Status.Conditions {
@@ -223,8 +222,8 @@ func turns(cr *apitest.Ship) map[string]string {
 	return out
 }
 
-// A quick change of the writer there and back may leave an operator's memory standing,
-// since no reconcile came in between. It is behind the object, and is ignored.
+// After a quick handover in both directions an operator may still hold an old State, since it
+// did not reconcile in between. The State is older than the object, and is ignored.
 func TestReporterIgnoresOutdatedState(t *testing.T) {
 	w := setUp(t)
 	w.want(true)

@@ -14,7 +14,7 @@ import (
 )
 
 // Example wires a controller that reports its objects to the bus and, while no
-// aggregator is at work, writes their conditions itself.
+// aggregator is alive, writes their conditions itself.
 func Example() { //nolint:testableexamples // It needs a manager and a control plane.
 	setUp := func(mgr ctrl.Manager, observations *bus.ObservationPublisher) error {
 		gate, err := standalone.NewLeaseWatcher(mgr, "flotilla-system")

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// world is a running gate in a namespace of its own, on a clock that the test turns.
+// world is a running LeaseWatcher in its own namespace, with a fake clock.
 type world struct {
 	*testing.T
 	c     *apitest.Client
@@ -85,7 +85,7 @@ func (w *world) want(must bool) {
 	})
 }
 
-// pass turns the clock, once the gate waits for it.
+// pass advances the clock once the LeaseWatcher waits for it.
 func (w *world) pass(d time.Duration) {
 	w.Helper()
 	expect.Eventually(w, 10*time.Second, func() error {
@@ -101,7 +101,7 @@ func (w *world) lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: conditions.LeaseName}}
 }
 
-// hold creates or renews the Lease as an aggregator does whose clock is years behind.
+// hold creates or renews the Lease like an aggregator whose clock is years behind.
 func (w *world) hold() {
 	w.Helper()
 	w.renew++
@@ -133,14 +133,14 @@ func (w *world) release() {
 
 func TestLeaseWatcherFollowsLease(t *testing.T) {
 	w := setUp(t)
-	w.want(true) // there is no Lease
+	w.want(true) // the Lease does not exist
 	w.hold()
 	w.want(false)
-	w.pass(standalone.StaleAfter) // no one renews
+	w.pass(standalone.StaleAfter) // no renewal
 	w.want(true)
 	w.hold()
 	w.want(false)
-	w.release() // no one has to wait
+	w.release() // a released Lease is stale at once
 	w.want(true)
 	w.hold()
 	w.want(false)
@@ -152,7 +152,7 @@ func TestLeaseWatcherFollowsLease(t *testing.T) {
 
 func TestLeaseWatcherWaitsForHeldLease(t *testing.T) {
 	w := setUp(t, (*world).hold)
-	w.pass(standalone.StaleAfter - time.Second) // the gate has looked: it waits for the rest
+	w.pass(standalone.StaleAfter - time.Second) // the LeaseWatcher has checked and waits for the remaining time
 	w.want(false)
 }
 

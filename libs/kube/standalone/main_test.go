@@ -11,6 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // the client would complain
+	ctrl.SetLogger(logr.Discard()) // the client logs warnings otherwise
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../internal/apitest/testdata"}}))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// observation is of an object whose one unit has some of two replicas.
+// observation returns an observation of an object whose one unit has the given number of two replicas.
 func observation(cr *apitest.Ship, available int32) contract.Observation {
 	return contract.Observation{
 		Object:             workload.Object(cr, apitest.GroupVersion.WithKind("Ship")),
@@ -112,7 +112,7 @@ func TestReporterDelaysReasonsAndMessages(t *testing.T) {
 	if w.report(r, 1); available() == none {
 		t.Errorf("message is still %q after the interval", none)
 	}
-	w.report(r, 2) // a status does not wait
+	w.report(r, 2) // a change of a status is written at once
 	w.wantCondition(conditions.TypeAvailable, metav1.ConditionTrue)
 }
 
@@ -163,7 +163,7 @@ func TestReporterWritesNoConditionsBesideAggregator(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("it made %d requests, want 0", n)
 	}
-	// The aggregator becomes the writer under the same manager, and hands back.
+	// The aggregator becomes the writer under the same manager, and then the operator again.
 	folded := conditions.Compute(conditions.Input{
 		Observation: new(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
 	})

@@ -27,7 +27,7 @@ func sample(t testing.TB, sampler sdktrace.Sampler) *tracetest.InMemoryExporter 
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sampler)))
-	// Not the one before: the default hands everything to the first one that was set.
+	// Do not restore the previous provider: the default one delegates to the first provider that was set.
 	t.Cleanup(func() { otel.SetTracerProvider(noop.NewTracerProvider()) })
 	return spans
 }
@@ -116,7 +116,7 @@ func TestTracerKeepsSamplingDecision(t *testing.T) {
 	}
 }
 
-// once leaves out the first trace, and honours the decision of parents.
+// once drops the first trace, and follows the decision of parents.
 type once struct{ asked bool }
 
 func (s *once) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {

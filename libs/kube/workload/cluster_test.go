@@ -77,8 +77,8 @@ func fails(p *corev1.Pod, now time.Time, want contract.FailureClass) error {
 	return nil
 }
 
-// Statuses that no simulated kubelet writes go through a real API server, which refuses
-// those that cannot be.
+// Statuses that a simulated kubelet does not write pass through a real API server, which
+// rejects invalid ones.
 func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	since := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	up := func(ready bool) corev1.ContainerStatus {
@@ -113,7 +113,7 @@ func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := apitest.New(t)
-			// No node of this name exists, so that no one else writes the status.
+			// The node does not exist, so only the test writes the status.
 			p := template(func(p *corev1.Pod) { p.Spec.NodeName = "nobody" })
 			p.Namespace = apitest.Namespace(t)
 			apitest.Create(t, c, p)
@@ -129,7 +129,7 @@ func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	}
 }
 
-// The Deployment controller says so when a quota leaves no room for a pod.
+// The Deployment controller reports it when a quota rejects a pod.
 func TestDeploymentReportsCreateFailure(t *testing.T) {
 	c, ns := apitest.New(t), apitest.Namespace(t)
 	apitest.Create(t, c, &corev1.ResourceQuota{

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// What differs from one attempt to the next would be a write of the status for each.
+// Each part that differs between attempts would cause a status write per attempt.
 func TestCreateFailureIsStableAcrossAttempts(t *testing.T) {
 	for message, want := range map[string]string{
 		`pods "x-web-server-6b8-abcde" is forbidden: exceeded quota: few`:                             "forbidden: exceeded quota: few",

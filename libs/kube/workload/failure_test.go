@@ -37,7 +37,7 @@ func disrupted(reason string) corev1.PodCondition {
 	return corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: "of " + reason}
 }
 
-// notReady is a running pod that is not ready for a reason, next to what is said of its containers.
+// notReady returns a running pod that is not ready for a reason, with the given status of ContainersReady.
 func notReady(reason string, containers corev1.ConditionStatus) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason},

@@ -121,7 +121,7 @@ func TestFailuresReportProbes(t *testing.T) {
 	}
 }
 
-// sidecar makes the pod's container one that starts before the others and stays.
+// sidecar makes the pod's container a sidecar.
 func sidecar(p *corev1.Pod) {
 	p.Spec.InitContainers, p.Spec.Containers = p.Spec.Containers, nil
 	p.Status.InitContainerStatuses, p.Status.ContainerStatuses = p.Status.ContainerStatuses, nil
