@@ -1,12 +1,12 @@
-// Command resume keeps a table of what it knows of each object, in a file, and brings it
-// up to date whenever it runs: from the status entries at first, from the events since
-// then. It may be killed at any moment: no event is lost, and none is counted twice.
+// Command resume keeps a table with the state of each object in a file, and updates it at
+// each run: first from the status entries, then from the events since. It may be killed at
+// any moment: it neither loses an event nor counts one twice.
 //
 //	NATS_URL=nats://127.0.0.1:4222 go run ./docs/examples/resume --cluster local --state /tmp/table.json
 //	go run ./docs/examples/resume --cluster prod --namespace team-a --state /tmp/table.json --once
 //
-// The trick is one file for the table and for the place in the stream: both change in
-// one rename. A program with a database would put both into one transaction.
+// One file holds the table and the position in the stream, so one rename updates both. A
+// program with a database would update both in one transaction.
 package main
 
 import (
@@ -33,12 +33,12 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("resume", flag.ContinueOnError)
 	url := flags.String("url", os.Getenv("NATS_URL"), "NATS server; NATS_URL in the environment")
 	creds := flags.String("creds", os.Getenv("NATS_CREDS"), "NATS credentials file; NATS_CREDS in the environment")
-	inbox := flags.String("inbox-prefix", "", "where answers arrive, for example _INBOX_reader; needed where permissions say so")
+	inbox := flags.String("inbox-prefix", "", "prefix of the inbox for replies, for example _INBOX_reader; required if permissions restrict replies to it")
 	var o options
 	flags.StringVar(&o.cluster, "cluster", "", "the cluster's name on the bus")
 	flags.StringVar(&o.namespace, "namespace", "*", "one namespace, or * for all")
-	flags.StringVar(&o.file, "state", "", "file with the table and the place")
-	flags.BoolVar(&o.once, "once", false, "end when there is nothing new")
+	flags.StringVar(&o.file, "state", "", "file with the table and the position in the stream")
+	flags.BoolVar(&o.once, "once", false, "exit at the end of the stream")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -58,7 +58,7 @@ func run(args []string) error {
 	return resume(ctx, nc, o, os.Stdout)
 }
 
-// connect retries forever: the bus may be down.
+// connect retries without a limit: the bus may be down.
 func connect(url, creds, inbox string) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("resume"),

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// retryAfter is how long to wait for a server or a stream that is not there.
+	// retryAfter is the delay between attempts while the server or a stream is unavailable.
 	retryAfter = time.Second
-	// saveEvery bounds how many events a crash makes us read again; they are not counted again.
+	// saveEvery limits the number of events that are read again after a crash; they are not counted again.
 	saveEvery = 100
 )
 
@@ -27,7 +27,7 @@ type options struct {
 	once               bool
 }
 
-// reader follows the events into the table.
+// reader applies the events to the table.
 type reader struct {
 	options
 	js     jetstream.JetStream
@@ -39,7 +39,7 @@ type reader struct {
 // errCaughtUp ends a run that stops at the end of the stream.
 var errCaughtUp = errors.New("caught up")
 
-// resume brings the table up to date until ctx ends.
+// resume updates the table until ctx ends.
 func resume(ctx context.Context, nc *nats.Conn, o options, out io.Writer) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -47,7 +47,7 @@ func resume(ctx context.Context, nc *nats.Conn, o options, out io.Writer) error 
 	}
 	r := &reader{options: o, js: js, out: out}
 	for ctx.Err() == nil {
-		// The file is the truth: whatever was not saved is read again.
+		// Start from the file: events that were not saved are read again.
 		if r.table, err = load(o.file); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func resume(ctx context.Context, nc *nats.Conn, o options, out io.Writer) error 
 	return nil
 }
 
-// read follows the stream until something is wrong.
+// read reads the stream until an error.
 func (r *reader) read(ctx context.Context) (err error) {
 	stream, err := r.js.Stream(ctx, contract.StreamLifecycle)
 	if err != nil {
@@ -74,8 +74,8 @@ func (r *reader) read(ctx context.Context) (err error) {
 	}
 	info := stream.CachedInfo()
 	if !r.table.continues(info) {
-		// The place is taken before the entries are read: an event in between is in both,
-		// which is harmless. The other way round it would be in neither.
+		// Record the position before reading the entries: an event in between is in both,
+		// which is harmless. In the reverse order it would be lost.
 		if err := r.snapshot(ctx, info); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (t *table) continues(info *jetstream.StreamInfo) bool {
 		t.Sequence <= info.State.LastSeq && t.Sequence+1 >= info.State.FirstSeq
 }
 
-// snapshot begins a new table with the status entries as they are.
+// snapshot starts a new table from the current status entries.
 func (r *reader) snapshot(ctx context.Context, info *jetstream.StreamInfo) (err error) {
 	fresh := &table{Stream: info.Created, Sequence: info.State.LastSeq, Objects: map[string]object{}}
 	kv, err := r.js.KeyValue(ctx, contract.BucketStatus)
@@ -140,7 +140,7 @@ func (r *reader) snapshot(ctx context.Context, info *jetstream.StreamInfo) (err 
 			if !ok {
 				return errors.New("the watch of the status entries ended")
 			}
-			if update == nil { // all of them have been delivered
+			if update == nil { // all entries have been delivered
 				r.table = fresh
 				fmt.Fprintf(r.out, "# began with %d objects at event %d\n", len(fresh.Objects), fresh.Sequence)
 				return r.table.save(r.file)
@@ -161,7 +161,7 @@ func (r *reader) handle(ctx context.Context, m jetstream.Msg) (pending uint64, e
 	}
 	e, event, err := contract.Decode[contract.Lifecycle](m.Data())
 	if err != nil {
-		// Of a major version to come, or no event: passed over, but the place moves on.
+		// A later major version, or not an event: skip it, and advance the position.
 		fmt.Fprintf(r.out, "# %v\n", err)
 		r.table.Sequence = meta.Sequence.Stream
 		return meta.NumPending, nil
@@ -178,7 +178,7 @@ func (r *reader) handle(ctx context.Context, m jetstream.Msg) (pending uint64, e
 	return meta.NumPending, err
 }
 
-// reread takes the object's entry in place of the events that are missing.
+// reread reads the object's entry in place of the missing events.
 func (r *reader) reread(ctx context.Context, o contract.Object) error {
 	kind, ok := contract.KindFor(o.Group, o.Kind)
 	if !ok {
@@ -194,7 +194,7 @@ func (r *reader) reread(ctx context.Context, o contract.Object) error {
 	}
 	update, err := kv.Get(ctx, entryKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil // gone meanwhile: its deletion comes
+		return nil // deleted meanwhile: its event follows
 	}
 	if err != nil {
 		return err

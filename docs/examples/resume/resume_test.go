@@ -72,7 +72,7 @@ func named(name string) contract.Object {
 	return contract.Object{GroupVersionKind: gvk, Namespace: "team-a", Name: name, UID: "u-" + name}
 }
 
-// say publishes one event of an object.
+// say publishes an event of an object.
 func (b *bed) say(name string, data contract.Lifecycle) {
 	b.Helper()
 	b.sent++
@@ -110,7 +110,7 @@ func (b *bed) entry(name, phase string) {
 	}
 }
 
-// catchUp runs the program until there is nothing new, and returns its table.
+// catchUp runs the program to the end of the stream and returns its table.
 func (b *bed) catchUp() *table {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
@@ -154,7 +154,7 @@ func TestResumeReadsEntriesThenEvents(t *testing.T) {
 	}
 }
 
-// The program is ended at any moment, now and then before it could save, while events come.
+// The program is stopped at random moments, sometimes before it has saved, while events arrive.
 func TestResumeLosesAndRepeatsNothing(t *testing.T) {
 	b := newBed(t)
 	names := []string{"a", "b", "c"}

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// table is what is known, and up to which event.
+// table is the known state, up to an event.
 type table struct {
-	// Stream is when the stream was created: in another stream sequences mean nothing.
+	// Stream is the creation time of the stream: sequences are valid for that stream only.
 	Stream time.Time `json:"stream"`
 	// Sequence of the last event that the table contains.
 	Sequence uint64            `json:"sequence"`
@@ -25,7 +25,7 @@ type object struct {
 	UID        string            `json:"uid"`
 	Phase      string            `json:"phase,omitempty"`
 	Conditions map[string]string `json:"conditions,omitempty"` // status by type
-	// Events counts those since the object came into the table.
+	// Events counts the events since the object was added to the table.
 	Events int `json:"events"`
 }
 
@@ -33,7 +33,7 @@ func key(o contract.Object) string {
 	return o.Namespace + "/" + strings.ToLower(o.Kind) + "/" + o.Name
 }
 
-// enter puts what a status entry says into the table.
+// enter adds a status entry to the table.
 func (t *table) enter(e contract.StatusEntry) {
 	o := object{UID: e.Object.UID, Phase: e.Phase, Conditions: statuses(e.Conditions), Events: t.Objects[key(e.Object)].Events}
 	t.Objects[key(e.Object)] = o
@@ -98,8 +98,8 @@ func load(file string) (*table, error) {
 	return t, nil
 }
 
-// save replaces the file in one step: a reader, or the next run, sees the table before
-// or after, with the place that belongs to it.
+// save replaces the file atomically: a reader, or the next run, gets the old or the new
+// table, with the position that belongs to it.
 func (t *table) save(file string) error {
 	raw, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {

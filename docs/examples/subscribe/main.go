@@ -1,5 +1,5 @@
-// Command subscribe prints what becomes of the resources that Flotilla manages, as it
-// happens. It needs nothing but the contract module and a NATS client:
+// Command subscribe prints the events of the resources that Flotilla manages. It needs
+// only the contract module and a NATS client:
 //
 //	NATS_URL=nats://127.0.0.1:4222 go run ./docs/examples/subscribe
 //	go run ./docs/examples/subscribe --subject 'flotilla.lifecycle.v1.*.team-a.>' --since 1h
@@ -32,9 +32,9 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("subscribe", flag.ContinueOnError)
 	url := flags.String("url", os.Getenv("NATS_URL"), "NATS server; NATS_URL in the environment")
 	creds := flags.String("creds", os.Getenv("NATS_CREDS"), "NATS credentials file; NATS_CREDS in the environment")
-	inbox := flags.String("inbox-prefix", "", "where answers arrive, for example _INBOX_reader; needed where permissions say so")
-	subject := flags.String("subject", contract.LifecyclePrefix+".>", "which events: lifecycle or change subjects, with wildcards")
-	since := flags.Duration("since", 0, "begin with the events of this last while, for example 1h; without it with the next event")
+	inbox := flags.String("inbox-prefix", "", "prefix of the inbox for replies, for example _INBOX_reader; required if permissions restrict replies to it")
+	subject := flags.String("subject", contract.LifecyclePrefix+".>", "lifecycle or change subjects of the events, with wildcards")
+	since := flags.Duration("since", 0, "age of the first event, for example 1h; 0 starts with the next event")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -54,7 +54,7 @@ func run(args []string) error {
 	return subscribe(ctx, nc, options{subject: *subject, since: *since}, os.Stdout)
 }
 
-// connect retries forever: the bus may be down.
+// connect retries without a limit: the bus may be down.
 func connect(url, creds, inbox string) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("subscribe"),

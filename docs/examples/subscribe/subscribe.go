@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// retryAfter is how long to wait for a server or a stream that is not there.
+// retryAfter is the delay between attempts while the server or a stream is unavailable.
 const retryAfter = time.Second
 
 type options struct {
@@ -22,8 +22,8 @@ type options struct {
 	since   time.Duration
 }
 
-// subscribe prints events until ctx ends. Nothing is lost while the connection is
-// away: the stream keeps the events, and reading continues where it stopped.
+// subscribe prints events until ctx ends. It loses no event while it is disconnected: the
+// stream keeps the events, and subscribe resumes at its position.
 func subscribe(ctx context.Context, nc *nats.Conn, o options, out io.Writer) error {
 	name, err := streamOf(o.subject)
 	if err != nil {
@@ -59,11 +59,11 @@ type reader struct {
 	stream  string
 	subject string
 	out     io.Writer
-	from    time.Time // where to begin; zero means with the next event
+	from    time.Time // time of the first event; zero means the next event
 	next    uint64    // next sequence, once known
 }
 
-// read prints events until something is wrong.
+// read prints events until an error.
 func (r *reader) read(ctx context.Context) error {
 	stream, err := r.js.Stream(ctx, r.stream)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *reader) read(ctx context.Context) error {
 	case r.next == 0 && !r.from.IsZero():
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &r.from
 	case r.next == 0:
-		r.next = last + 1 // remembered, so that what happens during an outage is not skipped
+		r.next = last + 1 // stored, so that events during an outage are not skipped
 		fallthrough
 	default:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, r.next
@@ -115,8 +115,8 @@ func streamOf(subject string) (string, error) {
 	return "", fmt.Errorf("subject %q is neither below %s nor below %s", subject, contract.LifecyclePrefix, contract.ChangePrefix)
 }
 
-// line renders one event for people. Events of a type or major version that this
-// program does not know are named and passed over, as the contract asks.
+// line renders one event as text. It names and skips events of an unknown type or major
+// version, as the contract requires.
 func line(message []byte) string {
 	e, lifecycle, err := contract.Decode[contract.Lifecycle](message)
 	if err == nil {
