@@ -25,8 +25,8 @@ func TestMySQLNetworkPartition(t *testing.T) {
 	})
 }
 
-// TestMySQLNetworkStall: a stalled connection cannot be told from a slow one. The ingester closes it after the timeout of the DSN,
-// 30 seconds by default, and continues with new connections.
+// TestMySQLNetworkStall: a stalled connection cannot be distinguished from a slow one. The ingester closes it after the timeout
+// of the DSN, 30 seconds by default, and continues with new connections.
 func TestMySQLNetworkStall(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
@@ -57,7 +57,7 @@ func TestTwoConcurrentIngesters(t *testing.T) {
 	})
 }
 
-// Everything at once, at random moments.
+// All faults, at random moments.
 func TestCombinedFaults(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
@@ -96,7 +96,7 @@ func TestCombinedFaults(t *testing.T) {
 	})
 }
 
-// through makes the ingesters reach MySQL by another address.
+// through makes the ingesters connect to MySQL at another address.
 func (s *stage) through(address string, change func(*mysql.Config)) {
 	s.Helper()
 	cfg, err := mysql.ParseDSN(s.dsn)

@@ -19,12 +19,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// kinds that a load consists of.
+// kinds are the kinds of the objects of a load.
 var kinds = []string{"Model", "Project"}
 
 const clients = 8
 
-// load is clients that create, update and delete objects.
+// load runs clients that create, update and delete objects.
 type load struct {
 	*stage
 	total   int64
@@ -53,9 +53,9 @@ func (s *stage) load(n int) *load {
 	return l
 }
 
-// life is that of one object: created, updated, and perhaps deleted in one of the ways. Its name was perhaps another's.
-// No admission policy gives it our finalizer, so it may be deleted before or while that is put on; the API server then
-// drops some objects although they carry it already, and the orphan sweep has to notice.
+// life creates an object, updates it, and may delete it in one of the ways. The name may be that of a former object.
+// No admission policy adds our finalizer, so the object may be deleted before or while the controller adds it; the API
+// server then removes some objects although they have it, and the orphan sweep must detect that.
 func (l *load) life(r *rand.Rand, name string) error {
 	o := l.object(kinds[r.IntN(len(kinds))], name)
 	if err := l.count(l.client.Create(l.Context(), o)); err != nil {
@@ -81,7 +81,7 @@ func (l *load) patch(o *unstructured.Unstructured, patch string) error {
 	return l.count(l.client.Patch(l.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// count counts an operation. That an object is gone, or still there, is not a failure.
+// count counts an operation. NotFound and AlreadyExists are not failures.
 func (l *load) count(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, context.Canceled) {
 		err = nil
@@ -90,7 +90,7 @@ func (l *load) count(err error) error {
 	return err
 }
 
-// object is a new one of the kind, with what the kind needs.
+// object returns a new object of the kind with its required fields.
 func (s *stage) object(kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(api.GroupVersion)
@@ -107,7 +107,7 @@ func (s *stage) object(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// reached waits until that part of the operations is done.
+// reached waits until the given part of the operations is done.
 func (l *load) reached(part float64) {
 	l.Helper()
 	want := min(int64(part*float64(l.total)), l.total)
@@ -119,7 +119,7 @@ func (l *load) reached(part float64) {
 	})
 }
 
-// during makes something fail again and again, at random moments of the load, and waits for the end of the load.
+// during injects a fault repeatedly, at random moments of the load, and waits for the end of the load.
 func (l *load) during(fail func(i int)) {
 	l.Helper()
 	for i := range failures {

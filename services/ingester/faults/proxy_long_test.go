@@ -66,7 +66,7 @@ func (p *proxy) serve(client net.Conn) {
 	ways.Wait()
 }
 
-// keep notes the connections, so that they can be cut.
+// keep records the connections, so that they can be closed.
 func (p *proxy) keep(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *proxy) close(c io.Closer) {
 	}
 }
 
-// cut breaks all connections and refuses new ones until resume.
+// cut closes all connections and rejects new ones until resume.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *proxy) cut() {
 	clear(p.open)
 }
 
-// stall lets nothing through until resume.
+// stall forwards no byte until resume.
 func (p *proxy) stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-// keepRunning starts the ingester again whenever it ends, as a kubelet does, until stop is called.
+// keepRunning restarts the ingester whenever it exits, as a kubelet does, until stop is called.
 func (s *stage) keepRunning(arguments ...string) (stop func()) {
 	s.Helper()
 	halt := make(chan struct{})
@@ -54,7 +54,7 @@ func (s *stage) keepRunning(arguments ...string) (stop func()) {
 	return stop
 }
 
-// herd are objects with different fates around a backup.
+// herd are objects that are created, updated, deleted or evicted before or after a backup.
 type herd struct {
 	*stage
 	kept, updated, deleted, evicted, late []*unstructured.Unstructured
@@ -91,7 +91,7 @@ func (s *stage) change(o *unstructured.Unstructured, patch string) {
 	}
 }
 
-// afterwards does what the backup does not know of.
+// afterwards makes changes that the backup does not contain.
 func (h *herd) afterwards(prefix string) {
 	h.Helper()
 	for i := range ofEach {
@@ -132,7 +132,7 @@ func (h *herd) states(want, algorithm string) {
 	})
 }
 
-// back checks that MySQL has followed, and follows what comes then.
+// back checks that MySQL matches the restored cluster, and later changes.
 func (h *herd) back() {
 	h.Helper()
 	h.states("live,live,live,live,closed", "xgboost")
@@ -143,7 +143,7 @@ func (h *herd) back() {
 	h.agree()
 }
 
-// version is how far the cluster has come.
+// version returns the current resource version of the cluster.
 func (s *stage) version() int64 {
 	s.Helper()
 	var list corev1.NamespaceList
@@ -157,7 +157,7 @@ func (s *stage) version() int64 {
 	return n
 }
 
-// advance makes versions pass that have nothing to do with our objects.
+// advance increases the resource version by changes of other objects.
 func (s *stage) advance(to int64) {
 	s.Helper()
 	clock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "clock", Namespace: s.namespace}}
@@ -174,8 +174,8 @@ func (s *stage) advance(to int64) {
 	}
 }
 
-// TestClusterRestored goes back to a backup while the ingester runs, and again while it is unavailable
-// and the cluster passes its old version before it comes back.
+// TestClusterRestored restores a backup while the ingester runs, and again while the ingester is down and the cluster
+// exceeds its old version before the ingester starts.
 func TestClusterRestored(t *testing.T) {
 	for _, flavour := range flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
@@ -193,7 +193,7 @@ func restored(s *stage) {
 	h := s.herd("first")
 	backup := s.cluster.Save(s)
 	h.afterwards("first")
-	s.advance(s.version() + 2000) // further than a control plane gets while it starts
+	s.advance(s.version() + 2000) // more than a control plane writes while it starts
 	s.cluster.Restore(s, backup)
 	h.back()
 

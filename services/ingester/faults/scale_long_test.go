@@ -4,7 +4,7 @@ package faults
 
 import "github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 
-// operations are the creates, updates and deletes of a load, and faults how often something fails meanwhile.
+// operations are the creates, updates and deletes of a load, and faults the number of injected faults.
 const (
 	operations = 5000
 	failures   = 8

@@ -31,14 +31,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-// stage is everything around the ingesters of one test.
+// stage is the environment of the ingesters of one test.
 type stage struct {
 	*testing.T
 	cluster   *cluster.Cluster
 	client    client.Client
 	namespace string
 	mysql     *mysqltest.Server
-	dsn       string // for the ingesters; the test itself goes straight to the server
+	dsn       string // for the ingesters; the test itself connects directly to the server
 	db        *sql.DB
 	nats      *natstest.Server
 	conn      *bus.Conn
@@ -100,7 +100,7 @@ type ingester struct {
 	wanted atomic.Bool   // that it ends
 }
 
-// start runs the binary. It fails the test when it ends by itself.
+// start runs the binary. The test fails if the process exits by itself.
 func (s *stage) start(arguments ...string) *ingester {
 	s.Helper()
 	i := s.launch(arguments...)
@@ -123,7 +123,7 @@ func (s *stage) launch(arguments ...string) *ingester {
 	arguments = append([]string{
 		"--cluster-name=test", "--metrics-bind-address=0", "--health-probe-bind-address=" + i.health,
 		"--log-format=text", "--leader-elect=false", "--watch-namespaces=" + s.namespace, "--requeue-period=2s",
-		// What commits after the check of an object that went is closed by the next sweep, ten minutes later by default.
+		// Rows committed after the check of a deleted object are closed by the next sweep, by default within ten minutes.
 		"--sweep-interval=20s",
 	}, arguments...)
 	i.cmd = exec.Command(program(s), arguments...) //nolint:noctx // ends by kill or stop
@@ -152,10 +152,10 @@ func (s *stage) launch(arguments ...string) *ingester {
 	return i
 }
 
-// kill ends the process as a crash would.
+// kill kills the process, like a crash.
 func (i *ingester) kill() { i.end(syscall.SIGKILL) }
 
-// stop asks the process to end, which it must do in good order.
+// stop stops the process by a signal and checks that it shuts down gracefully.
 func (i *ingester) stop() {
 	i.Helper()
 	i.end(syscall.SIGTERM)
@@ -173,7 +173,7 @@ func (i *ingester) end(signal syscall.Signal) {
 	<-i.ended
 }
 
-// ready waits until the process calls itself ready, or until it does not.
+// ready waits until the process is ready, or not ready.
 func (i *ingester) ready(want bool) {
 	i.Helper()
 	expect.Eventually(i, 2*expect.Long, func() error {

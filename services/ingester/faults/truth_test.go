@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
 
-// audit lets the database write down each change of a row.
+// audit adds triggers that record each change of a row.
 func (s *stage) audit() {
 	s.Helper()
 	statements := []string{"CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, uid VARCHAR(64) NOT NULL, res BIGINT NOT NULL," +
@@ -48,7 +48,7 @@ func (s *stage) audit() {
 	}
 }
 
-// change is one line of the audit.
+// change is one recorded change of a row.
 type change struct {
 	UID                                 string
 	Res                                 int64
@@ -122,10 +122,10 @@ func (s *stage) published() (map[string][]string, error) {
 	return out, nil
 }
 
-// recovery is how long it may take until all is well again.
+// recovery is the maximum time until cluster, MySQL and stream agree again.
 const recovery = 4 * expect.Long
 
-// agree waits until the cluster, MySQL and the stream say the same.
+// agree waits until the cluster, MySQL and the stream have the same state.
 func (s *stage) agree() {
 	s.Helper()
 	expect.Eventually(s, recovery, func() error {
@@ -162,7 +162,7 @@ func (s *stage) agree() {
 	s.Logf("%d objects, %d changes, each with its event", len(want), events)
 }
 
-// compare is what `ingester verify` does.
+// compare compares like `ingester verify`.
 func (s *stage) compare(deep bool) error {
 	known, err := registry.Load()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 )
 
-// caller asks the HTTP API of an ingester as a service account that may do everything with models.
+// caller uses the HTTP API of an ingester as a service account with all permissions on models.
 type caller struct {
 	*bench
 	address, token string
@@ -56,7 +56,7 @@ func (b *bench) caller(address string) *caller {
 	return &caller{bench: b, address: address, token: token.Status.Token, client: &http.Client{Transport: transport}}
 }
 
-// ask sends one request and returns the code, what answered (cluster or storage) and the object.
+// ask sends one request and returns the code, the source (cluster or storage) and the object.
 func (c *caller) ask(method, path string) (code int, source string, object unstructured.Unstructured, err error) {
 	url := fmt.Sprintf("https://%s/apis/%s/namespaces/%s/%s", c.address, api.GroupVersion, c.namespace, path)
 	req, err := http.NewRequestWithContext(c.Context(), method, url, nil)
@@ -75,7 +75,7 @@ func (c *caller) ask(method, path string) (code int, source string, object unstr
 	return res.StatusCode, res.Header.Get("Flotilla-Source"), object, err
 }
 
-// answers waits until a request is answered so.
+// answers waits until a request gets the given response.
 func (c *caller) answers(method, path string, code int, source string) unstructured.Unstructured {
 	c.Helper()
 	var object unstructured.Unstructured
@@ -90,7 +90,7 @@ func (c *caller) answers(method, path string, code int, source string) unstructu
 	return object
 }
 
-// TestHTTPAPIFollowsObjectLifecycle leads one Model from the cluster to storage and another one to its end.
+// TestHTTPAPIFollowsObjectLifecycle evicts one Model and deletes another one.
 func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 	b := newBench(t)
 	port, err := freeport.One()

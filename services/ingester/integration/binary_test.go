@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 )
 
-// TestBinaryRunsWithLateMySQL runs the ingester as the local stack does, while MySQL comes late.
+// TestBinaryRunsWithLateMySQL runs the ingester as the local stack does, and starts MySQL later.
 func TestBinaryRunsWithLateMySQL(t *testing.T) {
 	server := mysqltest.Private(t)
 	dsn := server.DSN()
@@ -72,7 +72,7 @@ func TestBinaryRunsWithLateMySQL(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, answers("/healthz", http.StatusOK))
 	expect.Eventually(t, expect.Long, answers("/readyz", http.StatusInternalServerError))
-	// It is not ready before its first try to connect either.
+	// The ingester is not ready before its first attempt to connect either.
 	expect.Eventually(t, expect.Long, func() error {
 		if logs.count("Waiting for MySQL") == 0 {
 			return errors.New("the wait for MySQL is not logged")

@@ -24,7 +24,7 @@ func (b *bench) patchStatus(u *unstructured.Unstructured, patch string) *unstruc
 	return u
 }
 
-// TestCompletedPipelineRunIsStored is about status.endTime, which no plain column type takes.
+// TestCompletedPipelineRunIsStored stores status.endTime, whose type requires a conversion for its column.
 func TestCompletedPipelineRunIsStored(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -103,7 +103,7 @@ func TestAllFieldsAreAcceptedAndStored(t *testing.T) {
 	}
 }
 
-// TestPodTemplateTyposAreRejected shows that the API server knows the fields of pods.
+// TestPodTemplateTyposAreRejected checks that the CRDs include the fields of pods.
 func TestPodTemplateTyposAreRejected(t *testing.T) {
 	b := newBench(t)
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)

@@ -1,3 +1,3 @@
-// Package integration tries the whole ingester against a real API server, a real MySQL
-// or MariaDB and a real JetStream. It holds tests only.
+// Package integration tests the whole ingester with a real API server, a real MySQL or
+// MariaDB and a real JetStream. It contains only tests.
 package integration

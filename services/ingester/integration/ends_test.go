@@ -19,8 +19,8 @@ import (
 
 const state = "SELECT CONCAT_WS(' ', IF(delete_time IS NULL, 'live', 'closed'), IF(evict_time IS NULL, 'here', 'evicted'), algorithm) FROM model WHERE uid = ?"
 
-// TestUpdatesDuringEvictionAreStored changes objects without a pause from the mark on until
-// the API server does not accept it any more.
+// TestUpdatesDuringEvictionAreStored changes objects continuously from the annotation until
+// the API server rejects the change.
 func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 	const objects = 20
 	b := newBench(t)
@@ -56,8 +56,8 @@ func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 	wg.Wait()
 }
 
-// TestTerminatingObjectIsNotEvicted marks an object as immutable that was deleted while a
-// foreign finalizer holds it.
+// TestTerminatingObjectIsNotEvicted annotates a terminating object, held by a foreign
+// finalizer, as immutable.
 func TestTerminatingObjectIsNotEvicted(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -77,7 +77,7 @@ func TestTerminatingObjectIsNotEvicted(t *testing.T) {
 	b.events(m, "created", "deleted")
 }
 
-// TestImmutableObjectDeletedDuringOutageIsClosed has a foreign finalizer hold it.
+// TestImmutableObjectDeletedDuringOutageIsClosed deletes an object that a foreign finalizer holds.
 func TestImmutableObjectDeletedDuringOutageIsClosed(t *testing.T) {
 	server := mysqltest.Private(t)
 	b := newBenchOn(t, server.DSN())

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestKindsHaveControllers: an earlier ingester watched an empty list of kinds, and no one noticed.
+// TestKindsHaveControllers: an earlier ingester watched an empty list of kinds without an error.
 func TestKindsHaveControllers(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex
@@ -40,8 +40,8 @@ func TestKindsHaveControllers(t *testing.T) {
 	}
 }
 
-// TestKindsLifecycle leads the samples of all kinds through creation, strictly
-// validated as by kubectl, a change and deletion.
+// TestKindsLifecycle creates, changes and deletes the samples of all kinds, with the strict
+// validation of kubectl.
 func TestKindsLifecycle(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -96,8 +96,8 @@ func (b *bench) samples() []*unstructured.Unstructured {
 	return out
 }
 
-// TestSparkJobWithoutPodResourcesIsStored: such a job made an earlier business controller panic,
-// which took the ingester with it.
+// TestSparkJobWithoutPodResourcesIsStored: such a job caused a panic in an earlier business controller
+// in the process of the ingester.
 func TestSparkJobWithoutPodResourcesIsStored(t *testing.T) {
 	b := newBench(t)
 	b.start()

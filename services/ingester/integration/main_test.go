@@ -37,11 +37,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // each ingester has a logger of its own
+	ctrl.SetLogger(logr.Discard()) // each ingester has its own logger
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../config/crd"}, Nodes: 1}))
 }
 
-// bench is everything around one ingester: a namespace, a database, a bus.
+// bench is the environment of one ingester: a namespace, a database, a bus.
 type bench struct {
 	testing.TB
 	client    client.Client
@@ -52,7 +52,7 @@ type bench struct {
 	conn      *bus.Conn
 	log       logr.Logger
 	metrics   *prometheus.Registry // of the newest ingester
-	// registerer takes the metrics instead, when it is set.
+	// registerer receives the metrics instead, if set.
 	registerer prometheus.Registerer
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 )
 
-// describing notes the metrics that are registered, with their labels.
+// describing records the registered metrics with their labels.
 type describing struct {
 	prometheus.Registerer
 	mu     sync.Mutex

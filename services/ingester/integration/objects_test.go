@@ -65,7 +65,7 @@ func annotation(name string) string {
 	return fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, name)
 }
 
-// row waits until a query for one text gives what is wanted. The query's only parameter is the object's uid.
+// row waits until a query for one text returns the expected value. The query's only parameter is the object's uid.
 func (b *bench) row(u *unstructured.Unstructured, want, query string) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
@@ -109,7 +109,7 @@ func (b *bench) finalizer(u *unstructured.Unstructured) *unstructured.Unstructur
 	return u
 }
 
-// gone waits until the object is gone from the cluster.
+// gone waits until the cluster no longer has the object.
 func (b *bench) gone(u *unstructured.Unstructured) {
 	b.Helper()
 	expect.Gone(b, b.client, u.DeepCopy())
@@ -149,7 +149,7 @@ func (b *bench) published() {
 	})
 }
 
-// stored waits until MySQL has the version that u holds.
+// stored waits until MySQL has the version of u.
 func (b *bench) stored(u *unstructured.Unstructured) {
 	b.Helper()
 	b.row(u, u.GetResourceVersion(), "SELECT res_version FROM "+strings.ToLower(u.GetKind())+" WHERE uid = ?")

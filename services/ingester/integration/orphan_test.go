@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestRowIsClosedAfterForcedFinalizerRemoval: the object goes while the ingester
-// watches, and leaves it nothing to finish.
+// TestRowIsClosedAfterForcedFinalizerRemoval: the object is deleted while the ingester
+// watches, without a Terminating state that the ingester could process.
 func TestRowIsClosedAfterForcedFinalizerRemoval(t *testing.T) {
 	b := newBench(t)
 	b.start()

@@ -17,8 +17,8 @@ import (
 
 const user = "system:serviceaccount:flotilla-system:ingester"
 
-// asIngester returns credentials with the rights of config/rbac/role.yaml and no others,
-// so every test here also tests the role.
+// asIngester returns credentials with only the permissions of config/rbac/role.yaml, so
+// every test here also tests the role.
 func asIngester(t testing.TB) *rest.Config {
 	t.Helper()
 	c := cluster.Get(t).Client(t, clientgoscheme.Scheme)

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// tooLong is a description that the API server takes and the indexed column does not.
+// tooLong is a description that the API server accepts and that exceeds the indexed column.
 var tooLong = strings.Repeat("x", 800)
 
 // TestRejectedObjectsCanBeDeleted: an object whose final state cannot be stored must not stay Terminating forever, whether it has a
@@ -48,7 +48,7 @@ func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 	}
 }
 
-// A rejected object is stored when it is changed to what fits.
+// A rejected object is stored once its content is valid.
 func TestChangedRejectedObjectIsRetried(t *testing.T) {
 	b := newBench(t)
 	b.start()

@@ -99,7 +99,7 @@ func TestImmutableObjectStaysInMySQLOnly(t *testing.T) {
 	b.events(m, "created", "evicted")
 }
 
-// TestEvictedRowStaysLiveWithForeignFinalizer has a foreign finalizer keep the object Terminating.
+// TestEvictedRowStaysLiveWithForeignFinalizer evicts an object that a foreign finalizer keeps Terminating.
 func TestEvictedRowStaysLiveWithForeignFinalizer(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -129,7 +129,7 @@ func TestEvictedRowStaysLiveWithForeignFinalizer(t *testing.T) {
 	b.events(m, "created", "evicted")
 }
 
-// TestKindLevelEvictionIsOptIn: Models are immutable by kind; without the flag they stay.
+// TestKindLevelEvictionIsOptIn: Models are immutable by kind; without the flag they are not evicted.
 func TestKindLevelEvictionIsOptIn(t *testing.T) {
 	b := newBench(t)
 	stop := b.start()
@@ -147,7 +147,7 @@ func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
 	first := b.finalizer(b.create(b.model("churn")))
 	b.stored(first)
 	stop()
-	// While no one looks, the object loses its finalizer by force, goes, and comes back as another one.
+	// While no ingester runs, the finalizer is removed by force, and the object is deleted and re-created.
 	b.patch(first.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	b.delete(first)
 	b.gone(first)

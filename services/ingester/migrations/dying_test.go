@@ -34,7 +34,7 @@ func openDying(t *testing.T, dsn string, n int64) (*sql.DB, *dying) {
 	return database.OpenConnector(d, database.Pool{}), d
 }
 
-// survived reports whether the process did all that it had to do.
+// survived reports whether the process completed its work.
 func (d *dying) survived() bool { return d.left.Load() > 0 }
 
 func (d *dying) Connect(ctx context.Context) (driver.Conn, error) {

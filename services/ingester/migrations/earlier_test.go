@@ -97,7 +97,7 @@ func cellsOf(t *testing.T, db *sql.DB, table string, out map[string]string) {
 	}
 }
 
-// text writes a value; moments after the data were written are all the same.
+// text formats a value; all times after the data was loaded have the same text.
 func text(v sql.NullString) string {
 	switch {
 	case !v.Valid:
@@ -133,7 +133,7 @@ func tablesOf(t *testing.T, db *sql.DB) []string {
 	return out
 }
 
-// decided is all that an adoption of earlier_data.sql changes in existing rows.
+// decided holds all changes that an adoption of earlier_data.sql makes in existing rows.
 var decided = map[string]string{
 	"project p-old delete_time":   "now",
 	"project p-old update_time":   "now",
@@ -151,7 +151,7 @@ var decided = map[string]string{
 	"project_annotations 4 value": "",
 }
 
-// gone are the rows of labels and annotations that a newer one of the same key replaces.
+// gone lists the rows of labels and annotations that a newer one of the same key replaces.
 var gone = []string{"project_labels 3 ", "project_labels 5 ", "project_annotations 2 "}
 
 var noted = []string{
@@ -298,8 +298,8 @@ func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 	})
 }
 
-// TestFirstSyncClearsAdoptedMark syncs an object that is in the cluster after all: its
-// row was marked as evicted because it could not be distinguished from an evicted one.
+// TestFirstSyncClearsAdoptedMark syncs an object that is in the cluster: its row was marked
+// as evicted because it could not be distinguished from an evicted one.
 func TestFirstSyncClearsAdoptedMark(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		t.Helper()
@@ -317,7 +317,7 @@ func TestFirstSyncClearsAdoptedMark(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The version that the row holds already: what differs is the incarnation.
+		// The version of the row: only the incarnation differs.
 		const stored = 100
 		synced, err := builder.Build(dbtest.Model("model-one", "model-1", stored), record.Live)
 		if err != nil {
@@ -336,7 +336,7 @@ func TestFirstSyncClearsAdoptedMark(t *testing.T) {
 			"model model-1 evict_time":    "NULL",
 			"model model-1 delete_time":   "NULL",
 			"model model-1 incarnation":   "1",
-			"model m-revision evict_time": "2024-03-02T10:00:00Z", // not seen, so it stays
+			"model m-revision evict_time": "2024-03-02T10:00:00Z", // not synced, so it stays
 		} {
 			if got[cell] != want {
 				t.Errorf("%s is %s, want %s", cell, got[cell], want)

@@ -30,7 +30,7 @@ FROM information_schema.statistics WHERE table_schema = DATABASE() ORDER BY tabl
 FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name`
 )
 
-// state is all that a database is: its schema and its rows.
+// state is the schema and the rows of a database.
 type state struct {
 	Schema   []string
 	Cells    map[string]string
@@ -79,7 +79,7 @@ var befores = []before{
 var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSERT INTO) (` + strings.Join(some, "|") + `)(_labels|_annotations)? `)
 
 // TestUpResumesAfterEachKilledStatement kills Up after its first, second, third, ... statement,
-// each time on a fresh database, and lets another one finish the work.
+// each time on a fresh database, and lets another process complete the migration.
 func TestUpResumesAfterEachKilledStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		t.Helper()
@@ -271,14 +271,14 @@ func TestUpWaitsForLateResponse(t *testing.T) {
 	})
 }
 
-// running lists what the server does for this database.
+// running lists the statements that the server runs for this database.
 func running(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	return dbtest.Strings(t, db, "SELECT CONCAT_WS(' ', id, command, time, state, LEFT(info, 80)) FROM information_schema.processlist"+
 		" WHERE db = DATABASE() AND id <> CONNECTION_ID() ORDER BY id")
 }
 
-// counted counts the connections that it makes.
+// counted counts the connections of a connector.
 type counted struct {
 	driver.Connector
 	connections atomic.Int64

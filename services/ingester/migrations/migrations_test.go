@@ -120,8 +120,8 @@ func TestConcurrentUp(t *testing.T) {
 	})
 }
 
-// TestUpResumesUnrecordedStatement leaves what a kill between the statement and its record leaves:
-// the table is there, the version is not.
+// TestUpResumesUnrecordedStatement simulates a kill between the statement and its record: the
+// table exists, the version is missing.
 func TestUpResumesUnrecordedStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestVerifyNamesDrift(t *testing.T) {
 		if diff := cmp.Diff(want, verify(t, db)); diff != "" {
 			t.Errorf("drift (-want +got):\n%s", diff)
 		}
-		// All migrations can run again, and repair what they can.
+		// All migrations can run again, and repair the schema.
 		exec(t, db, "DELETE FROM goose_db_version")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {

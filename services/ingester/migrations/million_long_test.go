@@ -16,7 +16,7 @@ import (
 
 const (
 	runsOfAnInsert = 10_000
-	// limitPerRow makes ten minutes for a million rows.
+	// limitPerRow is a limit of ten minutes for a million rows.
 	limitPerRow = 600 * time.Microsecond
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 )
 
-// recording writes down what is sent to the server, with the values in their places,
-// and what the server made of it.
+// recording records the statements that are sent to the server, with their values, and
+// their results.
 type recording struct {
 	driver.Connector
 	mu   sync.Mutex
@@ -38,7 +38,7 @@ func (r *recording) start() {
 	r.on = true
 }
 
-// text is the recording as [replay] reads it.
+// text renders the recording for [replay].
 func (r *recording) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

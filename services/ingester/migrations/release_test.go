@@ -25,9 +25,9 @@ import (
 
 var recordAs = flag.String("record", "", "name of the release whose statements are written to testdata/release")
 
-// TestPreviousReleaseWorksOnSchema runs what earlier releases send to the
-// server, recorded when they were made, on today's schema: on a new database
-// and on an adopted one. Upstream's ingester is the first of them.
+// TestPreviousReleaseWorksOnSchema runs the recorded statements of earlier releases
+// on the current schema: on a new database and on an adopted one. The first of the
+// releases is the upstream ingester.
 //
 // Before a release: go test ./migrations -run TestRecordedStatements -record v1.2.3.
 func TestPreviousReleaseWorksOnSchema(t *testing.T) {
@@ -110,8 +110,8 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 	}
 }
 
-// TestRecordedStatements records what this release sends, and runs that on another
-// database: the result must be the same, or the recordings would prove nothing.
+// TestRecordedStatements records the statements of this release and runs them on another
+// database: the result must be the same, or the recordings would be incomplete.
 func TestRecordedStatements(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		t.Helper()

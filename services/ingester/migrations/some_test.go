@@ -3,5 +3,5 @@
 package migrations_test
 
 // some are the tables of the kinds of [TestUpResumesAfterEachKilledStatement]. One is enough,
-// since each is treated alone; of this one there is all that must be decided about.
+// since kinds are adopted independently; its rows cover all cases of the adoption.
 var some = []string{"project"}

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Callers branch on the errors of the package, whatever is wrapped around them.
+// Callers branch on the errors of the package with errors.Is, also if they are wrapped.
 func ExampleErrNotFound() {
 	err := fmt.Errorf("Model default/churn: %w", storage.ErrNotFound)
 	if errors.Is(err, storage.ErrNotFound) {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// disaster is an installation whose database is backed up and restored. The tests take the
+// disaster is an installation whose database is backed up and restored. The tests follow the
 // steps of docs/disaster.md.
 type disaster struct {
 	*cmdutiltest.Env
@@ -45,8 +45,8 @@ type disaster struct {
 
 const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `":"true"}}}`
 
-// evictedSince has the Models evicted, deleted and kept; the backup is older than the first
-// two's end, and the ingester runs.
+// evictedSince returns a disaster with the Models evicted, deleted and kept. The backup is older
+// than the end of the first two, and the ingester runs.
 func evictedSince(t *testing.T, flavour mysqltest.Flavour, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	t.Helper()
 	d = &disaster{Env: cmdutiltest.NewOf(t, flavour)}
@@ -86,7 +86,7 @@ func (d *disaster) backUp() {
 	}
 }
 
-// restore puts tables back as they were, in the order in which a dump has them.
+// restore restores tables from the backup, in the order of a dump.
 func (d *disaster) restore(tables ...string) {
 	d.Helper()
 	for _, name := range tables {
@@ -124,7 +124,7 @@ func (d *disaster) checkpoint(accepted bool) (string, error) {
 	return out.String(), err
 }
 
-// isOlder wants that the command and verify refuse the database.
+// isOlder checks that the command and verify reject the database.
 func (d *disaster) isOlder() {
 	d.Helper()
 	var left cmdutil.IncompleteError
@@ -136,7 +136,7 @@ func (d *disaster) isOlder() {
 	}
 }
 
-// accept continues with the database, which must keep the rows that lack an object.
+// accept runs the command with --accept and checks that rows without an object are kept.
 func (d *disaster) accept(kept ...string) {
 	d.Helper()
 	out, err := d.checkpoint(true)
@@ -150,8 +150,8 @@ func (d *disaster) accept(kept ...string) {
 	}
 }
 
-// TestAcceptOlderBackup takes the steps of docs/disaster.md, the ingester running when the backup is
-// restored: a failover to a replica that lagged is the same.
+// TestAcceptOlderBackup follows docs/disaster.md while the ingester runs during the restore, as in a
+// failover to a replica that lacks transactions.
 func TestAcceptOlderBackup(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAcceptOlderBackup(t *testing.T) {
 	}
 }
 
-// repaired repairs, and must leave the rows without an object.
+// repaired runs verify --repair and checks that rows without an object stay.
 func repaired(t *testing.T, d *disaster) {
 	t.Helper()
 	report, err := verify.Compare(t.Context(), d.Env.Env, verify.Options{})
@@ -224,7 +224,7 @@ func TestAcceptRestoredTable(t *testing.T) {
 	d.eventually("first evicted, evicted evicted, kept live, deleted evicted")
 }
 
-// TestAcceptAfterRestoreOfClusterAndDatabase goes back with etcd as far as with the database: no eviction is lost.
+// TestAcceptAfterRestoreOfClusterAndDatabase restores etcd and the database to the same time: no eviction is lost.
 func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
 	d, evicted, kept := evictedSince(t, mysqltest.MySQL, nil)
 	d.stop()

@@ -50,7 +50,7 @@ func connect(server *natstest.Server) (*bus.Conn, error) {
 	return bus.Connect(bus.Config{URL: server.URL(), Name: "ingester"})
 }
 
-// withStream gives the commands the stream of a server.
+// withStream connects the commands to the stream of a server.
 func (d *disaster) withStream(server *natstest.Server) {
 	d.Cluster = "test"
 	d.Env.Env.Bus = func() (*bus.Conn, error) { return connect(server) }

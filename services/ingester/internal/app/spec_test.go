@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 )
 
-// TestSetupDisablesIngesterWithoutMySQL has no manager: nothing may be put on it.
+// TestSetupDisablesIngesterWithoutMySQL has no manager: Setup must not add a runnable.
 func TestSetupDisablesIngesterWithoutMySQL(t *testing.T) {
 	for name, args := range map[string][]string{"no settings": nil, "switched off": {dsn, "--enable-metadata-storage=false"}} {
 		t.Run(name, func(t *testing.T) {

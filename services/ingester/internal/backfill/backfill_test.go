@@ -23,7 +23,7 @@ import (
 
 var birth = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
-// newEnv has n Models, one created each second, whose columns and protobuf are wrong.
+// newEnv returns an environment with n Models, one created each second, whose columns and protobuf are wrong.
 func newEnv(t *testing.T, n int) cmdutil.Env {
 	t.Helper()
 	_, dsn := dbtest.Migrated(t)
@@ -69,7 +69,7 @@ func command(what string) *backfill.Command {
 	return c
 }
 
-// run returns what became of Models.
+// run runs the command and returns the counts of Model.
 func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env) (backfill.Counts, error) {
 	t.Helper()
 	var out strings.Builder
@@ -119,7 +119,7 @@ func TestRowsAreSelected(t *testing.T) {
 	equal(t, "wrong", []string{"uid-00", "uid-01", "uid-02", "uid-10", "uid-11"}, dbtest.Strings(t, env.DB, "SELECT uid FROM model WHERE algorithm = 'wrong' ORDER BY uid"))
 }
 
-// breaking returns a context that ends after the first batch, as if the process were told to stop.
+// breaking returns a context that ends after the first batch, as after a signal to the process.
 func breaking(t *testing.T, env *cmdutil.Env) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

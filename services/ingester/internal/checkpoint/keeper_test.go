@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-// server is the API server with one ConfigMap.
+// server is a fake API server with one ConfigMap.
 type server struct {
 	client.Reader
 	client.Writer
@@ -219,7 +219,7 @@ func TestConcurrentEvictionsShareOneWrite(t *testing.T) {
 	}
 }
 
-// BenchmarkAdvance is what an eviction costs next to its row, without the API server: alone, and with 256 at once.
+// BenchmarkAdvance measures the cost of an eviction in addition to its row, without the API server: one, and 256 at once.
 func BenchmarkAdvance(b *testing.B) {
 	db, _ := dbtest.Migrated(b)
 	s := &server{}

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// TestCommittedCRDsAreCurrent compares config/crd with what the registry says now.
+// TestCommittedCRDsAreCurrent compares config/crd with the CRDs of the current registry.
 func TestCommittedCRDsAreCurrent(t *testing.T) {
 	r, err := registry.Load()
 	if err != nil {

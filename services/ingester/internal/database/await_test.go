@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// fakeServer answers each connection with the next answer, and all further ones with the last.
+// fakeServer sends the next answer to each connection, and the last one to all further connections.
 type fakeServer struct{ answers []error }
 
 func (a *fakeServer) Driver() driver.Driver { return nil }

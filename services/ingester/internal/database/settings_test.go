@@ -85,7 +85,7 @@ func TestPasswordFileIsReadPerConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := database.OpenConnector(connector, database.Pool{MaxIdle: -1}) // each conversation has a connection of its own
+	pool := database.OpenConnector(connector, database.Pool{MaxIdle: -1}) // each conversation has its own connection
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -101,7 +101,7 @@ func TestPasswordFileIsReadPerConnection(t *testing.T) {
 	}
 }
 
-// TestTLSVerifiesServerCertificate gives a MySQL of its own a certificate for 127.0.0.1.
+// TestTLSVerifiesServerCertificate starts a MySQL server with a certificate for 127.0.0.1.
 func TestTLSVerifiesServerCertificate(t *testing.T) {
 	server := mysqltest.PrivateOf(t, mysqltest.MySQL)
 	dsn := server.DSN()
@@ -166,7 +166,7 @@ func certify(t *testing.T) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// Neither server shall read two weak indexes whole to intersect them.
+// The servers must not read two unselective indexes completely to intersect them.
 func TestIndexesAreNotIntersected(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// blocking is a cluster that answers when it is released.
+// blocking is a cluster that responds once it is released.
 type blocking struct {
 	*fakeCluster
 	entered chan struct{}

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// api answers like an API server whose cluster is at one version and has one object.
+// api is a fake API server whose cluster is at one version and has one object.
 type api struct {
 	cluster, object atomic.Int64
 	lists           atomic.Int64
@@ -139,7 +139,7 @@ func TestWatchDetectsLowerClusterVersion(t *testing.T) {
 	w.restored()
 }
 
-// An outage of the API server may hide the only object that proves the restore.
+// During an outage of the API server the only object that proves the restore cannot be read.
 func TestWatchRepeatsFailedObjectCheck(t *testing.T) {
 	w := watch(t)
 	w.api.cluster.Store(300)
@@ -177,7 +177,7 @@ func TestWatchIgnoresStaleObject(t *testing.T) {
 	}
 }
 
-// keeper is a store that has newer versions of everything.
+// keeper is a store that has newer versions of all objects.
 type keeper struct{ storage.Keeper }
 
 func (keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {

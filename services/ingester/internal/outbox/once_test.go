@@ -63,7 +63,7 @@ func (f *fixture) insert(first, n, objects, minute int) {
 	}
 }
 
-// exactly wants the ids of all messages of the objects, each once and in the order of each object.
+// exactly checks the ids of all messages of the objects, each once and in the order of each object.
 func (f *fixture) exactly(n int) {
 	f.Helper()
 	last := map[string]int64{}
@@ -92,7 +92,7 @@ func (f *fixture) exactly(n int) {
 
 const probeSubject = contract.ChangePrefix + ".probe"
 
-// expireDuplicateWindow makes the stream forget all ids so far, as it does after ten minutes.
+// expireDuplicateWindow makes the stream drop all ids of its duplicate window, as after ten minutes.
 func (f *fixture) expireDuplicateWindow() {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
@@ -120,7 +120,7 @@ func (f *fixture) expireDuplicateWindow() {
 }
 
 // TestDeduplicateAfterCrashBeforeRemoval finds rows whose events are in the stream, long after
-// the stream has forgotten their ids, among rows that are new.
+// their ids left the duplicate window of the stream, among new rows.
 func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f := newFixture(t)
 	f.insert(1, 600, 7, 42)
@@ -128,7 +128,7 @@ func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f.empty()
 	stop()
 	f.expireDuplicateWindow()
-	f.insert(301, 350, 7, 42) // 300 that are there, 50 that are not
+	f.insert(301, 350, 7, 42) // 300 that are in the stream, 50 that are not
 	f.relay()
 	f.empty()
 	f.exactly(650)
@@ -144,7 +144,7 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	stop()
 	f.expireDuplicateWindow()
 	f.setStreamAvailable(false)
-	f.insert(1, 45, 7, 42) // 40 that are there, 5 that are not
+	f.insert(1, 45, 7, 42) // 40 that are in the stream, 5 that are not
 	f.relay()
 	const questions = 5
 	expect.Eventually(t, expect.Long, func() error {
@@ -158,7 +158,7 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	f.exactly(45)
 }
 
-// setStreamAvailable reports whether the stream answers questions about its messages.
+// setStreamAvailable sets whether the messages of the stream can be read.
 func (f *fixture) setStreamAvailable(does bool) {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
@@ -172,7 +172,7 @@ func (f *fixture) setStreamAvailable(does bool) {
 	}
 }
 
-// TestRelayPublishesEventsOfNewDatabase has a database that was restored from an older backup: the numbers of its events come again,
+// TestRelayPublishesEventsOfNewDatabase restores the database from an older backup: the numbers of its events repeat,
 // within the duplicate window of the stream, for the same objects.
 func TestRelayPublishesEventsOfNewDatabase(t *testing.T) {
 	f := newFixture(t)
@@ -210,7 +210,7 @@ func TestDeduplicateWithTwoLeaders(t *testing.T) {
 	f.exactly(2000)
 }
 
-// TestDeduplicateWithCrashesAndBusOutages has a backlog of an outage, relays that end at
+// TestDeduplicateWithCrashesAndBusOutages has a backlog of an outage, relays that crash at
 // any moment, and a bus that is killed meanwhile.
 func TestDeduplicateWithCrashesAndBusOutages(t *testing.T) {
 	f := newFixture(t)
@@ -286,7 +286,7 @@ func TestCompactionOfManyPages(t *testing.T) {
 	})
 }
 
-// run starts a relay and returns what ends it.
+// run starts a relay and returns the function that stops it.
 func (f *fixture) run() (stop func()) {
 	f.Helper()
 	r := outbox.New(f.config())

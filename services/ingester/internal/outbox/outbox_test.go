@@ -159,7 +159,7 @@ func TestRelayMessageFormat(t *testing.T) {
 	}
 }
 
-// TestRelayKeepsOrderAcrossOutage has many events of few objects, and a bus that comes and goes.
+// TestRelayKeepsOrderAcrossOutage has many events of few objects, and a bus with repeated outages.
 func TestRelayKeepsOrderAcrossOutage(t *testing.T) {
 	f := newFixture(t)
 	f.nats.Stop()
@@ -191,7 +191,7 @@ func TestRelayKeepsOrderAcrossOutage(t *testing.T) {
 	}
 }
 
-// TestRowsStayWithoutStream deletes the stream: the broker answers, but no one stores.
+// TestRowsStayWithoutStream deletes the stream: the server responds, but stores no message.
 func TestRowsStayWithoutStream(t *testing.T) {
 	f := newFixture(t)
 	if err := f.js.DeleteStream(t.Context(), contract.StreamChanges); err != nil {
@@ -262,7 +262,7 @@ func TestOutboxTableIsBoundedWithManyObjects(t *testing.T) {
 	}
 }
 
-// TestMalformedEventBlocksNoOther has a row of a kind that the contract does not know.
+// TestMalformedEventBlocksNoOther has a row of a kind that is not in the contract.
 func TestMalformedEventBlocksNoOther(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.db.ExecContext(t.Context(), "INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at)"+

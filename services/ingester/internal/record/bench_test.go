@@ -34,8 +34,8 @@ func builder(t testing.TB) *record.Builder {
 	return b
 }
 
-// BenchmarkBuild parses one object and builds its record: all that the ingester itself does with
-// its content.
+// BenchmarkBuild parses one object and builds its record: the complete processing of its content
+// in the ingester.
 func BenchmarkBuild(b *testing.B) {
 	builder := builder(b)
 	b.ReportAllocs()

@@ -65,7 +65,7 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// zero waits until cluster and MySQL agree in everything.
+// zero waits until verify finds no difference between cluster and MySQL.
 func zero(t *testing.T, b *cmdutiltest.Env) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
@@ -88,8 +88,8 @@ func status(t *testing.T, b *cmdutiltest.Env, p *unstructured.Unstructured, phas
 	}
 }
 
-// TestRestoreRecreatesLostNamespace wipes everything behind the ingester's back, restores
-// it twice, and lets the ingester run.
+// TestRestoreRecreatesLostNamespace deletes all objects while the ingester is stopped, restores
+// them twice, and starts the ingester.
 func TestRestoreRecreatesLostNamespace(t *testing.T) {
 	b := cmdutiltest.New(t)
 	stop := b.Start()

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// TestGeneratedChangesCanRunTwice runs what the generator writes for a new column
-// and index, twice, through the real migration runner.
+// TestGeneratedChangesCanRunTwice runs the generated migrations for a new column and index
+// twice, with the real migration runner.
 func TestGeneratedChangesCanRunTwice(t *testing.T) {
 	table := schema.Table{
 		Name:    "thing",

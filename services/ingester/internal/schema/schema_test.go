@@ -39,7 +39,7 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// TestNewFieldAddsOneMigration shows what an index option more leads to.
+// TestNewFieldAddsOneMigration adds an index option.
 func TestNewFieldAddsOneMigration(t *testing.T) {
 	dir := fstest.MapFS{
 		"00004_create_thing.sql": {Data: []byte("-- makes: table thing\n-- makes: column thing.uid\n-- makes: index thing.PRIMARY\n")},

@@ -87,7 +87,7 @@ func TestTablesFitKubernetesLimits(t *testing.T) {
 	})
 }
 
-// TestColumnsCompareCaseAndSpaces writes pairs that a collation for people takes for the same.
+// TestColumnsCompareCaseAndSpaces writes pairs that a case-insensitive collation treats as equal.
 func TestColumnsCompareCaseAndSpaces(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sql.DB, write func(*unstructured.Unstructured)) {
 		t.Helper()

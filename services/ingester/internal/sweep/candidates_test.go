@@ -47,7 +47,7 @@ func TestCandidateRowIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.remove(models[0], models[3])
-			s := w.run() // without an interval: no sweep does it
+			s := w.run() // without an interval: sweeps are disabled
 			for _, u := range models {
 				if u.GetName() != "c" {
 					s.AddCandidate("Model", u.GetNamespace(), u.GetName())
@@ -79,7 +79,7 @@ func TestCandidateWithClosedRowMakesNoRequest(t *testing.T) {
 	if n := w.live.requests.Load(); n != 0 {
 		t.Errorf("%d requests", n)
 	}
-	w.liveRows("model", "b") // no one suspects it
+	w.liveRows("model", "b") // not a candidate
 }
 
 func TestCandidatesAreLeftUnchanged(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCandidatesAreLeftUnchanged(t *testing.T) {
 	}
 }
 
-// While MySQL is unavailable objects are deleted, and no one notices.
+// Objects are deleted while MySQL is unavailable.
 func TestCandidatesWaitWhileMySQLIsUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
@@ -126,7 +126,7 @@ func TestCandidatesWaitWhileMySQLIsUnavailable(t *testing.T) {
 	w.liveRows("model", "b")
 }
 
-// TestSweepClosesNothingWhileDatabaseIsBehind sweeps, and follows a hint, with rows that may be only copies.
+// TestSweepClosesNothingWhileDatabaseIsBehind sweeps and checks a candidate whose rows may be the only copies.
 func TestSweepClosesNothingWhileDatabaseIsBehind(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])

@@ -95,7 +95,7 @@ func newWorldOn(t *testing.T, dsn string) *world {
 	return w
 }
 
-// sweeper has the settings as they are now and metrics of its own.
+// sweeper returns a sweeper with the current settings and its own metrics.
 func (w *world) sweeper() *Sweeper {
 	w.Helper()
 	w.registry = prometheus.NewRegistry()
@@ -109,7 +109,7 @@ func (w *world) sweeper() *Sweeper {
 
 func (w *world) sweep() error { return w.sweeper().Sweep(w.Context()) }
 
-// swept sweeps without an error.
+// swept sweeps and checks that no error occurs.
 func (w *world) swept() {
 	w.Helper()
 	if err := w.sweep(); err != nil {
@@ -117,7 +117,7 @@ func (w *world) swept() {
 	}
 }
 
-// aborts sweeps and wants one reason for one kind.
+// aborts sweeps and checks that one kind is aborted for the given reason.
 func (w *world) aborts(kind string, want reason) {
 	w.Helper()
 	err := w.sweep()
@@ -203,7 +203,7 @@ func (w *world) stored(kind string, names ...string) []*unstructured.Unstructure
 	return out
 }
 
-// remove deletes objects unseen.
+// remove deletes objects without an event to the sweeper.
 func (w *world) remove(objects ...*unstructured.Unstructured) {
 	w.Helper()
 	for _, u := range objects {
@@ -213,7 +213,7 @@ func (w *world) remove(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// invented adds rows of Models that never had an object.
+// invented adds rows of Models without an object.
 func (w *world) invented(count int) {
 	w.Helper()
 	row := fmt.Sprintf("(UUID(), '%s', UUID(), 'michelangelo.api/v2', 1, 1, '2026-01-01', '2026-01-02', '', '{}')", w.namespace)
@@ -244,7 +244,7 @@ func (w *world) deletions() []string {
 	return dbtest.Strings(w, w.db, "SELECT CONCAT_WS(' ', kind, name) FROM outbox WHERE operation = 'deleted' ORDER BY id")
 }
 
-// reader lets a test stand between the sweeper and the API server.
+// reader intercepts the reads of the sweeper from the API server.
 type reader struct {
 	client.Reader
 	mu       sync.Mutex
@@ -266,7 +266,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	return r.Reader.Get(ctx, key, into, options...)
 }
 
-// List asks the hook first, with a list that is filled already; an error is the answer.
+// List calls the hook with the filled list and returns its error.
 func (r *reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	r.requests.Add(1)
 	if err := r.Reader.List(ctx, list, options...); err != nil {

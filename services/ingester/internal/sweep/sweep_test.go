@@ -86,7 +86,7 @@ func TestSweepKeepsEvictedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.remove(models[0])
-	// The second one is evicted, in the version that is stored, while the sweep checks it.
+	// The second object is evicted, in the stored version, while the sweep checks it.
 	w.remove(models[1])
 	looked := false
 	w.live.get = func(string, client.ObjectKey) error {

@@ -65,7 +65,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A row that reached the version of the first list follows, whatever version the object has now.
+// A row that reached the version of the first list is not stale, regardless of the object's current version.
 func TestDiffIgnoresRowThatCatchesUp(t *testing.T) {
 	o := object{version: 90, finalizer: true}
 	for version, want := range map[int64]int{6: 1, 7: 0, 8: 0, 90: 0, 91: 1} {

@@ -45,7 +45,7 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// createDifferences makes one difference of each sort, next to objects without one.
+// createDifferences creates one difference of each type, and objects without a difference.
 func createDifferences(b *cmdutiltest.Env) {
 	b.Stored(b.Model("fine"))
 	b.Stored(b.Project("fine"))
@@ -111,7 +111,7 @@ func TestDeepCompareFindsNoDifference(t *testing.T) {
 	equal(t, "differences", []string{"closed finished"}, got)
 }
 
-// A row that arrives late is not a difference, one that never arrives is.
+// A late row is not a difference, a missing one is.
 func TestCompareIgnoresChangesInTransit(t *testing.T) {
 	b := cmdutiltest.New(t)
 	late := b.Create(b.Model("late"))
@@ -154,7 +154,7 @@ func TestRepairStoresAndCloses(t *testing.T) {
 func TestRepairKeepsTooManyOrphans(t *testing.T) {
 	b := cmdutiltest.New(t)
 	first := b.Stored(b.Model("m"))
-	for range 7 { // 128 rows whose object is nowhere
+	for range 7 { // 128 rows without an object
 		b.Exec("INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json)" +
 			" SELECT UUID(), namespace, UUID(), group_ver, res_version, incarnation, create_time, update_time, proto, json FROM model")
 	}

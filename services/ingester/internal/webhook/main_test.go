@@ -41,7 +41,7 @@ func newStage(t *testing.T) *stage {
 	return &stage{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 }
 
-// install creates objects without a namespace; they go when the test ends.
+// install creates cluster-scoped objects and deletes them at the end of the test.
 func (s *stage) install(objects ...client.Object) {
 	s.Helper()
 	for _, o := range objects {
@@ -79,7 +79,7 @@ func (s *stage) create(u *unstructured.Unstructured, options ...client.CreateOpt
 	return u
 }
 
-// active waits until new objects get the finalizer; nothing is created for that.
+// active waits until new objects get the finalizer. It creates them in dry runs only.
 func (s *stage) active() {
 	s.Helper()
 	for _, kind := range kinds(s) {
@@ -106,7 +106,7 @@ type missingError string
 
 func (m missingError) Error() string { return string(m) }
 
-// has compares the finalizers of an object as the API server answered it.
+// has compares the finalizers of an object in the API server's response.
 func has(u *unstructured.Unstructured, want ...string) error {
 	if diff := cmp.Diff(want, u.GetFinalizers()); diff != "" {
 		return missingError("finalizers (-want +got):\n" + diff)
@@ -114,7 +114,7 @@ func has(u *unstructured.Unstructured, want ...string) error {
 	return nil
 }
 
-// births checks what becomes of new objects where something gives them the finalizer.
+// births checks the finalizers of new objects while a policy or webhook adds ours.
 func (s *stage) births() {
 	const ours, foreign = api.IngesterFinalizer, "example.com/keep"
 	for name, tc := range map[string]struct{ given, want []string }{

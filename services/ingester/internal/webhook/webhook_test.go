@@ -63,7 +63,7 @@ func TestWebhookIsDisabledByDefault(t *testing.T) {
 }
 
 // server is the webhook of one ingester in this process, registered by URL for one
-// namespace, under the rights of config/rbac/webhook_role.yaml.
+// namespace, with the permissions of config/rbac/webhook_role.yaml.
 type server struct {
 	*stage
 	options Options
@@ -117,7 +117,7 @@ func (s *server) authorize() {
 	)
 }
 
-// register has the API server ask the webhook about the namespace of the test.
+// register registers the webhook for the namespace of the test.
 func (s *server) register() {
 	s.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
@@ -130,7 +130,7 @@ func (s *server) register() {
 	s.install(configuration)
 }
 
-// checked takes the readiness checks, as the service's own endpoint does.
+// checked runs the readiness checks, as the service's own endpoint does.
 type checked struct {
 	ctrl.Manager
 	ready map[string]healthz.Checker
@@ -141,7 +141,7 @@ func (c *checked) AddReadyzCheck(name string, check healthz.Checker) error {
 	return nil
 }
 
-// run serves until halt is called, or the test ends.
+// run serves until halt is called or the test ends.
 func (s *server) run() {
 	s.Helper()
 	cfg := rest.CopyConfig(cluster.Get(s).Config)

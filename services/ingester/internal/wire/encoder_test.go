@@ -97,8 +97,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFullSamplesSetAllFields decodes the samples and finds fields that no sample sets.
-// Of an oneof one member is enough.
+// TestFullSamplesSetAllFields decodes the samples and reports fields that no sample sets.
+// One member of a oneof is enough.
 func TestFullSamplesSetAllFields(t *testing.T) {
 	files := compileProto(t)
 	for _, name := range api.Kinds() {

@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// compiled are descriptors that this test compiled itself.
+// compiled holds descriptors that the test compiles itself.
 type compiled struct{ files linker.Files }
 
 func compileProto(t *testing.T) compiled {

@@ -45,7 +45,7 @@ func BenchmarkWriter(b *testing.B) {
 	})
 }
 
-// BenchmarkRawInserts inserts the same rows with nothing around them: 100 objects in a
+// BenchmarkRawInserts inserts the same rows without the writer: 100 objects in a
 // transaction, one prepared statement for each table, four connections.
 func BenchmarkRawInserts(b *testing.B) {
 	onServers(b, func(b *testing.B, db *sql.DB, records []*record.Record) {

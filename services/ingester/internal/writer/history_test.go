@@ -38,7 +38,7 @@ const (
 type call struct {
 	*record.Record
 	incarnation int64
-	// content is the version that brought the content, and ends what the row is at last.
+	// content is the version that changed the content, and ends the final state of the row.
 	content int64
 	ends    record.State
 	outcome writer.Outcome
@@ -46,7 +46,7 @@ type call struct {
 
 func (c *call) version() version { return version{c.incarnation, c.ResVersion} }
 
-// version compares like package writer's own.
+// version compares like the version of package decision.
 type version struct{ incarnation, res int64 }
 
 func (v version) less(o version) bool {

@@ -43,7 +43,7 @@ func TestDeleteCollectionSelectsAgainUnderLock(t *testing.T) {
 			if len(done) > 0 {
 				return fmt.Errorf("the deletion has ended: %w", <-done)
 			}
-			// The server shows its lock waits late; a locking read that runs is enough.
+			// The server reports lock waits with a delay; wait for a running locking read instead.
 			locking := dbtest.Strings(t, s.DB(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '%FOR UPDATE'")
 			if locking[0] != "1" {
 				return fmt.Errorf("%s statements lock rows, want that of the deletion", locking[0])

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// TestTooDeeplyNestedFieldIsNamed stores objects as deep as each server takes, and one level deeper. Around the nested
-// value are the object, spec, qualityScores and its entry.
+// TestTooDeeplyNestedFieldIsNamed stores objects as deep as each server accepts, and one level deeper. The nested value is
+// inside the object, spec, qualityScores and its entry.
 func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 	const around = 4
 	for flavour, most := range map[mysqltest.Flavour]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {

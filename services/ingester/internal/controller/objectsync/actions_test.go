@@ -29,7 +29,7 @@ import (
 
 // keeper records the calls to storage, and returns an error from Finish and Upsert.
 type keeper struct {
-	storage.Keeper // the rest is not used
+	storage.Keeper // other methods are not used
 	err            error
 	calls          []string
 }
@@ -99,7 +99,7 @@ func text(metadata string) string {
 
 const held = `"finalizers":["michelangelo/Ingester"],`
 
-// handle decides about an object and acts.
+// handle runs the action for an object.
 func (s *fixture) handle(t *testing.T, metadata string) (reconcile.Result, error) {
 	t.Helper()
 	o, err := object.Parse([]byte(text(metadata)), api.DeletingAnnotation, api.ImmutableAnnotation)
@@ -164,8 +164,8 @@ func TestRejectedObjectIsNotRetried(t *testing.T) {
 	s.checkWarning(t)
 }
 
-// When storage has a newer version than the cache, the finalizer stays: the newest state
-// would be lost. Once the cache has caught up, the finalizer is removed.
+// While storage has a newer version than the cache, the finalizer stays, since the newest state
+// would be lost. Once the cache is current, the finalizer is removed.
 func TestStaleObjectKeepsFinalizer(t *testing.T) {
 	s := newFixture(t, storage.ErrStale)
 	terminating := held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
@@ -239,7 +239,7 @@ func TestFailedWriteIsRetried(t *testing.T) {
 	}
 }
 
-// fresh is a checkpoint of a database that lacks nothing.
+// fresh is a checkpoint of a database with all evictions.
 type fresh struct{}
 
 func (fresh) Behind(context.Context) error  { return nil }

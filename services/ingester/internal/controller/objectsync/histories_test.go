@@ -38,12 +38,12 @@ const (
 )
 
 // TestDeletionHistories generates histories of one object each: updates, marks, deletions and
-// foreign finalizers come in any order between the steps of the real controller on a real
-// database, while its cache lags, requests break off, and it restarts. However an object
-// ends, its row must hold the last content that the API server acknowledged, and be closed
-// if a user deleted the object and evicted if not. The database is restored from older
-// backups at any moment, and the real sweep runs between: it must not close the only copy of an
-// object. FLOTILLA_SEED repeats one history.
+// foreign finalizers occur in any order between the steps of the real controller on a real
+// database, while its cache is stale, requests fail, and it restarts. In the end the row must
+// hold the last content that the API server acknowledged. It must be closed if a user deleted
+// the object, and evicted otherwise. The database is restored from older backups at any moment,
+// and the real sweep runs in between: it must not close the only copy of an object.
+// FLOTILLA_SEED repeats one history.
 func TestDeletionHistories(t *testing.T) {
 	db, dsn := dbtest.Migrated(t)
 	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true})
@@ -84,7 +84,7 @@ type history struct {
 	controller *Reconciler
 	key        types.NamespacedName
 	uid        string
-	delivered  int // versions that the cache has had
+	delivered  int // versions that the cache has shown
 	calm       bool
 	closed     bool // the row was closed once
 	*backups
@@ -162,7 +162,7 @@ func newHistory(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i i
 	return h
 }
 
-// run takes steps in any order, and then lets the object end.
+// run takes steps in any order, and then deletes the object.
 func (h *history) run() {
 	h.Helper()
 	h.deliver(1)
@@ -214,7 +214,7 @@ func (h *history) note(what string) {
 	h.log = append(h.log, fmt.Sprintf("%-18s version %d", what, h.version))
 }
 
-// deliver lets the cache see up to n further versions.
+// deliver delivers up to n further versions to the cache.
 func (h *history) deliver(n int) {
 	h.Helper()
 	informer := h.controller.client.informers[""]
@@ -273,7 +273,7 @@ func (h *history) row() (r storedRow) {
 	return r
 }
 
-// check checks what is left of the object.
+// check checks the row of the object.
 func (h *history) check() {
 	h.Helper()
 	row := h.row()

@@ -45,7 +45,7 @@ func newQueue(t *testing.T) workqueue.TypedRateLimitingInterface[reconcile.Reque
 	return q
 }
 
-// names are those that wait in the queue.
+// names returns the names in the queue.
 func names(q workqueue.TypedRateLimitingInterface[reconcile.Request]) map[string]bool {
 	out := map[string]bool{}
 	for q.Len() > 0 {
@@ -56,8 +56,8 @@ func names(q workqueue.TypedRateLimitingInterface[reconcile.Request]) map[string
 	return out
 }
 
-// A list that stops halfway is handled as far as it has come; what has gone until it
-// comes again is checked once more.
+// The objects of an incomplete list are handled. Those that the next list lacks are enqueued
+// once more, since they were deleted meanwhile.
 func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 	half := make(chan struct{})
 	lists := 0
@@ -154,7 +154,7 @@ func TestInitialListDropsInformerDuplicates(t *testing.T) {
 	}
 }
 
-// A replica that waits keeps nothing twice, and its informer tells everything once it leads.
+// A standby holds no object twice, and its informer enqueues all objects once it is the leader.
 func TestInitialListBufferIsDroppedOnStandby(t *testing.T) {
 	e, q := newInitialListBuffer(), newQueue(t)
 	o := listed(t, "churn", "u1", "7")

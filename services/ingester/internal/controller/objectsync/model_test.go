@@ -22,10 +22,10 @@ import (
 
 const foreign = "example.com/other"
 
-// apiServer is the API server with one object, as far as the ingester's requests show it.
+// apiServer is a fake API server with one object. It implements the requests of the ingester.
 type apiServer struct {
 	t       *testing.T
-	object  *unstructured.Unstructured // nil once it is gone
+	object  *unstructured.Unstructured // nil once it is deleted
 	version int
 	// versions are all states that a watch shows, the last one of a deletion included.
 	versions []watchedVersion
@@ -40,7 +40,7 @@ type watchedVersion struct {
 	deleted bool
 }
 
-// commit stores the object as a new version, and drops it when nothing holds it any more.
+// commit stores the object as a new version, and deletes a terminating one without finalizers.
 func (a *apiServer) commit(changed *unstructured.Unstructured) {
 	a.version++
 	changed.SetResourceVersion(strconv.Itoa(a.version))
@@ -61,14 +61,14 @@ func (a *apiServer) commit(changed *unstructured.Unstructured) {
 	}
 }
 
-// change is an update by anybody.
+// change is an update by any client.
 func (a *apiServer) change(f func(*unstructured.Unstructured)) {
 	changed := a.object.DeepCopy()
 	f(changed)
 	a.commit(changed)
 }
 
-// remove is a deletion by anybody.
+// remove is a deletion by any client.
 func (a *apiServer) remove() {
 	if a.object.GetDeletionTimestamp() != nil {
 		return
@@ -80,7 +80,7 @@ func (a *apiServer) remove() {
 	})
 }
 
-// ServeHTTP answers the ingester's requests: patches of finalizers, and deletions.
+// ServeHTTP handles the ingester's requests: patches of finalizers, and deletions.
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -120,7 +120,7 @@ func answer(t *testing.T, w http.ResponseWriter, reply any) {
 
 var models = schema.GroupResource{Group: api.Group, Resource: "models"}
 
-// reject returns the answer to a request that was decided from another version.
+// reject returns the response to a request with another version as precondition.
 func (a *apiServer) reject(version string, uid types.UID) *metav1.Status {
 	var status metav1.Status
 	switch {
@@ -163,7 +163,7 @@ func (a *apiServer) delete(body []byte) any {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 }
 
-// users do to the object what people and other controllers do.
+// users change the object like people and other controllers.
 type users struct {
 	*apiServer
 	rand *rand.Rand
@@ -177,7 +177,7 @@ func (u *users) has(finalizer string) bool {
 	return slices.Contains(u.object.GetFinalizers(), finalizer)
 }
 
-// act does one thing, and returns what it was.
+// act makes one change and returns its description.
 func (u *users) act() string {
 	mark := func(name, value string) {
 		if u.object.GetAnnotations()[name] == value {
@@ -211,7 +211,7 @@ func (u *users) act() string {
 			u.deleted = true
 		}
 		if u.object.GetDeletionTimestamp() != nil || !u.has(api.IngesterFinalizer) {
-			return "nothing" // after our finalizer is off no one can tell an eviction from a deletion
+			return "nothing" // without our finalizer an eviction cannot be distinguished from a deletion
 		}
 		u.remove()
 		return "delete"

@@ -32,12 +32,12 @@ type backups struct {
 	h         *history
 	model     *registry.Kind
 	configs   *configMaps
-	saved     bool  // there is a backup
+	saved     bool  // a backup exists
 	number    int64 // the checkpoint in the backup
 	restored  bool
-	lost      bool // a restore came after the object had gone
-	evicted   bool // the object had gone by an eviction
-	ambiguous bool // no one can tell any more whether it was evicted or deleted
+	lost      bool // a restore followed the deletion of the object
+	evicted   bool // the object was evicted
+	ambiguous bool // an eviction can no longer be distinguished from a deletion
 	found     bool // the restored database has a row of it
 }
 
@@ -51,7 +51,7 @@ func newBackups(h *history, model *registry.Kind) *backups {
 	return b
 }
 
-// newKeeper begins with a keeper that remembers nothing.
+// newKeeper starts with a keeper without state.
 func (b *backups) newKeeper() {
 	var err error
 	b.Keeper, err = checkpoint.New(checkpoint.Config{
@@ -70,7 +70,7 @@ func (b *backups) exec(statement string, args ...any) {
 	}
 }
 
-// backUpOrRestore makes a backup of the database, or goes back to the last one.
+// backUpOrRestore makes a backup of the database, or restores the last one.
 func (b *backups) backUpOrRestore() {
 	if !b.saved || b.h.rand.IntN(2) == 0 {
 		b.saved = true
@@ -103,7 +103,7 @@ func (b *backups) backUpOrRestore() {
 	b.h.controller.last = lastStates{}
 }
 
-// sweep runs the real one. It must not close the row of an object that was evicted.
+// sweep runs the real sweep. It must not close the row of an evicted object.
 func (b *backups) sweep() {
 	b.h.Helper()
 	before := b.h.row()
@@ -154,21 +154,21 @@ func (b *backups) accept() {
 	b.sweep()
 }
 
-// checkInOlderDatabase checks an object that had gone when the database was restored.
+// checkInOlderDatabase checks an object that no longer existed when the database was restored.
 func (h *history) checkInOlderDatabase(row storedRow) {
 	h.Helper()
 	if h.evicted && h.found && (row.closed || !row.evicted) {
 		h.Errorf("the only copy of %s is %+v", h.uid, row)
 	}
 	if open := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM model WHERE uid = ? AND delete_time IS NULL AND evict_time IS NULL", h.uid); open[0] != "0" {
-		h.sweep() // no one had evicted anything: the sweep closes it
+		h.sweep() // no object was evicted: the sweep closes the row
 		if row = h.row(); !row.closed {
 			h.Errorf("the row of %s, which is gone, stays open: %+v", h.uid, row)
 		}
 	}
 }
 
-// configMaps is the API server as the checkpoint uses it: one ConfigMap.
+// configMaps is a fake API server with the ConfigMap of the checkpoint.
 type configMaps struct {
 	client.Writer
 	object *corev1.ConfigMap
@@ -221,7 +221,7 @@ func (c *configMaps) put(o client.Object) error {
 	return nil
 }
 
-// lister shows the one object to the sweep.
+// lister lists the one object for the sweep.
 type lister struct{ *apiServer }
 
 func (l *lister) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
