@@ -14,8 +14,8 @@ const adoptionVersion = 43
 
 // adoption returns the migration that adopts the tables of an earlier installation: CREATE
 // TABLE IF NOT EXISTS left them unchanged. It compares with the registry of this binary, so
-// columns of later migrations are created here already, and those have nothing to do. Tables
-// of a kind that was added later do not exist yet.
+// it also creates the columns of later migrations, which are then no-ops. Tables of a kind
+// that was added later do not exist yet.
 func adoption(kinds []*registry.Kind, o legacyschema.Options) *goose.Migration {
 	return goose.NewGoMigration(adoptionVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		return legacyschema.Run(ctx, tx, kinds, o)

@@ -10,7 +10,7 @@
 // the first. Without pending migrations no lock is acquired.
 //
 // Files for new tables, columns and indexes are written by go generate (see package
-// registry); the lines "-- makes:" list what exists. Other changes are numbered Go files:
+// registry); the lines "-- makes:" list the created objects. Other changes are numbered Go files:
 // 00043_take_over adopts an earlier database (see package legacyschema).
 // docs/migrations.md is the page for operators.
 package migrations

@@ -39,9 +39,9 @@ type Report struct {
 
 // Up applies the pending migrations.
 //
-// A change of a large table may take longer than the connection waits for an answer.
-// The server continues with it and keeps the lock until it ends, so Up waits for the
-// lock and continues from there, as long as the server answers.
+// A change of a large table may exceed the read timeout of the connection. The server
+// continues and keeps the lock until the change ends, so Up waits for the lock and
+// continues from there, as long as the server is available.
 func Up(ctx context.Context, db *sql.DB) (Report, error) {
 	return UpWith(ctx, db, nil)
 }
@@ -183,7 +183,7 @@ func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) 
 	p, err := goose.NewProvider(goose.DialectCustom, db, s.files,
 		goose.WithStore(store),
 		goose.WithGoMigrations(adoption(s.kinds, s.adoption)),
-		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release gets a lower number
+		goose.WithAllowOutofOrder(true), // migrations are independent, and a fix for an older release has a lower number
 		goose.WithSessionLocker(&sessionLock{}),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(slog.New(logr.ToSlogHandler(logr.FromContextOrDiscard(ctx)))),

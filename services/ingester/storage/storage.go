@@ -17,7 +17,7 @@ var (
 	ErrConflict = errors.New("storage holds another version")
 	// ErrStale means that storage holds a newer version than the given one.
 	ErrStale = errors.New("storage holds a newer version")
-	// ErrRejected means that the object's content cannot be stored; only a change of it helps.
+	// ErrRejected means that the object's content cannot be stored until it changes.
 	// The error names the field.
 	ErrRejected = errors.New("object cannot be stored")
 	// ErrInvalid means that a request is invalid: an unknown kind, field,
@@ -45,8 +45,8 @@ type MetadataStorage interface {
 	//
 	// With direct true it is an object that exists in storage only (an evicted one): its
 	// labels and annotations are stored, provided that its resourceVersion is the stored
-	// one, and the object gets a new resourceVersion. The rest of it is ignored. When
-	// both are the same already, nothing is written and the version stays. Errors:
+	// one, and the object gets a new resourceVersion. All other fields are ignored. If
+	// labels and annotations are unchanged, the row and the version stay. Errors:
 	// ErrNotFound, ErrConflict (also for an object that is in the cluster), ErrRejected, ErrInvalid.
 	//
 	// indexedFields may be nil: the columns are computed from the kind's description. Given
@@ -75,13 +75,13 @@ type MetadataStorage interface {
 	// continue token. Errors: ErrInvalid, which lists the templates.
 	QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *ListOptionsExt, response *ListResponse) error
 	// Backfill rewrites rows of a kind in the order of their creation. prepare returns the new
-	// content of each row; without prepare each object is rewritten as it is. Backfill returns the
+	// content of each row; without prepare each object is rewritten unchanged. Backfill returns the
 	// creation time at which to continue, also together with an error, or nil at the end. Rows
-	// that hold the right content already cost no write, and there are no change events. Objects
+	// that are up to date cost no write, and there are no change events. Objects
 	// that cannot be stored are skipped, and named in ErrRejected at the end. Errors: ErrInvalid,
 	// ErrRejected, that of prepare.
 	Backfill(ctx context.Context, prepare PrepareBackfillParams, options BackfillOptions) (endTime *time.Time, err error)
-	// Close writes what waits and closes the connections. It may be called again.
+	// Close writes the waiting records and closes the connections. It may be called again.
 	Close() error
 }
 
@@ -92,8 +92,8 @@ type Keeper interface {
 	// Finish stores the object's final state and closes its row, found by uid. A row that
 	// is closed already stays unchanged, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Finish(ctx context.Context, object runtime.Object) error
-	// Evict stores an object that is not Terminating and marks its row: the object leaves the
-	// cluster on purpose, the row stays live, and the sweep does not treat it as an orphan. The
+	// Evict stores an object that is not Terminating and marks its row: the object is then removed from
+	// the cluster, the row stays live, and the sweep does not treat it as an orphan. The
 	// row of an evicted object takes newer states of it. A row that is closed for this
 	// incarnation of the cluster stays closed. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Evict(ctx context.Context, object runtime.Object) error

@@ -51,7 +51,7 @@ type OrderBy struct {
 // SortOrder is a direction. The numbers are those of the wire contract.
 type SortOrder int32
 
-// Directions. SortInvalid sorts upwards, as the contract's zero value.
+// Directions. SortInvalid, the zero value of the contract, sorts in ascending order.
 const (
 	SortInvalid SortOrder = 0
 	SortAsc     SortOrder = 1
@@ -116,7 +116,7 @@ type BackfillParams struct {
 // PrepareBackfillParams computes the new content of a row from the stored object. Nil leaves it unchanged.
 type PrepareBackfillParams func(object runtime.Object) (*BackfillParams, error)
 
-// Commands of a backfill: what is rewritten.
+// Commands of a backfill select the columns to rewrite.
 const (
 	BackfillIndex = "index" // the indexed columns
 	BackfillBlob  = "blob"  // the protobuf and JSON columns
@@ -129,7 +129,7 @@ type BackfillOptions struct {
 	Command string `json:"command" yaml:"command"`
 	// StartTime is the creation time to begin with; the zero time is the beginning.
 	StartTime time.Time `json:"startTime" yaml:"startTime"`
-	// ExcludeDeleted leaves closed rows alone.
+	// ExcludeDeleted skips closed rows.
 	ExcludeDeleted bool `json:"excludeDeleted" yaml:"excludeDeleted"`
 	// NameSpaces to work in; none means all.
 	NameSpaces []string `json:"namespaces" yaml:"namespaces"`

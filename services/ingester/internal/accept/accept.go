@@ -36,7 +36,7 @@ type Env = cmdutil.Env
 // Command implements "ingester checkpoint".
 type Command struct {
 	cmdutil.Output
-	// Accept continues with the database as it is.
+	// Accept continues with the older database.
 	Accept bool
 }
 
@@ -121,7 +121,7 @@ func Behind(ctx context.Context, env Env) error {
 	return err
 }
 
-// numbers reads the cluster's number first: the database grows first.
+// numbers reads the cluster's number first, since evictions increment the database first.
 func numbers(ctx context.Context, env Env) (database, cluster int64, err error) {
 	if env.LeaseNamespace == "" {
 		return 0, 0, errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to read the ConfigMap " + checkpoint.Name)

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// batchSize bounds the rows of one transaction.
+// batchSize is the maximum number of rows in one transaction.
 const batchSize = 100
 
-// replayer brings rows without an object up to date.
+// replayer closes rows without an object, or marks them as evicted.
 type replayer struct {
 	Env
 	stream jetstream.JetStream // nil without a bus

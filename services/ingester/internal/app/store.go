@@ -43,7 +43,7 @@ func (r nonLeaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 func (nonLeaderRunnable) NeedLeaderElection() bool { return false }
 
 // incarnationResolver reads the resource version of the cluster, resolves the incarnation, and
-// then detects a restore of the cluster to an earlier state.
+// then watches for a restore of the cluster to an earlier state.
 type incarnationResolver struct {
 	rt    *service.Runtime
 	store *mysql.Storage

@@ -4,5 +4,5 @@
 // storage.MetadataStorage.Backfill does the work, in the order of creation time. This
 // package calls it for each kind, limits the rate, and records the progress: in a state
 // file if one is named, and in the error that ends a run early. Batches are idempotent,
-// so resuming a little too early does no harm.
+// so a run may resume before the last finished row.
 package backfill

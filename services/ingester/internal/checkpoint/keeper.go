@@ -60,7 +60,7 @@ type round struct {
 const (
 	// checkInterval is the interval between two comparisons.
 	checkInterval = 10 * time.Second
-	// timeout bounds one comparison, and one increment.
+	// timeout is the timeout of one comparison, and of one increment.
 	timeout = 10 * time.Second
 )
 
@@ -100,7 +100,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 func (k *Keeper) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The database is read last: it grows first.
+	// Read the database last, since evictions increment it first.
 	cluster, err := k.read(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,6 @@
 //
 // The commands themselves are packages verify, backfill, purge, restore and removefinalizers.
 // Each has a Command struct with AddFlags and Run. A command prints its result to the
-// given writer and logs its progress. It returns nil when nothing is left to do; every
-// error is one line for a person.
+// given writer and logs its progress. It returns nil when no work is left; every error
+// is one line for users.
 package cmdutil

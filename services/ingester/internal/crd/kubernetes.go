@@ -31,7 +31,7 @@ func intOrString() *props {
 }
 
 // goType renders a type of Kubernetes from its Go fields: names and types, as the
-// encoder checks them, and nothing about values, which Kubernetes itself checks
+// encoder checks them, without validation of values, which Kubernetes validates
 // when the object is used.
 func goType(t reflect.Type) (*props, error) {
 	if render, ok := leaves[t]; ok {
@@ -85,7 +85,7 @@ func goFields(t reflect.Type, into map[string]props) error {
 			return fmt.Errorf("field %s of %v: %w", name, t, err)
 		}
 		if field.Type.Kind() == reflect.Slice && !strings.Contains(options, "omitempty") {
-			s.Nullable = true // an empty list that Go does not leave out is null
+			s.Nullable = true // Go encodes an empty list without omitempty as null
 		}
 		into[name] = *s
 	}

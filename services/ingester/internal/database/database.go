@@ -67,7 +67,7 @@ func applyDefaults(cfg *mysql.Config) error {
 	cfg.Collation = "utf8mb4_bin"
 	cfg.MaxAllowedPacket = 0 // use the limit of the server
 	cfg.MultiStatements = false
-	cfg.Logger = &mysql.NopLogger{} // every message that it would log is also returned as an error
+	cfg.Logger = &mysql.NopLogger{} // every logged message is also returned as an error
 	if cfg.Timeout == 0 {
 		cfg.Timeout = dialTimeout
 	}

@@ -39,7 +39,7 @@ func Migrated(t testing.TB) (*sql.DB, string) {
 	return db, dsn
 }
 
-// Migrate brings a database to the current schema.
+// Migrate applies all migrations to a database.
 func Migrate(t testing.TB, db *sql.DB) {
 	t.Helper()
 	if _, err := migrations.Up(t.Context(), db); err != nil {

@@ -23,7 +23,7 @@ type Observed struct {
 	Finalizer bool
 	// DeletingMark and ImmutableMark: the annotation has the value "true".
 	DeletingMark, ImmutableMark bool
-	// ImmutableKind: the kind is immutable and such kinds are to be evicted.
+	// ImmutableKind: the kind is immutable, and eviction of immutable kinds is enabled.
 	ImmutableKind bool
 }
 

@@ -18,7 +18,7 @@ var listed = []string{
 	"../../deploy/nats/ingester.conf",
 }
 
-// writeLists brings the lists of kinds in these files up to date.
+// writeLists updates the lists of kinds in these files.
 func writeLists(root string, kinds []*registry.Kind) error {
 	for _, name := range listed {
 		path := filepath.Join(root, filepath.FromSlash(name))

@@ -1,4 +1,4 @@
-// Command generate writes what follows from the registry: the CRDs, the manifests that add the finalizer to new
+// Command generate writes the files that follow from the registry: the CRDs, the manifests that add the finalizer to new
 // objects, the schema page, new migrations for tables, columns and indexes that no migration creates yet, the kinds of
 // libs/contract, and the lists of kinds in permissions and in the document of the HTTP API.
 // It runs in go generate after the descriptor set is compiled.

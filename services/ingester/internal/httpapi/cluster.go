@@ -21,10 +21,11 @@ import (
 // Cluster is the part of the Kubernetes API server that the API uses. Errors are those of the
 // Kubernetes API; an object that does not exist is apierrors.IsNotFound.
 type Cluster interface {
-	// Get returns the object as the API server has it now.
+	// Get returns the current object from the API server.
 	Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error)
 	// MarkDeleting sets the annotation that makes the ingester delete the object.
-	// Another object of that name, or another version if one is given, is apierrors.IsConflict.
+	// If another object has the name, or the object has another version than a given one, the error is
+	// apierrors.IsConflict.
 	MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error
 }
 
@@ -34,7 +35,7 @@ type Mark struct {
 	UID             types.UID
 	// ResourceVersion is empty if any version may be deleted.
 	ResourceVersion string
-	// DryRun changes nothing.
+	// DryRun validates without a change.
 	DryRun bool
 }
 

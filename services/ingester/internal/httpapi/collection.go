@@ -112,7 +112,7 @@ func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) a
 	}
 }
 
-// endedEarly adds to a failure what had been done before it.
+// endedEarly adds the counts so far to a failure.
 func endedEarly(t target, err error, counts *deleteCounts) error {
 	var known apierrors.APIStatus
 	if answer := translate(t, err); errors.As(answer, &known) {

@@ -24,8 +24,8 @@ type outcome int
 
 const (
 	outcomeMarked  outcome = iota // the ingester will delete it
-	outcomePending                // it was being deleted already
-	outcomeClosed                 // it was in storage only; its row is closed
+	outcomePending                // it was already being deleted
+	outcomeClosed                 // it existed in storage only; its row is closed
 )
 
 // deleteOne marks one object for deletion by the ingester, or closes the row of one that is not
@@ -114,8 +114,8 @@ func (a *handlers) closeReleased(ctx context.Context, t target, object *unstruct
 	return a.closeRow(ctx, t, object, &metav1.DeleteOptions{DryRun: options.DryRun})
 }
 
-// closeRow closes the row of one object, found by uid: a row that another object of the
-// name got meanwhile stays.
+// closeRow closes the row of one object, found by uid: the row of another object that took
+// the name meanwhile stays.
 func (a *handlers) closeRow(ctx context.Context, t target, object *unstructured.Unstructured, options *metav1.DeleteOptions) error {
 	if dryRun(options) {
 		return nil

@@ -10,9 +10,9 @@
 //
 //	request ──► observe ──► limit ──► authenticate (401, 503) ──► route ──► authorize (403) ──► get | list | delete
 //
-// A request that cannot be answered exactly is rejected: unknown parameters, fields,
-// operators and options are a 400 error that names them; none is ignored. A store that does not answer is
-// 503, never "not found".
+// The API rejects a request that it cannot serve exactly: unknown parameters, fields, operators
+// and options are a 400 error that names them. An unavailable store is a 503 error, never
+// "not found".
 //
 // docs/openapi.yaml specifies the API; docs/http-api.md has examples.
 //

@@ -21,7 +21,7 @@ import (
 // contentType is the only content type that is served.
 const contentType = "application/json"
 
-// Where an answer comes from.
+// Sources of a response.
 const (
 	sourceHeader  = "Flotilla-Source"
 	sourceCluster = "cluster"

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// handlers answer requests.
+// handlers serve requests.
 type handlers struct {
 	authorizer *access.Authorizer
 	cluster    Cluster
@@ -25,7 +25,7 @@ type handlers struct {
 	kinds      map[string]*registry.Kind // by plural
 }
 
-// Paths. Those in a namespace also answer for one object, with its name behind them.
+// Paths. A path in a namespace, followed by a name, is the path of one object.
 const (
 	root          = "/apis/" + api.GroupVersion
 	pathNamespace = root + "/namespaces/{namespace}/{plural}"

@@ -113,7 +113,7 @@ func Current(ctx context.Context, db *sql.DB, clusterUID string) (current int64,
 	return current, nil
 }
 
-// newestVersion returns the newest version of an incarnation without evicted rows, which have versions of their own.
+// newestVersion returns the newest version of an incarnation. It skips evicted rows, whose versions storage may increase.
 func newestVersion(ctx context.Context, tx *sql.Tx, kinds *registry.Registry, incarnation int64) (int64, error) {
 	var parts []string
 	var args []any

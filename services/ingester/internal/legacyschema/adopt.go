@@ -55,8 +55,8 @@ func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) err
 	return nil
 }
 
-// adopt repairs and reshapes the tables of a kind. It skips tables that match the schema, so a
-// run that is started again resumes where the last one ended.
+// adopt repairs and reshapes the tables of a kind. It skips tables that match the schema, so
+// another run resumes where the last one ended.
 func (r *run) adopt(ctx context.Context, kind *registry.Kind) error {
 	have, err := tables(ctx, r.tx, kind)
 	if err != nil || have.none() || len(have.reshape()) == 0 {

@@ -16,8 +16,8 @@ import (
 const defaultBatch = 5000
 
 // span is the part of a table that one transaction repairs: the rows whose key is greater
-// than after and at most last. Keys that the table's own collation takes for the same are
-// never parted.
+// than after and at most last. A span never separates keys that are equal in the table's
+// own collation.
 type span struct{ column, after, last string }
 
 // where returns the condition and its arguments.

@@ -2,25 +2,26 @@
 // migrates them to our schema with all their content.
 //
 // An earlier installation has the same 39 tables in another shape: narrower columns,
-// a collation that ignores case, NULL where ours has none, numbers as text, other
-// indexes, and neither incarnation nor evict_time. Two live rows may have one
-// namespace and name, and rows whose objects were evicted look like all others.
+// a collation that ignores case, NULL in columns that are NOT NULL in our schema, numbers
+// as text, other indexes, and neither incarnation nor evict_time. Two live rows may have
+// the same namespace and name, and rows of evicted objects are not marked.
 //
 // [Run] compares each table with the schema that the registry requires. Without a
-// difference, as on a database of our own, it writes nothing. Otherwise, kind by kind:
+// difference, as on a database with the current schema, it writes nothing. Otherwise, kind
+// by kind:
 //
 //  1. missing columns are added, NULL at first, except incarnation;
 //  2. of labels, annotations and then the main table, the rows are repaired until they
-//     fit, some thousand objects in a transaction; what was decided about a row is listed
-//     in the table taken_over by the same transaction;
+//     fit, some thousand objects in a transaction; the same transaction records the
+//     decisions about rows in the table taken_over;
 //  3. then one ALTER changes the table to our schema. The main table's adds incarnation,
 //     which marks the kind as adopted.
 //
-// Each step determines whether it is still to be done, so a run that was killed between
-// any two statements is started again. A row of an earlier
-// installation has incarnation 0: the first sync of its object wins over it.
+// Each step detects whether it is already done, so another run continues after a kill
+// between any two statements. A row of an earlier installation has incarnation 0: the
+// first sync of its object supersedes it.
 //
-// What becomes of rows:
+// Rows are changed as follows:
 //
 //   - of two live rows with one namespace and name the newest stays live (by
 //     create_time, res_version, uid); the others are closed;

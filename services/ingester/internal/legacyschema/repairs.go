@@ -89,8 +89,8 @@ func pairsOf(table string, have *schema.Found, s span) []statement {
 	return out
 }
 
-// fill replaces NULL in a column that must not hold it by the value that follows from the
-// rest of the row. The assignments run from left to right and see each other's results.
+// fill replaces NULL in a NOT NULL column by the value that follows from the other columns
+// of the row. The assignments run from left to right and see each other's results.
 func (f *found) fill(s span) []statement {
 	values := []struct{ column, value string }{
 		{"group_ver", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.apiVersion')), '" + api.GroupVersion + "')"},
@@ -165,7 +165,7 @@ func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
 	t := schema.Quote(f.kind.Table)
 	index := f.main.IndexOn("namespace", "name")
 	if index == "" {
-		index = "idx_namespace_name" // of our schema, which wants it anyway
+		index = "idx_namespace_name" // of our schema, which requires it anyway
 		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+t+" ADD INDEX "+index+" (namespace, name)"); err != nil {
 			return fmt.Errorf("add index to %s: %w", f.kind.Table, err)
 		}
@@ -183,8 +183,8 @@ func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
 	})
 }
 
-// markEvicted marks the live rows whose objects may have left the cluster on purpose, and
-// adds their number to the note about them.
+// markEvicted marks the live rows whose objects may have been evicted, and adds their
+// number to the note about them.
 func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 	t, annotations := schema.Quote(f.kind.Table), schema.Quote(f.kind.AnnotationsTable())
 	within, args := s.where("o.")
@@ -192,7 +192,7 @@ func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 	where := " WHERE " + within + " AND o.delete_time IS NULL AND o.evict_time IS NULL"
 	if !f.kind.Immutable {
 		why = "they have the annotation " + api.ImmutableAnnotation
-		// The table of annotations has its shape already.
+		// The table of annotations already has its final shape.
 		from += " JOIN " + annotations + " a ON a.obj_uid = CONVERT(o.uid USING utf8mb4) COLLATE utf8mb4_bin" +
 			" AND a.`key` = '" + api.ImmutableAnnotation + "' AND a.value = '" + api.AnnotationTrue + "'"
 	}

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Object is one object of the cluster. It is immutable: copies share its bytes.
+// Object is an object of the cluster. It is immutable: copies share its bytes.
 //
 // Of ObjectMeta these fields are set: name, namespace, uid, resourceVersion, generation,
 // deletionTimestamp, finalizers, and the annotations that the caller of [Parse] named.

@@ -161,7 +161,7 @@ func (r *Relay) message(o *row) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The number of the row alone comes again after a restore of an older database, and the stream drops what it has seen.
+	// The number of the row repeats after a restore of an older database, and the stream drops events with a known id.
 	order := sequence(o)
 	id := o.uid + "." + order
 	body, err := contract.Encode(contract.Event{

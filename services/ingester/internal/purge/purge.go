@@ -37,7 +37,7 @@ type Counts struct {
 	Waiting int `json:"waiting"`
 }
 
-// Count returns what Delete would do.
+// Count returns the counts of a Delete without deleting rows.
 func Count(ctx context.Context, db *sql.DB, r Request) (Counts, error) {
 	where, args := r.where()
 	query, args, err := sqlx.In("SELECT COUNT(*), COALESCE(SUM(uid IN (SELECT uid FROM "+schema.Quote(schema.OutboxTable)+")), 0) FROM "+

@@ -225,7 +225,7 @@ func (f *Field) equal(values []any) clause {
 	})
 }
 
-// notEqual returns the opposite of equal; it is true without a value.
+// notEqual returns the negation of equal; it is true for an absent value.
 func (f *Field) notEqual(values []any) clause {
 	column := f.sql(main)
 	in := " <> ?"

@@ -3,8 +3,8 @@
 //
 // [Compile] compiles a request (namespace, selectors, criteria, order, page) into a
 // [Plan]; every unknown or malformed part of it is a storage.ErrInvalid that names the
-// part. No part is ignored: without one of its selectors a request would return, or
-// delete, objects that it does not select.
+// part. [Compile] never ignores a part: without one of its selectors a request would
+// return, or delete, objects that it does not select.
 //
 // # How a page is found
 //

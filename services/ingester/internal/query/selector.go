@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Bounds of one request. They are far above real requests and limit its cost.
+// Bounds of one request, which limit its cost. They are far above those of real requests.
 const (
 	maxRequirements = 100  // of a label or field selector, and criteria of a tree
 	maxValues       = 1000 // of all conditions together

@@ -125,7 +125,7 @@ func encodeSorted(values []any) []*string {
 	return out
 }
 
-// decode is the opposite of encodeValue for the field's type.
+// decode is the inverse of encodeValue for the field's type.
 func (f *Field) decode(s *string) (any, error) {
 	if s == nil {
 		if !f.Nullable {

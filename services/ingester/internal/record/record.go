@@ -22,7 +22,7 @@ type State int
 const (
 	Live     State = iota // the object is in the cluster
 	Closed                // deleted: the row keeps the final state
-	Evicted               // live in MySQL only: the object leaves the cluster on purpose
+	Evicted               // live in MySQL only: the object was removed from the cluster on request
 	Released              // Terminating without our finalizer: an evicted row stays evicted, any other one is closed
 )
 

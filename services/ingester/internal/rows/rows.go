@@ -1,5 +1,5 @@
 // Package rows reads the rows of a kind without their content: identity, version and
-// state. The sweep and the commands verify, checkpoint and restore begin with such a walk.
+// state, for the sweep and the commands verify, checkpoint and restore.
 package rows
 
 import (

@@ -8,8 +8,8 @@
 //   - widths follow Kubernetes' limits: a label key has up to 317 characters, an
 //     annotation up to 256 KiB;
 //   - DATETIME(6) in UTC, LONGBLOB for the protobuf form, JSON for the whole object;
-//   - (incarnation, res_version) orders the versions of an object; the incarnation
-//     rises when a cluster was restored from a backup and its versions are lower again;
+//   - (incarnation, res_version) orders the versions of an object; the incarnation is
+//     bumped when a cluster was restored from a backup and its versions are lower again;
 //   - delete_time NULL means live; evict_time is set on a live row whose object was
 //     evicted from the cluster;
 //   - no second unique key on the main table: an upsert would write a new object's

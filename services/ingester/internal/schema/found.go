@@ -26,7 +26,7 @@ type foundColumn struct {
 	nullable   bool
 	defaulted  bool // NOT NULL with a default
 	increments bool // AUTO_INCREMENT
-	demanding  bool // an insert that does not name it fails
+	demanding  bool // an insert without it fails
 }
 
 type foundKey struct {
@@ -63,7 +63,7 @@ func (f *Found) Text(column string) bool {
 	return strings.HasPrefix(s, "varchar(") || strings.HasPrefix(s, "char(") || strings.HasPrefix(s, "text") || strings.HasPrefix(s, "mediumtext")
 }
 
-// demanding lists the extra columns without which nothing can be inserted.
+// demanding lists the extra columns that every insert must set.
 func (f *Found) demanding(want Table) []string {
 	var out []string
 	for name, c := range f.columns {

@@ -104,7 +104,7 @@ func scan(dir fs.FS) (made map[string]bool, next int, err error) {
 	return made, next + 1, nil
 }
 
-// fileNames lists the migrations: all SQL, and what is numbered of the Go files.
+// fileNames lists the migrations: all SQL files, and the numbered Go files.
 func fileNames(dir fs.FS) ([]string, error) {
 	names, err := fs.Glob(dir, "*.sql")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // Reshape renders the one ALTER TABLE that turns a table into the desired one, or nothing if
-// there is no difference. Extra columns stay with their content; those without which nothing
-// could be inserted become NULL. Indexes stay, except those of an earlier installation that
-// one of ours replaces (see [replaced]).
+// there is no difference. Extra columns keep their content; those that every insert must set
+// become NULL. Indexes stay, except those of an earlier installation that one of ours replaces
+// (see [replaced]).
 //
 // Rows must fit: no NULL in columns that become NOT NULL, no duplicates under a new unique index.
 func Reshape(want Table, have *Found) string {
@@ -80,7 +80,7 @@ func begins(columns, with []string) bool {
 	return len(columns) >= len(with) && slices.Equal(columns[:len(with)], with)
 }
 
-// exactDDL names character set and collation: another default of the table must not matter.
+// exactDDL includes character set and collation, so that the default of the table does not matter.
 func exactDDL(c Column) string {
 	if isText(c) {
 		c.Type += " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

@@ -136,7 +136,7 @@ func incarnationTable() Table {
 	}
 }
 
-// takenOverTable lists what was done to rows of an earlier installation; see package legacyschema.
+// takenOverTable records the changes to rows of an earlier installation; see package legacyschema.
 func takenOverTable() Table {
 	return Table{
 		Name: TakenOverTable,

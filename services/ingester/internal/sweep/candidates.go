@@ -39,7 +39,7 @@ func newCandidates() candidates {
 	return candidates{names: map[string]map[types.NamespacedName]struct{}{}, added: make(chan struct{}, 1)}
 }
 
-// add reports whether there was room.
+// add adds an object and reports whether the queue had room.
 func (s *candidates) add(kind string, name types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Sweeper) closeOrphans(ctx context.Context, kind *registry.Kind, names [
 		return nil
 	}
 	if len(open) > closeBatchSize {
-		// So many at once are usually new objects of the same names; if not, the sweep decides.
+		// So many rows at once usually have new objects of the same names; the next sweep checks the others.
 		s.metrics.dropped.WithLabelValues(kind.Name).Add(float64(len(names)))
 		s.cfg.Log.Info("Too many deleted objects have live rows, leaving them to the next sweep", "kind", kind.Name, "rows", len(open))
 		return nil

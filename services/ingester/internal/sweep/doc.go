@@ -17,9 +17,9 @@
 //   - A row of an evicted object is never closed. Its mark is committed before the
 //     object is deleted, and rows are read again after the object was not found.
 //   - A row that changed since it was read stays.
-//   - Nothing is closed for a cluster that is not the one that storage belongs to, nor
-//     from a list that fails halfway or is older than the rows, nor when more rows would
-//     be closed than is plausible. See [checkThresholds]; each is counted and logged.
+//   - No row is closed if storage belongs to another cluster, if a list fails halfway or
+//     is older than the rows, or if the number of rows to close is not plausible. See
+//     [checkThresholds]; each case is counted and logged.
 //   - An ingester that watches some namespaces closes no rows of others.
 //
 // A uid is never used twice, so a row whose object no longer exists is an orphan

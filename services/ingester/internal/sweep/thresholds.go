@@ -2,7 +2,7 @@ package sweep
 
 import "fmt"
 
-// reason is the reason why nothing was closed. It is the label of a metric.
+// reason is the reason for which a sweep closed no row. It is a label of a metric.
 type reason string
 
 // Reasons of an abort.
@@ -13,7 +13,7 @@ const (
 	unserved     reason = "unserved"  // the cluster does not serve the kind
 	unlisted     reason = "list"      // the list failed, perhaps halfway
 	older        reason = "older"     // the list is older than a stored version
-	empty        reason = "empty"     // not one object is left
+	empty        reason = "empty"     // the cluster has no object of the kind
 	threshold    reason = "threshold" // too many rows would be closed
 	unconfirmed  reason = "object"    // the get of an object failed
 	unclosed     reason = "close"     // the rows could not be closed
@@ -53,7 +53,7 @@ const (
 	fewRows = 10
 )
 
-// checkThresholds returns an error if nothing may be closed; nil means that the lost rows may
+// checkThresholds returns an error if no row may be closed; nil means that the lost rows may
 // be checked one by one. It is pure.
 func checkThresholds(s scanResult) *abortError {
 	abort := func(r reason, format string, args ...any) *abortError {

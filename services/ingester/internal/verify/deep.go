@@ -18,7 +18,7 @@ import (
 // contentPageSize is the page size of walks with content.
 const contentPageSize = 200
 
-// deep compares the content: rows of all states with their own JSON, live ones with their objects.
+// deep compares content: rows of all states with their own JSON, live rows with their objects.
 func (c *comparison) deep(ctx context.Context) error {
 	query := rows.Query{Namespaces: c.namespaces, Limit: contentPageSize}
 	for {

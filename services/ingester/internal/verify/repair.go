@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// When more rows of a kind would be closed than both of these, the command probably
+// If the number of rows of a kind to close exceeds both limits, the command probably
 // compares the wrong cluster or the wrong namespaces.
 const (
 	manyRows    = 100

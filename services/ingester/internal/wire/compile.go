@@ -92,7 +92,7 @@ func (c *compiler) mapField(f field, d protoreflect.FieldDescriptor) (field, err
 			}
 			return key.encode(b, v)
 		}
-	default: // integers: their text is accepted by the scalar itself
+	default: // integers: the scalar accepts text
 		f.key = func(b []byte, k string) ([]byte, error) { return key.encode(b, k) }
 	}
 	return f, nil

@@ -9,8 +9,8 @@
 // All four fields of a kind (type_meta, metadata, spec, status) are always
 // written, even when empty.
 //
-// Nothing is lost silently. A JSON key that the message does not have, an enum
-// value that does not exist, a number out of range, text that is not UTF-8, two
+// The encoder never drops content silently. A JSON key that the message does not have,
+// an enum value that does not exist, a number out of range, text that is not UTF-8, two
 // members of one oneof: each is a [FieldError] that names the field.
 //
 // JSON forms, as the CRDs prescribe: lowerCamel names, enums by name, int64 as

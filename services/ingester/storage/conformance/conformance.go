@@ -69,8 +69,8 @@ func empty(kind string) *unstructured.Unstructured {
 	return u
 }
 
-// object builds an object like the API server: version 1, created in the given second of a fixed
-// minute.
+// object returns an object as the API server creates it: version 1, created in the given second
+// of a fixed minute.
 func object(kind, namespace, name string, second int, spec map[string]any) *unstructured.Unstructured {
 	u := empty(kind)
 	u.SetNamespace(namespace)

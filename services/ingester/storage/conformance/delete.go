@@ -88,7 +88,7 @@ func uidIs(s types.UID) *metav1.DeleteOptions {
 }
 
 // deleteCollectionUnderChange deletes, in several pages, objects that change concurrently: those
-// that leave the selector in time stay, and all others are closed.
+// that stop matching the selector before their page stay, and all others are closed.
 func deleteCollectionUnderChange(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)

@@ -44,7 +44,7 @@ func directUpdates(t *testing.T, open Open) {
 	want := m.DeepCopy()
 	want.SetResourceVersion("8")
 	unstructured.RemoveNestedField(want.Object, "metadata", "annotations")
-	// The rest of the object is ignored: it cannot change.
+	// Other parts of the object are ignored: they cannot change.
 	given := m.DeepCopy()
 	given.Object["spec"] = map[string]any{"algorithm": "lightgbm"}
 	if err := s.Upsert(t.Context(), given, true, []storage.IndexedField{{Key: "source", Value: "moved"}}); err != nil {
@@ -64,7 +64,7 @@ func directUpdates(t *testing.T, open Open) {
 	if got := list(t, s, "Model", "", metav1.ListOptions{FieldSelector: "source=moved,algorithm=xgboost"}, nil); len(got) != 1 {
 		t.Error("the indexed columns are not those of the stored object with the given one")
 	}
-	// The same again changes nothing, and needs no new version.
+	// The same update again changes nothing and keeps the version.
 	if err := s.Upsert(t.Context(), given, true, nil); err != nil || given.GetResourceVersion() != "8" {
 		t.Errorf("the same again: version %s, error %v; want 8 and none", given.GetResourceVersion(), err)
 	}

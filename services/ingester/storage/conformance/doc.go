@@ -4,7 +4,7 @@
 //		conformance.Run(t, func(t *testing.T) storage.Keeper { return openOnAnEmptyDatabase(t) })
 //	}
 //
-// Half of it is examples of the contract. The other half compares answers with a naive
-// evaluation in memory, over random objects and random requests; it evaluates labels with
-// labels.Selector of Kubernetes.
+// Half of the tests are examples of the contract. The other half compares responses with a
+// naive evaluation in memory, for random objects and random requests; it evaluates labels
+// with labels.Selector of Kubernetes.
 package conformance

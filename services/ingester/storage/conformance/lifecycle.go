@@ -28,7 +28,7 @@ func objectsAreStoredAndRead(t *testing.T, open Open) {
 	m := object("Model", "default", "churn", 0, map[string]any{"algorithm": "xgboost", "kind": "MODEL_KIND_CUSTOM"})
 	m.SetLabels(map[string]string{"team": "growth"})
 	m.SetAnnotations(map[string]string{"note": "Grüße"})
-	put(t, s, m, m) // the second time nothing changes
+	put(t, s, m, m) // the second write changes nothing
 	byName, byID := empty("Model"), empty("Model")
 	byName.SetLabels(map[string]string{"left": "over"})
 	if err := s.GetByName(t.Context(), "default", "churn", byName); err != nil {
@@ -43,7 +43,7 @@ func objectsAreStoredAndRead(t *testing.T, open Open) {
 		}
 	}
 	m.SetResourceVersion("2")
-	for range 2 { // ending twice is no error
+	for range 2 { // a repeated Finish is not an error
 		if err := s.Finish(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}

@@ -70,12 +70,12 @@ func (g *generator) objects(t *testing.T, s storage.Keeper) []fact {
 		put(t, s, o)
 		o.SetResourceVersion("2")
 		switch i % 8 {
-		case 0: // closed: not in any answer
+		case 0: // closed: not in any response
 			if err := s.Finish(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
 			continue
-		case 1: // evicted: as live as all others
+		case 1: // evicted: live like all others
 			if err := s.Evict(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}

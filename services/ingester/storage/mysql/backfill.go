@@ -18,8 +18,8 @@ const (
 	backfillBatch = 500
 	// backfillPage is the number of rows that are read and rewritten at a time.
 	backfillPage = 100
-	// maxOvertaken limits how often a row may change between its read and its rewrite before that is
-	// an error. Each time another writer has made progress.
+	// maxOvertaken is the maximum number of changes of a row between its read and its rewrite; further
+	// ones are an error. With each change another writer has made progress.
 	maxOvertaken = 50
 	// maxRejected is the number of rejected objects that an error names.
 	maxRejected = 10
@@ -100,7 +100,7 @@ func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 	}
 }
 
-// cut takes rows until the batch is full and a creation time ends; next is the time behind that.
+// cut takes rows until the batch is full and a creation time ends; next is the following creation time.
 func (b *backfill) cut(page []*oldRow) (mine []*oldRow, next *time.Time) {
 	before := b.last
 	for i, row := range page {
@@ -120,7 +120,7 @@ func (b *backfill) position() *time.Time {
 	return &b.last.CreateTime
 }
 
-// rewrite rewrites rows; it reads those that changed meanwhile again first.
+// rewrite rewrites rows. It reads rows that changed meanwhile again and retries.
 func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
 	left := page
 	for range maxOvertaken {

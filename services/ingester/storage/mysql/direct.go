@@ -27,11 +27,11 @@ type update struct {
 	given   *unstructured.Unstructured
 	fields  []storage.IndexedField
 	trace   string
-	version string // afterwards
+	version string // after the update
 }
 
 // updateDirectly stores labels and annotations of an evicted object, provided that the caller
-// has its latest version. The rest of the object is ignored: it cannot change any more.
+// has its latest version. Other parts of the object are ignored: they can no longer change.
 func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fields []storage.IndexedField) error {
 	given, kind, err := s.content(object)
 	if err != nil {

@@ -46,7 +46,7 @@ type Options struct {
 	Settings string
 	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Outbox adds an outbox row to every change. Something must then relay and remove them.
+	// Outbox adds an outbox row to every change. An ingester with a bus must relay and remove them.
 	Outbox bool
 	// OnCommit is called after each commit that added outbox rows. It must not block.
 	OnCommit func()
@@ -84,7 +84,7 @@ type Storage struct {
 var _ storage.Keeper = (*Storage)(nil)
 
 // Open returns a store that is not connected yet. ctx bounds its lifetime. An error
-// means that the DSN is wrong; it never contains the password.
+// means that the DSN is invalid; it never contains the password.
 func Open(ctx context.Context, options Options) (*Storage, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -140,14 +140,14 @@ func pool(options Options) (*sql.DB, error) {
 	return database.Open(options.DSN)
 }
 
-// DB is the pool, for the relay of the outbox.
+// DB returns the pool, for the relay of the outbox.
 func (s *Storage) DB() *sql.DB { return s.db }
 
-// pingEvery is the pause between two attempts to reach the server.
+// pingEvery is the interval between two attempts to connect.
 const pingEvery = 2 * time.Second
 
-// Prepare waits for the server and brings the schema up to date. It logs once when
-// it has to wait and once when the wait is over, and returns an error only when ctx ends.
+// Prepare waits for the server and applies pending migrations. It logs once when a wait
+// begins and once when it ends, and returns an error only when ctx ends.
 func (s *Storage) Prepare(ctx context.Context) error {
 	waiting := ""
 	for {
@@ -223,7 +223,7 @@ func (s *Storage) Settle(n int64) {
 	close(s.settled)
 }
 
-// Prepared is closed once the schema is current.
+// Prepared returns a channel that is closed once the schema is current.
 func (s *Storage) Prepared() <-chan struct{} { return s.prepared }
 
 // probeWrite fails on a read-only server and changes no row elsewhere.

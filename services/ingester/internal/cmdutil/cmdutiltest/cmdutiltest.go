@@ -46,7 +46,7 @@ func New(t testing.TB) *Env {
 	return newEnv(t, dsn)
 }
 
-// NewOf is New on a server of a flavour.
+// NewOf is like New, on a server of the given flavor.
 func NewOf(t testing.TB, flavour mysqltest.Flavour) *Env {
 	t.Helper()
 	dsn := mysqltest.DSNOf(t, flavour)
@@ -150,7 +150,7 @@ func (b *Env) Stored(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// Upsert stores an object as it is.
+// Upsert stores an object.
 func (b *Env) Upsert(u *unstructured.Unstructured) {
 	b.Helper()
 	if err := b.Store.Upsert(b.Context(), u, false, nil); err != nil {
@@ -184,7 +184,7 @@ func (b *Env) Delete(u *unstructured.Unstructured) {
 	}
 }
 
-// Wipe removes the finalizers of an object and deletes it, unnoticed by the ingester.
+// Wipe removes the finalizers of an object and deletes it, so that the ingester does not process the deletion.
 func (b *Env) Wipe(u *unstructured.Unstructured) {
 	b.Helper()
 	b.Patch(u, `{"metadata":{"finalizers":null}}`)

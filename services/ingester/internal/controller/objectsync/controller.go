@@ -53,7 +53,7 @@ type Config struct {
 
 // Checkpoint detects a database that lacks evictions; see package checkpoint.
 type Checkpoint interface {
-	// Behind returns an error while nothing may be evicted.
+	// Behind returns an error while evictions are stopped.
 	Behind(ctx context.Context) error
 	// Check compares now, and returns an error unless the database has all evictions.
 	Check(ctx context.Context) error
@@ -71,7 +71,7 @@ type Reconciler struct {
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
-// New returns the reconciler of one kind, which does nothing before [Reconciler.SetupWithManager].
+// New returns the reconciler of one kind. [Reconciler.SetupWithManager] starts it.
 func New(config Config) *Reconciler {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}

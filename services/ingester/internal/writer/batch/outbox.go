@@ -23,8 +23,8 @@ var operations = map[decision.Outcome]contract.ChangeOperation{
 
 const outboxColumns = 9
 
-// insertOutbox adds one outbox row for each change. Closed rows come first: readers of a name see
-// the end of the old object before the start of the new one.
+// insertOutbox adds one outbox row for each change, closed rows first: readers of a name get the
+// event of the old object before that of the new one.
 func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 	changes := slices.DeleteFunc(slices.Clone(b.changes), func(c *change) bool { return c.outcome == decision.Amended })
 	n := len(closed) + len(changes)

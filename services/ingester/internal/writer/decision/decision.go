@@ -16,7 +16,7 @@ const (
 	Deleted    Outcome = "deleted"
 	Evicted    Outcome = "evicted"
 	Amended    Outcome = "amended"    // the row of a deleted or evicted object took a newer state of it, without an event
-	Unchanged  Outcome = "unchanged"  // MySQL has all of it that is worth keeping
+	Unchanged  Outcome = "unchanged"  // MySQL already has the content
 	Stale      Outcome = "stale"      // MySQL has a newer version
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
 )

@@ -26,7 +26,7 @@ type Request struct {
 
 // linger is how long a request may wait for others while another batch is in flight.
 // Small batches would cost the server, and thus every caller, more time than the wait.
-// When nothing is in flight, requests do not wait.
+// While no batch is in flight, requests do not wait.
 const linger = 10 * time.Millisecond
 
 // Queue collects requests by kind. It serves the kind whose request has waited longest first.

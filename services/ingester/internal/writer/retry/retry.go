@@ -15,11 +15,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 )
 
-// Bounds of the retries of a transaction, and of the pauses between them. Callers retry on their
-// own, with longer pauses.
+// Bounds of the retries of a transaction and of their backoff. Callers retry too, with a longer
+// backoff.
 //
-// A concurrent row update is different: another writer has made progress, and each retry has
-// fewer rows to race for. So more retries are allowed.
+// A concurrent row update permits more retries: another writer has made progress, and each retry
+// has fewer contended rows.
 const (
 	attempts   = 8
 	races      = 50
@@ -85,7 +85,7 @@ func Classify(err error) database.Class {
 // IsContent reports whether the server rejected the content of a row.
 func IsContent(err error) bool { return Classify(err) == database.Content }
 
-// jitter varies a pause, so that two writers do not collide again.
+// jitter randomizes a backoff, so that two writers do not collide again.
 func jitter(d time.Duration) time.Duration {
 	return d/2 + rand.N(d) //nolint:gosec // not a secret
 }

@@ -20,7 +20,7 @@ type Cache struct {
 	prepared map[Name]*sql.Stmt
 }
 
-// Name identifies a statement: what it does to a table, and for how many rows.
+// Name identifies a statement by operation, table and number of rows.
 type Name struct {
 	Table, Action string
 	Rows          int
