@@ -79,7 +79,7 @@ func (w *world) want(must bool) {
 	w.Helper()
 	expect.Eventually(w, 10*time.Second, func() error {
 		if got := w.gate.ShouldWrite(); got != must {
-			return fmt.Errorf("MustWrite is %v, want %v", got, must)
+			return fmt.Errorf("ShouldWrite is %v, want %v", got, must)
 		}
 		return nil
 	})
@@ -90,7 +90,7 @@ func (w *world) pass(d time.Duration) {
 	w.Helper()
 	expect.Eventually(w, 10*time.Second, func() error {
 		if !w.clock.HasWaiters() {
-			return fmt.Errorf("the gate waits for nothing")
+			return fmt.Errorf("the LeaseWatcher does not wait for the clock")
 		}
 		return nil
 	})
