@@ -21,7 +21,7 @@ import (
 // drainTimeout limits how long Close waits if its context has a later deadline or none.
 const drainTimeout = 10 * time.Second
 
-// deniedTTL is how long a denied subject explains a publish without a reply.
+// deniedTTL is the time after a denial in which a publish without a reply counts as denied.
 const deniedTTL = time.Minute
 
 // Conn is a connection that reconnects without a limit.
@@ -79,8 +79,8 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 // Connected reports whether the connection to a server is up.
 func (c *Conn) Connected() bool { return c != nil && c.nc.IsConnected() }
 
-// OnReconnect adds a function that runs, on a goroutine of its own, each time a
-// server is reached: the first time too, unless that was before the call.
+// OnReconnect adds a function that runs in its own goroutine at each connect and
+// reconnect, including the first connect unless that was before the call.
 func (c *Conn) OnReconnect(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TombstoneTTL is how long the tombstone of a deleted object stays on the bus.
+// TombstoneTTL is the TTL of the tombstone of a deleted object.
 const TombstoneTTL = time.Hour
 
 const headerTTL = "Nats-TTL"

@@ -185,7 +185,7 @@ func TestDeletePublishesExpiringTombstone(t *testing.T) {
 		t.Errorf("the tombstone lives for %q seconds, want 3600", got)
 	}
 
-	// A new object of the same name starts a history of its own.
+	// A new object of the same name starts a new history.
 	again := seen("a", "Running")
 	again.Object.UID = "uid-2"
 	o.Offer(contract.Superset, again)

@@ -28,7 +28,7 @@ type Message struct {
 // ErrDenied means that the server denies this client the subject.
 var ErrDenied = errors.New("no permission to publish on the subject")
 
-// publishTimeout is how long an acknowledgment may take.
+// publishTimeout is the timeout of an acknowledgment.
 const publishTimeout = 2 * time.Second
 
 // Outcomes of a publish, as label values of the metric.

@@ -13,7 +13,7 @@ import (
 // MaxMessageBytes is the longest message that the API server accepts in a condition.
 const MaxMessageBytes = 32768
 
-// maxNamed is how many names a message lists before it counts the rest.
+// maxNamed is the maximum number of names in a message, which counts further ones.
 const maxNamed = 5
 
 // clamp makes a text valid for a condition: UTF-8 without control characters and not too

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is what [Compute] keeps between two calls for one object. It is
+// State is the state that [Compute] keeps between two calls for one object. It is
 // plain JSON of bounded size, so that it survives a restart; losing it only restarts a
-// hold-down, since the rest is derived from the previous conditions.
+// hold-down, since all else is derived from the previous conditions.
 type State struct {
 	// UID identifies the incarnation of the object that the State belongs to.
 	UID string `json:"uid,omitempty"`
@@ -34,9 +34,9 @@ type State struct {
 type Flaps struct {
 	// Cause is the reason of the failure at its onset; empty if unknown.
 	Cause string `json:"cause,omitempty"`
-	// Generation is that of the spec in effect; a change resets the count.
+	// Generation is the generation of the spec in effect; a change resets the count.
 	Generation int64 `json:"generation,omitempty"`
-	// Count is how often the failure returned, at most [FlapCount].
+	// Count is the number of returns of the failure, at most [FlapCount].
 	Count int `json:"count,omitempty"`
 	// Over is when Degraded last went False; nil if that was before the last [FlapWindow].
 	Over *time.Time `json:"over,omitempty"`

@@ -14,7 +14,7 @@ const (
 
 // Bounded returns a copy whose texts are valid UTF-8 and no longer than
 // [MaxTextBytes], with at most [MaxExamples] examples of each failure. Encode does
-// not shorten anything by itself.
+// not truncate texts.
 func (o Observation) Bounded() Observation {
 	o.Reconcile.Reason = Text(o.Reconcile.Reason)
 	o.Reconcile.Message = Text(o.Reconcile.Message)

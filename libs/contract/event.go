@@ -51,7 +51,7 @@ type Event struct {
 	Data            json.RawMessage `json:"data"`
 }
 
-// Payload is what an [Event] can carry.
+// Payload is the type set of the data of an [Event].
 type Payload interface {
 	Observation | Heartbeat | Lifecycle | Change
 }

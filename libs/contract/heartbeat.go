@@ -9,8 +9,8 @@ type Heartbeat struct {
 	Epoch           int64     `json:"epoch"`
 	IntervalSeconds int       `json:"intervalSeconds"`
 	SentAt          time.Time `json:"sentAt"`
-	// Unacknowledged is how many subjects have a message of this observer that no stream
-	// has confirmed yet. It shows a new reader whether observations are still
-	// to come. Nil: the observer does not report it (v1.0).
+	// Unacknowledged is the number of subjects with a message of this observer that is not
+	// acknowledged yet. It shows a new reader whether observations are pending. Nil means
+	// that the observer does not report it (v1.0).
 	Unacknowledged *int `json:"unacknowledged,omitempty"`
 }

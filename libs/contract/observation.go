@@ -5,8 +5,8 @@ import "time"
 // Observation is the state of one object as one observer (an operator) sees it at one
 // moment. It is complete: a reader needs no earlier observation.
 //
-// Version is (Object.UID, Epoch, Seq). Readers keep the greatest one and ignore
-// the rest, so duplicates, reordering and replay change nothing.
+// The version is (Object.UID, Epoch, Seq). Readers keep the greatest one and ignore
+// the others, so duplicates, reordering and replay have no effect.
 type Observation struct {
 	Object   Object   `json:"object"`
 	Observer Observer `json:"observer"`
@@ -17,7 +17,7 @@ type Observation struct {
 	Seq uint64 `json:"seq"`
 	// ObservedAt is the time of the observation by the observer's clock. It is informational: no rule reads it.
 	ObservedAt time.Time `json:"observedAt"`
-	// ValidForSeconds is how long after the last heartbeat the observation is valid.
+	// ValidForSeconds is the validity of the observation after the last heartbeat, in seconds.
 	ValidForSeconds int `json:"validForSeconds"`
 	// ObservedGeneration is the newest generation of the object's spec that was applied
 	// and that every child has observed.
@@ -57,7 +57,7 @@ type Observer struct {
 	Version  string `json:"version,omitempty"`
 }
 
-// Outcome is how the last reconcile ended.
+// Outcome is the outcome of the last reconcile.
 type Outcome string
 
 // Outcomes of a reconcile.
@@ -116,7 +116,7 @@ type Unit struct {
 	Available int32 `json:"available"`
 	// Terminating counts terminating pods.
 	Terminating int32 `json:"terminating,omitempty"`
-	// MinAvailable is how many available replicas the unit needs to count as available; nil means Desired.
+	// MinAvailable is the number of available replicas at which the unit counts as available; nil means Desired.
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// Stalled is true when the workload's progress deadline has passed.
 	Stalled  bool      `json:"stalled,omitempty"`

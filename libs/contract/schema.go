@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// schemaBase is where the JSON Schemas are published; the dataschema attribute points there.
+// schemaBase is the base URL of the published JSON Schemas, for the dataschema attribute.
 const schemaBase = "https://flotilla.dev/schemas/"
 
 // Schemas holds one JSON Schema (draft 2020-12) for the data of each event type, as

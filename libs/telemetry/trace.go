@@ -88,8 +88,8 @@ func InjectHeaders(ctx context.Context, h map[string][]string) {
 }
 
 // ExtractHeaders returns ctx with the remote span that the headers name, so that
-// a span started from it continues the sender's trace. Headers that are absent
-// or malformed leave ctx as it is.
+// a span started from it continues the sender's trace. It returns ctx unchanged if
+// the headers are absent or malformed.
 func ExtractHeaders(ctx context.Context, h map[string][]string) context.Context {
 	return propagator.Extract(ctx, headers(h))
 }

@@ -35,7 +35,7 @@ type Resource struct {
 	Phase   string          `json:"phase,omitempty"`
 	// DeployedVersion is the running version, as its operator reports it.
 	DeployedVersion string `json:"deployedVersion,omitempty"`
-	// Conditions are all that the object carries, those of its operator included.
+	// Conditions are all conditions of the object, including those of its operator.
 	Conditions []contract.Condition `json:"conditions"`
 	// UpdatedAt is when the aggregator last changed the conditions; nil if it has not written any for this object.
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`

@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultTTL is how long a review is cached.
+// DefaultTTL is the default lifetime of a cached review.
 const DefaultTTL = 10 * time.Second
 
 // reviewTimeout is the timeout of one review request to the API server.
@@ -31,7 +31,7 @@ type Options struct {
 	// Audiences are the accepted audiences; a token must have one of them. Empty means those of
 	// the API server.
 	Audiences []string
-	// TTL is how long a review is cached, allowed or denied; zero means [DefaultTTL].
+	// TTL is the lifetime of a cached review, allowed or denied; zero means [DefaultTTL].
 	// A revoked token or role stays effective for that long.
 	TTL time.Duration
 }

@@ -60,7 +60,7 @@ func New(c client.Client, fieldManager string, opts ...Option) *Applier {
 // existing is the object as the caller's cache has it, or nil. owner becomes the
 // controller. On success desired carries the uid, resourceVersion and generation
 // of the object in the cluster, so that a caller knows which generation its
-// children have to observe; the rest of desired stays as it was.
+// children have to observe; all other fields of desired stay unchanged.
 func (a *Applier) Object(ctx context.Context, owner, desired, existing client.Object, opts ...Option) (Outcome, error) {
 	cfg, err := a.configure(owner, desired)
 	if err != nil {

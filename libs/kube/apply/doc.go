@@ -14,8 +14,8 @@
 //
 // The last applied fields are read from the object's managed fields; no annotation
 // records them, since a new or changed annotation increments the generation of
-// a Deployment. Where a cache strips managed fields, the process remembers what it
-// applied, and applies once more after a restart.
+// a Deployment. Where a cache strips managed fields, the process keeps hashes of its
+// applies in memory, and applies once more after a restart.
 //
 // The caller decides what to render and when to delete.
 package apply

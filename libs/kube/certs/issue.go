@@ -21,7 +21,7 @@ type Lifetimes struct{ Authority, Serving time.Duration }
 // DefaultLifetimes are used where [Config.Lifetimes] is zero.
 var DefaultLifetimes = Lifetimes{Authority: 2 * 365 * 24 * time.Hour, Serving: 180 * 24 * time.Hour}
 
-// skew is how far behind the clock of an API server may be.
+// skew is the tolerated lag of the clock of an API server.
 const skew = time.Hour
 
 // Hosts are the names and addresses for which a serving certificate is valid.

@@ -29,7 +29,7 @@ const (
 	// GracePeriod is how long a new workload may lack pods before events are read, so that an
 	// ordinary creation costs no request.
 	GracePeriod = 3 * time.Second
-	// Refresh is how long a result is cached.
+	// Refresh is the lifetime of a cached result.
 	Refresh = 10 * time.Second
 )
 
@@ -54,8 +54,8 @@ func New(reader client.Reader, c clock.PassiveClock) *Finder {
 	return &Finder{reader: reader, clock: c, results: map[types.UID]result{}}
 }
 
-// Find returns why the pods that a workload lacks are not created, empty when nothing is
-// known, and after how long to call it again while it lacks them.
+// Find returns the reason for which the missing pods of a workload are not created, empty if
+// unknown, and the delay before the next call while pods are missing.
 func (f *Finder) Find(ctx context.Context, owner client.Object) (message string, requeueAfter time.Duration, err error) {
 	now := f.clock.Now()
 	if age := now.Sub(owner.GetCreationTimestamp().Time); age < GracePeriod {

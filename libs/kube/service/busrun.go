@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// busCloseTimeout is how long publishing the last observations may take.
+	// busCloseTimeout is the timeout for publishing the last observations.
 	busCloseTimeout = 5 * time.Second
 	// assetsEvery is the interval between checks of the streams while the connection stays up.
 	assetsEvery   = time.Minute

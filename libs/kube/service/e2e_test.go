@@ -333,7 +333,7 @@ func (g *gateway) open() {
 	}()
 }
 
-// pipe ends when either side is closed, which is how the gateway closes.
+// pipe ends when either side is closed, as when the gateway closes.
 func pipe(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
 		return

@@ -24,7 +24,7 @@ import (
 
 const patience = 2 * time.Minute
 
-// started is a service that runs as a process of its own.
+// started is a service that runs as a separate process.
 type started struct {
 	*testing.T
 	cmd             *exec.Cmd

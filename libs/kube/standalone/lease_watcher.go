@@ -67,7 +67,7 @@ func NewLeaseWatcher(mgr manager.Manager, namespace string, opts ...LeaseWatcher
 		return nil, fmt.Errorf("register Leases: %w", err)
 	}
 	var err error
-	// A cache of its own: the manager's may be restricted to other namespaces, and
+	// Use a separate cache: the manager's may be restricted to other namespaces, and
 	// this one holds a single object.
 	w.leases, err = cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),

@@ -19,8 +19,8 @@ import (
 const Continued = 15 * time.Minute
 
 // Tracer turns the reconciles of one kind's objects into traces. The first reconcile that
-// sees a generation of an object is the root of a trace, and those of the next quarter of
-// an hour continue it. A later one is a trace of its own, with a link to that root.
+// sees a generation of an object is the root of a trace, and those of the next 15 minutes
+// continue it. A later one has its own trace, with a link to that root.
 //
 // While tracing is off a Tracer keeps no state. It is safe for concurrent use.
 type Tracer struct {

@@ -2,8 +2,8 @@
 // bus contract: [Deployment] and [StatefulSet] into units, [Job] into tasks, pods
 // into [Failures].
 //
-// It is pure: no client, no clock of its own; its results depend on its arguments
-// only, and not on the order of pods.
+// It is pure, without clients and clocks: its results depend on its arguments only,
+// and not on the order of pods.
 //
 // It derives every failure class from the objects themselves, without events. Where
 // Kubernetes reports a failure in an event only, it detects the consequence: after a

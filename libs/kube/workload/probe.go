@@ -13,7 +13,7 @@ import (
 // signals are the exit codes of a container that a signal terminated: SIGKILL and SIGTERM.
 var signals = []int32{128 + 9, 128 + 15}
 
-// conditionLag is how long after the start of a container its pod's conditions may still describe the time before.
+// conditionLag is the time after the start of a container in which its pod's conditions may still describe the time before.
 const conditionLag = 5 * time.Second
 
 // probeFailing reports whether a failing probe keeps a running container from being

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kinds in testdata.
+// GroupVersion is the group and version of the kinds in testdata.
 var GroupVersion = schema.GroupVersion{Group: "test.flotilla.dev", Version: "v1"}
 
 // AddToScheme registers Ship.
