@@ -82,7 +82,7 @@ func newBenchOn(t testing.TB, dsn string) *bench {
 	return b
 }
 
-// connect opens a connection to the bus that lasts as long as the test.
+// connect opens a connection to the bus and closes it at the end of the test.
 func (b *bench) connect(name string) *bus.Conn {
 	b.Helper()
 	conn, err := bus.Connect(bus.Config{URL: b.nats.URL(), Name: name})

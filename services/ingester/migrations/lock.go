@@ -12,8 +12,8 @@ import (
 // the server frees it at once. The name contains the database's, since such locks are server-wide.
 type sessionLock struct{}
 
-// lockWaitSeconds is how long one attempt waits. It stays below the read timeout of
-// the connection; attempts continue until the context ends.
+// lockWaitSeconds is the timeout of one attempt. It is below the read timeout of the
+// connection; attempts continue until the context ends.
 const lockWaitSeconds = 5
 
 // SessionLock implements goose's lock.SessionLocker.

@@ -102,7 +102,7 @@ type Keeper interface {
 	Release(ctx context.Context, object runtime.Object) error
 	// Abandon closes an object's row, found by uid, with its stored content: for an object whose
 	// final state is rejected. The row of an evicted object that is Terminating without our
-	// finalizer stays as it is. It returns nil for a closed or missing row.
+	// finalizer stays unchanged. It returns nil for a closed or missing row.
 	// Errors: ErrStale when the row changes meanwhile, ErrNotReady.
 	Abandon(ctx context.Context, object runtime.Object) error
 }

@@ -10,7 +10,7 @@ import (
 type ListResponse struct {
 	// Continue is the token of the next page, or empty on the last one.
 	Continue string
-	// RemainingItemCount is how many objects follow this page; nil on the last page, and when
+	// RemainingItemCount is the number of objects after this page; nil on the last page, and when
 	// counting would cost more than the page.
 	RemainingItemCount *int64
 	Items              []runtime.Object

@@ -83,7 +83,7 @@ func TestAcceptReplaysStream(t *testing.T) {
 }
 
 // TestAcceptKeepsRowsBeyondStream keeps a row whose name has no event of its uid. While the stream cannot
-// be read, nothing changes, unless the command runs without it.
+// be read, the command changes no row, unless it runs without the stream.
 func TestAcceptKeepsRowsBeyondStream(t *testing.T) {
 	server := natstest.Start(t)
 	d, _, _ := evictedSince(t, mysqltest.MySQL, onBus(t, server))

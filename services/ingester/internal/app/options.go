@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// ConfigFile is a file of settings; flags and the environment override it.
 	ConfigFile string
-	// Enabled enables the storage of objects; without MySQL settings nothing is stored.
+	// Enabled enables the storage of objects, which also requires MySQL settings.
 	Enabled bool
 	// MySQL holds the connection settings of the database.
 	MySQL database.Settings
@@ -33,7 +33,7 @@ type Options struct {
 	RequeuePeriodMap map[string]string
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
-	// Retention is how long closed rows are kept; zero disables the purge.
+	// Retention is the time after which closed rows are deleted; zero disables the purge.
 	Retention time.Duration
 	// Sweep finds rows whose object no longer exists.
 	Sweep sweep.Options

@@ -29,7 +29,7 @@ type Command struct {
 	StartTime string
 	// Rate is the maximum number of rows per second; zero means no limit.
 	Rate int
-	// Batch is how many rows are rewritten between two checks of the rate and the state.
+	// Batch is the number of rows between two checks of the rate and the state.
 	Batch int
 	// State is the file that records the progress; empty means none.
 	State string

@@ -12,8 +12,8 @@
 //
 // A database whose number is not below that of the cluster thus has every completed
 // eviction. A crash between the steps leaves the database ahead, which is harmless: the
-// object still exists. While the database is behind, nothing is evicted and the sweep
-// closes nothing, until "ingester checkpoint --accept" has been run.
+// object still exists. While the database is behind, the ingester evicts no object and the
+// sweep closes no row, until "ingester checkpoint --accept" has been run.
 //
 // Evictions that wait at the same time share one increment of the number.
 package checkpoint

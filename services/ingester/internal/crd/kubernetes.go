@@ -19,7 +19,7 @@ var leaves = map[reflect.Type]func() *props{
 	reflect.TypeFor[intstr.IntOrString](): intOrString,
 }
 
-// nullableTime accepts null, which is how Go writes a time that is not set.
+// nullableTime accepts null, the JSON form of a Go time that is not set.
 func nullableTime() *props {
 	out := dateTime()
 	out.Nullable = true

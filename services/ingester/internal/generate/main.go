@@ -71,7 +71,7 @@ func writeMigrations(root string, r *registry.Registry) error {
 	return nil
 }
 
-// contractKinds returns the source of the kinds in libs/contract, which imports nothing of a service.
+// contractKinds returns the source of the kinds in libs/contract, which does not import packages of a service.
 func contractKinds(kinds []*registry.Kind) []byte {
 	var b bytes.Buffer
 	b.WriteString("// Code generated from the registry of the ingester. DO NOT EDIT.\n\npackage contract\n\nvar michelangeloKinds = []string{\n")

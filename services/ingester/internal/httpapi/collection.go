@@ -52,7 +52,7 @@ func (c *deleteCounts) String() string {
 
 // deleteCollection deletes one page of the objects that match the selectors, and returns their
 // number and the continue token. It applies the selectors twice: storage selects by its rows,
-// and each object must still match as it is in the cluster now.
+// and each object must still match in its current state in the cluster.
 func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t target) error {
 	options, err := deleteOptions(r, t)
 	if err != nil {

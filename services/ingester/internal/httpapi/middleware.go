@@ -60,7 +60,7 @@ func limitBody(next http.Handler) http.Handler {
 	})
 }
 
-// metricsNamespace is that of all metrics of the ingester.
+// metricsNamespace is the namespace of all metrics of the ingester.
 const metricsNamespace = "flotilla_ingester"
 
 // newInFlight returns the gauge of requests in flight.

@@ -14,7 +14,7 @@ import (
 )
 
 // Position returns the identity and the current version of the cluster. reader must not be a
-// cache; the namespaces are those that may be read, none means all.
+// cache; namespaces are the namespaces that may be read, none means all.
 func Position(ctx context.Context, reader client.Reader, kinds *registry.Registry, namespaces []string) (Cluster, error) {
 	var system metav1.PartialObjectMetadata
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

@@ -17,7 +17,7 @@ const mark = "incarnation"
 
 // Options configures the adoption of the tables.
 type Options struct {
-	// Batch is how many objects one transaction repairs; zero means 5000.
+	// Batch is the maximum number of objects that one transaction repairs; zero means 5000.
 	Batch int
 	// Progress is called with each line about the progress. Nil disables it.
 	Progress func(line string)

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// defaultBatch is how many objects one transaction repairs. Each of its statements takes far
-// less than the read timeout of a connection.
+// defaultBatch is the maximum number of objects that one transaction repairs. Each of its
+// statements takes far less than the read timeout of a connection.
 const defaultBatch = 5000
 
 // span is the part of a table that one transaction repairs: the rows whose key is greater

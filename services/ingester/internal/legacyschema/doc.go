@@ -30,7 +30,7 @@
 //     immutable kinds. If the object is still in the cluster, its first sync clears
 //     the mark;
 //   - of duplicate labels or annotations the newest stays;
-//   - NULL in a NOT NULL column becomes the value that follows from the rest of the row;
+//   - NULL in a NOT NULL column becomes the value that follows from the other columns;
 //   - text that is not a number, in a column that becomes numeric, becomes NULL.
 //
 // Source: reference section 2 for the earlier shapes.

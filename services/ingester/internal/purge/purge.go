@@ -22,7 +22,7 @@ type Request struct {
 	Before time.Time
 	// Namespaces to work in; none means all.
 	Namespaces []string
-	// Batch is how many rows one transaction deletes; zero means 500.
+	// Batch is the maximum number of rows that one transaction deletes; zero means 500.
 	Batch int
 }
 

@@ -20,7 +20,7 @@ type Command struct {
 	Force     bool
 	// DryRun only counts.
 	DryRun bool
-	// Batch is how many rows one transaction deletes.
+	// Batch is the maximum number of rows that one transaction deletes.
 	Batch int
 }
 

@@ -15,7 +15,7 @@ import (
 type Sweeper struct {
 	DB    *sql.DB
 	Kinds *registry.Registry
-	// Retention is how long closed rows are kept. Zero disables the purge.
+	// Retention is the time after which closed rows are deleted. Zero disables the purge.
 	Retention time.Duration
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}

@@ -22,7 +22,7 @@ const Selective = 1000
 const countable = 1000
 
 // Probes returns statements that count, up to a bound, the matches of each label of the request.
-// Pass the counts to Choose. Without probes there is nothing to choose.
+// Pass the counts to Choose. A plan without probes has only one form.
 func (p *Plan) Probes() []Statement {
 	var out []Statement
 	for _, l := range p.labels {

@@ -17,7 +17,7 @@ import (
 const maxText = 4096
 
 // Value converts a caller's value to the Go type of the column: string, int64,
-// float64, bool or time.Time in UTC. Text is accepted for every type and parsed as it is
+// float64, bool or time.Time in UTC. Text is accepted for every type, in the form in which it is
 // written in JSON or in a selector. Nil is not a value.
 func (f *Field) Value(v any) (any, error) {
 	out, reason := f.convert(v)

@@ -1,9 +1,8 @@
 // Package removefinalizers removes the ingester's finalizer from every object, before
-// the ingester is uninstalled or disabled: nothing else removes it, and the objects
-// could never be deleted.
+// the ingester is uninstalled or disabled: otherwise the objects could never be deleted.
 //
 // It removes only our finalizer, by a patch that carries the version of the decision.
 // Rows of terminating objects are closed first if MySQL is available; otherwise the
-// command reports how many rows stay live. It refuses to run while an ingester is the
+// command reports how many rows stay live. It returns an error while an ingester is the
 // leader, which would add the finalizers again.
 package removefinalizers

@@ -6,7 +6,7 @@
 // first, then the objects, at one resource version and without content: an object that
 // is newer than the rows cannot be missed. For a row without an object, the sweep gets
 // the object by name from the API server and compares the uid, before it closes the row
-// as it is.
+// with its stored content.
 //
 // [Sweeper.AddCandidate] is the short path: the controllers report each deleted object,
 // and about a second later the sweeper reads its row. After a normal deletion the row is

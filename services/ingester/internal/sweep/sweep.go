@@ -28,7 +28,7 @@ type Config struct {
 	Options
 	DB    *sql.DB
 	Kinds []*registry.Kind
-	// Close closes rows as they are and adds the change events; see mysql.Storage.CloseRows.
+	// Close closes rows with their stored content and adds the change events; see mysql.Storage.CloseRows.
 	Close func(context.Context, *registry.Kind, []rows.Row) ([]writer.Outcome, error)
 	// Checkpoint returns an error while the database lacks completed evictions; see package checkpoint.
 	Checkpoint func(context.Context) error

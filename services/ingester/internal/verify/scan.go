@@ -237,5 +237,5 @@ func sameAspect(a, b DifferenceType) bool {
 	return a == b || (!apart(a) && !apart(b))
 }
 
-// defaultTerminatingThreshold is how long an object may be terminating with our finalizer before it is reported.
+// defaultTerminatingThreshold is the time after which an object that is terminating with our finalizer is reported.
 const defaultTerminatingThreshold = 10 * time.Minute

@@ -69,9 +69,10 @@ type Options struct {
 	cmdutil.Scope
 	// Deep compares content too.
 	Deep bool
-	// SettleTimeout is how long a difference must persist before it counts. Zero counts it at once.
+	// SettleTimeout is the minimum duration of a reported difference. Zero reports it at once.
 	SettleTimeout time.Duration
-	// TerminatingThreshold is how long an object may be terminating with our finalizer. Zero disables the check.
+	// TerminatingThreshold is the time after which an object that is terminating with our finalizer is reported.
+	// Zero disables the check.
 	TerminatingThreshold time.Duration
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Parts are the parts of an object: its metadata by type, the rest as trees.
+// Parts are the parts of an object: its metadata by type, spec and status as trees.
 type Parts struct {
 	TypeMeta     metav1.TypeMeta
 	Metadata     *metav1.ObjectMeta

@@ -64,7 +64,7 @@ func object[T any, P marshaler[T]]() kubernetesMessage {
 	}}
 }
 
-// value converts a value with a JSON form of its own, such as a time.
+// value converts a value with a special JSON form, such as a time.
 func value[T any, P interface {
 	marshaler[T]
 	json.Unmarshaler

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// wellKnown are the messages of google.protobuf that kinds may use. Each has a JSON form of its own.
+// wellKnown are the messages of google.protobuf that kinds may use. Each has a special JSON form.
 // It is filled in init because Struct contains itself.
 var wellKnown map[protoreflect.FullName]encodeFunc
 

@@ -109,9 +109,9 @@ func (w *Writer) Amend(ctx context.Context, kind *registry.Kind, uid string, edi
 	return nil
 }
 
-// Rewrite rewrites rows in one transaction. A row that has another version by now is Stale and
-// stays as it is, and so is one that no longer exists. There are no change events, and the time of
-// the last update stays: the objects did not change. The outcomes are parallel to the rewrites,
+// Rewrite rewrites rows in one transaction. A row that has another version by now, or no longer
+// exists, is Stale and not rewritten. Rewrite adds no change events and keeps the time of the last
+// update, since the objects did not change. The outcomes are parallel to the rewrites,
 // which must be of different objects, at most a few hundred.
 func (w *Writer) Rewrite(ctx context.Context, kind *registry.Kind, rewrites []Rewrite) (outcomes []Outcome, err error) {
 	if len(rewrites) == 0 {

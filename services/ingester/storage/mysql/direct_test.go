@@ -42,7 +42,7 @@ func TestDirectChangesHaveEvents(t *testing.T) {
 		}
 		commits = 0
 		m.SetLabels(map[string]string{"team": "fraud"})
-		for range 2 { // the second time nothing changes
+		for range 2 { // the second update changes nothing
 			if err := s.Upsert(t.Context(), m, true, nil); err != nil {
 				t.Fatal(err)
 			}

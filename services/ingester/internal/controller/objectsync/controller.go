@@ -33,8 +33,8 @@ type Config struct {
 	Kind    *registry.Kind
 	Store   storage.Keeper
 	Metrics *metrics.Metrics
-	// Workers is how many objects are reconciled at the same time. Use many: they share
-	// a transaction, and larger transactions are faster.
+	// Workers is the maximum number of concurrent reconciles. Use many: they share a
+	// transaction, and larger transactions are faster.
 	Workers int
 	// RequeuePeriod is the maximum backoff after a failure.
 	RequeuePeriod time.Duration

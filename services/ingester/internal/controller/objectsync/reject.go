@@ -16,7 +16,7 @@ import (
 // reasonRejected is the event on an object that cannot be stored.
 const reasonRejected = "StorageRejected"
 
-// reject counts an object that cannot be stored as it is, and emits an event with the cause.
+// reject counts an object whose content cannot be stored, and emits an event with the cause.
 func (r *Reconciler) reject(o *object.Object, err error) {
 	r.config.Metrics.Rejected.WithLabelValues(r.config.Kind.Name, field(r.config.Kind, err)).Inc()
 	r.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))

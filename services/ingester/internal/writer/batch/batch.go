@@ -73,7 +73,7 @@ func (r *Runner) Run(ctx context.Context, records []*record.Record, blind bool) 
 		return nil, fmt.Errorf("lock rows: %w", err)
 	}
 	if len(b.changes) == 0 {
-		return outcomes, tx.Rollback() // nothing to write; releases the row locks
+		return outcomes, tx.Rollback() // no row changes: release the locks
 	}
 	if err := b.execute(ctx); err != nil {
 		return nil, err

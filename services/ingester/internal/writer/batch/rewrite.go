@@ -21,8 +21,8 @@ type Rewrite struct {
 	Content, Index, Pairs bool
 }
 
-// Rewrite rewrites rows. A row that has another version by now is Stale and stays as it is, and so
-// is one that no longer exists. There are no change events, and the time of the last update stays.
+// Rewrite rewrites rows. A row that has another version by now, or no longer exists, is Stale and
+// not rewritten. Rewrite adds no change events and keeps the time of the last update.
 // The outcomes are parallel to the rewrites, which must be of different objects.
 func (r *Runner) Rewrite(ctx context.Context, kind *registry.Kind, rewrites []Rewrite) ([]decision.Outcome, error) {
 	outcomes := make([]decision.Outcome, len(rewrites))

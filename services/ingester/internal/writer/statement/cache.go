@@ -39,7 +39,7 @@ func NewCache(db *sql.DB) *Cache {
 	return &Cache{db: db, prepared: map[Name]*sql.Stmt{}}
 }
 
-// Split yields the parts of n rows, each for a statement of its own, with a size that is cached.
+// Split yields the parts of n rows, one per statement, each with a cached size.
 func (c *Cache) Split(n int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		start := 0
