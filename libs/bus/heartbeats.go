@@ -50,7 +50,7 @@ func NewHeartbeatPublisher(conn *Conn, cluster string, observer contract.Observe
 	return &HeartbeatPublisher{conn: conn, cluster: cluster, observer: observer, epoch: epoch, reconnected: make(chan struct{}, 1)}
 }
 
-// Start is [HeartbeatPublisher.Run] under the name that controller-runtime's manager expects.
+// Start implements manager.Runnable of controller-runtime; see [HeartbeatPublisher.Run].
 func (h *HeartbeatPublisher) Start(ctx context.Context) error { return h.Run(ctx) }
 
 // Run publishes heartbeats until ctx ends: at once, every [HeartbeatInterval], and on each reconnect.

@@ -61,7 +61,7 @@ func (o *ObservationPublisher) Offer(kind contract.Kind, obs contract.Observatio
 	o.offer(kind, obs, trace.SpanContext{}, false)
 }
 
-// OfferContext is [ObservationPublisher.Offer] for an observation that belongs to the trace of
+// OfferContext is like [ObservationPublisher.Offer], for an observation that belongs to the trace of
 // ctx. If one message covers several, the newest counts. A message that is sent again
 // after a stream reset has no trace.
 func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {

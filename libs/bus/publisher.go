@@ -124,7 +124,7 @@ func (p *Publisher) Depth() int {
 	return len(p.entries)
 }
 
-// Start is [Publisher.Run] under the name that controller-runtime's manager expects.
+// Start implements manager.Runnable of controller-runtime; see [Publisher.Run].
 func (p *Publisher) Start(ctx context.Context) error { return p.Run(ctx) }
 
 // Run sends until ctx ends. Call it once only.
@@ -162,7 +162,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 // idle is how long Run sleeps while no message is due.
 const idle = time.Hour
 
-// next takes the subject to send now, or returns how long to wait for one.
+// next returns the subject to send now, or the time until the next one is due.
 func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -117,7 +117,7 @@ func TestPublisherKeepsOrderOfSubject(t *testing.T) {
 	}
 }
 
-// keepAll is the configuration of the observations with every message kept.
+// keepAll returns the configuration of the stream of observations that keeps every message.
 func keepAll(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), contract.StreamObservations)

@@ -79,7 +79,7 @@ func (c client) metric(t *testing.T, name string) float64 {
 	return sum
 }
 
-// Published counts the attempts with one outcome.
+// published returns the number of attempts with one outcome.
 func (c client) published(t *testing.T, outcome string) int {
 	t.Helper()
 	families, err := c.reg.Gather()

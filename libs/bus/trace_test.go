@@ -26,7 +26,7 @@ func recordSpans(t *testing.T) *tracetest.InMemoryExporter {
 	return spans
 }
 
-// cause is a context within a trace of that number.
+// cause returns a context within a trace of that number.
 func cause(ctx context.Context, number byte) context.Context {
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{number}, SpanID: trace.SpanID{number}, TraceFlags: trace.FlagsSampled, Remote: true,

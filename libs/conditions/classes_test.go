@@ -50,7 +50,7 @@ var roles = []func(*contract.Unit){
 	role("shadow"),
 }
 
-// unitSets are the empty set, each class of one unit, and pairs of those that differ most.
+// unitSets returns the empty set, each class of one unit, and pairs of those that differ most.
 func unitSets() [][]contract.Unit {
 	sets := [][]contract.Unit{
 		nil,

@@ -96,7 +96,7 @@ func Reasons() []string {
 	return slices.Sorted(slices.Values(slices.Concat(ownReasons(), Refusals(), Holds())))
 }
 
-// ownReasons are those that follow from the rules.
+// ownReasons returns the reasons that follow from the rules.
 func ownReasons() []string {
 	return []string{
 		ReasonAllComponentsReady, ReasonAsExpected, ReasonConfigError, ReasonCrashLoop, ReasonCreateFailed,

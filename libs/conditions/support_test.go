@@ -82,7 +82,7 @@ func jobs(pairs ...any) func(*contract.Observation) {
 	}
 }
 
-// refused is a spec of which an older one was applied.
+// refused returns a change of an observation to a rejected spec, with an older one in effect.
 func refused(reason string) func(*contract.Observation) {
 	return func(o *contract.Observation) {
 		o.ObservedGeneration = 1
@@ -90,7 +90,7 @@ func refused(reason string) func(*contract.Observation) {
 	}
 }
 
-// held is a spec that waits while an older one is in effect.
+// held returns a change of an observation to a spec that waits, with an older one in effect.
 func held(reason string) func(*contract.Observation) {
 	return func(o *contract.Observation) {
 		o.ObservedGeneration = 1

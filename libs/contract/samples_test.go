@@ -22,7 +22,7 @@ func condition(status, reason string) contract.Condition {
 	}
 }
 
-// samples has a full and a bare message of each type.
+// samples returns a full and a bare message of each type.
 func samples() map[string]func() ([]byte, error) {
 	observer := contract.Observer{Name: "superset-operator", Instance: "superset-operator-7d9c-x2x4v", Version: "v0.1.0"}
 	since, least, unsent := at.Add(-time.Hour), int32(1), 2

@@ -53,7 +53,7 @@ func (r Ref) Key() (string, error) {
 	return strings.Join(tokens, "."), nil
 }
 
-// ParseKey is the inverse of [Ref.Key].
+// ParseKey parses a key. It is the inverse of [Ref.Key].
 func ParseKey(key string) (Ref, error) {
 	tokens := strings.Split(key, ".")
 	if len(tokens) != 4 {
@@ -140,7 +140,7 @@ func ParseObjectSubject(subject string) (prefix string, r Ref, last string, err 
 	return prefix, r, last, err
 }
 
-// ParseHeartbeatSubject is the inverse of [HeartbeatSubject].
+// ParseHeartbeatSubject parses a heartbeat subject. It is the inverse of [HeartbeatSubject].
 func ParseHeartbeatSubject(subject string) (cluster, observer string, err error) {
 	rest, ok := strings.CutPrefix(subject, HeartbeatPrefix+".")
 	tokens := strings.Split(rest, ".")
@@ -165,7 +165,7 @@ func EncodeToken(name string) (string, error) {
 	return strings.ReplaceAll(name, ".", "_"), nil
 }
 
-// DecodeToken is the inverse of [EncodeToken].
+// DecodeToken returns the Kubernetes name of a token. It is the inverse of [EncodeToken].
 func DecodeToken(token string) (string, error) {
 	if strings.Contains(token, ".") {
 		return "", fmt.Errorf("%w: token %q contains a dot", ErrInvalidSubject, token)

@@ -156,7 +156,7 @@ func (s state) input() conditions.Input {
 	return in
 }
 
-// object is the resource as the API server shows it.
+// object returns the resource as the API server returns it.
 func (s state) object(t *testing.T, in conditions.Input, written []metav1.Condition) *unstructured.Unstructured {
 	t.Helper()
 	if s.own != "" {

@@ -27,9 +27,9 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return s.cert, nil
 }
 
-// Check is a readiness check: nil once there is a certificate and the webhook
-// configurations, where they exist, trust it. A later failure does not make a replica
-// unready that serves a valid certificate.
+// Check implements a readiness check. It returns nil once a certificate exists and the
+// webhook configurations, if any, trust it. A later failure does not make a replica with
+// a valid certificate unready.
 func (s *Serving) Check(*http.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,7 @@ func (h *history) ownStatus() apitest.ShipStatus {
 	}
 }
 
-// sixConditions are always complete, as those of the aggregator are.
+// sixConditions returns all six conditions, as the aggregator writes them.
 func (h *history) sixConditions() []metav1.Condition {
 	var out []metav1.Condition
 	for _, conditionType := range reserved {
@@ -127,7 +127,7 @@ func (h *history) writeTo(current *apitest.Ship, own apitest.ShipStatus, six []m
 	}
 }
 
-// step is one write, of the owners or of another owner.
+// step makes one write, of the owners or of another manager.
 func (h *history) step() {
 	everything := func() apitest.ShipStatus {
 		s := h.ownStatus()

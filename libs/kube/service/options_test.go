@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// defaults are the options that an empty command line gives.
+// defaults returns the options of an empty command line.
 func defaults(change func(*Options)) Options {
 	o := Options{
 		MetricsAddr: ":8443", MetricsSecure: true, HealthAddr: ":8081", PprofAddr: "0", LeaderElect: true,

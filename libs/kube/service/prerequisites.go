@@ -30,7 +30,7 @@ type Prerequisite struct {
 	ClusterWide bool
 }
 
-// Prerequisites are resources of one group and version.
+// Prerequisites returns the prerequisites for resources of one group and version.
 func Prerequisites(gv schema.GroupVersion, resources ...string) []Prerequisite {
 	out := make([]Prerequisite, 0, len(resources))
 	for _, r := range resources {
@@ -166,7 +166,7 @@ func (p *prerequisites) logMissing(log logr.Logger, m missing) {
 	}
 }
 
-// readyz is the readiness check.
+// readyz implements the readiness check.
 func (p *prerequisites) readyz(*http.Request) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

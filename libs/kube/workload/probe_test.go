@@ -17,7 +17,7 @@ var begun = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 func second(n int) metav1.Time { return metav1.NewTime(begun.Add(time.Duration(n) * time.Second)) }
 
-// probed is a pod whose container "main" was started at second 0 and has probes that
+// probed returns a pod whose container "main" was started at second 0 and has probes that
 // give it 36 s for readiness, and 51 s before that for starting up.
 func probed(change ...func(*corev1.Pod)) corev1.Pod {
 	p := pod("p", corev1.PodStatus{

@@ -28,7 +28,7 @@ func Example() {
 
 var base = contract.Unit{Name: "web", Role: contract.Serving, Routed: true, Desired: 3}
 
-// unit is base with changes.
+// unit returns base with changes.
 func unit(change func(*contract.Unit)) contract.Unit {
 	u := base
 	u.Kind = "Deployment"

@@ -71,7 +71,7 @@ func (c change) operation() contract.ChangeOperation {
 	}
 }
 
-// committed are the changes of each object, as "<version> <operation>". A row that was written and closed in one
+// committed returns the changes of each object, as "<version> <operation>". A row that was written and closed in one
 // transaction changed once.
 func (s *stage) committed() map[string][]string {
 	s.Helper()
@@ -93,7 +93,7 @@ func (s *stage) committed() map[string][]string {
 	return out
 }
 
-// published are the events of each object in the stream, in the same form.
+// published returns the events of each object in the stream, in the same form.
 func (s *stage) published() (map[string][]string, error) {
 	stream, err := s.conn.JetStream().Stream(s.Context(), contract.StreamChanges)
 	if err != nil {

@@ -23,7 +23,7 @@ func (b *bench) object(kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-// model is a Model with three labels and two annotations.
+// model returns a Model with three labels and two annotations.
 func (b *bench) model(name string) *unstructured.Unstructured {
 	u := b.object("Model", name)
 	u.SetLabels(map[string]string{"team": "growth", "tier": "gold", "stage": "test"})

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The keys of the configuration file and their flags. Files of Michelangelo's
+// fileKeys maps the keys of the configuration file to flags. Files of Michelangelo's
 // controllermgr are accepted unchanged: other stanzas are ignored, and three keys of
 // controllermgr have no effect, as in controllermgr.
 //

@@ -63,7 +63,7 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error 
 	return a.answerList(w, r, t, q)
 }
 
-// query is list with a document as its body, for requests that are too long for a URL.
+// query lists like list, with a document as the body, for requests that are too long for a URL.
 func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error {
 	q, err := parseQuestion(t.parameters)
 	if err != nil {

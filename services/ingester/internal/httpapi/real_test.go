@@ -149,7 +149,7 @@ func asIngester(t *testing.T, c client.Client) *rest.Config {
 	return cfg
 }
 
-// callerRoles are those of config/rbac/api_role.yaml.
+// callerRoles returns the roles of config/rbac/api_role.yaml.
 func callerRoles(t *testing.T) []client.Object {
 	t.Helper()
 	raw, err := os.ReadFile("../../config/rbac/api_role.yaml")

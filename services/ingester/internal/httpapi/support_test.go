@@ -347,5 +347,5 @@ const (
 	churn   = objects + "/churn"
 )
 
-// model is an object as both stores have it.
+// model returns an object as both stores have it.
 func model(version int64) *unstructured.Unstructured { return dbtest.Model("churn", "uid-1", version) }

@@ -226,12 +226,12 @@ type entry struct {
 	was                  string // the value that is lost
 }
 
-// ofRow is an entry about a row of a main table.
+// ofRow returns an entry about a row of a main table.
 func ofRow(text, was string) entry {
 	return entry{uid: "uid", namespace: "namespace", name: "name", text: text, was: was}
 }
 
-// note lists rows of a table in taken_over; from is what follows FROM.
+// note returns the statement that records rows of a table in taken_over; from is the text after FROM.
 func note(table string, e entry, from string) string {
 	return "INSERT INTO " + schema.Quote(schema.TakenOverTable) + " (table_name, uid, namespace, name, note, was, noted_at)" +
 		" SELECT '" + table + "', " + strings.Join([]string{e.uid, e.namespace, e.name, e.text, e.was}, ", ") + ", UTC_TIMESTAMP(6) FROM " + from

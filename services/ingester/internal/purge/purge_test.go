@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// env is an environment with live, evicted, young, old and waiting rows in model, and one old row in project.
+// env returns an environment with live, evicted, young, old and waiting rows in model, and one old row in project.
 func env(t *testing.T) (cmdutil.Env, *testclock.FakeClock) {
 	t.Helper()
 	db, _ := dbtest.Migrated(t)

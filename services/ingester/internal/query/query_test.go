@@ -173,7 +173,7 @@ func FuzzContinueToken(f *testing.F) {
 	})
 }
 
-// sample is a value for a parameter of a template.
+// sample returns a value for a parameter of a template.
 func sample(f query.Field) any {
 	switch f.Type {
 	case registry.Enum:

@@ -117,7 +117,7 @@ func findTemplate(kind *registry.Kind, id string) (*Template, error) {
 	return nil, invalid("unknown template %q of kind %s, want one of %s", clip(id), kind.Name, strings.Join(names, ", "))
 }
 
-// Usage is the template with its parameters: "runs-by-state(state, [namespace])".
+// Usage returns the template with its parameters: "runs-by-state(state, [namespace])".
 func (t *Template) Usage() string {
 	var names []string
 	for _, p := range t.Parameters() {

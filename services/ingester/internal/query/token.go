@@ -125,7 +125,7 @@ func encodeSorted(values []any) []*string {
 	return out
 }
 
-// decode is the inverse of encodeValue for the field's type.
+// decode parses text of the field's type. It is the inverse of encodeValue.
 func (f *Field) decode(s *string) (any, error) {
 	if s == nil {
 		if !f.Nullable {

@@ -230,7 +230,7 @@ func (w *world) exec(query string, args ...any) {
 	}
 }
 
-// live checks the names of live rows, evicted ones included.
+// liveRows checks the names of live rows, evicted ones included.
 func (w *world) liveRows(table string, want ...string) {
 	w.Helper()
 	got := dbtest.Strings(w, w.db, "SELECT name FROM "+table+" WHERE delete_time IS NULL ORDER BY name")

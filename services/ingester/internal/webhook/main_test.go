@@ -175,7 +175,7 @@ func (s *stage) released() {
 	}
 }
 
-// policies are those of config/admission, for the namespace of the test.
+// policies returns the policies of config/admission, for the namespace of the test.
 func (s *stage) policies() (*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
 	s.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{}

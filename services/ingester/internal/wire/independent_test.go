@@ -86,7 +86,7 @@ var goMessages = map[protoreflect.FullName]func() goMessage{
 
 type goMessage interface{ Unmarshal([]byte) error }
 
-// canonical is the JSON of a Kubernetes value, in which nil and empty are the same.
+// canonical returns the JSON of a Kubernetes value, in which nil and empty are the same.
 func canonical(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	return reflect.TypeOf(v).String() + " " + string(raw), err

@@ -56,12 +56,12 @@ func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
 	}
 }
 
-// typeOf is the TypeMeta of a kind.
+// typeOf returns the TypeMeta of a kind.
 func typeOf(kind string) *metav1.TypeMeta {
 	return &metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: kind}
 }
 
-// empty is an object to read into.
+// empty returns an object to read into.
 func empty(kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(api.Group + "/" + api.Version)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// models are four Models, the youngest last.
+// models stores four Models, the newest last.
 func models(t *testing.T, s storage.Keeper) {
 	t.Helper()
 	a := object("Model", "one", "a", 0, map[string]any{"algorithm": "xgboost", "sourcePipelineRun": map[string]any{"name": "run-1"}})

@@ -169,7 +169,7 @@ func truth(v any) int {
 	return 0
 }
 
-// likePattern is a pattern of LIKE as a regular expression.
+// likePattern converts a pattern of LIKE to a regular expression.
 func likePattern(pattern string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// parameters are the criteria that carry a template's values: name, value, name, value, ...
+// parameters returns the criteria that hold the parameters of a template: name, value, name, value, ...
 func parameters(pairs ...any) *storage.ListOptionsExt {
 	var c []storage.Criterion
 	for i := 0; i < len(pairs); i += 2 {
@@ -19,7 +19,7 @@ func parameters(pairs ...any) *storage.ListOptionsExt {
 	return criteria(c...)
 }
 
-// runs are pipeline runs of two pipelines. Those of one refer to it with and without its namespace.
+// runs stores pipeline runs of two pipelines. Those of one refer to it with and without its namespace.
 func runs(t *testing.T, s storage.Keeper) {
 	t.Helper()
 	for i, run := range []struct {

@@ -57,7 +57,7 @@ func benchmarkList(b *testing.B, question func(i int) metav1.ListOptions) {
 	b.ReportMetric(spent[len(spent)*99/100].Seconds()*1000, "p99-ms")
 }
 
-// manyModels is a store of 100,000 rows.
+// manyModels returns a store of 100,000 rows.
 func manyModels(b *testing.B) *mysql.Storage {
 	b.Helper()
 	store, err := mysql.Open(b.Context(), mysql.Options{DSN: mysqltest.DSN(b)})

@@ -46,7 +46,7 @@ func uidsOf(page []rows.Row) []string {
 	return out
 }
 
-// everyRow is a writer.Choice.
+// everyRow implements writer.Choice: it selects all rows.
 func everyRow(_ context.Context, _ *sql.Tx, locked []rows.Row) ([]string, error) {
 	return uidsOf(locked), nil
 }

@@ -63,7 +63,7 @@ func newEnv(t testing.TB, dsn string) *Env {
 	return b
 }
 
-// Scheme has the built-in kinds.
+// Scheme returns a scheme with the built-in kinds.
 func Scheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -91,7 +91,7 @@ func newFixture(t *testing.T, err error) *fixture {
 	return s
 }
 
-// text is a Model with more members in its metadata, each with a comma at its end.
+// text returns the JSON of a Model with more members in its metadata, each with a comma at its end.
 func text(metadata string) string {
 	return `{"apiVersion":"michelangelo.api/v2","kind":"Model","metadata":{` + metadata +
 		`"name":"churn","namespace":"default","resourceVersion":"7","uid":"u1"}}`

@@ -51,7 +51,7 @@ func (e *initialListBuffer) get(key types.NamespacedName) *object.Object {
 	return e.objects[key]
 }
 
-// start is a source: it enqueues the objects that have arrived and those that arrive later.
+// start implements a source. It enqueues the objects that have arrived and those that arrive later.
 func (e *initialListBuffer) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})
 	e.mu.Lock()

@@ -61,14 +61,14 @@ func (a *apiServer) commit(changed *unstructured.Unstructured) {
 	}
 }
 
-// change is an update by any client.
+// change updates the object, as any client may.
 func (a *apiServer) change(f func(*unstructured.Unstructured)) {
 	changed := a.object.DeepCopy()
 	f(changed)
 	a.commit(changed)
 }
 
-// remove is a deletion by any client.
+// remove deletes the object, as any client may.
 func (a *apiServer) remove() {
 	if a.object.GetDeletionTimestamp() != nil {
 		return

@@ -18,7 +18,7 @@ type watchErrors struct {
 	reported string
 }
 
-// handle is the informer's error handler.
+// handle implements the informer's watch error handler.
 func (r *watchErrors) handle(ctx context.Context, reflector *cache.Reflector, err error) {
 	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)

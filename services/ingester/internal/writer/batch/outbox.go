@@ -52,7 +52,7 @@ func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 	return nil
 }
 
-// ends is 1 for a row that is closed after the batch.
+// ends returns 1 for a row that is closed after the batch, else 0.
 func ends(c *change) int {
 	if c.outcome == decision.Superseded || c.outcome == decision.Deleted {
 		return 1
