@@ -268,7 +268,7 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 		}
 		// Readers of v1.0 support the header only.
 		if n, ok := bus.Unacknowledged(contract.Heartbeat{}, m.Header); !ok || n != unsent {
-			return fmt.Errorf("heartbeat's header says %d unacknowledged, want %d", n, unsent)
+			return fmt.Errorf("the header of the heartbeat has %d unacknowledged, want %d", n, unsent)
 		}
 		return nil
 	}

@@ -80,7 +80,7 @@ func TestPublisherAcceptsDuplicateID(t *testing.T) {
 		return nil
 	})
 	if got := c.metric(t, "flotilla_bus_stream_resets_total"); got != 0 {
-		t.Errorf("a duplicate was taken for a lost stream")
+		t.Errorf("a duplicate was reported as a stream reset")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestPublisherResendsUnacknowledgedAfterReconnect(t *testing.T) {
 		wantStored(t, c, want)
 	}
 	if resets.Load() != 0 {
-		t.Errorf("a restart was taken %d times for a lost stream", resets.Load())
+		t.Errorf("a restart was reported %d times as a stream reset", resets.Load())
 	}
 }
 

@@ -218,15 +218,15 @@ func TestComputeMatchesADR027(t *testing.T) {
 				if (d.conditionType == conditionType || d.conditionType == "any") && d.covers(c) && slices.Contains(d.adr, statuses[0]) {
 					names = append(names, d.name)
 					if got.Status != d.ours {
-						t.Errorf("%s: %s is %s (%s), the deviation %q says %s", c, conditionType, got.Status, got.Reason, d.name, d.ours)
+						t.Errorf("%s: %s is %s (%s), deviation %q has %s", c, conditionType, got.Status, got.Reason, d.name, d.ours)
 					}
 				}
 			}
 			switch {
 			case got.Status == statuses[0] && len(names) > 0:
-				t.Errorf("%s: %s is %s as the ADR says, so %q is none", c, conditionType, got.Status, names)
+				t.Errorf("%s: %s is %s as in the ADR, so %q is not a deviation", c, conditionType, got.Status, names)
 			case got.Status != statuses[0] && len(names) != 1:
-				t.Errorf("%s: %s is %s (%s), the ADR says %s; deviations %q", c, conditionType, got.Status, got.Reason, statuses[0], names)
+				t.Errorf("%s: %s is %s (%s), the ADR has %s; deviations %q", c, conditionType, got.Status, got.Reason, statuses[0], names)
 			case len(names) == 1:
 				used[names[0]]++
 				used[names[0]+" for "+string(statuses[0])]++
@@ -235,7 +235,7 @@ func TestComputeMatchesADR027(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d cells, %d answers agree, deviations %v", n, agreed, used)
+	t.Logf("%d cells, %d results agree, deviations %v", n, agreed, used)
 	for _, d := range deviations {
 		for _, s := range d.adr {
 			if used[d.name+" for "+string(s)] == 0 {

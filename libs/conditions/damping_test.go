@@ -98,7 +98,7 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 					next = r.Next.Sub(h.now)
 				}
 				if next != s.next {
-					t.Errorf("step %d: next look in %s, want %s", i, next, s.next)
+					t.Errorf("step %d: next computation in %s, want %s", i, next, s.next)
 				}
 			}
 		})
@@ -122,7 +122,7 @@ func TestHoldDownRestartsAfterClockReset(t *testing.T) {
 	h.fold(time.Hour, lacking)
 	r := h.fold(-30*time.Minute, lacking)
 	if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold {
-		t.Errorf("next look in %s, want %s", got, conditions.MissingReplicasHold)
+		t.Errorf("next computation in %s, want %s", got, conditions.MissingReplicasHold)
 	}
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(conditions.MissingReplicasHold, lacking))
 }
@@ -135,7 +135,7 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	r := h.fold(-30*time.Minute, lacking)
 	compare(t, answers{Degraded: "False/WithinTolerance"}, r)
 	if got := r.Next.Sub(h.now); got != time.Minute {
-		t.Errorf("next look in %s, want the minute that is left", got)
+		t.Errorf("next computation in %s, want the remaining minute", got)
 	}
 }
 

@@ -242,7 +242,7 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 				next = r.Next.Sub(h.now)
 			}
 			if got := one(t, r, conditions.TypeDegraded); got != tc.want || next != tc.next {
-				t.Errorf("Degraded is %s, next look in %s; want %s, %s", got, next, tc.want, tc.next)
+				t.Errorf("Degraded is %s, next computation in %s; want %s, %s", got, next, tc.want, tc.next)
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func TestStateIsBounded(t *testing.T) {
 		o := []*contract.Observation{lacking, crashing, healthy()}[i%3]
 		h.fold(time.Duration(i%50)*time.Second, o)
 		if n := len(asJSON(t, h.memory)); n > 512 {
-			t.Fatalf("after %d folds the memory has %d bytes: %s", i, n, asJSON(t, h.memory))
+			t.Fatalf("after %d calls the State has %d bytes: %s", i, n, asJSON(t, h.memory))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func FuzzCompute(f *testing.F) {
 			t.Error(problem)
 		}
 		if _, err := json.Marshal(r.Memory); err != nil {
-			t.Errorf("the memory cannot be kept: %v", err)
+			t.Errorf("the State cannot be encoded: %v", err)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 			now = now.Add(time.Duration(1+r.IntN(90)) * time.Second)
 		}
 	}
-	t.Logf("%d hand-overs, in %d of them the former writer was late, in %d the next one early", handOvers, late, early)
+	t.Logf("%d handovers, in %d of them the former writer was late, in %d the next one early", handOvers, late, early)
 }
 
 // turned compares the conditions of two writers at the same time for the same observation.

@@ -361,7 +361,7 @@ func TestEvidenceNamesPodsButMessagesDoNot(t *testing.T) {
 		many = append(many, unit(fmt.Sprintf("u%02d", i), failing(contract.FailureCrashLoop, 1)))
 	}
 	if got := len(conditions.Compute(fresh(healthy(units(many...)))).Evidence); got != conditions.MaxEvidence {
-		t.Errorf("%d pieces of evidence, want %d", got, conditions.MaxEvidence)
+		t.Errorf("%d findings in the evidence, want %d", got, conditions.MaxEvidence)
 	}
 }
 

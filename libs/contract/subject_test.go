@@ -147,7 +147,7 @@ func TestKindRegistryIsConsistent(t *testing.T) {
 		}
 	}
 	if _, ok := contract.KindFor("apps", "Deployment"); ok {
-		t.Error("a Deployment of Kubernetes is taken for the one of Michelangelo")
+		t.Error("a Deployment of Kubernetes is treated as the Deployment of Michelangelo")
 	}
 }
 

@@ -227,7 +227,7 @@ func TestKstatusMatchesConditionsOrExceptions(t *testing.T) {
 				t.Errorf("ours is %s, want %s: %+v", got, s.want, written)
 			}
 			if result.Status != s.says {
-				t.Errorf("the library says %s (%s), want %s", result.Status, result.Message, s.says)
+				t.Errorf("the library returns %s (%s), want %s", result.Status, result.Message, s.says)
 			}
 			switch {
 			case s.differs == "" && s.want != s.says:

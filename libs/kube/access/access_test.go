@@ -120,7 +120,7 @@ func ask(g *access.Authorizer, authorization string, a access.Attributes) *httpt
 func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Status {
 	l.Helper()
 	if response.Code != code {
-		l.Fatalf("the answer is %d, want %d", response.Code, code)
+		l.Fatalf("status is %d, want %d", response.Code, code)
 	}
 	var s metav1.Status
 	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
@@ -155,7 +155,7 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 				t.Errorf("reason %q, headers %v", s.Reason, response.Header())
 			}
 			if strings.Contains(s.Message, "nonsense") || strings.Contains(s.Message, token) {
-				t.Errorf("the answer repeats the token: %s", s.Message)
+				t.Errorf("the response repeats the token: %s", s.Message)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func (l *lab) answers(o access.Options, header string, a access.Attributes, code
 	l.Helper()
 	response := ask(l.authorizer(o), header, a)
 	if response.Code != code {
-		return fmt.Errorf("the answer is %d, want %d", response.Code, code)
+		return fmt.Errorf("status is %d, want %d", response.Code, code)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 		w := httptest.NewRecorder()
 		g.Authenticated(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != tc.code {
-			t.Errorf("the answer is %d for audiences %v, want %d", w.Code, tc.audiences, tc.code)
+			t.Errorf("status is %d for audiences %v, want %d", w.Code, tc.audiences, tc.code)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusForbidden {
-			return fmt.Errorf("the answer is %d after the right was withdrawn", code)
+			return fmt.Errorf("status is %d after the permission was removed", code)
 		}
 		return nil
 	})
@@ -288,7 +288,7 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusUnauthorized {
-			return fmt.Errorf("the answer is %d after the account was deleted", code)
+			return fmt.Errorf("status is %d after the account was deleted", code)
 		}
 		return nil
 	})
@@ -332,11 +332,11 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	refused("authenticate", allowed)
 	away.Store(false)
 	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
-		t.Fatalf("the answer is %d, want that the outage was not kept", code)
+		t.Fatalf("status is %d, want no cached outage", code)
 	}
 	away.Store(true)
 	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
-		t.Errorf("the answer is %d for what is known", code)
+		t.Errorf("status is %d for a cached review", code)
 	}
 	other := allowed
 	other.Name = "unasked"

@@ -125,7 +125,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 			}
 			after := apitest.Read(t, c, configMap(ns, nil))
 			if tc.err != nil && before.ResourceVersion != after.ResourceVersion {
-				t.Error("a refused object was written to")
+				t.Error("a rejected object was changed")
 			}
 			if tc.err == nil && after.Data["a"] != "1" {
 				t.Errorf("data is %v", after.Data)
@@ -259,7 +259,7 @@ func TestApplyAdoptsEqualObjectWithoutNewGeneration(t *testing.T) {
 	mustApply(t, apply.New(c, manager, apply.WithFormerManagers("manager")), apply.Updated, owner, desired, before)
 	after := apitest.Read(t, c, deployment(ns, nil))
 	if before.Generation != after.Generation || desired.Generation != after.Generation {
-		t.Errorf("generation went from %d to %d, desired says %d", before.Generation, after.Generation, desired.Generation)
+		t.Errorf("generation went from %d to %d, desired has %d", before.Generation, after.Generation, desired.Generation)
 	}
 	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
 		t.Errorf("spec changed (-before +after):\n%s", diff)
@@ -284,7 +284,7 @@ func TestApplyKeepsForeignFields(t *testing.T) {
 	mustApply(t, a, apply.Updated, owner, deployment(ns, map[string]string{"new": "1"}), live)
 	live = apitest.Read(t, c, deployment(ns, nil))
 	if *live.Spec.Replicas != 5 || len(live.Spec.Template.Spec.Containers[0].Env) != 2 {
-		t.Errorf("replicas %d and env %v, want those of the others kept", *live.Spec.Replicas, live.Spec.Template.Spec.Containers[0].Env)
+		t.Errorf("replicas %d and env %v, want those of other managers unchanged", *live.Spec.Replicas, live.Spec.Template.Spec.Containers[0].Env)
 	}
 }
 

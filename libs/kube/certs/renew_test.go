@@ -51,7 +51,7 @@ func TestNewBundleIsValidForServiceNames(t *testing.T) {
 	}
 	stranger, _ := renew(t, nil, start)
 	if accepts(stranger, b, "localhost", start) == nil {
-		t.Error("a client that trusts another authority accepts it")
+		t.Error("a client that trusts another CA accepts it")
 	}
 }
 
@@ -72,7 +72,7 @@ func TestRenewKeepsCAForServingCertificate(t *testing.T) {
 		t.Errorf("reason %q", reason)
 	}
 	if !next.Authorities[0].Equal(b.Authorities[0]) || next.Chain[0].Equal(b.Chain[0]) {
-		t.Error("want the old authority and a new serving certificate")
+		t.Error("want the old CA and a new serving certificate")
 	}
 	if err := accepts(b, next, "localhost", now); err != nil {
 		t.Error(err)
@@ -100,13 +100,13 @@ func TestRenewKeepsOldAndNewCertificatesTrusted(t *testing.T) {
 		if !is.Authorities[0].Equal(was.Authorities[0]) {
 			authorities++
 			if len(is.Authorities) != 2 || !is.Authorities[1].Equal(was.Authorities[0]) {
-				t.Errorf("day %d: %d authorities are trusted, want the new and the old one", age/day, len(is.Authorities))
+				t.Errorf("day %d: %d CAs are trusted, want the new and the old one", age/day, len(is.Authorities))
 			}
 		}
 		was = is
 	}
 	if authorities != 5 {
-		t.Errorf("%d changes of the authority in 1095 days, want 5: one each 200 or 201 days", authorities)
+		t.Errorf("%d rotations of the CA in 1095 days, want 5: one each 200 or 201 days", authorities)
 	}
 }
 
@@ -115,11 +115,11 @@ func TestFormerCAIsTrustedUntilExpiry(t *testing.T) {
 	b, _ = renew(t, b, start.Add(201*day))
 	b, _ = renew(t, b, start.Add(299*day)) // a serving certificate in between
 	if len(b.Authorities) != 2 {
-		t.Fatalf("%d authorities before the first one ends, want 2", len(b.Authorities))
+		t.Fatalf("%d CAs before the first one expires, want 2", len(b.Authorities))
 	}
 	b, reason := renew(t, b, start.Add(301*day))
 	if len(b.Authorities) != 1 || reason == "" {
-		t.Errorf("%d authorities after the first one ended (%q), want 1", len(b.Authorities), reason)
+		t.Errorf("%d CAs after the first one expired (%q), want 1", len(b.Authorities), reason)
 	}
 	if _, reason := renew(t, b, start.Add(301*day)); reason != "" {
 		t.Errorf("changed again: %s", reason)
@@ -134,7 +134,7 @@ func TestRenewReplacesExpiredBundle(t *testing.T) {
 		t.Error(err)
 	}
 	if len(b.Authorities) != 1 || len(b.Chain) != 1 {
-		t.Errorf("%d authorities, chain of %d: what has ended is still there", len(b.Authorities), len(b.Chain))
+		t.Errorf("%d CAs, chain of %d: expired certificates are kept", len(b.Authorities), len(b.Chain))
 	}
 }
 

@@ -12,15 +12,15 @@ func TestServingIsReadyAfterFirstReconcile(t *testing.T) {
 		t.Errorf("before the first reconcile: %v", err)
 	}
 	if _, err := s.GetCertificate(nil); err == nil {
-		t.Error("a certificate before there is one")
+		t.Error("got a certificate before the first reconcile")
 	}
 	denied := errors.New("secrets is forbidden")
 	s.recordResult(denied)
 	if err := s.Check(nil); !errors.Is(err, denied) {
-		t.Errorf("after a bad round: %v", err)
+		t.Errorf("after a failed reconcile: %v", err)
 	}
 	if _, err := s.GetCertificate(nil); err == nil || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("a handshake without a certificate says %v", err)
+		t.Errorf("the error of a handshake without a certificate is %v", err)
 	}
 	b, _ := renew(t, nil, start)
 	s.setCertificate(b.Certificate())

@@ -30,12 +30,12 @@ func TestLimitedSharesSlots(t *testing.T) {
 	first.Go(func() { answered(slow) })
 	<-entered
 	if code := answered(quick).Code; code != http.StatusTooManyRequests {
-		t.Errorf("the second is answered by %d", code)
+		t.Errorf("the second got status %d", code)
 	}
 	close(release)
 	first.Wait()
 	if code := answered(quick).Code; code != http.StatusOK {
-		t.Errorf("then the answer is %d", code)
+		t.Errorf("then the status is %d", code)
 	}
 }
 
@@ -45,6 +45,6 @@ func TestWithinEndsRequestInTime(t *testing.T) {
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}))
 	if code := answered(h).Code; code != http.StatusGatewayTimeout {
-		t.Errorf("the answer is %d", code)
+		t.Errorf("status is %d", code)
 	}
 }

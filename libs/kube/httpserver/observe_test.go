@@ -104,6 +104,6 @@ func TestExchangeIsOptionalOutsideObserve(t *testing.T) {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page", http.NoBody))
 	if answer.Code != http.StatusNoContent {
-		t.Errorf("the answer is %d", answer.Code)
+		t.Errorf("status is %d", answer.Code)
 	}
 }

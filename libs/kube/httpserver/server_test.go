@@ -85,13 +85,13 @@ func TestServerCreatesCertificateOnLoopback(t *testing.T) {
 	r := run(t)
 	code, shown, err := r.ask("https", nil)
 	if err != nil || code != http.StatusNoContent {
-		t.Fatalf("answer %d, %v", code, err)
+		t.Fatalf("status %d, %v", code, err)
 	}
 	if err := errors.Join(shown.VerifyHostname("127.0.0.1"), shown.VerifyHostname("localhost")); err != nil {
 		t.Error(err)
 	}
 	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
-		t.Errorf("without TLS the answer is %d, %v", code, err)
+		t.Errorf("without TLS the status is %d, %v", code, err)
 	}
 	r.stop()
 	if err := <-r.ended; err != nil {
@@ -102,16 +102,16 @@ func TestServerCreatesCertificateOnLoopback(t *testing.T) {
 func TestPlainRequiresServerWithoutCertificate(t *testing.T) {
 	plain := func(c *httpserver.Config) { c.Plain = true }
 	if code, _, err := run(t, plain).ask("http", nil); err != nil || code != http.StatusNoContent {
-		t.Errorf("without a certificate the answer is %d, %v", code, err)
+		t.Errorf("without a certificate the status is %d, %v", code, err)
 	}
 	dir := t.TempDir()
 	trust := certdir.Write(t, dir)
 	r := run(t, plain, func(c *httpserver.Config) { c.Options.CertDir = dir })
 	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
-		t.Errorf("with one the answer is %d, %v", code, err)
+		t.Errorf("with a certificate the status is %d, %v", code, err)
 	}
 	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
-		t.Errorf("with one, but without TLS, the answer is %d, %v", code, err)
+		t.Errorf("with a certificate, but without TLS, the status is %d, %v", code, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestServerReloadsCertificateFiles(t *testing.T) {
 	trust := certdir.Write(t, dir)
 	r := run(t, func(c *httpserver.Config) { c.Options.CertDir = dir })
 	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
-		t.Fatalf("answer %d, %v", code, err)
+		t.Fatalf("status %d, %v", code, err)
 	}
 	trust = certdir.Write(t, dir)
 	expect.Eventually(t, expect.Long, func() error {
@@ -142,7 +142,7 @@ func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	go func() {
 		code, _, err := r.ask("https", nil)
 		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("the answer is %d", code)
+			err = fmt.Errorf("status is %d", code)
 		}
 		answer <- err
 	}()

@@ -119,18 +119,18 @@ func TestObserveReportsOwnWrite(t *testing.T) {
 	m, _ := newMemory()
 	m.Record(version("1", "10"))
 	if m.Observe(version("1", "9")) || m.Observe(version("1", "11")) || m.Observe(version("2", "10")) {
-		t.Error("it takes another version for its own write")
+		t.Error("another version is recognized as an own write")
 	}
 	if !m.Observe(version("1", "10")) {
-		t.Error("it does not know its own write")
+		t.Error("the own write is not recognized")
 	}
 	read(t, m, version("1", "10"))
 	if !m.Observe(version("1", "10")) {
-		t.Error("a read before the event makes it forget its own write")
+		t.Error("a read before the event drops the own write")
 	}
 	m.Forget(key)
 	if m.Observe(version("1", "10")) {
-		t.Error("it was not forgotten")
+		t.Error("the write was not dropped")
 	}
 }
 

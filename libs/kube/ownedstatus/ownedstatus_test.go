@@ -86,7 +86,7 @@ func (f fixture) wantConditions(want ...metav1.Condition) {
 	for _, w := range want {
 		g := meta.FindStatusCondition(got, w.Type)
 		if g == nil {
-			f.Errorf("condition %s is gone", w.Type)
+			f.Errorf("condition %s is missing", w.Type)
 			continue
 		}
 		if diff := cmp.Diff(w, *g); diff != "" {

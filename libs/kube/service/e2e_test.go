@@ -259,7 +259,7 @@ func (s *started) scrapes(token string, status int) {
 			return err
 		}
 		if resp.StatusCode != status {
-			err = fmt.Errorf("the answer is %d, want %d", resp.StatusCode, status)
+			err = fmt.Errorf("status is %d, want %d", resp.StatusCode, status)
 		}
 		return errors.Join(err, resp.Body.Close())
 	})

@@ -98,7 +98,7 @@ func (s *started) answers(address, path string, status int) string {
 			return err
 		}
 		if resp.StatusCode != status {
-			return fmt.Errorf("%s answers %d, want %d: %s", path, resp.StatusCode, status, body)
+			return fmt.Errorf("%s returns status %d, want %d: %s", path, resp.StatusCode, status, body)
 		}
 		return err
 	})

@@ -83,7 +83,7 @@ func TestTracerKeepsTraceOfGeneration(t *testing.T) {
 	}
 	r.trail.Forget(types.NamespacedName{Namespace: "ns", Name: "main"})
 	if forgotten := r.reconcile(object); forgotten.Parent.IsValid() || len(forgotten.Links) > 0 {
-		t.Errorf("after it was forgotten: %+v", forgotten)
+		t.Errorf("after Forget: %+v", forgotten)
 	}
 }
 

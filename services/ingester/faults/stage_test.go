@@ -189,7 +189,7 @@ func (i *ingester) ready(want bool) {
 			return err
 		}
 		if (response.StatusCode == http.StatusOK) != want {
-			return fmt.Errorf("/readyz answers %d", response.StatusCode)
+			return fmt.Errorf("/readyz returns status %d", response.StatusCode)
 		}
 		return nil
 	})

@@ -65,7 +65,7 @@ func TestBinaryRunsWithLateMySQL(t *testing.T) {
 				return err
 			}
 			if response.StatusCode != want {
-				return fmt.Errorf("%s answers %d", path, response.StatusCode)
+				return fmt.Errorf("%s returns status %d", path, response.StatusCode)
 			}
 			return nil
 		}

@@ -180,7 +180,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 		after := cells(t, db, tables...)
 		want, got := map[string]string{}, map[string]string{}
@@ -251,7 +251,7 @@ func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 		load(t, db, "seed_model.sql")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 		got := cells(t, db, "model")
 		for cell, want := range map[string]string{
@@ -282,7 +282,7 @@ func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 		before := cells(t, db, "pipeline_run", "deployment")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 		after := cells(t, db, "pipeline_run", "deployment")
 		for cell, want := range before {

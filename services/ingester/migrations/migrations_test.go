@@ -79,7 +79,7 @@ func TestUpFromEmptyAndTwice(t *testing.T) {
 			t.Errorf("the second run applied %v", applied)
 		}
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestUpResumesUnrecordedStatement(t *testing.T) {
 			t.Error("the rerun applied nothing")
 		}
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 			t.Errorf("applied %v", applied)
 		}
 		if problems := verify(t, db); len(problems) != 0 {
-			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 	})
 }

@@ -71,7 +71,7 @@ func TestAdoptionOfMillionRows(t *testing.T) {
 				t.Errorf("of %d rows %s are live and %s marked as evicted; %s labels", rows, live, marked, labels)
 			}
 			if problems := verify(t, db); len(problems) != 0 {
-				t.Errorf("verify says: %v", problems)
+				t.Errorf("verify reports: %v", problems)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestSetupDisablesIngesterWithoutMySQL(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(logged) != 1 || !strings.Contains(logged[0], "Metadata storage not configured, skipping ingester controller setup") {
-				t.Errorf("said %q", logged)
+				t.Errorf("logged %q", logged)
 			}
 		})
 	}

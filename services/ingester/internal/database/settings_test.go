@@ -125,7 +125,7 @@ func TestTLSVerifiesServerCertificate(t *testing.T) {
 	plain := good
 	good.CAFile = ca
 	if err := ping(t, good); err != nil {
-		t.Errorf("with the authority: %v", err)
+		t.Errorf("with the CA: %v", err)
 	}
 	if err := ping(t, plain); err == nil {
 		t.Error("without TLS: the server requires it, and was reached")

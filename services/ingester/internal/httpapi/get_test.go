@@ -83,7 +83,7 @@ func TestPanicEndsOneRequestOnly(t *testing.T) {
 	b.store.panics = false
 	b.store.object = model(1)
 	if a := b.send(http.MethodGet, churn, ""); a.StatusCode != http.StatusOK {
-		t.Errorf("the next answer is %d", a.StatusCode)
+		t.Errorf("the next status is %d", a.StatusCode)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestAcceptHeadersOfKubectlAreServed(t *testing.T) {
 		"", "*/*", "application/*", "application/json", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/yaml,application/json;q=0.5",
 	} {
 		if a := b.send(http.MethodGet, churn, "", "Accept", accept); a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != contentType {
-			t.Errorf("%q is answered by %d %s", accept, a.StatusCode, a.Header.Get("Content-Type"))
+			t.Errorf("%q got status %d %s", accept, a.StatusCode, a.Header.Get("Content-Type"))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestTooManyRequestsAreRejected(t *testing.T) {
 	var first sync.WaitGroup
 	first.Go(func() {
 		if a := b.send(http.MethodGet, churn, ""); a.StatusCode != http.StatusOK {
-			t.Errorf("the first is answered by %d", a.StatusCode)
+			t.Errorf("the first got status %d", a.StatusCode)
 		}
 	})
 	<-c.entered
@@ -60,7 +60,7 @@ func TestTooManyRequestsAreRejected(t *testing.T) {
 	close(c.release)
 	first.Wait()
 	if a := b.send(http.MethodGet, objects, ""); a.StatusCode != http.StatusOK {
-		t.Errorf("then the answer is %d", a.StatusCode)
+		t.Errorf("then the status is %d", a.StatusCode)
 	}
 	if n := gauge(t, b.metrics, "flotilla_ingester_api_requests_in_flight"); n != 0 {
 		t.Errorf("%v requests are in flight, want 0", n)
@@ -89,7 +89,7 @@ func TestRequestHasTimeout(t *testing.T) {
 	})
 	a := b.send(http.MethodGet, churn, "")
 	if a.StatusCode != http.StatusGatewayTimeout && a.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("the answer is %d, want that the time was over", a.StatusCode)
+		t.Errorf("status is %d, want a timeout", a.StatusCode)
 	}
 }
 
@@ -184,6 +184,6 @@ func TestLargeResponsesAreCompressed(t *testing.T) {
 	b.router = router
 	b.cluster.object = model(1)
 	if a := b.send(http.MethodGet, churn, "", "Accept-Encoding", "gzip"); a.Header.Get("Content-Encoding") != "" {
-		t.Error("a small answer is compressed")
+		t.Error("a small response is compressed")
 	}
 }

@@ -281,10 +281,10 @@ func TestGetFromClusterAndStorage(t *testing.T) {
 	}
 	a := l.send(http.MethodGet, l.path+"/gone", "")
 	if a.StatusCode == http.StatusNotFound || a.StatusCode < http.StatusInternalServerError {
-		t.Errorf("without the database the answer is %d", a.StatusCode)
+		t.Errorf("without the database the status is %d", a.StatusCode)
 	}
 	if a := l.send(http.MethodGet, l.path+"/there", ""); a.StatusCode != http.StatusOK {
-		t.Errorf("without the database an object of the cluster is answered by %d", a.StatusCode)
+		t.Errorf("without the database an object of the cluster got status %d", a.StatusCode)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestServerOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("the answer is %d", response.StatusCode)
+		t.Errorf("status is %d", response.StatusCode)
 	}
 	stop()
 	if err := <-ended; err != nil {

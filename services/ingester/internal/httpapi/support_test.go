@@ -118,7 +118,7 @@ func (c *caller) validate(r *http.Request, body string, a answer) {
 	described, params, err := c.router.FindRoute(r)
 	if err != nil {
 		if !slices.Contains([]int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, a.StatusCode) {
-			c.Errorf("%s %s is in no document, but is answered by %d", r.Method, r.URL, a.StatusCode)
+			c.Errorf("%s %s is in no document, but got status %d", r.Method, r.URL, a.StatusCode)
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func (c *caller) validate(r *http.Request, body string, a answer) {
 	}}
 	if a.StatusCode < http.StatusBadRequest {
 		if err := openapi3filter.ValidateRequest(c.Context(), in); err != nil {
-			c.Errorf("%s %s was answered by %d, but the document refuses it: %v", r.Method, r.URL, a.StatusCode, err)
+			c.Errorf("%s %s got status %d, but the document rejects it: %v", r.Method, r.URL, a.StatusCode, err)
 		}
 	}
 	out := &openapi3filter.ResponseValidationInput{
@@ -139,7 +139,7 @@ func (c *caller) validate(r *http.Request, body string, a answer) {
 		Body: io.NopCloser(bytes.NewReader(a.body)),
 	}
 	if err := openapi3filter.ValidateResponse(c.Context(), out); err != nil {
-		c.Errorf("%s %s: the answer %d does not fit the document: %v\n%s", r.Method, r.URL, a.StatusCode, err, a.body)
+		c.Errorf("%s %s: the response %d does not match the document: %v\n%s", r.Method, r.URL, a.StatusCode, err, a.body)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *caller) validate(r *http.Request, body string, a answer) {
 func (c *caller) into(a answer, code int, into any) {
 	c.Helper()
 	if a.StatusCode != code {
-		c.Fatalf("%s %s: the answer is %d, want %d: %s", a.Request.Method, a.Request.URL, a.StatusCode, code, a.body)
+		c.Fatalf("%s %s: status is %d, want %d: %s", a.Request.Method, a.Request.URL, a.StatusCode, code, a.body)
 	}
 	if err := json.Unmarshal(a.body, into); err != nil {
 		c.Fatal(err)

@@ -66,7 +66,7 @@ func TestParseRejects(t *testing.T) {
 		`{"metadata":{"deletionTimestamp":"soon"}}`, `{"spec":}`,
 	} {
 		if o, err := object.Parse([]byte(text)); err == nil {
-			t.Errorf("%s is taken for %+v", text, o)
+			t.Errorf("%s is parsed as %+v", text, o)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestListFails(t *testing.T) {
 	}
 	cut := client(t, http.StatusOK, `{"kind":"ModelList","items":[`+whole+`,`)
 	if list, err := cut.List(t.Context(), "", metav1.ListOptions{}, nil); err == nil {
-		t.Errorf("half a list is taken for %+v", list)
+		t.Errorf("half a list is parsed as %+v", list)
 	}
 }
 

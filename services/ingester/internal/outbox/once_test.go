@@ -111,7 +111,7 @@ func (f *fixture) expireDuplicateWindow() {
 			Subject: probeSubject, Header: nats.Header{contract.HeaderMsgID: {"probe"}},
 		})
 		if err == nil && ack.Duplicate {
-			return fmt.Errorf("the stream still knows the id")
+			return fmt.Errorf("the stream still has the id")
 		}
 		return err
 	}

@@ -36,7 +36,7 @@ func TestHandle(t *testing.T) {
 				Operation: tc.operation, Namespace: tc.namespace, Object: runtime.RawExtension{Raw: []byte(tc.object)},
 			}})
 			if !answer.Allowed {
-				t.Fatalf("refused: %v", answer.Result)
+				t.Fatalf("rejected: %v", answer.Result)
 			}
 			got := ""
 			if len(answer.Patches) > 0 {
@@ -58,6 +58,6 @@ func TestMalformedObjectsAreErrors(t *testing.T) {
 		Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte("{")},
 	}})
 	if answer.Allowed || answer.Result.Code != 400 {
-		t.Errorf("answer %+v", answer)
+		t.Errorf("response %+v", answer)
 	}
 }

@@ -42,7 +42,7 @@ func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 			field := "spec.qualityScores[0].metadata" + strings.Repeat(".a", most+1-around)
 			for _, word := range []string{"field " + field + ": ", "nested"} {
 				if !strings.Contains(err.Error(), word) {
-					t.Errorf("the error does not say %q: %v", word, err)
+					t.Errorf("the error does not contain %q: %v", word, err)
 				}
 			}
 		})

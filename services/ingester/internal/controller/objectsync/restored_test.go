@@ -163,7 +163,7 @@ func (h *history) checkInOlderDatabase(row storedRow) {
 	if open := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM model WHERE uid = ? AND delete_time IS NULL AND evict_time IS NULL", h.uid); open[0] != "0" {
 		h.sweep() // no object was evicted: the sweep closes the row
 		if row = h.row(); !row.closed {
-			h.Errorf("the row of %s, which is gone, stays open: %+v", h.uid, row)
+			h.Errorf("the row of %s, which no longer exists, stays open: %+v", h.uid, row)
 		}
 	}
 }
