@@ -36,7 +36,7 @@ const (
 	ReasonAsExpected            = "AsExpected"            // Progressing, Degraded, Upgradable: nothing to report
 )
 
-// Reasons of Degraded, and of Upgradable while it is held back, that stand for a class of pod failures.
+// Reasons of Degraded, and of Upgradable while it is blocked, for the classes of pod failures.
 const (
 	ReasonCrashLoop      = "CrashLoop"
 	ReasonImagePull      = "ImagePull"

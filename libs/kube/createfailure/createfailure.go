@@ -1,4 +1,4 @@
-// Package createfailure finds out why Kubernetes creates no pods for a workload: a quota,
+// Package createfailure reports why Kubernetes creates no pods for a workload: a quota,
 // a LimitRange, a webhook, a service account that does not exist.
 //
 // A Deployment has a condition for it, see workload.Deployment. For a Job and a StatefulSet
@@ -33,7 +33,7 @@ const (
 	Refresh = 10 * time.Second
 )
 
-// Finder finds out why pods are not created. It is safe for concurrent use. Its
+// Finder finds the reason for which pods are not created. It is safe for concurrent use. Its
 // state may be lost.
 type Finder struct {
 	reader client.Reader

@@ -16,7 +16,7 @@ import (
 // EditPriority is the priority of an edited object. All other requests have zero or less.
 const EditPriority = 100
 
-// Edits returns a handler that puts an object before all others when a user edits it: its spec, its annotations, which carry
+// Edits returns a handler that enqueues an object before all others when a user edits it: its spec, its annotations, which carry
 // commands, or its deletion. Otherwise an edit would wait behind the events of a rollout of all objects.
 //
 // It ignores all other events: a controller watches its kind with it in addition to builder.For.

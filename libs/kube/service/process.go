@@ -95,7 +95,7 @@ func isTransient(err, ping error, m missing) bool {
 	return ping != nil || m.err() != nil || errors.Is(err, errLeaseLost)
 }
 
-// errLeaseLost stands for the manager's own error, which has no type.
+// errLeaseLost replaces the manager's own error, which has no type.
 var errLeaseLost = errors.New("leader election lost")
 
 // manage sets the controllers up and runs them until ctx ends.

@@ -106,7 +106,7 @@ func (h *herd) afterwards(prefix string) {
 	h.states("live,live,closed,evicted,live", "lost")
 }
 
-// states waits until the rows of the herd are as given, and the algorithm of the updated ones.
+// states waits until the rows of the herd have the given states, and the updated ones the given algorithm.
 func (h *herd) states(want, algorithm string) {
 	h.Helper()
 	groups := [][]*unstructured.Unstructured{h.kept, h.updated, h.deleted, h.evicted, h.late}

@@ -16,7 +16,7 @@ type Template struct {
 	// Conditions are joined by AND.
 	Conditions []Condition
 	Order      []storage.OrderBy
-	// Limit of the answer; 0 leaves it to the caller.
+	// Limit is the maximum number of objects; 0 leaves the limit to the caller.
 	Limit int32
 }
 

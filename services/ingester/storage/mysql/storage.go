@@ -64,7 +64,7 @@ type Storage struct {
 	kinds   *registry.Registry
 	records *record.Builder
 	metrics *metrics.Metrics
-	// life returns the context of Open, which bounds the writer.
+	// life returns the context of Open, which bounds the lifetime of the writer.
 	life func() context.Context
 
 	prepared chan struct{} // closed once the schema is current

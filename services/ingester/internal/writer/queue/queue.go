@@ -99,7 +99,7 @@ func (q *Queue) Release(batch []*Request) {
 	}
 }
 
-// next takes a batch of the first kind that has one, and puts the kind last.
+// next takes a batch of the first kind that has one, and moves the kind to the end.
 func (q *Queue) next() []*Request {
 	for i, kind := range q.order {
 		if !q.due(q.waiting[kind]) {
