@@ -45,7 +45,8 @@ type HeartbeatPublisher struct {
 	sequence    uint64
 }
 
-// NewHeartbeatPublisher returns the HeartbeatPublisher of one observer in one cluster; epoch is usually [ObservationPublisher.Epoch].
+// NewHeartbeatPublisher returns the HeartbeatPublisher of one observer in one cluster; epoch is
+// usually [ObservationPublisher.Epoch].
 func NewHeartbeatPublisher(conn *Conn, cluster string, observer contract.Observer, epoch func() int64) *HeartbeatPublisher {
 	return &HeartbeatPublisher{conn: conn, cluster: cluster, observer: observer, epoch: epoch, reconnected: make(chan struct{}, 1)}
 }

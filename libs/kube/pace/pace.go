@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An object rests after a successful reconcile for as long as the reconcile took, within these bounds. The time that a reconcile takes is
-// the time in which the API server answers its requests, so a loaded API server gets fewer of them.
+// Bounds of the rest of an object after a successful reconcile. The rest is as long as the reconcile, which depends on the
+// latency of the API server, so a loaded API server gets fewer requests.
 const (
 	MinRest = 100 * time.Millisecond
 	MaxRest = 2 * time.Second
@@ -36,8 +36,8 @@ func New(next reconcile.Reconciler, clk clock.WithDelayedExecution) *Reconciler 
 	return &Reconciler{next: next, clock: clk, rests: map[ctrl.Request]time.Time{}}
 }
 
-// Reconcile calls the wrapped reconciler, or requeues the request for the end of the rest. There is no rest after a failure: the
-// backoff of the queue follows, and a requeue would reset it.
+// Reconcile calls the wrapped reconciler, or requeues the request for the end of the rest. A failed reconcile has no rest:
+// the backoff of the queue follows, and a requeue would reset it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	begin := r.clock.Now()
 	if wait := r.wait(req, begin); wait > 0 {

@@ -25,8 +25,8 @@ func TestMySQLNetworkPartition(t *testing.T) {
 	})
 }
 
-// TestMySQLNetworkStall: a stalled connection cannot be distinguished from a slow one. The ingester closes it after the timeout
-// of the DSN, 30 seconds by default, and continues with new connections.
+// TestMySQLNetworkStall: a stalled connection cannot be distinguished from a slow one. The ingester closes it
+// after the timeout of the DSN, 30 seconds by default, and continues with new connections.
 func TestMySQLNetworkStall(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
