@@ -1,10 +1,10 @@
-// Package adopt decides what becomes of a workload that exists already.
+// Package adopt decides how the operator treats a workload that already exists.
 //
-// An operator of another make may have left an instance running. Taking it over must not
-// restart anything, so its workloads stay as they are, with the fingerprint of what would
-// be rendered for them recorded on the object (never on its pod template, which would roll
-// the pods). As soon as that fingerprint changes, because the spec changed or a
-// release renders otherwise, the workload is applied in full and is like any other.
+// A different operator may have created a running instance. Adopting it must not
+// restart pods, so its workloads are left unchanged, and the hash of their desired
+// rendering is recorded on the object (never on its pod template, which would roll
+// the pods). When that hash changes, because the spec changed or a
+// release renders differently, the workload is applied in full and managed like any other.
 //
 // The package is pure: [Decide] returns the action, [Note] the annotation to write.
 package adopt
@@ -17,22 +17,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Action is what the controller does with a workload.
+// Action is what the controller does with an existing workload.
 type Action int
 
 // The actions.
 const (
-	// Apply: the workload is ours, or absent, or its desired state has changed.
+	// Apply applies the workload: it is ours, absent, or its desired state has changed.
 	Apply Action = iota
-	// Annotate: an earlier operator created it; record the fingerprint on it and change nothing else.
+	// Annotate records the hash on the workload of an earlier operator and changes nothing else.
 	Annotate
-	// Skip: it is annotated, and its desired state has not changed since.
+	// Skip leaves the workload alone: it is annotated, and its desired state has not changed since.
 	Skip
 )
 
-// Decide compares a live workload, which is the owner's already, with the desired one,
-// which carries its fingerprint. matches reports whether the live one matches the users' spec
-// ([MatchesSpec]); one that does not is never adopted as it is.
+// Decide compares a live workload that the owner controls with the desired one,
+// which carries its hash. matches reports whether the live workload matches the user's part of the
+// spec ([MatchesSpec]); a workload that does not match is never adopted unchanged.
 func Decide(desired, live metav1.Object, matches bool) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()
@@ -48,7 +48,7 @@ func Decide(desired, live metav1.Object, matches bool) Action {
 	return Apply
 }
 
-// Note puts the fingerprint of the desired workload on the live one.
+// Note copies the rendering hash of the desired workload to the live one.
 func Note(desired, live metav1.Object) {
 	annotations := map[string]string{}
 	maps.Copy(annotations, live.GetAnnotations())

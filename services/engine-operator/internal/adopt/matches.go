@@ -30,8 +30,8 @@ func MatchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment)
 	return holds(want, have)
 }
 
-// holds reports whether every value that is set in want is also in have, which may hold more: defaults
-// of the API server, and what the operator adds.
+// holds reports whether have contains every value that is set in want. It may contain more: defaults
+// of the API server, and fields that the operator adds.
 func holds(want, have any) bool {
 	switch w := want.(type) {
 	case nil:

@@ -1,5 +1,5 @@
-// Package app puts the engine operator together: its flags, what it caches, and its
-// controllers. The rest of the process (logs, bus, manager, orderly end) is
+// Package app wires the engine operator: its flags, its cache, and its
+// controllers. Logging, the bus, the manager and graceful shutdown are in
 // libs/kube/service.
 package app
 
@@ -36,10 +36,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
-// Name is the service's name, on the bus too.
+// Name is the name of the service, also on the bus.
 const Name = "engine-operator"
 
-// Spec declares the service.
+// Spec returns the description of the service.
 func Spec() service.Spec {
 	settings := &Settings{}
 	return service.Spec{
@@ -67,7 +67,7 @@ func Spec() service.Spec {
 	}
 }
 
-// prerequisites are the kinds that the controllers watch.
+// prerequisites returns the kinds that the controllers watch.
 func prerequisites() []service.Prerequisite {
 	return slices.Concat(
 		service.Prerequisites(v1alpha1.GroupVersion, "fireboltengines", "fireboltengineclasses", "fireboltinstances"),
@@ -77,7 +77,7 @@ func prerequisites() []service.Prerequisite {
 	)
 }
 
-// admission serves the webhooks, in each replica.
+// admission serves the webhooks on each replica.
 func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) error {
 	return webhook.Register(ctx, rt.Manager, o, webhook.Config{
 		NewID: ids(rt.Clock), Clock: rt.Clock,
@@ -86,7 +86,7 @@ func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) erro
 	})
 }
 
-// transports are the ways to query engine pods for their running queries.
+// transports returns the clients that query engine pods for their running queries, by scrape mode.
 func transports(rt *service.Runtime) (map[v1alpha1.ScrapeMode]drain.Transport, error) {
 	proxy, err := drain.NewProxy(rt.GetConfig(), rt.GetHTTPClient())
 	if err != nil {
@@ -95,7 +95,7 @@ func transports(rt *service.Runtime) (map[v1alpha1.ScrapeMode]drain.Transport, e
 	return map[v1alpha1.ScrapeMode]drain.Transport{v1alpha1.ScrapePodIP: drain.NewPodIP(names.PortMetrics), v1alpha1.ScrapeAPIServerProxy: proxy}, nil
 }
 
-// Controllers registers the service's controllers. Tests give their own settings and transports.
+// Controllers registers the service's controllers. Tests pass their own settings and transports.
 func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transports map[v1alpha1.ScrapeMode]drain.Transport) error {
 	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
 		return err
@@ -135,7 +135,7 @@ func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transport
 	}).SetupWithManager(rt.Manager, lease)
 }
 
-// ids generates ULIDs from the clock and the system's randomness.
+// ids returns a generator of ULIDs from the clock and the system's random source.
 func ids(clk clock.PassiveClock) func() (string, error) {
 	return func() (string, error) {
 		id, err := ulid.New(ulid.Timestamp(clk.Now()), rand.Reader)
@@ -146,7 +146,7 @@ func ids(clk clock.PassiveClock) func() (string, error) {
 	}
 }
 
-// password is 24 hexadecimal digits, 96 bits.
+// password returns 24 random hexadecimal digits, 96 bits.
 func password() (string, error) {
 	raw := make([]byte, 12)
 	if _, err := rand.Read(raw); err != nil {
@@ -155,8 +155,8 @@ func password() (string, error) {
 	return hex.EncodeToString(raw), nil
 }
 
-// trimCache keeps the content of foreign objects out of memory: of pods only those of
-// engines are cached; of other kinds, foreign objects keep only their metadata.
+// trimCache keeps foreign objects out of memory: only the pods of engines
+// are cached; foreign objects of other kinds keep only their metadata.
 func trimCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}

@@ -9,18 +9,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
-// Settings are the service's own flags.
+// Settings are the flags of the service.
 type Settings struct {
-	// Images are those of containers for which users name none.
+	// Images are the default images of containers.
 	Images render.Images
-	// MaxRollouts is how many engines at a time are replaced without a change of their own
-	// spec; zero means all.
+	// MaxRollouts is the maximum number of concurrent rollouts without a change of the engine's own
+	// spec; zero means unlimited.
 	MaxRollouts int
-	// Admission are the webhooks and the bounds, which hold without webhooks too.
+	// Admission configures the webhooks and the resource bounds, which apply without webhooks too.
 	Admission webhook.Options
 }
 
-// DefaultMaxRollouts bounds how much of a fleet is doubled at once by an edit of a class.
+// DefaultMaxRollouts limits how many engines an edit of a class doubles at the same time.
 const DefaultMaxRollouts = 10
 
 func (s *Settings) addFlags(f *pflag.FlagSet) {

@@ -1,8 +1,8 @@
-// Package credentials checks the Secret by which an instance reaches its database.
+// Package credentials checks the Secret with the database credentials of an instance.
 //
 // Secrets are read one by one from the API server and never cached, so no watch reports the
 // deletion of one: the instance controller checks every [Interval], and an engine checks again
-// before it begins something that needs the instance.
+// before it starts work that requires the instance.
 package credentials
 
 import (
@@ -34,8 +34,8 @@ func Get(ctx context.Context, r client.Reader, i *v1alpha1.FireboltInstance) (*c
 	return secret, nil
 }
 
-// Missing describes what the Secret lacks; it is empty when nothing is missing. A Secret
-// that does not exist is nil.
+// Missing describes what the Secret lacks; it is empty if the Secret is complete. secret is
+// nil if it does not exist.
 func Missing(i *v1alpha1.FireboltInstance, secret *corev1.Secret) string {
 	own := i.Spec.Metadata.Postgres == nil
 	if secret == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The gauges of an engine that count queries which must not be cut off.
+// Gauges of an engine that count queries which must not be interrupted.
 const (
 	gaugeRunning   = "firebolt_running_queries"
 	gaugeSuspended = "firebolt_suspended_queries"
@@ -17,8 +17,8 @@ const (
 // maxLine bounds a line of a metrics page.
 const maxLine = 1 << 20
 
-// Parse sums the query gauges of a metrics page. Only lines "name value [timestamp]"
-// count, and fractions are cut off; a gauge that is missing, has only labeled
+// Parse sums the query gauges of a metrics page. It reads only lines "name value [timestamp]"
+// and truncates fractions; a gauge that is missing, has only labeled
 // samples, occurs twice or is not a count is an error.
 func Parse(r io.Reader) (int, error) {
 	found := map[string]int{}
@@ -49,7 +49,7 @@ func Parse(r io.Reader) (int, error) {
 	return found[gaugeRunning] + found[gaugeSuspended], nil
 }
 
-// sample splits a line without labels. A third word must be a timestamp.
+// sample splits a line without labels. A third field must be a timestamp.
 func sample(line string) (name, value string, ok bool) {
 	words := strings.Fields(line)
 	if len(words) == 3 {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// maxEngines bounds the state. An engine beyond it waits for another's drain to end:
-	// dropping one that still drains would only restart both.
+	// maxEngines limits the size of the state. Further engines wait for the drain of another one to end:
+	// evicting an engine that still drains would only restart both.
 	maxEngines = 4096
-	// idle is the time after which an engine without requests is dropped.
+	// idle is the time without a query after which an engine is dropped.
 	idle = 15 * time.Minute
-	// valid is how long a result stays current. It exceeds the time that a busy operator
-	// takes from a check to the reconcile that uses it.
+	// valid is how long a result stays valid. It exceeds the delay of a busy operator
+	// between a check and the reconcile that uses it.
 	valid = 30 * time.Second
 )
 
@@ -35,8 +35,8 @@ type Query struct {
 	Generation int64
 	Mode       v1alpha1.ScrapeMode
 	Pods       []corev1.Pod
-	// Switched is when traffic was moved away from the generation. If it is zero, not known,
-	// the time of the first query about the generation is used.
+	// Switched is when traffic was moved away from the generation. If it is zero (unknown),
+	// the time of the first query for the generation is used.
 	Switched time.Time
 	// Interval is the time between two checks.
 	Interval time.Duration
@@ -45,24 +45,24 @@ type Query struct {
 // Result is the latest drain state.
 type Result struct {
 	Drained bool
-	// Queries that were running at the last check; incomplete when Error is set.
+	// Queries is the number of queries at the last check; it is incomplete when Error is set.
 	Queries int
-	// Error is why the last check failed, empty when it succeeded.
+	// Error is the error of the last check; it is empty if the check succeeded.
 	Error string
-	// Checked is true after the first check; before it, nothing is known.
+	// Checked is true after the first check; the other fields are meaningless before it.
 	Checked bool
 	// Fresh is true for the first result after a check, Changed when its Error
 	// differs from that of the previous result.
 	Fresh, Changed bool
-	// Switched is the query's, or the time of the first query.
+	// Switched is the time of the query, or that of the first query if it is unknown.
 	Switched time.Time
-	// RequeueAfter is how long until the next check; zero while one runs, which enqueues the engine
-	// when it ends, and when none is needed.
+	// RequeueAfter is the delay until the next check; it is zero while a check runs, which enqueues the
+	// engine when it ends, and when no check is needed.
 	RequeueAfter time.Duration
 }
 
 // Poller checks draining generations in the background and keeps the results. It is
-// safe for concurrent use. Its state need not survive a restart: the checks then take
+// safe for concurrent use. Its state may be lost in a restart, which costs
 // two more samples.
 type Poller struct {
 	prober *Prober
@@ -78,8 +78,8 @@ type Poller struct {
 type watched struct {
 	query     Query        // without its pods
 	pods      []corev1.Pod // of the next check
-	since     time.Time    // when the first query came
-	queriedAt time.Time    // when the newest query came
+	since     time.Time    // time of the first query
+	queriedAt time.Time    // time of the latest query
 	running   bool
 	cancel    context.CancelFunc // ends the running check
 	state     State
@@ -94,7 +94,7 @@ func NewPoller(prober *Prober, clk clock.PassiveClock) *Poller {
 	return &Poller{prober: prober, clock: clk, begin: make(chan struct{}, 1), engines: map[types.UID]*watched{}}
 }
 
-// Source enqueues an engine whenever a check of it has ended. Starting it starts the checks;
+// Source enqueues an engine after each of its checks. Starting it starts the checks;
 // they end with its context.
 func (w *Poller) Source() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -115,7 +115,7 @@ func (w *Poller) Check(q Query) Result {
 	}
 	q.Switched = cmp.Or(q.Switched, e.since)
 	pods := q.Pods
-	q.Pods = nil // not to be kept from one check to the next
+	q.Pods = nil // do not keep pods between checks
 	e.query, e.queriedAt = q, now
 	if len(runningPods(pods)) == 0 {
 		e.record(Sample{At: now})
@@ -125,8 +125,8 @@ func (w *Poller) Check(q Query) Result {
 	return e.result(now)
 }
 
-// entry returns the state of the query's generation, or adds one; nil when there is no
-// room.
+// entry returns the state of the query's generation and adds it if necessary; it returns nil when the
+// state is full.
 func (w *Poller) entry(q Query, now time.Time) *watched {
 	e := w.engines[q.UID]
 	if e != nil && e.state.Generation == q.Generation {
@@ -141,7 +141,7 @@ func (w *Poller) entry(q Query, now time.Time) *watched {
 	return e
 }
 
-// Forget drops the state of an engine and ends a check of it.
+// Forget drops the state of an engine and cancels its check.
 func (w *Poller) Forget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,8 +155,8 @@ func (w *Poller) drop(uid types.UID) {
 	delete(w.engines, uid)
 }
 
-// room reports whether one more engine can be tracked, and makes room by dropping
-// those without a recent query.
+// room reports whether one more engine can be tracked; it evicts engines
+// without a recent query.
 func (w *Poller) room(now time.Time) bool {
 	if len(w.engines) < maxEngines {
 		return true
@@ -228,8 +228,8 @@ func (e *watched) due(now time.Time) bool {
 	return !now.Before(e.next())
 }
 
-// next is when the next check can start: an interval after the last one, except for the
-// first that counts, which an earlier check does not delay.
+// next returns when the next check can start: an interval after the last one. The first
+// check that counts is not delayed by an earlier one.
 func (e *watched) next() time.Time {
 	settled := e.query.Switched.Add(Settle)
 	switch next := e.sample.At.Add(e.query.Interval); {
@@ -242,7 +242,7 @@ func (e *watched) next() time.Time {
 	}
 }
 
-// current reports whether the last sample still counts.
+// current reports whether the last sample is still valid.
 func (e *watched) current(now time.Time) bool {
 	return !e.sample.At.IsZero() && now.Before(e.sample.At.Add(max(valid, e.query.Interval)))
 }

@@ -23,12 +23,12 @@ import (
 const (
 	// podTimeout bounds one scrape, from the dial to the last byte.
 	podTimeout = 3 * time.Second
-	// parallelism is how many pods are queried at a time, over all engines.
+	// parallelism is the number of pods that are queried at a time, over all engines.
 	parallelism = 16
-	// perCheck is how many pods of one generation are queried at a time: a generation with
+	// perCheck is the number of pods of one generation that are queried at a time: a generation with
 	// unresponsive pods leaves capacity for the others.
 	perCheck = 4
-	// maxBody bounds a metrics page; what is cut off makes a gauge missing.
+	// maxBody limits the size of a metrics page; truncation makes a gauge missing.
 	maxBody = 4 << 20
 )
 
@@ -49,10 +49,10 @@ func NewProber(transports map[v1alpha1.ScrapeMode]Transport, clk clock.PassiveCl
 	return &Prober{transports: transports, clock: clk, slots: make(chan struct{}, parallelism)}
 }
 
-// Sample queries every running pod once, a terminating pod as well: it may still finish
-// its queries. Pods that do not run yet, or have ended, are skipped. The first pod that
-// cannot be queried ends the check, since the generation is then not drained, whatever the
-// others report; of several such pods, the first by name is reported.
+// Sample queries every running pod once, also terminating pods, which may still finish
+// queries. Pods that do not run yet or have ended are skipped. The first pod that
+// cannot be queried ends the check, since the generation is then not drained regardless of the
+// others; of several such pods, the first by name is reported.
 func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []corev1.Pod) Sample {
 	running := runningPods(pods)
 	if len(running) == 0 {
@@ -78,7 +78,7 @@ func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []co
 	return Sample{At: p.clock.Now(), Pods: len(running), Queries: c.queries, Err: c.err}
 }
 
-// runningPods are the pods that may have queries, ordered by name.
+// runningPods returns the pods that may have queries, ordered by name.
 func runningPods(pods []corev1.Pod) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range pods {
@@ -101,9 +101,9 @@ type check struct {
 	err    error
 }
 
-// next hands out the pods in order until one of them has failed. The pods that were
-// queried are therefore always the first ones, and so the pod that is reported does not
-// depend on which one responds first.
+// next returns the pods in order until one of them has failed. The queried
+// pods are therefore always a prefix, so the reported pod does not
+// depend on the order of the responses.
 func (c *check) next() (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *check) record(i int, query func() (int, error)) {
 
 func (p *Prober) query(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
 	select {
-	case p.slots <- struct{}{}: // waiting senders are served in the order in which they came
+	case p.slots <- struct{}{}: // waiting senders are served in order
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -150,14 +150,14 @@ func scrape(ctx context.Context, transport Transport, pod *corev1.Pod) (int, err
 	return queries, errors.Join(err, body.Close())
 }
 
-// maxTrouble bounds what is in conditions and events, in bytes.
+// maxTrouble limits the length of error texts in conditions and events, in bytes.
 const maxTrouble = 512
 
-// sourceAddress is our end of a connection, in the text of an error.
+// sourceAddress matches the local address of a connection in an error.
 var sourceAddress = regexp.MustCompile(`\S+->`)
 
-// errorText formats an error so that the same failure always has the same text: it omits our
-// own port, which differs between connections.
+// errorText formats an error so that the same failure always has the same text: it omits the
+// local port, which differs between connections.
 func errorText(err error) string {
 	text := strings.ToValidUTF8(sourceAddress.ReplaceAllString(err.Error(), ""), "?")
 	if len(text) <= maxTrouble {

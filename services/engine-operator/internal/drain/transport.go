@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Limits of an unwelcome answer, in bytes: what is read of it, and what is quoted.
+// Limits of an error response, in bytes: how much is read and how much is quoted.
 const (
 	maxRefusal = 4 << 10
 	maxQuote   = 128
@@ -29,15 +29,15 @@ const (
 // refuseRedirects keeps a pod from redirecting the operator, and its credentials, elsewhere.
 func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// PodIP asks pods directly.
+// PodIP queries pods directly.
 type PodIP struct {
 	client *http.Client
 	port   int
 }
 
-// NewPodIP returns a transport that asks pods at their own address. It keeps no
-// connections, uses no proxy and follows no redirects. How long a scrape may take is the
-// caller's business.
+// NewPodIP returns a transport that queries pods at their own address. It keeps no
+// connections, uses no proxy and follows no redirects. The caller sets
+// the timeout.
 func NewPodIP(port int) *PodIP {
 	return &PodIP{port: port, client: &http.Client{
 		CheckRedirect: refuseRedirects,
@@ -53,15 +53,15 @@ func (t *PodIP) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, er
 	return get(ctx, t.client, "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(t.port))+"/metrics")
 }
 
-// Proxy asks pods through the API server, for clusters in which the operator cannot
-// reach pods. It needs the right to get pods/proxy.
+// Proxy queries pods through the API server, for clusters in which the operator cannot
+// reach pods. It requires the permission to get pods/proxy.
 type Proxy struct {
 	client *http.Client
-	core   rest.Interface // makes addresses
+	core   rest.Interface // builds URLs
 }
 
-// NewProxy returns a transport through the API server that config names; client carries
-// the credentials. It follows no redirects: the API server hands those of a pod on.
+// NewProxy returns a transport through the API server of config; client carries
+// the credentials. It follows no redirects, since the API server passes on those of a pod.
 func NewProxy(config *rest.Config, client *http.Client) (*Proxy, error) {
 	own := *client
 	own.CheckRedirect = refuseRedirects
@@ -81,7 +81,7 @@ func (t *Proxy) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, er
 	return get(ctx, t.client, r.SubResource("proxy").Suffix("metrics").URL().String())
 }
 
-// get returns the body of an answer with status 200.
+// get returns the body of a response with status 200.
 func get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

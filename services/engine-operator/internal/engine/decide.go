@@ -16,8 +16,8 @@ const (
 )
 
 // Decide returns the next step. It is total: every state, also one that no release of
-// this operator would write, leads somewhere, and repeated application with a cluster
-// that follows ends in a terminal phase.
+// this operator writes, has a next step, and repeated calls with a cluster
+// that applies the plans reach a terminal phase.
 func Decide(in Input) Plan {
 	d := decider{Input: in, plan: Plan{Next: in.State, Route: None}}
 	if in.State.Phase == "" {
@@ -58,14 +58,14 @@ func Decide(in Input) Plan {
 type decider struct {
 	Input
 	plan Plan
-	// recordOnly is set by decisions that must be recorded before anything is touched.
+	// recordOnly is set by decisions that must be recorded before any other write.
 	recordOnly bool
 }
 
 func (d *decider) generation(n int64) Generation { return d.Snapshot.Generations[n] }
 
-// initialize seeds the status. Children of an engine whose status was lost keep serving,
-// and no number of theirs is used again.
+// initialize sets the initial status. Children of an engine whose status was lost keep serving,
+// and none of their numbers is reused.
 func (d *decider) initialize() {
 	active := None
 	if d.generation(d.Snapshot.Route).StatefulSet == Present {
@@ -77,14 +77,14 @@ func (d *decider) initialize() {
 	d.plan.Requeue = RequeueNow
 }
 
-// enter records a phase.
+// enter sets the next phase.
 func (d *decider) enter(phase v1alpha1.EnginePhase, reason, message string) {
 	d.plan.Next.Phase = phase
 	d.plan.Reason, d.plan.Message = reason, message
 	d.plan.Requeue = RequeueNow
 }
 
-// settle enters the terminal phase. It is the only place that tells stable from stopped.
+// settle enters the terminal phase. Only it distinguishes stable from stopped.
 func (d *decider) settle(reason, message string) {
 	d.plan.Next.Draining = None
 	if d.plan.Next.Active == None || d.plan.Next.Active != d.plan.Next.Current {
@@ -92,12 +92,12 @@ func (d *decider) settle(reason, message string) {
 		return
 	}
 	d.enter(TerminalPhase(d.Replicas), reason, message)
-	// The phase change records this too, so no reconcile of its own does.
+	// The status write of the phase change records this too, which saves a reconcile.
 	g := d.generation(d.plan.Next.Current)
 	d.plan.Settled = d.Renderable && g.StatefulSet == Present && g.Match == Same
 }
 
-// TerminalPhase is stopped for an engine that is wanted at zero, stable for any other.
+// TerminalPhase returns stopped for zero desired replicas, and stable otherwise.
 func TerminalPhase(replicas int32) v1alpha1.EnginePhase {
 	if replicas == 0 {
 		return v1alpha1.PhaseStopped
@@ -105,8 +105,8 @@ func TerminalPhase(replicas int32) v1alpha1.EnginePhase {
 	return v1alpha1.PhaseStable
 }
 
-// allocate records the intent to build a new generation, and nothing else: what it
-// replaces is touched only once the number is written.
+// allocate records the intent to build a new generation, and nothing else: the
+// replaced generation is changed only after the number is written.
 func (d *decider) allocate(reason, message string) {
 	next := d.plan.Next.Allocated + 1
 	d.plan.Next.Current, d.plan.Next.Allocated = next, next
@@ -115,9 +115,9 @@ func (d *decider) allocate(reason, message string) {
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }
 
-// serve keeps a generation reachable: the cluster Service selects it and its pods have
-// names. Its configuration is kept as well while it is known, which is while the
-// generation is the one that would be rendered now.
+// serve keeps a generation reachable: the cluster Service selects it and its headless Service
+// exists. Its ConfigMap is ensured only while it is known, that is while the
+// generation matches the current rendering.
 func (d *decider) serve(n int64) {
 	if n == None {
 		return
@@ -137,11 +137,11 @@ func (d *decider) ensure(e Ensure) {
 	d.plan.Ensure = append(d.plan.Ensure, e)
 }
 
-// lost reports whether the generation that serves has no StatefulSet that lasts.
+// lost reports whether the StatefulSet of the serving generation is absent or terminating.
 func (d *decider) lost() bool { return d.State.Active != None && d.generation(d.State.Active).lost() }
 
-// rebuild creates the StatefulSet of the serving generation again at its number: as it was
-// while that is remembered, else as it would be rendered now.
+// rebuild recreates the StatefulSet of the serving generation under its number: from the
+// remembered object if there is one, otherwise with the current rendering.
 func (d *decider) rebuild() {
 	n := d.State.Active
 	g := d.generation(n)
@@ -154,8 +154,8 @@ func (d *decider) rebuild() {
 	}
 }
 
-// room reports whether a StatefulSet of the generation may be created: at most two stand.
-// One that only a foreign finalizer keeps does not count.
+// room reports whether a StatefulSet of the generation may be created: at most two exist at a time.
+// A StatefulSet that only a foreign finalizer holds does not count.
 func (d *decider) room(n int64) bool {
 	others := 0
 	for other, g := range d.Snapshot.Generations {
@@ -171,7 +171,7 @@ func (d *decider) room(n int64) bool {
 	return others < 2
 }
 
-// relabel gives StatefulSets that stay the labels back that they were made with.
+// relabel restores the original labels of StatefulSets that stay.
 func (d *decider) relabel() {
 	if d.recordOnly {
 		return
@@ -195,7 +195,7 @@ func (d *decider) deleteUnreferenced() {
 	d.plan.Delete = slices.Compact(d.plan.Delete)
 }
 
-// unreferenced lists the generations, still standing, that neither status nor Service knows.
+// unreferenced returns the existing generations to which neither the status nor the Service refers.
 func (d *decider) unreferenced() []int64 {
 	var out []int64
 	for n, g := range d.Snapshot.Generations {
@@ -211,10 +211,10 @@ func (d *decider) referenced(n int64) bool {
 }
 
 // risky reports whether the plan contains an action that is unsafe from stale state. Deletions
-// of unreferenced generations are safe: a number that lost its last reference is never used
-// again, and one that is newer than the state was confirmed. They only need to know where
-// the Service routes, see [ConfirmUnrouted]. The generation that is drained may
-// serve again, when the one that replaced it is lost.
+// of unreferenced generations are safe: a number without references is never reused,
+// and one that is newer than the state was confirmed. They only require that
+// the Service does not select the generation, see [ConfirmUnrouted]. The drained generation may
+// serve again if its successor is lost.
 func (d *decider) risky() bool {
 	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
 		return true

@@ -1,6 +1,6 @@
-// Package engine decides what happens to an engine next. It is pure: [Decide] takes
-// the desired, the recorded and the observed state, and returns what to create,
-// where to route, what to delete and what to record. It reads no clock, no cluster.
+// Package engine decides the next step of an engine. It is pure: [Decide] takes
+// the desired, the recorded and the observed state, and returns the objects to create,
+// the route, the objects to delete and the status to record. It reads no clock and no cluster.
 //
 // An engine moves through six phases (seed 001, "State machine"; every edge is in
 // docs/state-machine.md):
@@ -20,8 +20,8 @@
 //   - A number is recorded as allocated before anything of it exists, and never used again.
 //   - The cluster Service selects the generation that should serve: the active one, or in
 //     switching the current one once its pods are ready. It is repaired in every phase.
-//   - A generation that serves and loses its StatefulSet comes first: traffic goes to the
-//     one with ready pods, and missing objects are created again.
+//   - A serving generation that loses its StatefulSet has priority: traffic is routed to the
+//     generation with ready pods, and missing objects are created again.
 //   - A serving generation is never deleted: one is deleted only when neither the status nor
 //     the Service refers to it.
 //   - At most two generations have a StatefulSet.
@@ -30,10 +30,10 @@
 //     or when the new one is overdue and rollback is enabled.
 //
 // A decision that creates or routes is returned only for a state that the API server
-// confirmed ([Input].Confirmed): a cache may lag, and a plan from an old state could bring
-// an abandoned generation back or move traffic backwards. Before that the plan says
-// Confirm and nothing else. So does a deletion of what was drained, which may serve again;
-// every deletion asks where the Service is, see [ConfirmUnrouted].
-// Status writes need no confirmation, they carry the resource version that the decision
-// was made from.
+// confirmed ([Input].Confirmed): with a stale cache, a plan could restore
+// an abandoned generation or move traffic backwards. Before that the plan contains only
+// Confirm. This also holds for the deletion of the drained generation, which may serve again;
+// every deletion checks the route of the Service, see [ConfirmUnrouted].
+// Status writes need no confirmation: they carry the resource version of the state that the
+// decision was made from.
 package engine

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// terminal is stable and stopped: compare, repair in place, or record the next generation.
+// terminal handles stable and stopped: compare, repair in place, or allocate the next generation.
 func (d *decider) terminal() {
 	s := d.State
 	if s.Active == None || s.Active != s.Current {
@@ -38,7 +38,7 @@ func (d *decider) terminal() {
 	}
 }
 
-// settled records that nothing is left to do, and sets the phase from the desired replicas.
+// settled records that no change is pending, and sets the phase from the desired replicas.
 func (d *decider) settled() {
 	d.plan.Next.Rejected = ""
 	d.plan.Settled = true
@@ -48,8 +48,8 @@ func (d *decider) settled() {
 	}
 }
 
-// stay keeps a generation serving that does not match the spec. Its inputs are not known any
-// more: a missing configuration is restored as it would be rendered now, since without one
+// stay keeps a generation serving that does not match the spec. Its inputs are no longer
+// known: a missing ConfigMap is restored with the current rendering, since without one
 // none of its pods could start again.
 func (d *decider) stay(requeueAfter time.Duration) {
 	n := d.State.Active
@@ -70,7 +70,7 @@ func (d *decider) creating() {
 		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d has ready pods.", s.Active, s.Current))
 		return
 	}
-	if d.generation(s.Active).Match != Same { // else what is being built is the same
+	if d.generation(s.Active).Match != Same { // otherwise the generation that is built would be identical
 		d.rebuild()
 	}
 	switch {
@@ -82,7 +82,7 @@ func (d *decider) creating() {
 		d.abandon("Reverted", fmt.Sprintf("The spec was reverted to generation %d; generation %d is abandoned.", s.Active, s.Current))
 	case g.StatefulSet == Present && g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned: the spec changed.", s.Current))
-	case g.StatefulSet == Terminating: // for an unknown time
+	case g.StatefulSet == Terminating: // it may stay terminating indefinitely
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
 	case g.Taken:
 		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
@@ -97,8 +97,8 @@ func (d *decider) creating() {
 	}
 }
 
-// replaces reports whether the current generation takes traffic before all its pods are
-// ready: the generation that should serve has no StatefulSet.
+// replaces reports whether the current generation receives traffic before all its pods are
+// ready, because the generation that should serve has no StatefulSet.
 func (d *decider) replaces(g Generation) bool { return d.lost() && g.answers() }
 
 // reverted reports whether the spec matches the serving generation again, and not the one being built.
@@ -106,8 +106,8 @@ func (d *decider) reverted(g Generation) bool {
 	return d.canReturn() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
 }
 
-// rollsBack reports whether the current generation is abandoned for lateness. One that was
-// never built was never tried.
+// rollsBack reports whether the current generation is abandoned because it missed its deadline. A
+// generation that was never built is not.
 func (d *decider) rollsBack(g Generation) bool {
 	return d.Overdue && d.Rollback && d.canReturn() && g.StatefulSet == Present
 }
@@ -132,7 +132,7 @@ func (d *decider) build(g Generation) {
 	d.ensure(Ensure{Generation: d.State.Current, Config: true, Headless: true, StatefulSet: g.StatefulSet == Absent})
 }
 
-// rebuildActive leads out of a state that claims to create what already serves.
+// rebuildActive handles a state that records the creation of the generation that already serves.
 func (d *decider) rebuildActive() {
 	if d.generation(d.State.Active).StatefulSet == Present {
 		d.serve(d.State.Active)
@@ -146,9 +146,9 @@ func (d *decider) rebuildActive() {
 	d.plan.Requeue = RequeueGate
 }
 
-// switching moves the cluster Service after a last check. A Service that
-// was moved already stays, unless the StatefulSet was deleted meanwhile and there is
-// another to go back to.
+// switching moves the cluster Service after a last readiness check. A Service that
+// was already moved stays, unless the StatefulSet was deleted meanwhile and
+// an older generation can serve again.
 func (d *decider) switching() {
 	s := d.State
 	g := d.generation(s.Current)
@@ -165,7 +165,7 @@ func (d *decider) switching() {
 	}
 }
 
-// switched records what the Service already does.
+// switched records the switch that the Service already shows.
 func (d *decider) switched() {
 	s := d.State
 	d.plan.Next.Active = s.Current
@@ -207,7 +207,7 @@ func (d *decider) draining() {
 	}
 }
 
-// cleaning deletes the old generation and stays until it is gone.
+// cleaning deletes the old generation and stays until it no longer exists.
 func (d *decider) cleaning() {
 	s := d.State
 	d.serve(s.Active)
@@ -220,7 +220,7 @@ func (d *decider) cleaning() {
 	case d.generation(s.Draining).removed():
 		d.settle("RolledOut", fmt.Sprintf("Generation %d serves; generation %d was removed.", s.Active, s.Draining))
 	case d.Snapshot.Route == s.Draining:
-		d.plan.Requeue = RequeueNow // the Service comes first, and clients have to follow it
+		d.plan.Requeue = RequeueNow // the Service moves first, then clients
 	default:
 		if d.generation(s.Draining).standing() {
 			d.plan.Delete = append(d.plan.Delete, s.Draining)
@@ -229,8 +229,8 @@ func (d *decider) cleaning() {
 	}
 }
 
-// goBack gives traffic back to the generation that was to go, and builds the one that
-// replaced it again: its StatefulSet is gone.
+// goBack routes traffic to the draining generation again and rebuilds its
+// successor, whose StatefulSet was deleted.
 func (d *decider) goBack() {
 	s := d.State
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None

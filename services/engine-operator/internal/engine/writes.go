@@ -3,18 +3,18 @@ package engine
 // Op is one kind of write.
 type Op int
 
-// The writes of a plan, in the order in which they are carried out.
+// The writes of a plan, in execution order.
 const (
 	EnsureConfig Op = iota
 	EnsureHeadless
 	CreateStatefulSet
-	// RestoreStatefulSet creates a StatefulSet from what is remembered of it.
+	// RestoreStatefulSet creates a StatefulSet from the remembered one.
 	RestoreStatefulSet
 	RepairLabels
 	RouteService
-	// ConfirmUnrouted writes nothing: it asks the API server whether the cluster Service
-	// selects the generation that is about to be deleted, and ends the reconcile if it does. The
-	// cache behind the decision may be older than our own writes.
+	// ConfirmUnrouted writes nothing: it reads the cluster Service from the API server, and ends
+	// the reconcile if the Service selects the generation that is about to be deleted. The
+	// informer cache may be older than our own writes.
 	ConfirmUnrouted
 	DeleteStatefulSet
 	DeleteHeadless
@@ -35,10 +35,10 @@ type Write struct {
 	Generation int64
 }
 
-// Writes flattens the plan into single writes: configuration before names before pods,
-// creation before routing, routing before deletion. The status write follows the last
-// one. The write layer and the exhaustive test both walk this list, so what the test
-// proves about a crash between two writes holds for the operator.
+// Writes flattens the plan into single writes: configuration before headless Services before
+// StatefulSets, creation before routing, routing before deletion. The status write follows the last
+// one. The write layer and the exhaustive test both use this list, so the test covers a crash
+// between any two writes of the operator.
 func (p Plan) Writes() []Write {
 	var out []Write
 	for _, e := range p.Ensure {

@@ -68,7 +68,7 @@ type reconcileState struct {
 	class                 *v1alpha1.FireboltEngineClass
 	engines               []string
 	rejected, unsupported string
-	deleted               bool // the class has no finalizer of ours any more
+	deleted               bool // our finalizer was removed
 	stale                 bool // the API server has a newer version of the class
 }
 
@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case s.stale: // the API server has another version than the one that was written
+	case s.stale: // the write conflicted with a newer version
 		r.written.Forget(req.NamespacedName)
 	case s.class.ResourceVersion != read:
 		requeueAfter = r.written.Record(s.class)

@@ -2,7 +2,7 @@
 // of a class, validates its template, and keeps a deleted class until
 // its last engine is deleted.
 //
-// It creates nothing and decides nothing about engines: they read the class themselves.
-// Everything follows from watches; an idle class costs no request. A reconcile is the list of
-// steps in controller.go, followed by one status write.
+// It creates no objects and makes no decisions for engines: they read the class themselves.
+// It is driven by watches; an idle class costs no request. A reconcile runs the
+// steps in controller.go and then writes the status once.
 package class

@@ -30,7 +30,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// shouldReconcile drops the events of our own status writes, which the next reconcile already has.
+// shouldReconcile drops the events of our own status writes: the next reconcile already sees them.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
@@ -57,7 +57,7 @@ func classOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// nameOf is the name of an engine's class, empty for none.
+// nameOf returns the name of an engine's class, or an empty string.
 func nameOf(o client.Object) string {
 	e, ok := o.(*v1alpha1.FireboltEngine)
 	if !ok || e.Spec.EngineClassRef == nil {

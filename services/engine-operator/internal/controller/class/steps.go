@@ -54,7 +54,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, nil
 }
 
-// countEngines lists the engines of the class. They are read in place: only names are used.
+// countEngines lists the engines of the class. It does not copy them: only names are used.
 func (r *Reconciler) countEngines(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	var list v1alpha1.FireboltEngineList
 	err := r.Client.List(ctx, &list, client.InNamespace(s.class.Namespace),
@@ -73,8 +73,8 @@ func (r *Reconciler) validate(_ context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{}, nil
 }
 
-// boundTo names the engines that refer to the class, in order. An engine that is being
-// deleted counts until it no longer exists: its drain reads the class.
+// boundTo returns the sorted names of the engines that refer to the class. A terminating engine
+// counts until it no longer exists: its drain reads the class.
 func boundTo(class string, engines []v1alpha1.FireboltEngine) []string {
 	var out []string
 	for i := range engines {

@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// admit checks what admission checks, for clusters without the webhook and for objects
-// that were there before it. A rejected spec is shown in the status; nothing is created
-// from it, and the generation that serves stays.
+// admit validates like the admission webhook, for clusters without the webhook and for objects
+// that are older than it. The status reports a rejected spec; nothing is created
+// from it, and the serving generation stays.
 //
 // Accepted fields without effect produce a warning.
 func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, error) {

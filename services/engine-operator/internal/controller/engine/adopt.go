@@ -13,10 +13,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// adopt marks the StatefulSet of an earlier operator that is as the spec wants it: from
-// then on, a change of the spec can be distinguished from another operator's rendering of the same spec.
-// The patch names one annotation and the version that was compared; the pods' template
-// stays as it is.
+// adopt annotates the StatefulSet of an earlier operator that matches the spec. Later, a
+// change of the spec can be distinguished from another operator's rendering of the same spec.
+// The patch sets one annotation and requires the compared resource version; the pod template
+// is not changed.
 func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	n := s.plan.Next.Current
 	live := s.children.StatefulSets[n]

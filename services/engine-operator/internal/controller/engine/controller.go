@@ -47,7 +47,7 @@ type Config struct {
 	Events typedcorev1.EventsGetter
 	// Bounds are the maximum resources of an engine container.
 	Bounds validation.Bounds
-	// MaxRollouts is the maximum of concurrent rollouts without a change of the engine's own
+	// MaxRollouts is the maximum number of concurrent rollouts without a change of the engine's own
 	// spec; zero means unlimited.
 	MaxRollouts int
 }
@@ -100,7 +100,7 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 	}
 }
 
-// formerManager is what an earlier operator wrote statuses under.
+// formerManager is the field manager of the statuses of an earlier operator.
 const formerManager = "manager"
 
 // requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case s.stale: // the API server has another version than the one that was written
+	case s.stale: // the write conflicted with a newer version
 		r.written.Forget(req.NamespacedName)
 	case s.engine.ResourceVersion != read:
 		requeueAfter = r.written.Record(s.engine)
@@ -166,8 +166,8 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: result.Requeue}, err
 }
 
-// finish records the decision of the reconcile and reports its observation, also after a failure.
-// The report follows from the status as it was written.
+// finish writes the status and publishes the observation, also after a failure.
+// The observation is computed from the written status.
 func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
 		s.abandon()

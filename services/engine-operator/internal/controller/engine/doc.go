@@ -1,8 +1,8 @@
 // Package engine reconciles FireboltEngines.
 //
-// It decides nothing about generations itself: package observe reads, package engine
-// decides, package render draws, and this package carries the decision out and records
-// it. A reconcile is the list of steps in controller.go, followed by one status write and one
-// report. It may crash between any two writes: the next reconcile, in this process or in
-// another, continues from what the API server holds.
+// It makes no decisions about generations: package observe reads the children, package engine
+// decides, package render renders, and this package executes the decision and records
+// it. A reconcile runs the steps in controller.go, then writes the status and publishes one
+// observation. It may crash between any two writes: the next reconcile, in this process or in
+// another, continues from the state in the API server.
 package engine

@@ -54,8 +54,8 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	return steps.Result{Requeue: steps.MinRequeue(left, result.RequeueAfter)}, nil
 }
 
-// overdue reports whether the generation that is being built missed its deadline, and else
-// how long it has left; zero when there is no deadline or nothing is being built.
+// overdue reports whether the generation that is being built missed its deadline, and otherwise
+// the remaining time, which is zero without a deadline or without a generation in progress.
 func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) (missed bool, left time.Duration) {
 	began := e.Status.RolloutStartedAt
 	if deadline <= 0 || began == nil || e.Status.Phase != v1alpha1.PhaseCreating {
@@ -68,8 +68,8 @@ func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) 
 	return false, left
 }
 
-// expired reports whether the drain has exceeded its timeout, and otherwise the time that
-// is left; zero means no limit.
+// expired reports whether the drain has exceeded its timeout, and otherwise the remaining
+// time, which is zero without a timeout.
 func expired(switched time.Time, timeout time.Duration, now time.Time) (over bool, left time.Duration) {
 	if timeout <= 0 {
 		return false, 0
@@ -92,7 +92,7 @@ func (r *Reconciler) recordDrain(ctx context.Context, s *reconcileState, v drain
 	}
 }
 
-// scrapeMode returns the instance's mode; without an instance, pods are queried directly.
+// scrapeMode returns the scrape mode of the instance; without an instance, pods are queried directly.
 func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 	if i == nil {
 		return v1alpha1.ScrapePodIP
@@ -100,9 +100,9 @@ func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 	return i.Spec.MetricScrapeMode
 }
 
-// switchedAt is when traffic was moved away from the draining generation: when the phase
-// began, plus the second that the recorded time may be short of. It is zero for an engine
-// that an earlier operator left draining.
+// switchedAt returns the time at which traffic was moved away from the draining generation: the
+// start of the phase, plus one second, because recorded times are truncated. It is zero for an
+// engine that an earlier operator left in draining.
 func switchedAt(transitions []transition.Entry) time.Time {
 	for _, t := range slices.Backward(transitions) {
 		if t.To == string(v1alpha1.PhaseDraining) {

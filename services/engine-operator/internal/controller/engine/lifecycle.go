@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// reconcileDelete deletes all children of a deleted engine, then removes its finalizer. Every deletion is
-// tried; the finalizer stays while one of them fails. It comes before ensureFinalizer,
+// reconcileDelete deletes all children of a deleted engine, then removes its finalizer. It attempts
+// every deletion, and keeps the finalizer if one of them fails. It runs before ensureFinalizer,
 // so a deleted engine never gets the finalizer back.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.engine.DeletionTimestamp == nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 }
 
 // reportForeignFinalizers reports that foreign finalizers hold children. They do not block the
-// engine: their owner is deleted, and the rest is up to the owners of the finalizers.
+// engine: its children are deleted, and only the owners of the finalizers can complete the deletion.
 func (r *Reconciler) reportForeignFinalizers(ctx context.Context, s *reconcileState, held []string) error {
 	if len(held) == 0 {
 		return nil

@@ -29,8 +29,8 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 	return steps.Result{}, nil
 }
 
-// resolveClass finds the engine's class. An absent one is shown, not an error: the
-// watch enqueues the engine when the class appears.
+// resolveClass gets the engine's class. A missing class is reported in the status and is not an
+// error: the watch enqueues the engine when the class appears.
 func (r *Reconciler) resolveClass(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	ref := s.engine.Spec.EngineClassRef
 	if ref == nil {
@@ -49,7 +49,7 @@ func (r *Reconciler) resolveClass(ctx context.Context, s *reconcileState) (steps
 	return steps.Result{}, nil
 }
 
-// resolveInstance gets the engine's instance and describes what it lacks.
+// resolveInstance gets the engine's instance and records why it cannot be used.
 func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	name := s.engine.Spec.InstanceRef
 	instance := &v1alpha1.FireboltInstance{}
@@ -71,8 +71,8 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, nil
 }
 
-// render draws the current generation, if its inputs are known, and compares it and the
-// one that serves with what exists.
+// render renders the current generation, if its inputs are known, and compares it and the
+// serving one with the observed objects.
 func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result, error) {
 	var renderGeneration func(n int64) (render.Generation, error)
 	if s.admitted() {
@@ -103,9 +103,9 @@ func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result,
 	return steps.Result{}, err
 }
 
-// readWarnings searches the reason why pods of the current generation, or of the one that
-// serves meanwhile, are missing (seed 001, "StatefulSet event propagation"). A failure of the
-// list is logged and counted, and the reconcile continues.
+// readWarnings finds out why pods of the current or of the serving
+// generation are missing (seed 001, "StatefulSet event propagation"). It logs and counts a failure
+// to list events, and the reconcile continues.
 func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	n, set := s.lacking()
 	if set == nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Indexes that lead from what an engine refers to back to the engine.
+// Cache indexes that find engines by the objects that they refer to.
 const (
 	indexInstance = "spec.instanceRef"
 	indexClass    = "spec.engineClassRef"
@@ -41,7 +41,7 @@ const IndexInstance = indexInstance
 // IndexClass finds the engines of a class.
 const IndexClass = indexClass
 
-// Index adds the cache indexes that the controllers of this service read by.
+// Index adds the cache indexes that the controllers of this service use.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := observe.Register(ctx, indexer); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 }
 
 // shouldReconcile drops the events of status writes that no decision depends on: the next
-// reconcile already has our own writes, and it does not use the conditions of other writers.
+// reconcile already sees our own writes, and it does not use the conditions of other writers.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)

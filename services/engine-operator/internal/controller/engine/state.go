@@ -14,7 +14,7 @@ type reconcileState struct {
 	engine  *v1alpha1.FireboltEngine
 	deleted bool   // the last finalizer was removed
 	stale   bool   // the API server has a newer version of the engine
-	held    string // what foreign finalizers hold of a deleted engine
+	held    string // children that foreign finalizers hold after deletion
 
 	children observe.Children
 	observed bool // children were read
@@ -25,7 +25,7 @@ type reconcileState struct {
 	// unsupported, rejected and bounds describe what admission would reject, ignored its warnings.
 	unsupported, rejected, bounds, ignored string
 
-	// input of the rendering; desired is nil when it cannot be rendered.
+	// input is the input of the rendering; desired is nil when it cannot be rendered.
 	input   render.Input
 	desired *render.Generation
 
@@ -37,22 +37,22 @@ type reconcileState struct {
 	snapshot engine.Snapshot
 	plan     engine.Plan
 	decided  bool
-	newSlot  bool // a rollout slot is held and not recorded yet
+	newSlot  bool // a rollout slot was acquired and is not recorded yet
 }
 
-// begin sets the plan to "nothing", which holds until the decision.
+// begin sets an empty plan, which stays in place until decide runs.
 func (s *reconcileState) begin() {
 	s.plan = engine.Plan{Route: engine.None, Next: engine.StateOf(s.engine.Status)}
 }
 
-// abandon drops a decision that was not carried out: its state must not be recorded.
+// abandon drops a decision that was not executed: its state must not be recorded.
 func (s *reconcileState) abandon() {
 	s.begin()
 	s.decided = false
 }
 
-// checksInstance reports whether the phase checks the instance: those that may compare or
-// create (seed 001, "Layer responsibilities"). A rollout in flight does not stall for it.
+// checksInstance reports whether the phase requires the instance: phases that may compare or
+// create do (seed 001, "Layer responsibilities"). A rollout in progress does not wait for it.
 func (s *reconcileState) checksInstance() bool {
 	switch s.engine.Status.Phase {
 	case "", v1alpha1.PhaseStable, v1alpha1.PhaseStopped, v1alpha1.PhaseCreating:
@@ -63,15 +63,15 @@ func (s *reconcileState) checksInstance() bool {
 }
 
 // ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
-// operator release, requires a change. Only they set the number of replicas.
+// operator release, requires a change. The number of replicas depends on these two only.
 func (s *reconcileState) ownSpecChanged() bool {
 	g, ok := s.snapshot.Generations[s.plan.Next.Current]
 	return s.engine.Generation != s.engine.Status.ObservedGeneration ||
 		(ok && g.Replicas != status.Replicas(s.engine))
 }
 
-// isTransitional reports whether the writes of this reconcile enqueue the next one at once, whose
-// result supersedes this one. States between two phases are not reported.
+// isTransitional reports whether the writes of this reconcile enqueue the engine at once. The next
+// reconcile supersedes this result, so states between two phases are not published.
 func (s *reconcileState) isTransitional() bool {
 	phase := s.plan.Next.Phase
 	return s.decided && s.plan.Requeue == engine.RequeueNow && phase != v1alpha1.PhaseStable && phase != v1alpha1.PhaseStopped
@@ -85,7 +85,7 @@ func (s *reconcileState) applied() bool {
 		s.snapshot.Generations[s.plan.Next.Current].Match == engine.Same
 }
 
-// outcome collects the input of the status.
+// outcome returns the input of the status.
 func (s *reconcileState) outcome() status.Engine {
 	out := status.Engine{
 		Object: s.engine, Plan: s.plan, Decided: s.decided, Gate: s.instanceError, GateAsked: s.checksInstance() && !status.Intent(s.engine).Paused,
@@ -96,7 +96,7 @@ func (s *reconcileState) outcome() status.Engine {
 	return out
 }
 
-// resolved is the flat description of the engine.
+// resolved returns the flattened engine: its spec merged with its class.
 func (s *reconcileState) resolved() (resolve.Engine, error) {
 	return resolve.Resolve(s.engine, s.class, status.Replicas(s.engine))
 }

@@ -75,7 +75,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, left)}, nil
 }
 
-// input gathers what the decision depends on, and how long until a deadline changes it.
+// input returns the input of the decision, and the time until a deadline changes it.
 func (r *Reconciler) input(s *reconcileState) (in engine.Input, left time.Duration) {
 	r.limiter.Observe(s.engine)
 	rollout := resolve.RolloutOf(s.engine, s.class)
@@ -91,8 +91,8 @@ func (r *Reconciler) input(s *reconcileState) (in engine.Input, left time.Durati
 	return in, left
 }
 
-// needsInstance reports whether the plan begins something that needs the instance: another
-// number, a StatefulSet as it would be rendered now, or the switch to it.
+// needsInstance reports whether the plan starts work that requires the instance: a new
+// generation number, a StatefulSet with the current rendering, or the switch to it.
 func (s *reconcileState) needsInstance(plan engine.Plan) bool {
 	if !s.checksInstance() || s.instance == nil || s.desired == nil {
 		return false
@@ -101,8 +101,8 @@ func (s *reconcileState) needsInstance(plan engine.Plan) bool {
 		slices.ContainsFunc(plan.Ensure, func(e engine.Ensure) bool { return e.StatefulSet })
 }
 
-// confirmCredentials closes the gate when the credentials of the instance's database are
-// gone: the instance notices it only after a while.
+// confirmCredentials closes the gate when the credentials of the instance's database were
+// deleted: the instance controller detects that only with a delay.
 func (r *Reconciler) confirmCredentials(ctx context.Context, s *reconcileState) (closed bool, err error) {
 	secret, err := credentials.Get(ctx, r.APIReader, s.instance)
 	if err != nil {
@@ -115,8 +115,8 @@ func (r *Reconciler) confirmCredentials(ctx context.Context, s *reconcileState) 
 	return false, nil
 }
 
-// confirm compares what the decision was made from with the API server. It continues with
-// the object as the API server has it, so that a difference which does not matter, such
+// confirm compares the input of the decision with the API server. It continues with
+// the object of the API server, so that an irrelevant difference, such
 // as a condition of another writer, costs no second reconcile.
 func (r *Reconciler) confirm(ctx context.Context, s *reconcileState) error {
 	live := &v1alpha1.FireboltEngine{}
@@ -135,8 +135,8 @@ func (r *Reconciler) confirm(ctx context.Context, s *reconcileState) error {
 	return nil
 }
 
-// write carries the plan out, in its order. Deletions are all tried; anything else stops
-// at the first failure, since what follows rests on it.
+// write executes the plan in order. It attempts all deletions and stops at
+// the first failure of any other write, since later writes depend on it.
 func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	var failed []error
 	for _, w := range s.plan.Writes() {
@@ -157,7 +157,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	switch w.Op {
 	case engine.EnsureConfig:
 		if set := s.children.StatefulSets[n]; set != nil && render.Legacy(set) && s.children.Configs[n] != nil {
-			return nil // its pods have read what an earlier operator wrote
+			return nil // its pods already read the configuration of an earlier operator
 		}
 		return r.ensure(ctx, s, s.desired.Config, s.children.Configs[n])
 	case engine.EnsureHeadless:
@@ -182,7 +182,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	return fmt.Errorf("unknown operation %d", w.Op)
 }
 
-// confirmUnrouted checks at the API server whether a generation can be deleted without cutting traffic.
+// confirmUnrouted checks with the API server that no traffic is routed to a generation before its deletion.
 func (r *Reconciler) confirmUnrouted(ctx context.Context, s *reconcileState, n int64) error {
 	live := &corev1.Service{}
 	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: names.Cluster(s.engine.Name)}, live)
@@ -200,8 +200,8 @@ func (r *Reconciler) ensure(ctx context.Context, s *reconcileState, desired, exi
 	return err
 }
 
-// create makes a StatefulSet that does not exist. One that does, unknown to the cache, is
-// left alone: its pods may have read another configuration.
+// create creates a StatefulSet that does not exist. An existing one that the cache does not show is
+// not changed: its pods may have read another configuration.
 func (r *Reconciler) create(ctx context.Context, s *reconcileState, desired *appsv1.StatefulSet) error {
 	_, err := r.applier.Object(ctx, s.engine, desired, nil, apply.WithCreateOnly())
 	if !errors.Is(err, apply.ErrStale) {
@@ -217,7 +217,7 @@ func (r *Reconciler) create(ctx context.Context, s *reconcileState, desired *app
 	return errStale
 }
 
-// relabel gives a StatefulSet the labels back by which its generation is selected.
+// relabel restores the labels that select the generation of a StatefulSet.
 func (r *Reconciler) relabel(ctx context.Context, s *reconcileState, n int64) error {
 	live := s.children.StatefulSets[n]
 	after := live.DeepCopy()

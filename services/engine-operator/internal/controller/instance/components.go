@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// runDatabase runs the operator's own PostgreSQL, unless the spec names another. It is
-// part of the metadata component.
+// runDatabase runs the operator's own PostgreSQL, unless the spec sets an external database. It
+// belongs to the metadata component.
 func (r *Reconciler) runDatabase(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.instance.Spec.Metadata.Postgres != nil || s.metadata.Failure != nil {
 		return steps.Result{}, nil
@@ -70,8 +70,8 @@ func (r *Reconciler) runMetadata(ctx context.Context, s *reconcileState) (steps.
 	return steps.Result{}, nil
 }
 
-// retireDatabase removes the operator's own database once the metadata service runs on an
-// external one. Its volume and its credentials stay, so this can be taken back.
+// retireDatabase deletes the operator's own database once the metadata service runs on an
+// external one. Its volume and its credentials stay, so the change can be reverted.
 func (r *Reconciler) retireDatabase(ctx context.Context, s *reconcileState) error {
 	if s.instance.Spec.Metadata.Postgres == nil || s.database == nil || !isRolledOut(s.metadata.Deployment, s.metadata.Generation) {
 		return nil
@@ -93,9 +93,9 @@ func isRolledOut(d *appsv1.Deployment, applied int64) bool {
 		d.Status.ReadyReplicas > 0 && d.Status.UpdatedReplicas == d.Status.Replicas && ptr.Deref(d.Status.TerminatingReplicas, 0) == 0
 }
 
-// runGateway runs the gateway, whatever becomes of the metadata service: it needs none,
-// and a gateway that is left alone while metadata restarts could be neither repaired nor
-// scaled.
+// runGateway runs the gateway independently of the metadata service: otherwise
+// a gateway could be neither repaired nor scaled while the metadata service
+// restarts.
 func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	s.gateway.Desired = true
 	if s.gateway.Failure != nil {
@@ -107,7 +107,7 @@ func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.R
 	}
 	if err != nil {
 		t := status.Failure{Reason: v1alpha1.ReasonTemplateRejected, Message: err.Error(), Terminal: true}
-		return s.setFailure(&s.gateway, t, 0), nil //nolint:nilerr // the spec can never be rendered: trying again is of no use
+		return s.setFailure(&s.gateway, t, 0), nil //nolint:nilerr // no retry can render this spec
 	}
 	for _, part := range []struct{ desired, empty client.Object }{
 		{desired.ServiceAccount, &corev1.ServiceAccount{}}, {desired.Service, &corev1.Service{}}, {desired.Budget, &policyv1.PodDisruptionBudget{}},
@@ -127,7 +127,7 @@ func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.R
 	return steps.Result{}, nil
 }
 
-// ensure applies desired; into receives the existing object.
+// ensure applies desired and stores the existing object in into.
 func (r *Reconciler) ensure(ctx context.Context, s *reconcileState, desired, into client.Object) error {
 	found, err := r.get(ctx, s, desired.GetName(), into)
 	if err != nil {

@@ -51,11 +51,11 @@ type Reconciler struct {
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltInstance]
 	tracer  *steps.Tracer
-	// creation finds out why the database has no pod.
+	// creation determines why the database has no pod.
 	creation *createfailure.Finder
 }
 
-// formerManager is what an earlier operator wrote under, where it wrote with Update.
+// formerManager is the field manager of an earlier operator for writes with Update.
 const formerManager = "manager"
 
 // New returns a Reconciler.
@@ -92,8 +92,8 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 
 const (
 	requeueStale    = 250 * time.Millisecond // a write conflicted because of a stale cache
-	requeueFailure  = 10 * time.Second       // a cause that no watch reports may be repaired
-	requeueTerminal = 30 * time.Second       // the same, for a cause that a user must repair
+	requeueFailure  = 10 * time.Second       // the cause may clear without a watch event
+	requeueTerminal = 30 * time.Second       // the same, for a cause that a user must fix
 )
 
 // Reconcile reconciles one object.
@@ -113,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case s.stale: // the API server has another version than the one that was written
+	case s.stale: // the write conflicted with a newer version
 		r.written.Forget(req.NamespacedName)
 	case s.instance.ResourceVersion != read:
 		requeueAfter = r.written.Record(s.instance)
@@ -148,7 +148,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, err
 }
 
-// finish writes the status and reports the observation, also after a failure.
+// finish writes the status and publishes the observation, also after a failure.
 func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (time.Duration, error) {
 	outcome := s.outcome(failure)
 	before := s.instance.DeepCopy()

@@ -18,7 +18,7 @@ import (
 )
 
 // checkCredentials ensures that the Secret with the database's credentials exists.
-// A password is generated only for a database that was never set up.
+// It generates a password only for a database that was never initialized.
 func (r *Reconciler) checkCredentials(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.metadata.Failure != nil {
 		return steps.Result{}, nil
@@ -42,13 +42,13 @@ func (r *Reconciler) checkCredentials(ctx context.Context, s *reconcileState) (s
 	return steps.Result{Requeue: credentials.Interval}, nil
 }
 
-// secret reads the credentials from the API server; nil when they do not exist.
+// secret reads the credentials from the API server; it returns nil if they do not exist.
 func (r *Reconciler) secret(ctx context.Context, s *reconcileState) (*corev1.Secret, error) {
 	return credentials.Get(ctx, r.APIReader, s.instance)
 }
 
 // ensureCredentials creates the Secret of the operator's own database, unless data exists
-// that was set up with another password.
+// that was initialized with another password.
 func (r *Reconciler) ensureCredentials(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	lost := s.database != nil
 	if !lost {
@@ -69,7 +69,7 @@ func (r *Reconciler) ensureCredentials(ctx context.Context, s *reconcileState) (
 	return steps.Result{}, nil
 }
 
-// volumeExists reports whether an earlier instance of the name left its database's volume.
+// volumeExists reports whether the database volume of an earlier instance with the same name exists.
 func (r *Reconciler) volumeExists(ctx context.Context, s *reconcileState) (bool, error) {
 	name := names.PostgresClaim(s.instance.Name)
 	claim := &metav1.PartialObjectMetadata{}
@@ -95,7 +95,7 @@ func (r *Reconciler) createCredentials(ctx context.Context, s *reconcileState) e
 	return nil
 }
 
-// formerID is the id of an instance of the same name whose own database is still there.
+// formerID returns the id of an earlier instance with the same name whose own database still exists.
 func (r *Reconciler) formerID(ctx context.Context, s *reconcileState) (string, error) {
 	if s.instance.Spec.Metadata.Postgres != nil {
 		return "", nil
@@ -107,7 +107,7 @@ func (r *Reconciler) formerID(ctx context.Context, s *reconcileState) (string, e
 	return secret.Annotations[names.AnnotationInstanceID], nil
 }
 
-// retainCredentials is [Reconciler.retainSecret] for an instance that is about to be deleted.
+// retainCredentials calls [Reconciler.retainSecret] for an instance that is about to be deleted.
 func (r *Reconciler) retainCredentials(ctx context.Context, s *reconcileState) error {
 	if s.instance.Spec.Metadata.Postgres != nil {
 		return nil
@@ -119,8 +119,8 @@ func (r *Reconciler) retainCredentials(ctx context.Context, s *reconcileState) e
 	return r.retainSecret(ctx, s, secret)
 }
 
-// retainSecret makes the Secret of the own database outlive the instance, as the database's
-// volume does: an earlier operator deletes it with its owner. The id is recorded once.
+// retainSecret removes the owner of the Secret of the own database, so that it outlives the instance as
+// the volume does; an earlier operator made the instance its owner. It records the id once.
 func (r *Reconciler) retainSecret(ctx context.Context, s *reconcileState, secret *corev1.Secret) error {
 	before := secret.DeepCopy()
 	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == s.instance.UID })

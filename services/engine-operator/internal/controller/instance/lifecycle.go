@@ -33,9 +33,9 @@ func (r *Reconciler) findEngines(ctx context.Context, s *reconcileState) (steps.
 // reconcileDelete removes the finalizer of a deleted instance once no engine refers to it. Its
 // children are garbage-collected; the volume of its own database and the credentials stay.
 //
-// Until then the instance is reconciled as usual, since its engines still depend on it. Only when
-// it is deleted in the foreground (kubectl --cascade=foreground) are children that
-// Kubernetes deletes not created again.
+// Until then the instance is reconciled as usual, since its engines still depend on it. Only a
+// foreground deletion (kubectl --cascade=foreground) keeps the reconcile from recreating
+// children that Kubernetes deletes.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	i := s.instance
 	if i.DeletionTimestamp == nil {
@@ -66,7 +66,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	return steps.Result{Stop: true}, nil
 }
 
-// blocked names the engines in the way, a few of them.
+// blocked describes the engines that block the deletion and names a few of them.
 func blocked(engines []v1alpha1.FireboltEngine) string {
 	const most = 3
 	var list []string
@@ -80,13 +80,13 @@ func blocked(engines []v1alpha1.FireboltEngine) string {
 	return fmt.Sprintf("The instance is kept until the %d engines that refer to it are deleted, %q among them.", len(list), list[:min(most, len(list))])
 }
 
-// checkPause ends the reconcile of a paused instance; its status stays fresh.
+// checkPause ends the reconcile of a paused instance; its status stays up to date.
 func (*Reconciler) checkPause(_ context.Context, s *reconcileState) (steps.Result, error) {
 	return steps.Result{Stop: status.Intent(s.instance).Paused}, nil
 }
 
-// checkSupport rejects features that this release lacks. Nothing is created, and running
-// workloads of an earlier operator are not changed.
+// checkSupport rejects features that this release does not support. It creates nothing and does not
+// change running workloads of an earlier operator.
 func (*Reconciler) checkSupport(_ context.Context, s *reconcileState) (steps.Result, error) {
 	violations := validation.InstanceUnsupported(s.instance)
 	if len(violations) == 0 {
@@ -99,8 +99,8 @@ func (*Reconciler) checkSupport(_ context.Context, s *reconcileState) (steps.Res
 	return steps.Result{Stop: true}, nil
 }
 
-// ensureFinalizer adds the finalizer, never to an object that is being deleted: the API server
-// would reject it every time.
+// ensureFinalizer adds the finalizer, but not to a terminating object: the API server
+// would reject the write.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.instance.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(s.instance, v1alpha1.InstanceFinalizer) {
 		return steps.Result{}, nil
@@ -112,8 +112,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, nil
 }
 
-// identify sets the id of the instance once: the one that its database was written under,
-// if an instance of the name existed before, else a new one.
+// identify sets the id of the instance once: the id of an earlier instance with the same name whose
+// database exists, or otherwise a new one.
 func (r *Reconciler) identify(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.instance.Spec.ID != "" {
 		return steps.Result{}, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// observe reads what exists, and decides how many replicas there should be.
+// observe reads the existing objects and computes the desired replicas.
 func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	for name, into := range map[string]**appsv1.Deployment{
 		names.Metadata(s.instance.Name): &s.metadata.Deployment, names.Gateway(s.instance.Name): &s.gateway.Deployment,
@@ -67,8 +67,8 @@ func (r *Reconciler) findCreateFailure(ctx context.Context, s *reconcileState) t
 	return requeueAfter
 }
 
-// shouldStop reports whether the instance is to be at zero: a user requested it and every engine
-// has stopped. Once it is there it stays there, whatever engines are made.
+// shouldStop reports whether the instance scales to zero: a user requested the stop and every engine
+// has stopped. A stopped instance stays stopped when engines are created.
 func (s *reconcileState) shouldStop() bool {
 	if !status.Intent(s.instance).Stopped {
 		return false
@@ -86,8 +86,8 @@ func enginesStopped(engines []v1alpha1.FireboltEngine) bool {
 	return true
 }
 
-// databaseAtStop keeps the database until the last pod of the metadata service, which
-// writes to it, is gone.
+// databaseAtStop returns the replicas of the database, which runs until the last pod of the
+// metadata service has ended, because the service writes to it.
 func databaseAtStop(metadata *appsv1.Deployment) int32 {
 	if metadata == nil {
 		return 0

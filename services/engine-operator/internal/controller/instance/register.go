@@ -47,7 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 }
 
 // shouldReconcile drops the events of status writes: the next reconcile
-// already has our own writes, and it does not use the conditions of other writers.
+// already sees our own writes, and it does not use the conditions of other writers.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)

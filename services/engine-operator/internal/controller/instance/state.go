@@ -18,9 +18,9 @@ type reconcileState struct {
 	instance *v1alpha1.FireboltInstance
 	stale    bool // the API server has a newer version of it
 	engines  v1alpha1.FireboltEngineList
-	// deleted: nothing is left to record. observed: the existing objects have been read.
-	// evaluated: the whole spec has been processed, or rejected.
-	// pending: something could not be applied yet, without a failure.
+	// deleted: the finalizer was removed, so no status is written. observed: the existing objects were read.
+	// evaluated: the whole spec was processed or rejected.
+	// pending: an object could not be applied yet, without a failure.
 	deleted, observed, evaluated, pending bool
 
 	metadata, gateway status.Component
@@ -58,7 +58,7 @@ func (s *reconcileState) outcome(failure error) status.Instance {
 
 // handleApplyError records why the API server rejected an object of a component, and returns
 // the delay of the retry. An invalid object stays invalid until the spec or a policy
-// changes: that is not an error of the reconcile, and is retried slowly.
+// changes: this is not an error of the reconcile, and it is retried slowly.
 func (s *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
 	switch {
 	case errors.Is(err, apply.ErrBeingDeleted):

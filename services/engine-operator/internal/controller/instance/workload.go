@@ -15,14 +15,14 @@ import (
 
 // workloadSpec is a workload to apply.
 type workloadSpec struct {
-	desired, live client.Object // live is nil when there is none
+	desired, live client.Object // live is nil if it does not exist
 	config        *corev1.ConfigMap
-	// matchesSpec: the live one matches the user's part of the spec.
+	// matchesSpec is true when the live workload matches the user's part of the spec.
 	matchesSpec bool
 }
 
-// workload applies a workload after its configuration. One that an earlier operator made
-// stays as it is, and its configuration too, until something else is wanted of it.
+// workload applies a workload after its configuration. An adopted workload of an earlier operator
+// and its configuration stay unchanged until the desired state changes.
 func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workloadSpec) error {
 	if w.live != nil {
 		switch adopt.Decide(w.desired, w.live, w.matchesSpec) {
@@ -43,7 +43,7 @@ func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workload
 }
 
 // annotateAdopted records on a workload of an earlier operator that it is adopted, and makes a
-// database keep its volume. Its pods are not touched.
+// database keep its volume. It does not change the pods.
 func (r *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
 	after, ok := live.DeepCopyObject().(client.Object)
 	if !ok {
@@ -60,12 +60,12 @@ func (r *Reconciler) annotateAdopted(ctx context.Context, desired, live client.O
 	return nil
 }
 
-// matchesSpec reports whether a live Deployment has what the user's part of the spec sets.
+// matchesSpec reports whether a live Deployment matches the user's part of the spec.
 func matchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
 	return live == nil || adopt.MatchesSpec(user, desired, live)
 }
 
-// present hides a typed nil.
+// present returns an untyped nil for a typed nil.
 func present[T any, P interface {
 	*T
 	client.Object

@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// Cache records the StatefulSet of each engine's serving generation as the cache last
-// had it: its inputs may differ from what would be rendered now, so nothing else
-// shows how to recreate it when it is deleted.
+// Cache records the StatefulSet of each engine's serving generation as last seen in the
+// informer cache. Its inputs may differ from the current rendering, so no other
+// source can recreate it after a deletion.
 type Cache struct {
 	mu sync.Mutex
 	of map[types.UID]*appsv1.StatefulSet // by engine
@@ -26,7 +26,7 @@ type Cache struct {
 // New returns an empty Cache.
 func New() *Cache { return &Cache{of: map[types.UID]*appsv1.StatefulSet{}} }
 
-// Past records what serves, or returns what served and is gone.
+// Past records the serving StatefulSet, or returns the recorded one if it was deleted.
 func (s *Cache) Past(e *v1alpha1.FireboltEngine, c observe.Children) map[int64]*appsv1.StatefulSet {
 	n := engine.StateOf(e.Status).Active
 	s.mu.Lock()
@@ -50,7 +50,7 @@ func (s *Cache) Forget(uid types.UID) {
 	delete(s.of, uid)
 }
 
-// Restored is a StatefulSet to create from what another one was.
+// Restored returns a StatefulSet to create from a deleted one.
 func Restored(was *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := &appsv1.StatefulSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"},
@@ -60,10 +60,10 @@ func Restored(was *appsv1.StatefulSet) *appsv1.StatefulSet {
 		Spec: *was.Spec.DeepCopy(),
 	}
 	if _, ok := out.Annotations[names.AnnotationRenderingHash]; ok && was.Generation > 1 {
-		out.Annotations[names.AnnotationRenderingHash] = editedRendering // it may not be what the hash names
+		out.Annotations[names.AnnotationRenderingHash] = editedRendering // the content may not match its hash
 	}
 	return out
 }
 
-// editedRendering is the rendering hash of a StatefulSet that was changed since it was made.
+// editedRendering is the rendering hash of a StatefulSet that was changed after its creation.
 const editedRendering = "edited"

@@ -17,19 +17,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// IndexRolling finds the engines that replace a generation.
+// IndexRolling is the cache index of engines that replace a generation.
 const IndexRolling = "status.rolling"
 
 // Rolling is the value of [IndexRolling].
 const Rolling = "true"
 
-// RetryInterval is the delay after which a throttled engine tries to get a slot again. The
+// RetryInterval is the delay after which a throttled engine tries again to acquire a slot. The
 // attempt reads only the cache.
 const RetryInterval = 2 * time.Second
 
-// Limiter limits how many engines at a time start a rollout that their own spec did
+// Limiter limits how many engines start a rollout at the same time that their own spec did
 // not request: an edit of a class, or an operator release that renders differently, must
-// not double the fleet at once.
+// not double the whole fleet at once.
 //
 // Only rollouts that make progress count: one that hangs, because pods do not start or
 // queries do not end, would block all others. Slots are shared fairly between namespaces:
@@ -50,7 +50,7 @@ type Limiter struct {
 	latest  map[string]uint64
 }
 
-// slot is a rollout slot: the number of a generation that may be allocated.
+// slot is a rollout slot: a generation number that the engine may allocate.
 type slot struct {
 	namespace string
 	number    int64
@@ -109,14 +109,14 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 	return true, true, nil
 }
 
-// fair reports whether no engine waits in a namespace whose turn is before this one's.
+// fair reports whether no engine in a namespace with higher priority is waiting.
 func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
 	rolling := map[string]int{}
 	for _, in := range busy {
 		rolling[in]++
 	}
 	for uid, w := range l.waiting {
-		if now.Sub(w.at) > waiterTTL { // deleted, paused, or up to date by now
+		if now.Sub(w.at) > waiterTTL { // deleted, paused, or already up to date
 			delete(l.waiting, uid)
 			continue
 		}
@@ -127,8 +127,8 @@ func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Tim
 	return true
 }
 
-// makesProgress reports whether a rollout makes progress: it is within its deadline since its
-// last step. Without a deadline of its own, the default applies.
+// makesProgress reports whether a rollout makes progress: its last step is within its progress
+// deadline, or within the default one.
 func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	if meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionRolloutOverdue) {
 		return false
@@ -150,10 +150,10 @@ func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	return last.IsZero() || now.Sub(last) < limit
 }
 
-// drainProgress is how long a drain counts as progress: the new generation serves already.
+// drainProgress is how long a drain counts as progress; the new generation already serves.
 const drainProgress = time.Minute
 
-// Release returns a slot that was not used; a deleted engine does not wait either.
+// Release returns an unused slot and removes the engine from the waiting ones.
 func (l *Limiter) Release(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// gracePeriod is how long a StatefulSet may be without its pods before its events are read:
-	// the ordinary moments of a creation cost no request.
+	// gracePeriod is how long a StatefulSet may lack pods before its events are read, so
+	// that an ordinary creation costs no request.
 	gracePeriod = 3 * time.Second
 	// refreshInterval is how long a result is cached.
 	refreshInterval = 10 * time.Second
@@ -82,8 +82,8 @@ func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.State
 	return h.warning, refreshInterval, nil
 }
 
-// list reads from the API server, not from a cache: events are many, and needed rarely. It reads
-// all of the StatefulSet's: a list is in the order of names, and the newest may be the last.
+// list reads from the API server instead of a cache: events are many and rarely needed. It reads
+// all events of the StatefulSet, since a list is ordered by name and the newest may be last.
 func (r *Reader) list(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
 	list, err := r.events.Events(set.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.uid": string(set.UID), "type": corev1.EventTypeWarning}.String(),
