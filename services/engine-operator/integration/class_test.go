@@ -270,7 +270,7 @@ func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	s.create(e)
 	s.shows(c, v1alpha1.ReasonAdmissible, 1)
 	ready := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
-	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be handed on (inherited from FireboltEngineClass "c").`
+	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be exposed (inherited from FireboltEngineClass "c").`
 	if ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}

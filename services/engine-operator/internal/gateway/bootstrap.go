@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// message is a part of Envoy's configuration that knows its own rules.
+// message is a part of Envoy's configuration with its own validation rules.
 type message interface {
 	proto.Message
 	ValidateAll() error
 }
 
-// bootstrap is the whole configuration of an Envoy that sends to the engines of a namespace.
+// bootstrap returns the complete configuration of an Envoy that routes to the engines of a namespace.
 // Equal input gives equal bytes.
 func bootstrap(namespace string, metricsPort int32) (string, error) {
 	p := &packer{}
@@ -41,8 +41,8 @@ func bootstrap(namespace string, metricsPort int32) (string, error) {
 	return text(config)
 }
 
-// text is the YAML of a message. The spaces of protobuf's own JSON differ from build to
-// build, and the keys of YAML are sorted: the text is the same in every process.
+// text returns a message as YAML. The whitespace of protobuf's JSON differs between builds,
+// and the keys of YAML are sorted: the text is the same in every process.
 func text(m proto.Message) (string, error) {
 	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
@@ -55,8 +55,8 @@ func text(m proto.Message) (string, error) {
 	return string(out), nil
 }
 
-// packer puts messages into messages and keeps the first thing that is wrong with one,
-// since Envoy's rules end at the edge of a packed message.
+// packer packs messages into Any messages and keeps the first validation error,
+// since Envoy's rules do not reach into a packed message.
 type packer struct{ err error }
 
 func (p *packer) check(m message) {

@@ -15,15 +15,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// httpOptions is the key under which a cluster keeps how it speaks HTTP.
+// httpOptions is the key of a cluster's HTTP protocol options.
 const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// maxRequests bounds connections, pending and running queries and their retries, for each engine and gateway pod. With a
-// connection for each query all of them have to be equal: the smallest alone would count.
+// maxRequests limits connections, pending and running queries and their retries, for each engine and gateway pod.
+// Each query uses its own connection, so all limits must be equal: only the smallest would apply.
 const maxRequests = 1024
 
-// enginesCluster is what each engine's cluster is made from when the first query for it
-// arrives: the dynamic forward proxy copies all of this, except the address.
+// enginesCluster is the template of each engine's cluster, which is created when the first query for
+// the engine arrives: the dynamic forward proxy copies all fields except the address.
 func enginesCluster(p *packer) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: engineCluster,
@@ -45,15 +45,15 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(bufferBytes),
 		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 			MaxConnections: wrapperspb.UInt32(maxRequests), MaxPendingRequests: wrapperspb.UInt32(maxRequests),
-			// A retried query holds its retry until it ends: fewer would fail queries after each switch.
+			// A retried query counts as a retry until it ends: a lower limit would fail queries after each switch.
 			MaxRequests: wrapperspb.UInt32(maxRequests), MaxRetries: wrapperspb.UInt32(maxRequests),
 		}}},
 		HealthChecks: []*corev3.HealthCheck{engineHealth()},
-		// Without it an address that left the DNS is kept while it is healthy, and pods of
-		// a draining generation would get new queries for as long as they live.
+		// Otherwise Envoy keeps an address that left the DNS while it is healthy, and pods of
+		// a draining generation would receive new queries until they exit.
 		IgnoreHealthOnHostRemoval: true,
-		// A node that is gone sends nothing, not even a reset. What it was sent and what it should answer
-		// end with its connection, within seconds.
+		// A lost node sends nothing, not even a reset. Keepalive ends its connections, and with them
+		// their requests, within seconds.
 		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
 			KeepaliveTime: wrapperspb.UInt32(5), KeepaliveInterval: wrapperspb.UInt32(2), KeepaliveProbes: wrapperspb.UInt32(3),
 		}},
@@ -63,7 +63,7 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 				// The next query selects a pod again, so none sticks to an old generation.
 				MaxRequestsPerConnection: wrapperspb.UInt32(1),
 			},
-			// A dynamic forward proxy insists on these two; they say nothing without TLS.
+			// A dynamic forward proxy requires these two; they have no effect without TLS.
 			UpstreamHttpProtocolOptions: &corev3.UpstreamHttpProtocolOptions{AutoSni: true, AutoSanValidation: true},
 			UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
 				ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
@@ -76,8 +76,8 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 	}
 }
 
-// addresses keep the pods of an engine up to date: a switch of generations is seen within a second, well before the
-// retries end.
+// addresses resolves the pods of an engine continuously: a switch of generations is detected within a second, well before
+// the retries are exhausted.
 func addresses(p *packer) *dnsv3.DnsCluster {
 	return &dnsv3.DnsCluster{
 		DnsRefreshRate:  seconds(1),
@@ -89,30 +89,30 @@ func addresses(p *packer) *dnsv3.DnsCluster {
 	}
 }
 
-// userTimeout ends a connection whose data was not acknowledged for 10 s; the kernel would send it again for minutes.
+// userTimeout closes a connection whose data is not acknowledged for 10 s; the kernel would retransmit for minutes.
 func userTimeout() *corev3.SocketOption {
-	const ipprotoTCP, tcpUserTimeout, milliseconds = 6, 18, 10_000 // of Linux
+	const ipprotoTCP, tcpUserTimeout, milliseconds = 6, 18, 10_000 // constants of Linux
 	return &corev3.SocketOption{
 		Description: "TCP_USER_TIMEOUT", Level: ipprotoTCP, Name: tcpUserTimeout,
 		Value: &corev3.SocketOption_IntValue{IntValue: milliseconds},
 	}
 }
 
-// engineHealth asks each pod on the port that queries use: what answers there can take one.
+// engineHealth checks each pod on the query port: a pod that responds there accepts queries.
 func engineHealth() *corev3.HealthCheck {
 	return &corev3.HealthCheck{
 		Timeout: millis(500), Interval: seconds(1),
-		// Envoy asks only once a minute as long as a cluster has had no traffic.
+		// Without traffic to the cluster, Envoy checks only once a minute by default.
 		NoTrafficInterval:  seconds(1),
 		UnhealthyThreshold: wrapperspb.UInt32(1), HealthyThreshold: wrapperspb.UInt32(1),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{
-			// The host would be the cluster's name, which here is none: it has colons.
+			// The default host is the cluster's name, which is not a valid host: it contains colons.
 			Host: "firebolt-gateway", Path: "/health/ready",
 		}},
 	}
 }
 
-// adminCluster is Envoy's own interface, for its metrics.
+// adminCluster routes to Envoy's admin interface, for its metrics.
 func adminCluster() *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 adminName,

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// Component is the value of the component label on everything of a gateway.
+// Component is the value of the component label on all objects of a gateway.
 const Component = "gateway"
 
-// What holds where the spec says nothing.
+// Defaults of the spec.
 const (
 	defaultReplicas    = 2
 	defaultMetricsPort = names.PortMetrics
@@ -27,7 +27,7 @@ const (
 // ConfigFile is the key of the ConfigMap and the name of the file in the pod.
 const ConfigFile = "envoy.yaml"
 
-// Objects are everything of a gateway. None is nil after [Render].
+// Objects are all objects of a gateway. None is nil after [Render].
 type Objects struct {
 	ServiceAccount *corev1.ServiceAccount
 	Config         *corev1.ConfigMap
@@ -36,7 +36,7 @@ type Objects struct {
 	Budget         *policyv1.PodDisruptionBudget
 }
 
-// Endpoint is the host at which the gateway of an instance is reached, port 80.
+// Endpoint returns the host of an instance's gateway, which listens on port 80.
 func Endpoint(i *v1alpha1.FireboltInstance) string {
 	return names.ServiceHost(names.Gateway(i.Name), i.Namespace)
 }
@@ -46,7 +46,7 @@ func EffectiveReplicas(i *v1alpha1.FireboltInstance) int32 {
 	return ptr.Deref(i.Spec.Gateway.Replicas, defaultReplicas)
 }
 
-// MetricsPort is the port of /healthz and /stats/prometheus, 9090 when the spec does not say.
+// MetricsPort returns the port of /healthz and /stats/prometheus, 9090 by default.
 func MetricsPort(i *v1alpha1.FireboltInstance) int32 {
 	if p := i.Spec.Gateway.MetricsPort; p != 0 {
 		return p
@@ -54,7 +54,7 @@ func MetricsPort(i *v1alpha1.FireboltInstance) int32 {
 	return defaultMetricsPort
 }
 
-// Render draws the gateway of an instance with the given image, unless its template names another,
+// Render renders the gateway of an instance with the given image, unless its template sets another,
 // and the given effective replicas. An error means that the spec can never be rendered.
 func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects, error) {
 	switch port := MetricsPort(i); port {
@@ -98,7 +98,7 @@ func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: new(intstr.FromInt32(1)),
 				Selector:       &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
-				// A pod that serves no traffic must not hold up the draining of a node.
+				// A pod that serves no traffic must not block the drain of a node.
 				UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 			},
 		},

@@ -23,18 +23,18 @@ import (
 //go:embed select.lua
 var selector string
 
-// authoritySuffix is what follows an engine's name in the authority of its cluster Service.
+// authoritySuffix returns what follows an engine's name in the authority of its cluster Service.
 func authoritySuffix(namespace string) string {
 	return fmt.Sprintf("%s:%d", names.ServiceHost(names.Cluster(""), namespace), names.PortQuery)
 }
 
-// selectorOf is the Lua filter's script for a namespace. A namespace is a DNS label, so
-// a Go string and a Lua string of it are the same.
+// selectorOf returns the Lua filter's script for a namespace. A namespace is a DNS label, so
+// its Go string literal is also a valid Lua literal.
 func selectorOf(namespace string) string {
 	return fmt.Sprintf("local SUFFIX = %q\n\n%s", authoritySuffix(namespace), selector)
 }
 
-// queryListener takes queries: health check, choice of the engine, its addresses, the way there.
+// queryListener accepts queries: health check, selection of the engine, name resolution, routing.
 func queryListener(p *packer, namespace string) *listenerv3.Listener {
 	l := listener(p, "query", names.PortGateway, &managerv3.HttpConnectionManager{
 		StatPrefix:        "query",
@@ -54,16 +54,16 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 		},
 	}, &routev3.VirtualHost{
 		Name: engineCluster,
-		// It is an order to this Envoy, not to one in front of it.
+		// The header is for this Envoy, not for a proxy in front of it.
 		ResponseHeadersToRemove: []string{takeOut},
-		// Only what the filter has chosen: should it fail, Envoy continues without it.
+		// Only hosts that the filter has set: if the filter fails, Envoy continues without it.
 		Domains: []string{"*" + authoritySuffix(namespace)},
 		Routes: []*routev3.Route{{
 			Match:                  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
 			RequestBodyBufferLimit: wrapperspb.UInt64(retryBodyBytes),
 			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: engineCluster},
-				Timeout:          seconds(0), // a query takes as long as it takes
+				Timeout:          seconds(0), // queries have no time limit
 				RetryPolicy:      retries(p),
 			}},
 		}},
@@ -72,7 +72,7 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 	return l
 }
 
-// statsListener shows metrics and health, and nothing else of Envoy's own interface.
+// statsListener exposes metrics and health, and no other part of Envoy's admin interface.
 func statsListener(p *packer, port int32) *listenerv3.Listener {
 	return listener(p, "stats", port, &managerv3.HttpConnectionManager{
 		StatPrefix:  "stats",
@@ -110,7 +110,7 @@ func filter(p *packer, name string, m message) *managerv3.HttpFilter {
 	return &managerv3.HttpFilter{Name: name, ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: p.pack(m)}}
 }
 
-// healthFilter answers /healthz itself: 200, or 503 once the pod has begun to end.
+// healthFilter responds to /healthz itself: 200, or 503 once the pod terminates.
 func healthFilter(p *packer) *managerv3.HttpFilter {
 	return filter(p, "envoy.filters.http.health_check", &healthv3.HealthCheck{
 		PassThroughMode: wrapperspb.Bool(false),

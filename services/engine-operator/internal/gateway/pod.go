@@ -16,20 +16,20 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// How a pod ends: it has gracePeriodSeconds in all, of which it continues serving drainSeconds.
+// A terminating pod has gracePeriodSeconds in total, and continues serving for drainSeconds of it.
 const (
 	gracePeriodSeconds = 15
 	drainSeconds       = 8
 )
 
 const (
-	envoyUser    = 101 // of the official image
+	envoyUser    = 101 // the user of the official image
 	configFolder = "/etc/envoy"
 	volumeConfig = "config"
 	volumeTmp    = "tmp"
 )
 
-// reservedVolumes are the operator's, reservedContainers too; users' own of these names are left out.
+// reservedVolumes and reservedContainers belong to the operator; users' entries of the same name are dropped.
 var (
 	reservedVolumes    = []string{volumeConfig, volumeTmp}
 	reservedContainers = []string{names.ContainerEnvoy, names.ContainerWakeAgent}
@@ -41,7 +41,7 @@ func deployment(i *v1alpha1.FireboltInstance, meta metav1.ObjectMeta, image stri
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
-			Strategy: appsv1.DeploymentStrategy{ // a pod goes only when another serves in its place
+			Strategy: appsv1.DeploymentStrategy{ // a pod is deleted only after its replacement is ready
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
 					MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromString("25%")),
@@ -52,7 +52,7 @@ func deployment(i *v1alpha1.FireboltInstance, meta metav1.ObjectMeta, image stri
 	}
 }
 
-// podTemplate lays the user's template over the operator's, and what is the operator's alone over both.
+// podTemplate merges the user's template over the operator's defaults, and then sets the fields that only the operator sets.
 func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTemplateSpec {
 	var user corev1.PodTemplateSpec
 	if t := i.Spec.Gateway.Template; t != nil {
@@ -76,7 +76,7 @@ func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTem
 	}
 	t.Annotations[names.AnnotationPodConfig] = hash
 	t.Spec.TerminationGracePeriodSeconds = new(int64(gracePeriodSeconds))
-	t.Spec.AutomountServiceAccountToken = new(false) // it talks to engines, never to the API server
+	t.Spec.AutomountServiceAccountToken = new(false) // the gateway never calls the API server
 	t.Spec.EnableServiceLinks = new(false)
 	t.Spec.Containers = append([]corev1.Container{container(i, image, own)}, t.Spec.Containers...)
 	t.Spec.Volumes = append([]corev1.Volume{
@@ -89,13 +89,13 @@ func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTem
 	return t
 }
 
-// defaults are the operator's, which a user's template may replace.
+// defaults returns the operator's template, which a user's template may override.
 func defaults(instance string) corev1.PodTemplateSpec {
 	apart := func(key string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(instance, Component)},
-			// Old pods do not count during a rollout: the new ones are spread among themselves.
+			// Pods of the old ReplicaSet do not count during a rollout: the new pods are spread among themselves.
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		}
 	}
@@ -120,7 +120,7 @@ func primary(containers []corev1.Container) corev1.Container {
 	return corev1.Container{}
 }
 
-// container is Envoy's. The user chooses image, pull policy and resources, nothing else.
+// container returns the Envoy container. The user sets image, pull policy and resources only.
 func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container) corev1.Container {
 	c := corev1.Container{
 		Name: names.ContainerEnvoy, Image: image, ImagePullPolicy: user.ImagePullPolicy, Resources: user.Resources,
@@ -134,7 +134,7 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		ReadinessProbe: probe(MetricsPort(i), 3, 2),
-		// Slower than a pod takes to end, so that failing its health check on purpose never restarts it.
+		// Slower than a terminating pod, so that its intended health check failures never restart it.
 		LivenessProbe: probe(MetricsPort(i), 10, 3),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{
 			Command: []string{"/bin/bash", "-c", drainScript(names.PortEnvoyAdmin, drainSeconds)},
@@ -158,14 +158,14 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 	c.Args = []string{
 		"--config-path", configFolder + "/" + ConfigFile,
 		"--concurrency", fmt.Sprint(workers(c.Resources)),
-		// Kubernetes replaces pods; a hot restart would only need shared memory and a fixed base id.
+		// Kubernetes replaces pods; a hot restart would require shared memory and a fixed base id.
 		"--disable-hot-restart",
 	}
 	return c
 }
 
-// workers is the number of Envoy's threads: as many as the container may use CPUs, at least 2.
-// Left alone Envoy starts one for each CPU of the node.
+// workers returns the number of Envoy's threads: the CPU limit of the container, or its request, at least 2.
+// By default Envoy starts one for each CPU of the node.
 func workers(r corev1.ResourceRequirements) int64 {
 	cpu, limited := r.Limits[corev1.ResourceCPU]
 	if !limited {

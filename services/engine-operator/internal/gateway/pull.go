@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pullPolicy is Always for a tag that moves, latest or none, else IfNotPresent.
+// pullPolicy returns Always for a mutable tag (latest or none), and IfNotPresent otherwise.
 func pullPolicy(image string) corev1.PullPolicy {
 	name := image[strings.LastIndex(image, "/")+1:]
 	_, tag, tagged := strings.Cut(name, ":")

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// drainedHeader marks the answer of an engine that did not run the query.
+	// drainedHeader marks the response of an engine that did not run the query.
 	drainedHeader = "X-Firebolt-Drained"
-	// takeOut makes Envoy take the host out of its turn until its next successful health check.
+	// takeOut makes Envoy eject the host until its next successful health check.
 	takeOut = "x-envoy-immediate-health-check-fail"
-	// retryBodyBytes is the size up to which a query is kept until an engine answers, so that it can be sent again.
+	// retryBodyBytes is the maximum size of a query that is buffered for a retry until an engine responds.
 	retryBodyBytes = 16 << 20
 )
 
 // retryOn lists the failures after which no engine has run the query: no connection, a reset before anything was sent,
-// and the mark. `reset` would repeat what ran and lost its connection. Envoy ignores a token that it does not know.
+// and the drained header. `reset` would repeat queries that lost their connection. Envoy ignores unknown tokens.
 var retryOn = strings.Join([]string{"connect-failure", "refused-stream", "reset-before-request", "retriable-headers"}, ",")
 
-// retries are for queries that no engine has run. An answer, also an error, is the client's. The tries last longer than it
-// takes to learn the addresses of a new generation.
+// retries returns the policy for queries that no engine has run. Any response, also an error, is passed to the client. The
+// retries last longer than the resolution of the addresses of a new generation takes.
 func retries(p *packer) *routev3.RetryPolicy {
 	return &routev3.RetryPolicy{
 		RetryOn:    retryOn,
@@ -46,13 +46,13 @@ func retries(p *packer) *routev3.RetryPolicy {
 	}
 }
 
-// drainedFilters act on the response of each try: a host that marks one is ejected at once, even if its engine does not
-// request that itself.
+// drainedFilters process the response of each attempt: a host that sets the drained header is ejected at once, even if its
+// engine does not request that itself.
 func drainedFilters(p *packer) []*managerv3.HttpFilter {
 	return []*managerv3.HttpFilter{
 		filter(p, "envoy.filters.http.header_mutation", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{
 			ResponseMutations: []*commonv3.HeaderMutation{{Action: &commonv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-				// Without the mark the value is empty, and Envoy adds no empty header.
+				// Without the drained header the value is empty, and Envoy adds no empty header.
 				Header:       &corev3.HeaderValue{Key: takeOut, Value: "%RESP(" + drainedHeader + ")%"},
 				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 			}}}},

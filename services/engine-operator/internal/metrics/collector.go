@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// labelValue keeps a label's values few, whatever the status contains.
+// labelValue limits the values of a label, regardless of the status.
 func labelValue[T ~string](phase T, known []T) string {
 	switch {
 	case phase == "":
@@ -115,8 +115,8 @@ func (c *collector) holding() int {
 	return len(c.held)
 }
 
-// reconcileTimes records when a reconcile last ended without an error. No status has that time,
-// since a status is written only when something changed.
+// reconcileTimes records when a reconcile last ended without an error. The status does not have that time,
+// since it is written only when a field changed.
 type reconcileTimes struct {
 	mu sync.Mutex
 	at map[types.NamespacedName]time.Time
@@ -138,7 +138,7 @@ func (p *reconcileTimes) forget(key types.NamespacedName) {
 	delete(p.at, key)
 }
 
-// last is when that was; false when this process has not reconciled the object.
+// last returns the time of that reconcile; false if this process has not reconciled the object.
 func (p *reconcileTimes) last(namespace, name string) (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,8 +156,8 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. A cache that cannot be read yields no series
-// rather than zeros, which would look like a fleet that vanished.
+// Collect implements [prometheus.Collector]. If the cache cannot be read, it yields no series
+// instead of zeros, which would look like an empty fleet.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(rolloutsHeld, prometheus.GaugeValue, float64(c.holding()))
 	list := c.list.Load()

@@ -1,9 +1,9 @@
-// Package metrics counts what becomes of engines and instances: phases, rollouts and how
-// they end, drains, and generations that never served.
+// Package metrics counts the changes of engines and instances: phases, rollouts and
+// drains by outcome, and generations that never served.
 //
 // [Engine] and [Instance] take an object before and after one write of its status and
 // record the difference ([statusevents.Diff], from which the events are computed too), so every
-// number has exactly one cause in the API server: a failed write, a write
+// count corresponds to one write of the API server: a failed write, a write
 // without a change and a restart of the operator count nothing. Gauges are computed from the
 // cache at each scrape ([Register]), so a deleted object leaves no series behind.
 //

@@ -9,13 +9,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Lister returns the objects that exist. They are only read.
+// Lister lists the existing objects. Callers must not change them.
 type Lister struct {
 	Engines   func(context.Context) ([]v1alpha1.FireboltEngine, error)
 	Instances func(context.Context) ([]v1alpha1.FireboltInstance, error)
 }
 
-// FromCache lists what a manager's cache holds, without copying it.
+// FromCache returns a Lister of a manager's cache, which does not copy the objects.
 func FromCache(cache client.Reader) Lister {
 	return Lister{
 		Engines: func(ctx context.Context) ([]v1alpha1.FireboltEngine, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
-// shared holds the numbers of this process.
+// shared holds the metrics of this process.
 var shared = newSet()
 
 // Register registers the metrics; list returns the existing objects at each scrape. A second
@@ -37,11 +37,11 @@ func EngineReconciled(engine types.NamespacedName, now time.Time) {
 	shared.now.engines.reconciled(engine, now)
 }
 
-// EngineHeld records whether a rollout that the engine's own spec did not request has to
-// wait for others to end. Each reconcile with a decision sets it.
+// EngineHeld records whether a rollout that the engine's own spec did not request waits
+// for others to end. Each reconcile with a decision sets it.
 func EngineHeld(engine types.NamespacedName, held bool) { shared.now.hold(engine, held) }
 
-// DeleteEngine forgets an engine that was deleted.
+// DeleteEngine drops the state of a deleted engine.
 func DeleteEngine(engine types.NamespacedName) {
 	shared.now.engines.forget(engine)
 	shared.now.hold(engine, false)
@@ -64,10 +64,10 @@ func InstanceReconciled(instance types.NamespacedName, now time.Time) {
 	shared.now.instances.reconciled(instance, now)
 }
 
-// DeleteInstance forgets an instance that was deleted.
+// DeleteInstance drops the state of a deleted instance.
 func DeleteInstance(instance types.NamespacedName) { shared.now.instances.forget(instance) }
 
-// set is all metrics of the operator.
+// set holds all metrics of the operator.
 type set struct {
 	now *collector
 
@@ -159,13 +159,13 @@ func (s *set) engine(before, after *v1alpha1.FireboltEngine, now time.Time) {
 	}
 	if n.Drain != "" {
 		s.drains.WithLabelValues(string(n.Drain)).Inc()
-		if n.Drain != statusevents.Skipped { // nothing was waited for
+		if n.Drain != statusevents.Skipped { // a skipped drain has no duration
 			observe(s.drainSeconds, string(n.Drain), n.DrainingSince, now)
 		}
 	}
 }
 
-// observe records how long something took whose beginning is known.
+// observe records a duration unless its start is unknown.
 func observe(of *prometheus.HistogramVec, outcome string, since *time.Time, now time.Time) {
 	if since != nil {
 		of.WithLabelValues(outcome).Observe(max(now.Sub(*since), 0).Seconds())

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// ForEngine returns the observation of an engine. children are those that this
-// reconcile observed, applied is whether the current generation matches the spec, and
+// ForEngine returns the observation of an engine. children are the objects that this
+// reconcile observed, applied is true if the current generation matches the spec, and
 // failure is the error of the reconcile.
 func ForEngine(p status.Engine, children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
 	e, next := p.Object, p.Plan.Next
@@ -49,9 +49,9 @@ func ForEngine(p status.Engine, children observe.Children, applied bool, failure
 	return o
 }
 
-// units returns the units of the generations in the status. The one that users reach, or are
-// meant to reach, serves; a starting or terminating generation never makes the engine
-// unavailable. Before the first switch the first generation is meant to serve, unrouted.
+// units returns the units of the generations in the status. The generation to which users are or will be
+// routed has the serving role; a starting or terminating generation never makes the engine
+// unavailable. Before the first switch the first generation has the serving role, unrouted.
 func units(c observe.Children, s engine.State, replicas int32, now time.Time) []contract.Unit {
 	route := c.Route()
 	serving := s.Active
@@ -76,9 +76,9 @@ func units(c observe.Children, s engine.State, replicas int32, now time.Time) []
 func name(n int64) string { return fmt.Sprintf("g%d", n) }
 
 // unit counts a generation against its own size, since the spec of a later generation
-// says nothing about this one; an absent one counts against the size that is wanted. So
-// does one of no pods in the place of what serves: an engine that is started again is not
-// available by the generation that it was stopped with.
+// does not apply to it. An absent generation counts against the desired size, and so
+// does a serving generation of zero pods: a restarted engine is not
+// available because of the generation that it was stopped with.
 func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas int32, now time.Time) contract.Unit {
 	set := c.StatefulSets[n]
 	if set != nil && set.Spec.Replicas != nil && (*set.Spec.Replicas > 0 || role != contract.Serving) {
@@ -91,7 +91,7 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 	return workload.StatefulSet(base, set, workload.Inputs{Pods: c.Pods[n], Now: now})
 }
 
-// engineUnits adds to the units what the reconcile knows and no workload shows: that the new
+// engineUnits adds to the units what no workload shows: that the new
 // generation missed its deadline, and why pods of a generation cannot be created.
 func engineUnits(p status.Engine, c observe.Children, now time.Time) []contract.Unit {
 	next := p.Plan.Next
@@ -112,8 +112,8 @@ func engineUnits(p status.Engine, c observe.Children, now time.Time) []contract.
 	return out
 }
 
-// engineReconcile returns the result of the reconcile. A rejected or rolled-back spec stays so
-// until it, or an object that it refers to, changes.
+// engineReconcile returns the result of the reconcile. A rejected or rolled-back spec keeps its
+// result until the spec, or an object that it refers to, changes.
 func engineReconcile(p status.Engine, failure error) contract.Reconcile {
 	reason, message := p.Rejection()
 	switch {

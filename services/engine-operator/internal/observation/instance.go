@@ -37,12 +37,12 @@ func componentUnit(name string, c status.Component) contract.Unit {
 	return workload.Deployment(base, c.Deployment, workload.Inputs{AppliedGeneration: c.Generation})
 }
 
-// instanceReconcile names the first failure. A deletion that engines block is not a failure.
+// instanceReconcile returns the first failure. A deletion that engines block is not a failure.
 func instanceReconcile(p status.Instance, failure error) contract.Reconcile {
 	for _, t := range []*status.Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Reason != v1alpha1.ReasonDeletionBlocked {
-			// No retry clears a missing Secret that the spec names,
-			// though the phase is not Failed.
+			// No retry restores a missing Secret that the spec names,
+			// although the phase is not Failed.
 			terminal := t.Terminal || t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed
 			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: status.Clamp(t.Message)}
 		}

@@ -16,11 +16,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// IndexEngine is the cache index that finds everything of one engine: the cost of a reconcile
+// IndexEngine is the cache index of the objects of one engine: the cost of a reconcile
 // does not grow with the number of engines.
 const IndexEngine = "flotilla.dev/engine"
 
-// Register adds the index for every kind that is read here.
+// Register adds the index for every kind that this package reads.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{}} {
 		err := indexer.IndexField(ctx, kind, IndexEngine, enginesOf)
@@ -31,8 +31,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// enginesOf names the engine that controls the object, and the one that its label names:
-// either may be wrong or absent, and who uses the index checks the owner.
+// enginesOf returns the engine that controls the object, and the one that its label names:
+// either may be wrong or absent, and users of the index check the controller reference.
 func enginesOf(o client.Object) []string {
 	var out []string
 	if owner := metav1.GetControllerOf(o); owner != nil && Ours(o) && owner.Kind == "FireboltEngine" {
@@ -54,11 +54,11 @@ func Ours(o client.Object) bool {
 	return group == v1alpha1.GroupVersion.Group
 }
 
-// Children is what exists of an engine, by generation. The objects belong to the cache
+// Children are the objects of an engine by generation. They belong to the cache
 // and must not be changed.
 type Children struct {
 	Cluster *corev1.Service
-	// Past is what StatefulSets were that do not exist any more, as far as it is remembered.
+	// Past holds the last known version of StatefulSets that were deleted, as far as it is remembered.
 	Past map[int64]*appsv1.StatefulSet
 	// Taken lists the objects of other owners that have names of the current generation.
 	Taken        []string
@@ -69,11 +69,11 @@ type Children struct {
 
 	engine  string
 	current int64
-	// settled is true while the engine's spec is the one that was last rolled out.
+	// settled is true while the engine's spec equals the spec of the last rollout.
 	settled bool
 }
 
-// Read lists everything of the engine.
+// Read lists all objects of the engine.
 func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Children, error) {
 	out := Children{
 		StatefulSets: map[int64]*appsv1.StatefulSet{}, Headless: map[int64]*corev1.Service{},
@@ -124,15 +124,15 @@ func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Chi
 	return out, err
 }
 
-// add files an object under its generation, if the engine controls it and it has a name
-// of a generation. Labels do not count: anybody may change them.
+// add stores an object under its generation, if the engine controls it and its name is that
+// of a generation. Labels do not count: any user can change them.
 func add[T client.Object](into map[int64]T, e *v1alpha1.FireboltEngine, o T, name func(string, int64) string) {
 	if n, ok := names.GenerationOf(o.GetName(), e.Name, name); ok && metav1.IsControlledBy(o, e) {
 		into[n] = o
 	}
 }
 
-// taken lists the objects that have names of the current generation and are not the engine's.
+// taken lists the objects that have names of the current generation and that the engine does not control.
 func taken(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) ([]string, error) {
 	n := e.Status.CurrentGeneration
 	var out []string

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// Snapshot reduces the children to the facts that decisions are made from. The generations
-// of the compared numbers are compared with what draw makes of them; nothing is
-// compared, and every match Unknown, without it.
+// Snapshot reduces the children to the facts that decisions use. For each number in compared it
+// compares the StatefulSet with the generation that draw returns; if draw is nil, every
+// match is Unknown.
 func (c Children) Snapshot(draw func(n int64) (render.Generation, error), compared ...int64) (engine.Snapshot, error) {
 	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
 	for _, n := range c.generations() {
@@ -37,7 +37,7 @@ func (c Children) Snapshot(draw func(n int64) (render.Generation, error), compar
 	return out, nil
 }
 
-// Route is the generation that the cluster Service selects, or [engine.None].
+// Route returns the generation that the cluster Service selects, or [engine.None].
 func (c Children) Route() int64 {
 	if c.Cluster == nil || c.Cluster.DeletionTimestamp != nil {
 		return engine.None
@@ -114,8 +114,8 @@ func carries(have, want map[string]string) bool {
 	return true
 }
 
-// Count counts the pods that are neither going nor finished, and the ready ones among
-// them: a terminating or evicted pod must not hold up its replacement.
+// Count counts the pods that are neither terminating nor finished, and the ready ones among
+// them: a terminating or evicted pod must not delay its replacement.
 func Count(pods []corev1.Pod) (total, ready int32) {
 	for i := range pods {
 		p := &pods[i]

@@ -1,5 +1,5 @@
 // Package removefinalizers removes the operator's finalizers from every engine, class and instance,
-// before the operator is uninstalled or switched off. Otherwise the objects could never be
+// before the operator is uninstalled or disabled. Otherwise the objects could never be
 // deleted.
 //
 // It removes only ours, by a patch with the version that the decision was based on. This

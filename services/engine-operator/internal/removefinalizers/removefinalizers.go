@@ -26,22 +26,22 @@ var kinds = []struct{ kind, finalizer string }{
 // Counts counts the objects of one kind.
 type Counts struct {
 	Kind string
-	// Released objects have lost our finalizer, or would; Terminating ones of these were being deleted.
+	// Released objects lost our finalizer, or would lose it; Terminating ones were being deleted.
 	Released, Terminating int
-	// Left objects got it again meanwhile.
+	// Left objects got the finalizer again meanwhile.
 	Left int
 }
 
 const (
 	objectsOfAPage = 500
-	// maxLists is how often a kind is listed: objects that are created meanwhile may carry the
+	// maxLists is how often a kind is listed: objects that are created meanwhile may have the
 	// finalizer too.
 	maxLists = 3
-	// conflicts is how often the patch of an object that changes is retried.
+	// conflicts is how often the patch of a changing object is retried.
 	conflicts = 20
 )
 
-// remover works on one kind.
+// remover removes the finalizer of one kind.
 type remover struct {
 	client    client.Client
 	kind      string
@@ -81,7 +81,7 @@ func (r *remover) list(ctx context.Context, namespace string, countOnly bool) (f
 		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind + "List"))
 		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
-			return found + 1, nil // the list took too long: the next list has the rest
+			return found + 1, nil // the list expired: the next list returns the remaining objects
 		}
 		if err != nil {
 			return found, fmt.Errorf("list: %w", err)
@@ -105,7 +105,7 @@ func (r *remover) list(ctx context.Context, namespace string, countOnly bool) (f
 	}
 }
 
-// object removes the finalizer of one object; one that changes meanwhile is read again.
+// object removes the finalizer of one object; after a conflict it reads the object again.
 func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	key := client.ObjectKeyFromObject(item)
 	for try := 1; ; try++ {

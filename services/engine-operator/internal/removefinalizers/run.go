@@ -24,14 +24,14 @@ import (
 // LeaseName is the operator's leader election Lease.
 const LeaseName = "engine-operator.flotilla.dev"
 
-// Env is what the command works with.
+// Env is the environment of the command.
 type Env struct {
-	// Client reads from the API server each time, never from a cache.
+	// Client reads from the API server, never from a cache.
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Namespaces that the operator watches; none means all.
+	// Namespaces are the watched namespaces; empty means all.
 	Namespaces []string
-	// LeaseNamespace holds the operator's Lease.
+	// LeaseNamespace is the namespace of the operator's Lease.
 	LeaseNamespace string
 }
 
@@ -39,11 +39,11 @@ type Env struct {
 type Command struct {
 	// Force runs the command even if an operator is the leader.
 	Force bool
-	// DryRun only counts.
+	// DryRun counts the objects without changing them.
 	DryRun bool
 }
 
-// Commands returns the command for [service.Spec].
+// Commands returns the commands for [service.Spec].
 func Commands() map[string]service.Command {
 	c := &Command{}
 	return map[string]service.Command{"remove-finalizers": {
@@ -77,7 +77,7 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
 }
 
-// Run removes the finalizers and prints the result. The error reports what is left.
+// Run removes the finalizers and prints the counts. The error reports objects that still have one.
 func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if !c.Force && !c.DryRun {
 		if err := checkLeader(ctx, env); err != nil {
@@ -128,7 +128,7 @@ func checkLeader(ctx context.Context, env Env) error {
 	return fmt.Errorf("the engine operator %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
 }
 
-// explain adds to an error of the API server what a user can do about it.
+// explain adds a remedy to an error of the API server.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):

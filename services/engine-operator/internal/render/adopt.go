@@ -18,20 +18,20 @@ import (
 // Annotations of an earlier operator for features that this release does not have.
 var foreignInputs = []string{"firebolt.io/auth-hash", "firebolt.io/engine-tls-hash"}
 
-// Legacy reports whether live was made by an earlier operator. It is never rewritten, and
-// neither is its configuration, which its pods have read.
+// Legacy reports whether an earlier operator created live. The operator rewrites neither the
+// StatefulSet nor its ConfigMap, which its pods have already read.
 func Legacy(live *appsv1.StatefulSet) bool {
 	_, ours := live.Annotations[names.AnnotationRenderingHash]
 	return !ours
 }
 
-// Adoption returns the value of the annotation [names.AnnotationAdopted] that live still
-// lacks; empty when there is nothing to write.
+// Adoption returns the value of the annotation [names.AnnotationAdopted] to write to live;
+// it is empty if no write is needed.
 //
-// An earlier operator wrote other commands, probes and defaults. Its StatefulSet is the
-// same generation all the same when the fields that users control are as they want them
-// (reference 2.8). That is compared once. The annotation then records what would be rendered,
-// and which revision of the spec was found: from then on, a change of either is drift.
+// An earlier operator wrote other commands, probes and defaults. Its StatefulSet still is the
+// same generation if the fields that users control match
+// (reference 2.8). They are compared once. The annotation then records the desired rendering
+// and the revision of the live spec: from then on, a change of either is drift.
 // It is set in the StatefulSet's metadata, never in its template, and must be written to
 // the resourceVersion that was compared.
 func Adoption(desired Generation, live *appsv1.StatefulSet) string {
@@ -54,9 +54,9 @@ func continues(desired Generation, live *appsv1.StatefulSet, settled bool) bool 
 		same(usersPart(want.Spec.Template, desired.defaulted), usersPart(live.Spec.Template, desired.defaulted))
 }
 
-// sameInputs compares what the StatefulSet says it was made from. Another operator may
-// have spelt a hash otherwise: while the engine's spec has not changed since it was rolled
-// out, it counts only whether there is one.
+// sameInputs compares the recorded inputs of the StatefulSet. Another operator may
+// have written a hash differently: while the engine's spec has not changed since its rollout,
+// only the presence of a hash counts.
 func sameInputs(want, have map[string]string, settled bool) bool {
 	for _, key := range []string{names.AnnotationConfigHash, names.AnnotationClassHash} {
 		w, h := want[key], have[key]
@@ -72,7 +72,7 @@ func sameInputs(want, have map[string]string, settled bool) bool {
 	return want[names.AnnotationOverride] == have[names.AnnotationOverride]
 }
 
-// same is equality of values that the API server may have defaulted.
+// same reports whether two values are equal. The API server may have defaulted them.
 func same[T any](a, b T) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	return holds(va, vb) && holds(vb, va)
@@ -108,11 +108,11 @@ func backend(s *appsv1.StatefulSetSpec) v1alpha1.EngineStorageSpec {
 	return out
 }
 
-// defaulted marks the fields of the engine container that the user leaves to the operator,
-// whose defaults may differ from those of an earlier operator.
+// defaulted marks the fields of the engine container that the user does not set; their
+// operator defaults may differ from those of an earlier operator.
 type defaulted struct{ image, pullPolicy bool }
 
-// leftToUs reads that off the user's containers.
+// leftToUs returns the fields that the user's containers do not set.
 func leftToUs(user []corev1.Container) defaulted {
 	for i := range user {
 		if c := &user[i]; c.Name == names.ContainerEngine {
@@ -122,9 +122,9 @@ func leftToUs(user []corev1.Container) defaulted {
 	return defaulted{image: true, pullPolicy: true}
 }
 
-// usersPart is what users control of a pod template, with the API server's defaults
-// written out. Volumes next to the data, pull secrets, ports, command, arguments and the
-// operator's probes are not in it: earlier operators did not compare them either.
+// usersPart returns the fields of a pod template that users control, with the API server's defaults
+// set. It omits volumes next to the data, pull secrets, ports, command, arguments and the
+// operator's probes: earlier operators did not compare them either.
 func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	t = *t.DeepCopy()
 	s := &t.Spec
@@ -132,7 +132,7 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	s.DeprecatedServiceAccount, s.RestartPolicy = "", ""
 	s.DNSPolicy = cmp.Or(s.DNSPolicy, corev1.DNSClusterFirst)
 	s.SchedulerName = cmp.Or(s.SchedulerName, corev1.DefaultSchedulerName)
-	// Their order is the operator's: the web interface comes before or after the user's own.
+	// The operator sets their order: the web interface precedes or follows the user's containers.
 	slices.SortStableFunc(s.Containers, func(a, b corev1.Container) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; c.Name {
@@ -150,8 +150,8 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	return t
 }
 
-// usersContainer keeps what users control of the engine container. The order of
-// variables and mounts is the operator's.
+// usersContainer returns the fields of the engine container that users control. The operator sets
+// the order of variables and mounts.
 func usersContainer(c corev1.Container, d defaulted) corev1.Container {
 	c.Command, c.Args, c.Ports = nil, nil, nil
 	c.ReadinessProbe, c.LivenessProbe, c.StartupProbe = nil, nil, nil
@@ -169,7 +169,7 @@ func usersContainer(c corev1.Container, d defaulted) corev1.Container {
 	return c
 }
 
-// usersLifecycle keeps the hooks of users. Earlier operators had none of their own.
+// usersLifecycle returns the user's hooks. Earlier operators had no hooks of their own.
 func usersLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
 	if l == nil || !reflect.DeepEqual(l.PreStop, lifecycle(nil).PreStop) {
 		return l
@@ -180,7 +180,7 @@ func usersLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
 	return &corev1.Lifecycle{PostStart: l.PostStart}
 }
 
-// writeDefaults writes out what the API server fills in for a container.
+// writeDefaults sets the API server's defaults of a container.
 func writeDefaults(c *corev1.Container) {
 	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, plainPullPolicy(c.Image))
 	c.TerminationMessagePath = cmp.Or(c.TerminationMessagePath, corev1.TerminationMessagePathDefault)

@@ -13,18 +13,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render/managedfields"
 )
 
-// Compare reports whether a live StatefulSet is what would be rendered now.
+// Compare reports whether a live StatefulSet matches the current rendering.
 //
 // Labels of the StatefulSet itself do not count: they are repaired in place.
 //
-// One that carries the fingerprint of another rendering differs. One that carries this
-// fingerprint is the same as long as its spec was never changed since we wrote it,
-// whatever the API server made of what we wrote; after a change each rendered field must
+// A StatefulSet with a different fingerprint differs. With the same fingerprint it is the same
+// as long as no other writer changed its spec, whatever defaults the API server
+// has added; after such a change each rendered field must
 // have its value, and no other writer may have added fields. So defaulting is never drift, and
 // no rendered field is missed (seed 001, "Generation model").
 //
-// A StatefulSet without a fingerprint was left by an earlier operator: see [Adoption].
-// settled is true when the engine's spec has not changed since it was last rolled out;
+// A StatefulSet without a fingerprint was created by an earlier operator: see [Adoption].
+// settled is true when the engine's spec has not changed since its last rollout;
 // [Adoption] uses it.
 func Compare(desired Generation, live *appsv1.StatefulSet, settled bool) (engine.Match, error) {
 	made, ours := live.Annotations[names.AnnotationRenderingHash]
@@ -67,7 +67,7 @@ func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (eng
 	return match(!added), nil
 }
 
-// within reports whether every entry of want is in have. Other writers set labels and annotations too.
+// within reports whether have contains every entry of want. Other writers set labels and annotations too.
 func within(want, have map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -79,8 +79,8 @@ func within(want, have map[string]string) bool {
 
 var quantity, timestamp = reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()
 
-// holds reports whether every field that want sets has its value in have. A field that want
-// leaves unset may have been filled in by the API server; but it never adds an entry to
+// holds reports whether every field that is set in want has its value in have. The API server may
+// have filled in a field that want leaves unset, but it never adds an entry to
 // a list or a map, and never sets a plain bool.
 func holds(want, have reflect.Value) bool {
 	switch want.Kind() {
@@ -120,7 +120,7 @@ func holds(want, have reflect.Value) bool {
 }
 
 // fillable reports whether the API server may fill in a field of a struct: only if it was not
-// written. A number or string without omitempty is always written.
+// sent. A number or string without omitempty is always sent.
 func fillable(f reflect.StructField, want reflect.Value) bool {
 	switch want.Kind() {
 	case reflect.Pointer:
@@ -144,7 +144,7 @@ func sameMap(want, have reflect.Value) bool {
 	return true
 }
 
-// sameQuantity compares amounts, not spellings. The API server rounds up to thousandths.
+// sameQuantity compares amounts, not their notation. The API server rounds up to thousandths.
 func sameQuantity(want, have reflect.Value) bool {
 	w, okWant := reflect.TypeAssert[resource.Quantity](want)
 	h, okHave := reflect.TypeAssert[resource.Quantity](have)

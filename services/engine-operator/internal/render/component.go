@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ComponentPod lays a component of an instance over the user's template: the operator's
-// labels and its container win, the user's container of that name gives its image, pull
-// policy and resources, and all else that a template may set is the user's. Annotations
+// ComponentPod merges the pod of an instance's component with the user's template: the operator's
+// labels and container take precedence, the user's container of the same name sets image, pull
+// policy and resources, and the user sets all other allowed fields. Annotations
 // are never nil.
 func ComponentPod(user *corev1.PodTemplateSpec, labels map[string]string, own corev1.Container) corev1.PodTemplateSpec {
 	out := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
@@ -37,7 +37,7 @@ func ComponentPod(user *corev1.PodTemplateSpec, labels map[string]string, own co
 	return out
 }
 
-// overridden takes image, pull policy and resources from the user's container of the same
+// overridden copies image, pull policy and resources from the user's container of the same
 // name, and returns the user's other containers next to it.
 func overridden(own corev1.Container, user []corev1.Container) (corev1.Container, []corev1.Container) {
 	var sidecars []corev1.Container
@@ -62,7 +62,7 @@ func overridden(own corev1.Container, user []corev1.Container) (corev1.Container
 	return own, sidecars
 }
 
-// runtimeDefault is the seccomp profile that restricted namespaces require.
+// runtimeDefault returns the seccomp profile that restricted namespaces require.
 func runtimeDefault() *corev1.SeccompProfile {
 	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 }

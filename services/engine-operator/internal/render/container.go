@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// startup derives the node's index from the pod's, joins certificate and CA into one
-// file when both are mounted, and executes the engine. It is POSIX except the exec.
+// startup derives the node's index from the pod's, concatenates certificate and CA into one
+// file if both are mounted, and executes the engine. It is POSIX except the exec.
 const startup = `set -eu
 index="${POD_INDEX:-${HOSTNAME##*-}}"
 tls=/secrets/tls/engine
@@ -26,7 +26,7 @@ exec /opt/firebolt/firebolt server --node "$index" --data-dir /var/lib/firebolt
 // reservedEnv are variables that the operator sets.
 var reservedEnv = []string{"POD_INDEX", "FB_AWS_EC2_METADATA_CLIENT_ENABLED"}
 
-// containers are the engine, the web interface where requested, and the user's own.
+// containers returns the engine, the optional web interface, and the user's own containers.
 func containers(in Input, user []corev1.Container) []corev1.Container {
 	var own corev1.Container
 	var sidecars []corev1.Container
@@ -84,7 +84,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 	return c
 }
 
-// lifecycle lets a pod that ends serve on until no query arrives any more, unless the user has a hook for that.
+// lifecycle keeps a terminating pod serving until no more queries arrive, unless the user sets a hook.
 func lifecycle(user *corev1.Lifecycle) *corev1.Lifecycle {
 	out := user.DeepCopy()
 	if out == nil {
@@ -96,7 +96,7 @@ func lifecycle(user *corev1.Lifecycle) *corev1.Lifecycle {
 	return out
 }
 
-// mounts puts the operator's first; a user's mount of a reserved volume or path is left out.
+// mounts returns the operator's mounts first; a user's mount of a reserved volume or path is dropped.
 func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 	ours := []corev1.VolumeMount{
 		{Name: volumeData, MountPath: "/var/lib/firebolt"},
@@ -109,8 +109,8 @@ func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 	}), resolve.MountPath)
 }
 
-// webContainer serves the web interface next to the engine. It is pulled as the user wants
-// the engine pulled.
+// webContainer serves the web interface next to the engine. It uses the pull policy of the
+// engine.
 func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
 		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, plainPullPolicy(image)),
@@ -144,7 +144,7 @@ func probe(path string, initial, period, failures int32) *corev1.Probe {
 	}
 }
 
-// hardened is the default of the operator's containers; users replace it as a whole.
+// hardened returns the default security context of the operator's containers; users replace it as a whole.
 func hardened(user int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Fingerprint hashes all that would be rendered, whatever the number of the generation.
+// Fingerprint hashes the whole rendering, independent of the number of the generation.
 //
-// It is stable across releases that render the same: fields that are not set do not
-// count, so neither does a field that only a later Kubernetes library knows. Equal
-// amounts count as equal however they are written.
+// It is stable across releases that render the same objects: unset fields do not
+// count, so a new field of a later Kubernetes library does not change it. Equal
+// quantities hash equally in any notation.
 func Fingerprint(in Input) (string, error) {
 	in.Generation = 0
 	settings, err := json.Marshal(config(in)) // sorts its keys
@@ -29,7 +29,7 @@ func Fingerprint(in Input) (string, error) {
 	return hashOf(string(settings), headless.Spec, set.Labels, set.Annotations, set.Spec), nil
 }
 
-// hashOf is the first 16 hexadecimal digits of the SHA-256 of the parts.
+// hashOf returns the first 16 hexadecimal digits of the SHA-256 of the parts.
 func hashOf(parts ...any) string {
 	d := &digest{}
 	for _, part := range parts {
@@ -39,10 +39,10 @@ func hashOf(parts ...any) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// digest writes values of the Kubernetes API down for hashing.
+// digest encodes values of the Kubernetes API for hashing.
 type digest struct{ written []byte }
 
-// text writes a string with its length, so that no two sequences of strings are alike.
+// text writes a string with its length, so that different sequences of strings differ.
 func (d *digest) text(s string) {
 	d.written = strconv.AppendInt(d.written, int64(len(s)), 10)
 	d.written = append(d.written, ':')
@@ -76,7 +76,7 @@ func (d *digest) value(v reflect.Value) {
 	}
 }
 
-// object writes the fields that are set, by their names in the API. A pointer to nothing
+// object writes the fields that are set, by their API names. A nil pointer
 // is not set; a pointer to an empty object is. It reports whether it has written anything.
 func (d *digest) object(v reflect.Value) bool {
 	switch v.Type() {
@@ -98,7 +98,7 @@ func (d *digest) object(v reflect.Value) bool {
 	return !empty
 }
 
-// field writes a field unless there is nothing in it, as an API server stores it.
+// field writes a field unless it is empty in the form that an API server stores.
 func (d *digest) field(name string, f reflect.Value) bool {
 	before := len(d.written)
 	d.text(name)
@@ -124,7 +124,7 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// amount is a quantity as the API server keeps it, written in one way.
+// amount returns the canonical form of a quantity, as the API server stores it.
 func amount(q resource.Quantity) string {
 	q = q.DeepCopy()
 	q.RoundUp(resource.Milli)

@@ -12,30 +12,30 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// The end of an engine pod. First it serves on for endpointSeconds, until the gateway, which asks the DNS each second, has
-// taken its address out. Then the engine gets SIGTERM and has engineGraceSeconds for its queries.
+// Termination of an engine pod: it first serves for endpointSeconds, until the gateway, which resolves the name each second,
+// has removed its address. Then the engine gets SIGTERM and has engineGraceSeconds to finish its queries.
 const (
-	// GracePeriodSeconds is how long a pod of an engine may take to end.
+	// GracePeriodSeconds is the termination grace period of an engine pod.
 	GracePeriodSeconds = 60
 	endpointSeconds    = 5
 	engineGraceSeconds = GracePeriodSeconds - endpointSeconds - 5
-	// frozenGraceSeconds is how long an engine that fails its liveness probe may take: it does nothing any more, and its
-	// queries hang until its process is gone.
+	// frozenGraceSeconds is the grace period of an engine that fails its liveness probe: it makes no progress, and its
+	// queries hang until the process exits.
 	frozenGraceSeconds = 5
 )
 
-// Instance is what an engine needs to know of its instance.
+// Instance holds the data of an instance that its engines need.
 type Instance struct {
 	ID       string
 	Endpoint string // host:port of the metadata service
 }
 
-// Images are the images of containers that users may leave to the operator.
+// Images are the images of containers for which users set none.
 type Images struct {
 	Engine, Web, Metadata, Postgres, Gateway string
 }
 
-// Input is all that a generation is made from.
+// Input is the complete input of a generation.
 type Input struct {
 	Engine     resolve.Engine
 	Instance   Instance
@@ -43,9 +43,9 @@ type Input struct {
 	Generation int64
 }
 
-// Generation is everything of one generation.
+// Generation holds all objects of one generation.
 type Generation struct {
-	// Fingerprint names the rendering, whatever its number: see [Fingerprint].
+	// Fingerprint identifies the rendering, independent of its number: see [Fingerprint].
 	Fingerprint string
 	Config      *corev1.ConfigMap
 	Headless    *corev1.Service
@@ -82,7 +82,7 @@ func Of(in Input) (Generation, error) {
 	}, nil
 }
 
-// config is what config.yaml says: the user's part below the operator's.
+// config returns the content of config.yaml: the operator's values override the user's.
 func config(in Input) map[string]any {
 	endpoint := in.Instance.Endpoint
 	if in.Engine.EndpointOverride != "" {

@@ -22,7 +22,7 @@ const (
 	postgresUser   = 70
 )
 
-// Volumes of the metadata pod that belong to the operator, and how long it may take to end.
+// Volumes of the metadata pod that belong to the operator, and its grace period.
 const (
 	volumeMetadataConfig = "config"
 	volumeCredentials    = "postgres-creds" //nolint:gosec // the name of a volume
@@ -35,14 +35,14 @@ const (
 	ComponentPostgres = "postgres"
 )
 
-// Database is how the metadata service reaches PostgreSQL. Passwords never stand here:
-// they are mounted from the Secret.
+// Database describes the connection of the metadata service to PostgreSQL. It holds no password:
+// the Secret is mounted.
 type Database struct {
 	Host, Name, Schema, Secret string
 	Port                       int32
 }
 
-// DatabaseOf is the external database of the spec, else the operator's own.
+// DatabaseOf returns the external database of the spec, or the operator's own.
 func DatabaseOf(i *v1alpha1.FireboltInstance) Database {
 	if p := i.Spec.Metadata.Postgres; p != nil {
 		return Database{Host: p.Host, Port: p.Port, Name: p.Database, Schema: p.Schema, Secret: p.CredentialsSecretRef.Name}
@@ -53,7 +53,7 @@ func DatabaseOf(i *v1alpha1.FireboltInstance) Database {
 	}
 }
 
-// Metadata is everything of an instance's metadata service.
+// Metadata holds all objects of an instance's metadata service.
 type Metadata struct {
 	Config     *corev1.ConfigMap
 	Service    *corev1.Service
@@ -104,7 +104,7 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 	return out, StampDeployment(out.Deployment)
 }
 
-// metadataConfig is config.yaml. It names no user and no password: they are files of the Secret.
+// metadataConfig returns config.yaml. It contains no user and no password: they are files of the Secret.
 func metadataConfig(i *v1alpha1.FireboltInstance, db Database) (string, error) {
 	root := map[string]any{
 		"default_account_id": i.Spec.ID, "host": "0.0.0.0", "port": names.PortMetadata,
@@ -126,8 +126,8 @@ func metadataConfig(i *v1alpha1.FireboltInstance, db Database) (string, error) {
 	return string(text), nil
 }
 
-// metadataPod is the pod of the metadata service. Everything that its template may set is
-// rendered: package validation rejects the rest before.
+// metadataPod returns the pod of the metadata service. It renders every field that the template may
+// set: package validation rejects the others before.
 func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
 	user := int64(metadataUser)
 	if i.Spec.MetadataNG {

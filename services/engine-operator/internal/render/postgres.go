@@ -24,16 +24,16 @@ const (
 	SecretDatabase = "database"
 )
 
-// Postgres is the operator's own database.
+// Postgres holds the objects of the operator's own database.
 type Postgres struct {
 	Service     *corev1.Service
 	StatefulSet *appsv1.StatefulSet
 }
 
-// PostgresCredentials is the Secret of the operator's own database. It is created once
-// and never applied again: the password in it is the one that the data was set up with.
+// PostgresCredentials returns the Secret of the operator's own database. It is created once
+// and never applied again: the data was initialized with its password.
 // It has no owner, so that it outlives the instance, as the volume does: neither is useful
-// without the other. The id of the instance is next to it, since the data
+// without the other. The Secret also records the id of the instance, since the data
 // was written under that id.
 func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.Secret {
 	return &corev1.Secret{
@@ -49,8 +49,8 @@ func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.
 	}
 }
 
-// Retention keeps the volume of the operator's own database when its StatefulSet is
-// deleted or scaled to zero: it holds the catalog of every engine's data.
+// Retention returns the policy that keeps the volume of the operator's own database when its StatefulSet
+// is deleted or scaled to zero: it holds the catalog of every engine's data.
 func Retention() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
@@ -94,7 +94,7 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 					},
 				},
 				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-					// No kind and no version: the API server drops them inside a StatefulSet.
+					// Without kind and version: the API server drops them inside a StatefulSet.
 					ObjectMeta: metav1.ObjectMeta{Name: volumeData},
 					Spec: corev1.PersistentVolumeClaimSpec{
 						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

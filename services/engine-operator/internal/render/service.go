@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Headless names the pods of a generation, also before they are ready: the nodes of an
-// engine find each other through it.
+// Headless returns the Service that gives the pods of a generation DNS names, also before they are
+// ready: the nodes of an engine discover each other through it.
 func Headless(namespace, engine string, n int64) *corev1.Service {
 	s := service(namespace, names.Headless(engine, n), names.GenerationLabels(engine, n))
 	s.Spec.Selector = names.GenerationLabels(engine, n)
@@ -17,7 +17,7 @@ func Headless(namespace, engine string, n int64) *corev1.Service {
 	return s
 }
 
-// Cluster is the Service of an engine, selecting generation n. It has no generation
+// Cluster returns the Service of an engine, which selects generation n. It has no generation
 // label: it outlives every generation.
 func Cluster(namespace, engine string, n int64) *corev1.Service {
 	s := service(namespace, names.Cluster(engine), names.EngineLabels(engine))

@@ -12,14 +12,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// StampDeployment puts the fingerprint of a component's rendering on it.
+// StampDeployment sets the annotation with the fingerprint of a component's rendering.
 func StampDeployment(d *appsv1.Deployment) error { return stamp(d, d.Spec) }
 
-// StampStatefulSet is [StampDeployment] for a StatefulSet.
+// StampStatefulSet is like [StampDeployment] for a StatefulSet.
 func StampStatefulSet(s *appsv1.StatefulSet) error { return stamp(s, s.Spec) }
 
-// stamp hashes all that is rendered of a workload of an instance. The configuration
-// counts through its hash in the pod template; fields that are not set do not count.
+// stamp hashes the whole rendering of a workload of an instance. The configuration
+// is included through its hash in the pod template; unset fields do not count.
 func stamp(workload metav1.Object, spec any) error {
 	annotations := map[string]string{}
 	maps.Copy(annotations, workload.GetAnnotations())
@@ -41,7 +41,7 @@ func stamp(workload metav1.Object, spec any) error {
 	return nil
 }
 
-// withoutUnset drops what the Kubernetes libraries write for an unset field, which differs
+// withoutUnset drops the values that the Kubernetes libraries write for an unset field, which differ
 // between their releases. An empty emptyDir counts as set: it is the type of the
 // volume.
 func withoutUnset(v any) any {

@@ -102,7 +102,7 @@ func podTemplate(in Input, labels map[string]string) corev1.PodTemplateSpec {
 	return *t
 }
 
-// podSecurity fills the group of the volumes in unless the user names one.
+// podSecurity sets the group of the volumes unless the user sets one.
 func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	out := user.DeepCopy()
 	if out == nil {
@@ -117,7 +117,7 @@ func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	return out
 }
 
-// volumes puts the operator's first; a user's volume of a reserved name is left out.
+// volumes returns the operator's volumes first; a user's volume with a reserved name is dropped.
 func volumes(in Input, user []corev1.Volume) []corev1.Volume {
 	e := in.Engine
 	config := &corev1.ConfigMapVolumeSource{
@@ -141,7 +141,7 @@ func volumes(in Input, user []corev1.Volume) []corev1.Volume {
 	return out
 }
 
-// dataVolume is the engine's local data, unless each pod has a claim for it.
+// dataVolume returns the volume of the engine's local data, unless each pod has a claim for it.
 func dataVolume(s v1alpha1.EngineStorageSpec) (corev1.Volume, bool) {
 	v := corev1.Volume{Name: volumeData}
 	switch {
@@ -157,7 +157,7 @@ func dataVolume(s v1alpha1.EngineStorageSpec) (corev1.Volume, bool) {
 	return v, true
 }
 
-// claim fills in what the schema defaults only when the struct is present.
+// claim fills in defaults that the schema sets only when the struct is present.
 func claim(s v1alpha1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 	size, modes := s.Size, s.AccessModes
 	if size.IsZero() {
@@ -167,7 +167,7 @@ func claim(s v1alpha1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
 	return corev1.PersistentVolumeClaim{
-		// No kind and no version: the API server drops them inside a StatefulSet.
+		// Without kind and version: the API server drops them inside a StatefulSet.
 		ObjectMeta: metav1.ObjectMeta{Name: volumeData},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: modes, StorageClassName: s.StorageClassName,
@@ -176,8 +176,8 @@ func claim(s v1alpha1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 	}
 }
 
-// pullPolicy is Always for an image whose tag moves: as Kubernetes has it, and for dev, which is what builds of the engine
-// and of the metadata service are called.
+// pullPolicy returns Always for an image with a mutable tag: those of Kubernetes, and dev, the tag of builds of the engine
+// and of the metadata service.
 func pullPolicy(image string) corev1.PullPolicy {
 	if _, tag := tagOf(image); tag == "dev" {
 		return corev1.PullAlways
@@ -185,7 +185,7 @@ func pullPolicy(image string) corev1.PullPolicy {
 	return plainPullPolicy(image)
 }
 
-// plainPullPolicy is what the API server fills in: Always for no tag and for latest.
+// plainPullPolicy returns the default of the API server: Always without a tag and for latest.
 func plainPullPolicy(image string) corev1.PullPolicy {
 	if pinned, tag := tagOf(image); !pinned && (tag == "" || tag == "latest") {
 		return corev1.PullAlways

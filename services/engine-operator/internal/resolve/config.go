@@ -13,7 +13,7 @@ import (
 )
 
 // Protected lists the paths of config.yaml that belong to the operator: whole sections
-// (nil), or single keys of a section. They are removed from what users write.
+// (nil), or single keys of a section. They are removed from users' configuration.
 var Protected = map[string][]string{
 	"schema_version": nil,
 	"endpoints":      nil,
@@ -21,7 +21,7 @@ var Protected = map[string][]string{
 	"engine":         {"id", "nodes", "termination_grace_period"},
 }
 
-// mergeConfig lays the engine's configuration over the class's, both without protected paths.
+// mergeConfig merges the engine's configuration over the class's, both without protected paths.
 func mergeConfig(class, engine *apiextensionsv1.JSON) (map[string]any, error) {
 	var out map[string]any
 	for _, layer := range []struct {
@@ -41,8 +41,8 @@ func mergeConfig(class, engine *apiextensionsv1.JSON) (map[string]any, error) {
 	return out, nil
 }
 
-// mergeKey is what a YAML reader takes for an instruction to merge what stands there into
-// the map around it: protected paths could come back that way.
+// mergeKey makes a YAML reader merge its value into the surrounding
+// map, which could restore protected paths.
 const mergeKey = "<<"
 
 func withoutMergeKeys(v any) {
@@ -82,7 +82,7 @@ func strip(m map[string]any) map[string]any {
 	return out
 }
 
-// Overlay lays upper over lower: objects are merged key by key, everything else is replaced.
+// Overlay merges upper over lower: objects are merged key by key, all other values are replaced.
 func Overlay(lower, upper map[string]any) map[string]any {
 	out := maps.Clone(lower)
 	if out == nil && len(upper) > 0 {
@@ -100,7 +100,7 @@ func Overlay(lower, upper map[string]any) map[string]any {
 	return out
 }
 
-// Hash is the first 16 hexadecimal digits of the SHA-256 of v as JSON, whose keys are sorted.
+// Hash returns the first 16 hexadecimal digits of the SHA-256 of v as JSON, whose keys are sorted.
 func Hash(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -110,8 +110,8 @@ func Hash(v any) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// templateHash is [Hash] of a pod template. What a Kubernetes library writes for an unset
-// field (null, an empty object, or nothing) does not count: it differs between versions,
+// templateHash returns the [Hash] of a pod template. Values that a Kubernetes library writes for an unset
+// field (null, an empty object, or nothing) do not count: they differ between versions,
 // and an upgrade of the operator must not roll engines.
 func templateHash(t *corev1.PodTemplateSpec) (string, error) {
 	raw, err := json.Marshal(t)

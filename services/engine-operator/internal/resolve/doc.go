@@ -6,8 +6,8 @@
 // class before engine; within a list a later entry with the same merge key (the name of
 // an environment variable, the path of a mount, the address of a host alias) replaces
 // the earlier one in place, since server-side apply rejects duplicates. Empty
-// fields, an empty map or list among them, do not change the layer below.
+// fields, including empty maps and lists, do not change the layer below.
 //
-// Rendering uses only the result, so each default is in one place. The
+// Rendering uses only the result, so each default is set in one place. The
 // package is pure.
 package resolve

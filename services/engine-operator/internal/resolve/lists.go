@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Merge keys: what makes two entries of a list the same one. They are those of the
+// Merge keys identify an entry of a list. They are those of the
 // Kubernetes API, whose server-side apply rejects a list with duplicates.
 
 // ContainerName is the merge key of containers.
@@ -44,8 +44,8 @@ func portKey(p corev1.ContainerPort) string {
 // resizedResource is not a merge key, but the API server rejects two policies for one resource.
 func resizedResource(p corev1.ContainerResizePolicy) string { return string(p.ResourceName) }
 
-// Concat appends upper to lower. An entry of the same key, also within one of the
-// lists, replaces the earlier one in place.
+// Concat appends upper to lower. An entry replaces an earlier one with the same key in place, also
+// within one of the lists.
 func Concat[T any](lower, upper []T, key func(T) string) []T {
 	var out []T
 	for _, e := range append(slices.Clone(lower), upper...) {
@@ -58,8 +58,8 @@ func Concat[T any](lower, upper []T, key func(T) string) []T {
 	return out
 }
 
-// unique leaves one entry of each key in the lists of a container: duplicates may also
-// stand within one layer.
+// unique keeps one entry of each key in the lists of a container: one layer may also
+// contain duplicates.
 func unique(c *corev1.Container) {
 	c.Env = Concat(nil, c.Env, EnvName)
 	c.VolumeMounts = Concat(nil, c.VolumeMounts, MountPath)

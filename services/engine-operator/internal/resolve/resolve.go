@@ -13,7 +13,7 @@ import (
 // DefaultDrainInterval is the time between two checks of a draining generation.
 const DefaultDrainInterval = 5 * time.Second
 
-// Engine is what an engine is meant to be, with every default applied.
+// Engine is the desired state of an engine, with every default applied.
 type Engine struct {
 	Name, Namespace string
 	Replicas        int32
@@ -22,7 +22,7 @@ type Engine struct {
 	Storage  v1alpha1.EngineStorageSpec
 	// Config is the user's part of config.yaml without protected paths; nil when empty.
 	Config map[string]any
-	// ConfigHash and ClassHash are absent (empty) when their input is.
+	// ConfigHash and ClassHash are empty when their input is absent.
 	ConfigHash, ClassHash string
 	// EndpointOverride replaces the instance's metadata endpoint when set.
 	EndpointOverride string
@@ -32,11 +32,11 @@ type Engine struct {
 
 // Drain describes how the old generation of an engine is removed.
 type Drain struct {
-	// Skip is true for rollout recreate and for a check that is switched off.
+	// Skip is true for rollout recreate and for a disabled drain check.
 	Skip bool
 	// Interval is the time between two checks of its queries.
 	Interval time.Duration
-	// Timeout is how long its queries may keep it; zero means no limit.
+	// Timeout is the maximum duration of the drain; zero means no limit.
 	Timeout time.Duration
 }
 
@@ -70,8 +70,8 @@ func Resolve(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, re
 	return out, nil
 }
 
-// DrainOf resolves how the old generation is removed. It is computed on each reconcile: a
-// change of these fields starts no rollout and applies to a running drain.
+// DrainOf returns how the old generation is removed. It is computed on each reconcile: a
+// change of these fields starts no rollout and applies to a drain in progress.
 func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Drain {
 	base := defaults(class)
 	d := Drain{Interval: DefaultDrainInterval}
@@ -88,7 +88,7 @@ func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Dr
 	return d
 }
 
-// defaults is what the class says; nothing without a class.
+// defaults returns the spec of the class, or an empty one without a class.
 func defaults(class *v1alpha1.FireboltEngineClass) v1alpha1.FireboltEngineClassSpec {
 	if class == nil {
 		return v1alpha1.FireboltEngineClassSpec{}
@@ -96,7 +96,7 @@ func defaults(class *v1alpha1.FireboltEngineClass) v1alpha1.FireboltEngineClassS
 	return class.Spec
 }
 
-// storage takes the engine's backend as a whole when it names one, else the class's.
+// storage returns the engine's backend as a whole if it sets one, otherwise the class's.
 func storage(class, engine v1alpha1.EngineStorageSpec) v1alpha1.EngineStorageSpec {
 	if engine.PersistentVolumeClaim != nil || engine.EmptyDir != nil || engine.HostPath != nil {
 		return engine
@@ -112,7 +112,7 @@ func first[T any](engine, class *T) *T {
 	return class
 }
 
-// value returns what the first set pointer holds, else the default.
+// value returns the value of the first set pointer, or the default.
 func value[T any](engine, class *T, fallback T) T {
 	if p := first(engine, class); p != nil {
 		return *p

@@ -6,19 +6,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// DefaultProgressDeadline is how long a new generation may take to become ready.
+// DefaultProgressDeadline is the maximum time until a new generation is ready.
 const DefaultProgressDeadline = 15 * time.Minute
 
 // Rollout configures the handling of a generation that does not become ready.
 type Rollout struct {
-	// Deadline is how long it may take; zero means no limit.
+	// Deadline is the maximum time until it is ready; zero means no limit.
 	Deadline time.Duration
-	// Rollback then abandons it and returns to the generation that serves.
+	// Rollback abandons the generation after the deadline and returns to the serving one.
 	Rollback bool
 }
 
-// RolloutOf resolves what becomes of a generation that does not get ready. Like
-// [DrainOf] it is read live.
+// RolloutOf returns how a generation that does not become ready is handled. Like
+// [DrainOf], it is computed on each reconcile.
 func RolloutOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Rollout {
 	base := defaults(class)
 	out := Rollout{Deadline: DefaultProgressDeadline, Rollback: value(e.Spec.AutomaticRollback, base.AutomaticRollback, false)}

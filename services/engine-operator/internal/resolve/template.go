@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mergeTemplates lays the engine's template over the class's. Either may be nil. Fields
-// that are not named here are not rendered; admission rejects them.
+// mergeTemplates merges the engine's template over the class's. Either may be nil. Fields
+// that this function does not merge are not rendered; admission rejects them.
 func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	var out corev1.PodTemplateSpec
 	for _, layer := range []*corev1.PodTemplateSpec{class, engine} {
@@ -32,7 +32,7 @@ func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpe
 	return out
 }
 
-// mergePodScalars replaces what the upper layer sets.
+// mergePodScalars replaces the scalars that the upper layer sets.
 func mergePodScalars(out, l *corev1.PodSpec) {
 	set(&out.ServiceAccountName, l.ServiceAccountName)
 	set(&out.PriorityClassName, l.PriorityClassName)
@@ -50,7 +50,7 @@ func mergePodScalars(out, l *corev1.PodSpec) {
 	out.NodeSelector = mergeMaps(out.NodeSelector, l.NodeSelector)
 }
 
-// mergePodLists concatenates, by merge key where the API has one.
+// mergePodLists concatenates lists, by merge key if the API has one.
 func mergePodLists(out, l *corev1.PodSpec) {
 	out.Tolerations = append(out.Tolerations, l.Tolerations...)
 	out.ReadinessGates = append(out.ReadinessGates, l.ReadinessGates...)

@@ -13,21 +13,21 @@ import (
 
 var classConditions = []string{v1alpha1.ConditionReady}
 
-// shownEngines is how many engines a blocked deletion names.
+// shownEngines is the number of engines that the message of a blocked deletion names.
 const shownEngines = 5
 
 // Class is the result of a reconcile of a class.
 type Class struct {
 	Object *v1alpha1.FireboltEngineClass
-	// Engines are the names of the engines that refer to the class, in order.
+	// Engines are the sorted names of the engines that refer to the class.
 	Engines []string
 	// Rejected names the fields that the template must not set, and Unsupported the features
 	// of the class that this release lacks; empty if there are none.
 	Rejected, Unsupported string
 }
 
-// Next returns the whole set of status fields that the operator owns. It equals the
-// current one unless something changed.
+// Next returns all status fields that the operator owns. They equal the
+// current ones unless the state changed.
 func (p Class) Next(now time.Time) v1alpha1.FireboltEngineClassStatus {
 	out := *p.Object.Status.DeepCopy()
 	out.ObservedGeneration = p.Object.Generation
@@ -39,7 +39,7 @@ func (p Class) Next(now time.Time) v1alpha1.FireboltEngineClassStatus {
 	return out
 }
 
-// ready is the order of precedence: the first line that holds wins.
+// ready returns the condition Ready; the cases are in order of precedence.
 func (p Class) ready() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
@@ -55,7 +55,7 @@ func (p Class) ready() metav1.Condition {
 	return c
 }
 
-// blocked counts the engines that hold a deleted class, and names the first of them.
+// blocked returns the number of engines that block the deletion of the class, and the first names.
 func (p Class) blocked() string {
 	names := p.Engines
 	if len(names) > shownEngines {
@@ -72,8 +72,8 @@ func (p Class) blocked() string {
 }
 
 // Event returns the event for the change from the object's status to next: a deletion that
-// is now blocked, or a template that is now invalid, or invalid for other reasons than
-// before. It is empty otherwise, so each change has one event.
+// is now blocked, or a template that is now invalid, or invalid for different reasons.
+// It is empty otherwise, so each change has one event.
 func (p Class) Event(next v1alpha1.FireboltEngineClassStatus) (reason, message string) {
 	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 	if is == nil {

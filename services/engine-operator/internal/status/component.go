@@ -11,24 +11,24 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Failure is the failure that keeps an instance, or a part of it, from its desired state.
+// Failure describes why an instance, or a component, is not in its desired state.
 type Failure struct {
 	Reason, Message string
-	// Terminal: no retry clears it without a change by a user.
+	// Terminal is true when only a change by a user clears the failure.
 	Terminal bool
 }
 
-// Component is a part of an instance that runs as a Deployment.
+// Component is a component of an instance that runs as a Deployment.
 type Component struct {
-	// Deployment is as it was seen, nil when it does not exist.
+	// Deployment is the observed Deployment, nil when it does not exist.
 	Deployment *appsv1.Deployment
-	// Generation is what applying it returned, zero when it was not applied in this reconcile.
+	// Generation is the generation that the apply returned, zero when this reconcile did not apply it.
 	Generation int64
-	// Replicas is what it is meant to have.
+	// Replicas is the desired number.
 	Replicas int32
 	// Failure, if set, is more precise than the state of the Deployment.
 	Failure *Failure
-	// Desired is true when the reconcile reached the component. One that does not exist and
+	// Desired is true when the reconcile reached the component. A component that does not exist and
 	// was not reached has no condition.
 	Desired bool
 	// WaitsFor is what an unready component waits for, if known.
@@ -40,8 +40,8 @@ func (c Component) answers() bool {
 	return c.Deployment != nil && c.Replicas > 0 && c.Deployment.Status.ReadyReplicas > 0
 }
 
-// condition judges the component; name is what people call it. It is nil when nothing is
-// known. Messages do not count pods that come and go one by one: each is a status write.
+// condition returns the condition of the component; name is used in messages. It is nil when nothing is
+// known. Messages contain no pod counts: each change would be a status write.
 func (c Component) condition(name string) *metav1.Condition {
 	out := &metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
@@ -62,8 +62,8 @@ func (c Component) condition(name string) *metav1.Condition {
 	return out
 }
 
-// unready distinguishes pods that are still starting from pods that were ready and are not
-// any more, or that take longer than the Deployment's own deadline.
+// unready distinguishes pods that are starting from pods that were ready and no longer
+// are, or that exceed the Deployment's progress deadline.
 func (c Component) unready() string {
 	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.createFailure() != "" {
 		return v1alpha1.ReasonProvisioning
@@ -76,7 +76,7 @@ func (c Component) unready() string {
 	return v1alpha1.ReasonProvisioning
 }
 
-// Reasons that Kubernetes gives on a Deployment's condition Progressing.
+// Reasons of the condition Progressing of a Deployment.
 const (
 	deploymentRolledOut = "NewReplicaSetAvailable"
 	deploymentOverdue   = "ProgressDeadlineExceeded"

@@ -23,41 +23,41 @@ var engineConditions = []string{
 // Engine is the result of a reconcile of an engine.
 type Engine struct {
 	Object *v1alpha1.FireboltEngine
-	// Plan is the decision; Next in it is what is to be recorded.
+	// Plan is the decision; its Next is the state to record.
 	Plan engine.Plan
 	// Decided is false when the reconcile made no decision about the latest generation, because it was
 	// paused or failed: the conditions then keep their observedGeneration.
 	Decided bool
-	// Gate is empty when the instance is usable, else why it is not.
+	// Gate describes why the instance is not usable; it is empty if it is.
 	Gate string
-	// GateAsked is false in phases that do not check the instance; InstanceReady then stays.
+	// GateAsked is false in phases that do not check the instance; InstanceReady then keeps its value.
 	GateAsked bool
-	// Class is empty when the engine's class is usable, else why it is not.
+	// Class describes why the engine's class is not usable; it is empty if it is.
 	Class string
-	// Unsupported names the features of the spec that this release lacks, or is empty.
+	// Unsupported names the features of the spec that this release lacks; it is empty if there are none.
 	Unsupported string
-	// Held names the objects that foreign finalizers hold of an engine that is being deleted.
+	// Held names the objects of a deleted engine that foreign finalizers hold.
 	Held string
 	// Rejected and Bounds describe the errors in the pod template and in the resources of
-	// the engine container; empty when nothing is.
+	// the engine container; they are empty if there are none.
 	Rejected, Bounds string
-	// Ignored names the fields that the templates set and that have no effect.
+	// Ignored names fields in the templates that have no effect.
 	Ignored string
-	// DrainError is empty unless the draining generation could not be queried.
+	// DrainError is set if the draining generation could not be queried.
 	DrainError string
 	// Overdue is true when the current generation missed its progress deadline, Expired
-	// when the draining one ran queries beyond its time.
+	// when the draining one ran queries beyond its drain timeout.
 	Overdue, Expired bool
-	// Warning is why Kubernetes creates no pods, or rejects an object.
+	// Warning describes why Kubernetes creates no pods, or rejects an object.
 	Warning Warning
-	// Pods of the serving generation.
+	// PodsReady, PodsTotal and Replicas describe the serving generation.
 	PodsReady, PodsTotal, Replicas int32
-	// Image of the serving generation; empty when there is none.
+	// Image is the image of the serving generation; empty when there is none.
 	Image string
 }
 
-// Next returns the whole set of status fields that the operator owns. It equals the
-// current one, except lastReconciled, unless something changed.
+// Next returns all status fields that the operator owns. They equal the
+// current ones, except lastReconciled, unless the state changed.
 func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
@@ -94,7 +94,7 @@ func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 	return out
 }
 
-// timing keeps when the rollout under way began. A new number begins one, a terminal phase ends it.
+// timing records the start of the rollout in progress. A new number starts one, a terminal phase ends it.
 func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	was, next := engine.StateOf(p.Object.Status), p.Plan.Next
 	switch {
@@ -105,12 +105,12 @@ func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	}
 }
 
-// rebuilds reports whether a generation that served already is built once more.
+// rebuilds reports whether a generation that has already served is being rebuilt.
 func rebuilds(was, next v1alpha1.EnginePhase) bool {
 	return (was == v1alpha1.PhaseDraining || was == v1alpha1.PhaseCleaning) && next == v1alpha1.PhaseCreating
 }
 
-// scale is what autoscalers read.
+// scale sets the fields that autoscalers read.
 func (p Engine) scale(out *v1alpha1.FireboltEngineStatus) {
 	out.Replicas, out.ReadyReplicas, out.Selector = p.PodsTotal, p.PodsReady, ""
 	if out.ActiveGeneration != engine.None {
@@ -122,7 +122,7 @@ func terminal(phase v1alpha1.EnginePhase) bool {
 	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
 }
 
-// failureConditions sets the conditions that are True only on a failure.
+// failureConditions sets the conditions that are True only after a failure.
 func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	overdue := metav1.Condition{
 		Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOnTime,
@@ -136,7 +136,7 @@ func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.T
 		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1alpha1.ReasonDrainTimeoutExceeded
 		overdue.Message = fmt.Sprintf("Generation %d still ran queries when its drain timeout ended.", *out.DrainingGeneration)
 	case old != nil && out.Phase == v1alpha1.PhaseCleaning:
-		overdue = *old // what led here stays true until the generation is gone
+		overdue = *old // the condition stays until the generation is deleted
 	}
 	p.set(out, overdue, now)
 	back := metav1.Condition{
@@ -188,8 +188,8 @@ func pods(n int32) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// notReady is the order of precedence of Ready=False (seed 001, "Top-level Ready
-// condition"): the first line that holds wins.
+// notReady returns reason and message of Ready=False (seed 001, "Top-level Ready
+// condition"); the cases are in order of precedence.
 func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message string) {
 	instance := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstanceReady)
 	switch {
@@ -234,8 +234,8 @@ func (p Engine) Rejection() (reason, message string) {
 	return "", ""
 }
 
-// set records a condition with the generation that it is valid for; the time of the last
-// transition moves only when the status does.
+// set sets a condition with the generation that it is valid for; the last transition time
+// changes only with the status.
 func (p Engine) set(out *v1alpha1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
 	c.ObservedGeneration = p.Object.Generation
 	if !p.Decided && !p.Warning.Terminal {

@@ -17,7 +17,7 @@ import (
 // instanceConditions are the condition types that the operator owns on an instance.
 var instanceConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady}
 
-// components are the conditions that Ready is rolled up from, in order of precedence.
+// components lists the conditions that Ready is computed from, in order of precedence.
 var components = []struct{ condition, name string }{
 	{v1alpha1.ConditionMetadataReady, "Metadata"},
 	{v1alpha1.ConditionGatewayReady, "Gateway"},
@@ -28,22 +28,22 @@ type Instance struct {
 	Object            *v1alpha1.FireboltInstance
 	Metadata, Gateway Component
 	// Database is the operator's own PostgreSQL, nil when the spec names an external one or
-	// when it does not exist; DatabaseReplicas is what it is meant to have, 1 or 0.
-	// DatabaseFailure is why its pod cannot be created; empty when nothing is known.
+	// when it does not exist; DatabaseReplicas is its desired number, 1 or 0.
+	// DatabaseFailure describes why its pod cannot be created; empty when no failure is known.
 	Database         *appsv1.StatefulSet
 	DatabaseReplicas int32
 	DatabaseFailure  string
-	// Failure keeps the whole instance from being Ready, whatever the state of its components.
+	// Failure prevents the whole instance from being Ready, regardless of its components.
 	Failure *Failure
-	// Evaluated is true when the reconcile checked the whole latest generation, whether it could
-	// be applied or not; the conditions are then valid for it.
+	// Evaluated is true when the reconcile checked the whole latest generation, even if it could
+	// not be applied; the conditions are then valid for it.
 	Evaluated bool
-	// Applied is true when everything was applied as the newest spec asks.
+	// Applied is true when the latest spec was applied completely.
 	Applied bool
 }
 
-// Next returns the whole set of status fields that the operator owns. It depends only on
-// the observed state and the previous phase: a failure that is gone leaves no trace.
+// Next returns all status fields that the operator owns. It depends only on
+// the observed state and the previous phase: a cleared failure leaves no trace.
 func (p Instance) Next(now time.Time) v1alpha1.FireboltInstanceStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
@@ -68,7 +68,7 @@ func (p Instance) Next(now time.Time) v1alpha1.FireboltInstanceStatus {
 	return out
 }
 
-// conditions records the components and what follows from them, and returns Ready.
+// conditions sets the conditions of the components and the derived ones, and returns Ready.
 func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.Condition, now time.Time) metav1.Condition {
 	found := map[string]*metav1.Condition{
 		v1alpha1.ConditionMetadataReady: p.Metadata.condition("metadata service"),
@@ -102,8 +102,8 @@ func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.
 	return ready
 }
 
-// rollUp derives Ready: a component without a condition has not been checked yet, and
-// the first one that is not True gives its reason.
+// rollUp computes Ready: a component without a condition has not been checked yet, and
+// the first one that is not True sets the reason.
 func rollUp(found []metav1.Condition) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	for _, c := range components {
@@ -121,11 +121,11 @@ func rollUp(found []metav1.Condition) metav1.Condition {
 	return ready
 }
 
-// endpoints are published as long as something answers there, also while a rejected
-// change is not corrected yet: engines and clients need what runs, not what is requested.
+// endpoints publishes the endpoints that respond, even while the latest
+// change is rejected: engines and clients depend on the running components, not on the spec.
 //
 // Two failures remove the metadata endpoint, so that engines start no new generation:
-// database credentials that the spec names and that do not exist, and a feature that this
+// missing database credentials that the spec names, and a feature that this
 // release lacks, without which engines must not run.
 func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
 	i := p.Object
@@ -142,7 +142,7 @@ func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
 	}
 }
 
-// terminal is the first failure that no retry clears without a change by a user.
+// terminal returns the first failure that only a change by a user clears.
 func (p Instance) terminal() *Failure {
 	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Terminal {
@@ -152,8 +152,8 @@ func (p Instance) terminal() *Failure {
 	return nil
 }
 
-// instancePhase follows from Ready and from what was. Failed is left as soon as its cause
-// is gone; an instance that served before it failed is then Degraded, not Provisioning.
+// instancePhase computes the phase from Ready and the previous phase. Failed ends when its cause
+// clears; an instance that served before it failed is then Degraded, not Provisioning.
 func instancePhase(was v1alpha1.FireboltInstanceStatus, ready, terminal bool) v1alpha1.InstancePhase {
 	before := was.Phase
 	if n := len(was.Transitions); before == v1alpha1.InstanceFailed && n > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Intent reads the user's command from the annotation. There is one annotation, so a
-// pause and a stop exclude each other.
+// Intent returns the user's command from the annotation. A single annotation makes
+// pause and stop mutually exclusive.
 func Intent(o metav1.Object) contract.Intent {
 	by := "annotation " + v1alpha1.AnnotationCommand
 	switch o.GetAnnotations()[v1alpha1.AnnotationCommand] {
@@ -20,7 +20,7 @@ func Intent(o metav1.Object) contract.Intent {
 	return contract.Intent{}
 }
 
-// Replicas are the effective replicas: zero while a stop is requested.
+// Replicas returns the effective replicas: zero while a stop is requested.
 func Replicas(e *v1alpha1.FireboltEngine) int32 {
 	if Intent(e).Stopped {
 		return 0

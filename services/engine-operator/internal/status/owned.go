@@ -19,25 +19,25 @@ func InstanceConditions() []string { return slices.Clone(instanceConditions) }
 // ClassConditions lists the condition types that the operator owns on a class.
 func ClassConditions() []string { return slices.Clone(classConditions) }
 
-// ForeignConditions lists the condition types of engines and instances that the manager
-// flotilla-conditions owns; the summary Ready is the operator's own there.
+// ForeignConditions lists the condition types of engines and instances that the field manager
+// flotilla-conditions owns; the operator itself owns the summary Ready.
 func ForeignConditions() []string {
 	return slices.DeleteFunc(conditions.Types(), func(t string) bool { return t == conditions.TypeReady })
 }
 
-// OwnEngine is an engine's status without the conditions that others own.
+// OwnEngine returns an engine's status without the conditions of other writers.
 func OwnEngine(s v1alpha1.FireboltEngineStatus) v1alpha1.FireboltEngineStatus {
 	s.Conditions = own(s.Conditions, engineConditions)
 	return s
 }
 
-// OwnInstance is an instance's status without the conditions that others own.
+// OwnInstance returns an instance's status without the conditions of other writers.
 func OwnInstance(s v1alpha1.FireboltInstanceStatus) v1alpha1.FireboltInstanceStatus {
 	s.Conditions = own(s.Conditions, instanceConditions)
 	return s
 }
 
-// own keeps the conditions of the given types, in that order.
+// own returns the conditions of the given types, in the order of the types.
 func own(conditions []metav1.Condition, types []string) []metav1.Condition {
 	var out []metav1.Condition
 	for _, t := range types {

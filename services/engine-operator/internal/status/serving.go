@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// Serving returns the pods of the active generation and the size that it is meant to have.
+// Serving returns the pods, the desired size and the image of the active generation.
 func Serving(c observe.Children, active int64) (ready, total, replicas int32, image string) {
 	set := c.StatefulSets[active]
 	if set == nil || active == engine.None {
@@ -23,7 +23,7 @@ func Serving(c observe.Children, active int64) (ready, total, replicas int32, im
 	return ready, total, replicas, image
 }
 
-// Clamp keeps a message within the contract's limit.
+// Clamp truncates a message to the contract's limit.
 func Clamp(s string) string {
 	const limit = 1024
 	if len(s) > limit {

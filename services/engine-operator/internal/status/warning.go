@@ -13,20 +13,20 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// Warning describes why an engine is stuck, as the message of its Ready: a Warning event of its
+// Warning describes why an engine is stuck, for the message of its Ready: a Warning event of its
 // StatefulSet, or the API server's rejection of the rendered object.
 type Warning struct {
 	Reason, Message string
-	// Cause is the API server's response to the creation of a pod, without what differs from
-	// one attempt to the next.
+	// Cause is the API server's response to the creation of a pod, without the parts that differ between
+	// attempts.
 	Cause string
-	// Generation is that of the StatefulSet.
+	// Generation is the generation of the StatefulSet.
 	Generation int64
-	// Terminal is true when no retry succeeds before the spec changes.
+	// Terminal is true when only a change of the spec clears the failure.
 	Terminal bool
 }
 
-// reasonWarning replaces an event's reason that is not valid for a condition.
+// reasonWarning replaces an event's reason that is not a valid condition reason.
 const reasonWarning = "StatefulSetWarning"
 
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)

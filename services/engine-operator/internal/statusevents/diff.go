@@ -7,35 +7,35 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Outcome is how the rollout of a generation ended.
+// Outcome is the result of the rollout of a generation.
 type Outcome string
 
-// Outcomes of a rollout. All but the first leave a generation behind that never served.
+// Outcomes of a rollout. All except the first leave a generation that never served.
 const (
 	Completed  Outcome = "completed"   // the new generation serves, and the old one is deleted
-	RolledBack Outcome = "rolled_back" // it missed its deadline, and automaticRollback abandoned it
-	Reverted   Outcome = "reverted"    // the spec was changed back to what serves
+	RolledBack Outcome = "rolled_back" // the generation missed its deadline, and automaticRollback abandoned it
+	Reverted   Outcome = "reverted"    // the spec was changed back to the serving generation
 	Abandoned  Outcome = "abandoned"   // another generation was started before it served
 )
 
-// Outcomes lists them.
+// Outcomes lists the outcomes.
 func Outcomes() []Outcome { return []Outcome{Completed, RolledBack, Reverted, Abandoned} }
 
-// Drain is how the wait for the old generation's queries ended.
+// Drain is the result of a drain.
 type Drain string
 
-// Ends of a drain.
+// Results of a drain.
 const (
-	Drained Drain = "drained" // no query was left
-	Skipped Drain = "skipped" // not checked: rollout recreate, or the check is switched off
-	Expired Drain = "expired" // queries were left when drainTimeout was over
+	Drained Drain = "drained" // no query was running
+	Skipped Drain = "skipped" // not checked: rollout recreate, or the check is disabled
+	Expired Drain = "expired" // queries were running when drainTimeout expired
 )
 
-// Drains lists them.
+// Drains lists the results of a drain.
 func Drains() []Drain { return []Drain{Drained, Skipped, Expired} }
 
-// Reasons of transitions that the decision gives and that mean something here. A test
-// holds them against the decision.
+// Reasons of transitions that this package interprets. A test
+// compares them with package engine.
 const (
 	reasonDrained      = "Drained"
 	reasonDrainSkipped = "DrainSkipped"
@@ -46,7 +46,7 @@ const (
 	reasonRolledBack   = "RolledBack"
 )
 
-// reasonPhaseChanged stands for a transition that gives none.
+// reasonPhaseChanged is the reason of a transition without one.
 const reasonPhaseChanged = "PhaseChanged"
 
 // Change describes one write of an engine's status.
@@ -56,15 +56,15 @@ type Change struct {
 	From, To v1alpha1.EnginePhase
 	Entry    transition.Entry
 
-	// Started is true when a generation got its number; the status after the write names it.
+	// Started is true when a generation number was allocated; the status after the write contains it.
 	Started bool
-	// Outcome of the rollout that ended, of generation Generation, which began at Since
-	// (nil: not recorded); empty when none ended.
+	// Outcome is the outcome of the rollout of generation Generation that ended, empty when none ended;
+	// Since is its start, nil if not recorded.
 	Outcome    Outcome
 	Generation int64
 	Since      *time.Time
 
-	// Drain that ended, and when it began (nil: not recorded); empty when none ended.
+	// Drain is the drain that ended, and its start (nil: not recorded); empty when none ended.
 	Drain         Drain
 	DrainingSince *time.Time
 }
@@ -91,7 +91,7 @@ func Diff(before, after v1alpha1.FireboltEngineStatus) Change {
 	return n
 }
 
-// newest is the entry that the write appended. A phase of another writer leaves none.
+// newest returns the entry that the write appended. A phase of another writer has none.
 func newest(before, after []transition.Entry, to string) transition.Entry {
 	if len(after) > 0 {
 		last := after[len(after)-1]
@@ -102,7 +102,7 @@ func newest(before, after []transition.Entry, to string) transition.Entry {
 	return transition.Entry{To: to, Reason: reasonPhaseChanged}
 }
 
-// ended returns how the rollout of the previous current generation ended, if it did.
+// ended returns the outcome of the previous current generation's rollout, or an empty string.
 func ended(before, after v1alpha1.FireboltEngineStatus) Outcome {
 	if !rolling(before.Phase) {
 		return ""
@@ -146,7 +146,7 @@ func drained(reason string) Drain {
 	return ""
 }
 
-// since is when a phase last began.
+// since returns when a phase last began.
 func since(ring []transition.Entry, phase v1alpha1.EnginePhase) *time.Time {
 	for i := len(ring) - 1; i >= 0; i-- {
 		if ring[i].To == string(phase) {

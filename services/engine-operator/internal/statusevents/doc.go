@@ -4,10 +4,10 @@
 // change and a restart of the operator emit no event.
 //
 // Every change of an engine's phase is one event, whose reason is that of the transition
-// in the status and whose message names the rollout that began or ended with it. A state that
-// needs an action of a user (a missed deadline, a rejected template, pods that Kubernetes
-// does not create) emits a Warning when it begins. One list never holds a reason twice.
-// The package reads only the status, so nothing of a Secret can get into an event.
+// in the status and whose message names the rollout that started or ended. A state that
+// requires an action of a user (a missed deadline, a rejected template, pods that Kubernetes
+// does not create) emits a Warning when it begins. A reason occurs only once per write.
+// The package reads only the status, so events never contain data of a Secret.
 //
 // [Diff] returns the same comparison as data, from which internal/metrics counts.
 package statusevents

@@ -11,20 +11,20 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Reasons of events that no condition and no transition carries.
+// Reasons of events that are not reasons of a condition or a transition.
 const (
-	// EventRolloutAbandoned: a generation was abandoned for a newer one before it served.
+	// EventRolloutAbandoned reports that a generation was abandoned for a newer one before it served.
 	EventRolloutAbandoned = "RolloutAbandoned"
-	// EventDrainCheckRecovered: the drain check of the draining generation succeeds again.
+	// EventDrainCheckRecovered reports that the drain check succeeds again.
 	EventDrainCheckRecovered = "DrainCheckRecovered"
-	// EventExternalFinalizer (Warning): foreign finalizers hold children of a deleted engine.
+	// EventExternalFinalizer (Warning) reports that foreign finalizers hold children of a deleted engine.
 	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
-	// EventFieldsIgnored (Warning): the templates set fields without effect.
+	// EventFieldsIgnored (Warning) reports that the templates set fields without effect.
 	EventFieldsIgnored = "FieldsIgnored"
 )
 
-// warningReasons are the reasons of Ready=False that emit an event when they begin. A reason not
-// listed here or in phaseReasons was taken from a Warning event of a StatefulSet.
+// warningReasons are the reasons of Ready=False that emit an event when they begin. Other reasons that
+// phaseReasons does not list come from a Warning event of a StatefulSet.
 var warningReasons = map[string]string{
 	v1alpha1.ReasonInstanceNotReady:   v1alpha1.ReasonInstanceNotReady,
 	v1alpha1.ReasonEngineClassUnready: v1alpha1.ReasonEngineClassUnready,
@@ -43,8 +43,8 @@ var warnings = []string{
 	v1alpha1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveLost, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
 }
 
-// Engine lists the events of one status write. Either may be nil: an engine that was not
-// known before, or is not known any more.
+// Engine returns the events of one status write. Either argument may be nil: the engine is new, or
+// was deleted.
 func Engine(before, after *v1alpha1.FireboltEngine) []Event {
 	if after == nil {
 		return nil
@@ -89,7 +89,7 @@ func unused(s v1alpha1.FireboltEngineStatus) string {
 // reason returns the reason of a transition; one without a reason still emits an event.
 func reason(n Change) string { return orElse(n.Entry.Reason, reasonPhaseChanged) }
 
-// moved returns the text for a change of phase and its result for the rollout.
+// moved returns the message of a phase change, including the outcome of the rollout.
 func moved(n Change, is v1alpha1.FireboltEngineStatus) string {
 	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), is.CurrentGeneration)
 	if n.Entry.Message != "" {
@@ -112,8 +112,8 @@ func moved(n Change, is v1alpha1.FireboltEngineStatus) string {
 	return text
 }
 
-// recovered reports whether the drain check works again. A failing check that is skipped, or
-// whose time is over, has not recovered, and one that something worse hides is not known to.
+// recovered reports whether the drain check succeeds again. A failing check that is skipped, or
+// whose timeout expired, has not recovered; if another reason hides it, its state is unknown.
 func recovered(n Change, was, is v1alpha1.FireboltEngineStatus) bool {
 	if find(was.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonDrainCheckFailing {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// component is a part of an instance that has a condition of its own.
+// component is a component of an instance with its own condition.
 type component struct{ condition, name string }
 
 var components = []component{
@@ -26,8 +26,8 @@ var requestedReasons = []string{v1alpha1.ReasonStopped, v1alpha1.ReasonStopping,
 // rejections are the reasons of Ready=False that apply to the whole instance only.
 var rejections = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupported}
 
-// Instance lists the events of one status write: changes of the phase, components that
-// became ready or lost it, and what keeps the instance from matching its spec.
+// Instance returns the events of one status write: changes of the phase, components that
+// became ready or unready, and failures that keep the instance from matching its spec.
 func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 	if after == nil {
 		return nil
@@ -52,8 +52,8 @@ func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 	return out
 }
 
-// emit emits the event of a component's change. One that is created for the first time emits
-// none until it is ready, or failing.
+// emit emits the event of a component's change. A new component emits
+// none until it is ready or fails.
 func (c component) emit(out *list, before, after []metav1.Condition) {
 	if is, ok := began(before, after, c.condition, metav1.ConditionTrue); ok {
 		if find(before, c.condition).Status != metav1.ConditionTrue {
@@ -74,7 +74,7 @@ func (c component) emit(out *list, before, after []metav1.Condition) {
 	}
 }
 
-// named returns a reason that distinguishes the same failure of two components.
+// named returns a reason that distinguishes the same failure of different components.
 func (c component) named(reason string) string {
 	if reason == v1alpha1.ReasonProvisioning {
 		reason = "NotReady"

@@ -17,11 +17,11 @@ type Event struct {
 	Reason, Message string
 }
 
-// maxNote is the longest note that the API server takes, in bytes.
+// maxNote is the maximum length of a note in the API server, in bytes.
 const maxNote = 1024
 
-// list gathers the events of one write. The first event of a reason wins: a
-// condition and a transition of the same reason report the same change.
+// list collects the events of one write. The first event of a reason wins: a
+// condition and a transition with the same reason report the same change.
 type list []Event
 
 func (l *list) normal(reason, format string, args ...any) { l.add(false, reason, format, args...) }
@@ -35,12 +35,12 @@ func (l *list) add(warning bool, reason, format string, args ...any) {
 	*l = append(*l, Event{Warning: warning, Reason: reason, Message: note(fmt.Sprintf(format, args...))})
 }
 
-// contains reports whether an event holds the text already.
+// contains reports whether an event already contains the text.
 func (l *list) contains(text string) bool {
 	return text != "" && slices.ContainsFunc(*l, func(e Event) bool { return strings.Contains(e.Message, text) })
 }
 
-// note makes a text valid UTF-8 and shortens it to what an event may hold.
+// note makes a text valid UTF-8 and truncates it to the limit of an event.
 func note(text string) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(text) <= maxNote {
@@ -54,7 +54,7 @@ func note(text string) string {
 	return text[:cut] + ellipsis
 }
 
-// find returns a condition; one that is absent has neither status nor reason.
+// find returns a condition; an absent one has neither status nor reason.
 func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(conditions, kind); c != nil {
 		return *c
@@ -62,14 +62,14 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// began returns the condition after the write when it has the status now, and had not, or
-// had it for another reason.
+// began returns the condition after the write if it has the status now, and had another status
+// or reason before.
 func began(before, after []metav1.Condition, kind string, status metav1.ConditionStatus) (metav1.Condition, bool) {
 	was, is := find(before, kind), find(after, kind)
 	return is, is.Status == status && (was.Status != status || was.Reason != is.Reason)
 }
 
-// orElse names a phase for people; a new object has none.
+// orElse returns s, or other if s is empty.
 func orElse[T ~string](s T, other string) string {
 	if s == "" {
 		return other
@@ -77,7 +77,7 @@ func orElse[T ~string](s T, other string) string {
 	return string(s)
 }
 
-// lasted words a duration whose ends are known to the second.
+// lasted formats a duration; its ends have a precision of one second.
 func lasted(from *metav1.Time, to time.Time) string {
 	if from == nil || to.IsZero() {
 		return ""

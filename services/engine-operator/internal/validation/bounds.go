@@ -11,13 +11,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Bounds are the maximum that an engine container may request or be limited to (seed 001,
-// "Admission resource bounds"). An absent one bounds nothing.
+// Bounds are the maximum requests and limits of an engine container (seed 001,
+// "Admission resource bounds"). An absent bound means unlimited.
 type Bounds struct{ CPU, Memory, EphemeralStorage *resource.Quantity }
 
-// EngineBounds checks the resources of the engine container that would run: the
-// engine's own, else its class's. Equality is allowed, resources without a bound and
-// other containers pass. class may be nil.
+// EngineBounds checks the effective resources of the engine container: the
+// engine's own, or those of its class. A value equal to the bound is valid; resources without a bound
+// and other containers are not checked. class may be nil.
 func EngineBounds(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, b Bounds) field.ErrorList {
 	resources, from := effective(e, class)
 	at := templatePath.Child("spec", "containers").Key(names.ContainerEngine).Child("resources")
@@ -41,8 +41,8 @@ func EngineBounds(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClas
 	return out
 }
 
-// effective are the resources that the engine container runs with, and the class that
-// they come from. The layers replace each other as a whole, as they do when they merge.
+// effective returns the resources that the engine container runs with, and the class that
+// sets them. A layer replaces the other as a whole, as in the merge of templates.
 func effective(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) (r corev1.ResourceRequirements, from string) {
 	if class != nil {
 		if of, ok := resourcesIn(&class.Spec.Template); ok {

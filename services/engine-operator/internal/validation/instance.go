@@ -13,7 +13,7 @@ import (
 
 const isUnsupported = "is not supported by this release of the engine operator"
 
-// InstanceAll checks everything about an instance.
+// InstanceAll runs all checks of an instance.
 func InstanceAll(i *v1alpha1.FireboltInstance) field.ErrorList {
 	out := InstanceMetadata(i)
 	out = append(out, InstanceGateway(i)...)
@@ -35,7 +35,7 @@ func InstanceMetadata(i *v1alpha1.FireboltInstance) field.ErrorList {
 	return append(out, metadataRules.template(at.Child("template"), i.Spec.Metadata.Template, protectedBy(i))...)
 }
 
-// gatewayPorts are those of the gateway's containers besides its metrics port.
+// gatewayPorts are the ports of the gateway's containers besides its metrics port.
 var gatewayPorts = []int32{names.PortGateway, names.PortEnvoyAdmin}
 
 // InstanceGateway checks spec.gateway.
@@ -63,7 +63,7 @@ func InstanceUnsupported(i *v1alpha1.FireboltInstance) field.ErrorList {
 	return out
 }
 
-// listener is one of the two that TLS can be configured for.
+// listener is one of the two listeners for which TLS can be configured.
 type listener struct {
 	*v1alpha1.TLSListenerSpec
 	at     *field.Path
@@ -79,14 +79,14 @@ func listeners(i *v1alpha1.FireboltInstance) []listener {
 	return slices.DeleteFunc(all, func(l listener) bool { return l.TLSListenerSpec == nil })
 }
 
-// InstanceTLS checks how the fields of spec.tls go together, as far as the schema does
-// not. Only listeners that are off pass the schema; the rules hold for them too, so that
-// a manifest need not change when the feature comes.
+// InstanceTLS checks combinations of fields of spec.tls that the schema does
+// not check. The schema accepts only disabled listeners; the rules apply to them too, so that
+// a manifest stays valid when the feature is released.
 func InstanceTLS(i *v1alpha1.FireboltInstance) field.ErrorList {
 	var out field.ErrorList
 	for _, l := range listeners(i) {
 		if l.engine && l.SecretRef != nil {
-			out = append(out, field.Forbidden(l.at.Child("secretRef"), "the certificates of engines come from cert-manager alone"))
+			out = append(out, field.Forbidden(l.at.Child("secretRef"), "cert-manager must issue the certificates of engines"))
 		}
 		out = append(out, l.clientTrust()...)
 		out = append(out, l.references(managedBy(i))...)
@@ -95,7 +95,7 @@ func InstanceTLS(i *v1alpha1.FireboltInstance) field.ErrorList {
 	return distinct(out)
 }
 
-// keySize checks that the key's size is one of its algorithm. The schema fills both in.
+// keySize checks that the key's algorithm supports its size. The schema sets defaults for both.
 func keySize(at *field.Path, c *v1alpha1.CertManagerSpec) field.ErrorList {
 	if c == nil {
 		return nil
@@ -118,11 +118,11 @@ func (l listener) clientTrust() field.ErrorList {
 		switch {
 		case !ref.set:
 		case l.engine && ref.name == "clientCASecretRef":
-			out = append(out, field.Forbidden(l.at.Child(ref.name), "clients of engines are the gateway alone"))
+			out = append(out, field.Forbidden(l.at.Child(ref.name), "the gateway must be the only client of engines"))
 		case !l.Enabled:
-			out = append(out, field.Forbidden(l.at.Child(ref.name), "has no meaning while the listener is not enabled"))
+			out = append(out, field.Forbidden(l.at.Child(ref.name), "requires an enabled listener"))
 		case ref.name == "crlSecretRef" && !l.engine && l.ClientCASecretRef == nil:
-			out = append(out, field.Forbidden(l.at.Child(ref.name), "needs clientCASecretRef"))
+			out = append(out, field.Forbidden(l.at.Child(ref.name), "requires clientCASecretRef"))
 		}
 	}
 	return out
@@ -145,14 +145,14 @@ func (l listener) references(managed protected) field.ErrorList {
 		case ref.set && ref.secret == "":
 			out = append(out, field.Required(at, "must name a Secret"))
 		case ref.set && managed.holds(ref.secret):
-			out = append(out, field.Forbidden(at, "names a Secret that the operator makes itself"))
+			out = append(out, field.Forbidden(at, "must not name a Secret that the operator creates"))
 		}
 	}
 	return out
 }
 
-// InstanceUpdate checks what must not change once it is set, as far as the schema's own
-// rules do not hold it.
+// InstanceUpdate checks the immutability of fields that the schema's own
+// rules do not check.
 func InstanceUpdate(before, after *v1alpha1.FireboltInstance) field.ErrorList {
 	var out field.ErrorList
 	was, is := signing(before), signing(after)
@@ -169,7 +169,7 @@ func InstanceUpdate(before, after *v1alpha1.FireboltInstance) field.ErrorList {
 	return out
 }
 
-// signing is how signing keys are made, nil when the spec does not say.
+// signing returns the settings of signing keys, nil if the spec has none.
 func signing(i *v1alpha1.FireboltInstance) *v1alpha1.CertManagerSpec {
 	if i.Spec.Auth == nil || i.Spec.Auth.Local == nil || i.Spec.Auth.Local.SigningKeys == nil {
 		return nil
@@ -177,7 +177,7 @@ func signing(i *v1alpha1.FireboltInstance) *v1alpha1.CertManagerSpec {
 	return &i.Spec.Auth.Local.SigningKeys.CertManager
 }
 
-// engineTLS is how the certificates of engines are made, nil while they have none.
+// engineTLS returns the settings of the engines' certificates, nil if they have none.
 func engineTLS(i *v1alpha1.FireboltInstance) *v1alpha1.CertManagerSpec {
 	if i.Spec.TLS == nil || i.Spec.TLS.Engine == nil || !i.Spec.TLS.Engine.Enabled {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MessageLimit is the most bytes that a [Message] has: it fits into an Event's note,
-// which holds 1024, with a few words before it.
+// MessageLimit is the maximum length of a [Message] in bytes: it fits into the note of an Event
+// (1024 bytes) with a short prefix.
 const MessageLimit = 1000
 
 // Message formats errors identically for an admission response, a condition and an event.
-// Errors of the same kind share one sentence, "path, path: what is wrong."; sentences
-// and paths are sorted, so equal errors give equal text in any order. What does not
-// fit is counted at the end. It is empty without errors.
+// Errors of the same kind share one sentence, "path, path: error."; sentences
+// and paths are sorted, so the order of the errors does not change the text. The message ends with
+// the number of errors that do not fit. It is empty without errors.
 func Message(violations field.ErrorList) string {
 	sorted := slices.Clone(violations)
 	slices.SortFunc(sorted, func(a, b *field.Error) int {
@@ -31,7 +31,7 @@ func Message(violations field.ErrorList) string {
 	if len(sorted) == 0 {
 		return ""
 	}
-	return cut(sentences(sorted[:1], len(sorted)-1)) // a path alone can be too long: names are users' text
+	return cut(sentences(sorted[:1], len(sorted)-1)) // a single path can be too long, since users choose names
 }
 
 // sentences groups sorted errors by their detail, in the order of their first paths.
@@ -65,7 +65,7 @@ func detail(e *field.Error) string {
 	return e.Detail
 }
 
-// cut keeps whole characters up to the limit.
+// cut truncates a string to the limit without splitting a character.
 func cut(s string) string {
 	const dots = "..."
 	end := MessageLimit - len(dots)

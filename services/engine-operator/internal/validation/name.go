@@ -7,12 +7,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// roomy is the longest name with which the numbers of generations never run out.
+// roomy is the maximum length of a name that leaves room for every generation number.
 const roomy = 43
 
-// LongName warns of a name that leaves no room for many generations: the label
+// LongName warns of a name that leaves room for few generations: the label
 // controller-revision-hash of the pods holds name, number and a hash of ten characters.
-// The schema rejects names that leave none. It is empty for other names.
+// The schema rejects names without room for any. It returns an empty string for other names.
 func LongName(engine string) string {
 	const label, hash = 63, len("-") + 10
 	if len(engine) <= roomy {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// isRounded warns of a number of which the API server keeps no more than 17 digits.
+// isRounded warns of a number that the API server truncates to 17 digits.
 const isRounded = "the number needs more than 64 bits and lost digits; write it as a string"
 
-// rounded lists the numbers of an engine's configuration that the API server could not keep.
+// rounded lists the numbers of an engine's configuration that the API server truncated.
 func rounded(config *apiextensionsv1.JSON) field.ErrorList {
 	if config == nil {
 		return nil

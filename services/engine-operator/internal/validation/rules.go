@@ -2,37 +2,37 @@ package validation
 
 import "github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 
-// The rule table: what users may write into the pod templates of each component
-// (reference 2.7; seed 001, "Pod template merge"). It is data. The code next to it walks
-// every field of a template and asks the table, so a field that the table does not know,
-// from a newer Kubernetes, gets a warning. docs/templates.md shows it.
+// The rule table lists what users may set in the pod templates of each component
+// (reference 2.7; seed 001, "Pod template merge"). It is data. The functions of this package look up
+// every field of a template in it; a field that the table does not contain,
+// for example of a newer Kubernetes, causes a warning. docs/templates.md shows the table.
 
-// fields sorts the fields of a struct, by their JSON names.
+// fields classifies the fields of a struct by their JSON names.
 type fields struct {
 	allowed []string // copied into the pods
 	owned   []string // the operator sets it
-	unused  []string // no effect; setting it is a warning
+	unused  []string // no effect; setting it causes a warning
 }
 
-// component is a kind of pod whose template users may write.
+// component is a kind of pod whose template users may set.
 type component struct {
-	// primary is the container that the component is for, reserved the names of the
-	// containers that the operator puts next to it.
+	// primary is the main container of the component, reserved are the names of
+	// additional containers of the operator.
 	primary  string
 	reserved []string
-	// container are the fields of the primary container, env the variables in it that
-	// the operator sets, mountPaths the paths at which the operator mounts something.
+	// container are the fields of the primary container, env its variables that
+	// the operator sets, mountPaths the mount paths of the operator.
 	container       fields
 	env, mountPaths []string
-	// volumes are patterns of the names of the operator's volumes; of these, secret are
-	// made from Secrets, and sidecars may mount the others only.
+	// volumes are patterns of the names of the operator's volumes; secret are those
+	// with data of Secrets, which sidecars must not mount.
 	volumes, secret []string
-	// drops is true when a user's volume of the name of one of the operator's is left out,
-	// as the earlier operator did, and not rejected.
+	// drops is true when a user's volume with the name of an operator's volume is dropped
+	// instead of rejected, like in the earlier operator.
 	drops bool
 }
 
-// metadataFields are those of a template's metadata.
+// metadataFields are the fields of a template's metadata.
 var metadataFields = fields{
 	allowed: []string{"labels", "annotations"},
 	owned: []string{
@@ -42,10 +42,10 @@ var metadataFields = fields{
 	},
 }
 
-// reservedPrefix is that of the operator's own labels and annotations.
+// reservedPrefix is the prefix of the operator's own labels and annotations.
 const reservedPrefix = "firebolt.io/"
 
-// podFields are those of a pod, the same for every component.
+// podFields are the fields of a pod, the same for every component.
 var podFields = fields{
 	allowed: []string{
 		"affinity", "containers", "dnsConfig", "dnsPolicy", "hostAliases", "imagePullSecrets", "initContainers",
@@ -64,7 +64,7 @@ var podFields = fields{
 	},
 }
 
-// engineFields are those of the container engine.
+// engineFields are the fields of the container engine.
 var engineFields = fields{
 	allowed: []string{
 		"env", "envFrom", "image", "imagePullPolicy", "lifecycle", "name", "resizePolicy", "resources",
@@ -78,7 +78,7 @@ var engineFields = fields{
 	unused: []string{"restartPolicyRules"},
 }
 
-// serviceFields are those of the containers envoy and metadata.
+// serviceFields are the fields of the containers envoy and metadata.
 var serviceFields = fields{
 	allowed: []string{"image", "imagePullPolicy", "name", "resources"},
 	owned: []string{
@@ -118,12 +118,12 @@ var (
 	}
 )
 
-// protectedShapes are patterns of the names of Secrets that belong to some instance or
-// engine, whichever it is.
+// protectedShapes are patterns of the names of Secrets that belong to any instance or
+// engine.
 var protectedShapes = []string{
 	"*-auth-signing", "*-auth-signing-*", // signing keys of an instance
-	"*-g[0-9]*-engine-tls",      // the certificate of an engine's generation
-	"*-metadata-postgres-creds", // the password of an instance's own database
+	"*-g[0-9]*-engine-tls",      // certificate of an engine's generation
+	"*-metadata-postgres-creds", // password of an instance's own database
 }
 
 // Details of errors, which follow the path in messages to users.
@@ -131,11 +131,11 @@ const (
 	isOwned      = "is managed by the operator"
 	isUnused     = "is not used by the operator"
 	isReserved   = "keys that begin with " + reservedPrefix + " belong to the operator"
-	isNameTaken  = "a container of this name is made by the operator"
+	isNameTaken  = "the operator creates a container of this name"
 	isPrimary    = "the name of the main container must not be an init container's"
 	isDuplicate  = "the name is used twice in the template"
-	isVolume     = "a volume of this name is made by the operator"
+	isVolume     = "the operator creates a volume of this name"
 	isMountPath  = "the operator mounts its own volume at this path"
-	isProtected  = "the Secret belongs to the operator or to the instance and must not be handed on"
+	isProtected  = "the Secret belongs to the operator or to the instance and must not be exposed"
 	isSecretMade = "the volume holds a Secret of the operator"
 )

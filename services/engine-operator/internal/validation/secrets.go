@@ -10,12 +10,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// protected are the names of the Secrets that pods of users must not read: a user who may
-// write a template would otherwise see credentials that only the operator's own
-// containers are meant to see (reference 2.7, "Secret aliasing").
+// protected are the names of the Secrets that users' pods must not read: a user with permission to
+// set a template could otherwise read credentials that only the operator's own
+// containers may read (reference 2.7, "Secret aliasing").
 type protected []string
 
-// protectedBy are the Secrets of an instance. It may be nil: the shapes hold without one.
+// protectedBy returns the protected Secrets of an instance. It may be nil: the patterns apply without one.
 func protectedBy(i *v1alpha1.FireboltInstance) protected {
 	if i == nil {
 		return nil
@@ -37,7 +37,7 @@ func protectedBy(i *v1alpha1.FireboltInstance) protected {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// managedBy are the Secrets that the operator makes for an instance.
+// managedBy returns the Secrets that the operator creates for an instance.
 func managedBy(i *v1alpha1.FireboltInstance) protected {
 	return protected{names.PostgresSecret(i.Name), i.Name + "-engine-tls", i.Name + "-gateway-tls", i.Name + "-engine-ca-bundle"}
 }
@@ -85,7 +85,7 @@ func (p protected) volume(at *field.Path, v *corev1.VolumeSource) field.ErrorLis
 	return out
 }
 
-// reference is a Secret's name and where it stands.
+// reference is a Secret's name and its path.
 type reference struct {
 	secret string
 	steps  []string

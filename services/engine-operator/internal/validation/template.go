@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// template checks a pod template, at the given path, by the rules of its component.
+// template checks a pod template at the given path by the rules of its component.
 func (c component) template(at *field.Path, t *corev1.PodTemplateSpec, p protected) field.ErrorList {
 	if t == nil {
 		return nil
@@ -64,8 +64,8 @@ func metadata(at *field.Path, m *metav1.ObjectMeta) field.ErrorList {
 	return out
 }
 
-// ignored lists the fields of a template that have no effect. The earlier operator accepted it
-// and ran without it, so it is a warning, not an error.
+// ignored lists the fields of a template that have no effect. The earlier operator accepted them
+// and ignored them, so they cause warnings, not errors.
 func (c component) ignored(at *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
 	if t == nil {
 		return nil
@@ -85,8 +85,8 @@ func (c component) ignored(at *field.Path, t *corev1.PodTemplateSpec) field.Erro
 	return distinct(out)
 }
 
-// ignored asks the table which fields of a struct are set and not used; what it does not
-// know, from a newer Kubernetes, is not used either.
+// ignored lists the fields of a struct that are set and have no effect, also fields that the
+// table does not contain.
 func (f fields) ignored(at *field.Path, v any) field.ErrorList {
 	var out field.ErrorList
 	of := reflect.ValueOf(v).Elem()
@@ -99,7 +99,7 @@ func (f fields) ignored(at *field.Path, v any) field.ErrorList {
 	return out
 }
 
-// check asks the table about every field of a struct that is set.
+// check rejects the set fields of a struct that the operator owns.
 func (f fields) check(at *field.Path, v any) field.ErrorList {
 	var out field.ErrorList
 	of := reflect.ValueOf(v).Elem()
@@ -129,7 +129,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// containerNames rejects names that are used twice or that the operator uses.
+// containerNames rejects names that are used twice or that the operator reserves.
 func (c component) containerNames(at *field.Path, s *corev1.PodSpec) field.ErrorList {
 	var out field.ErrorList
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func (c component) containerNames(at *field.Path, s *corev1.PodSpec) field.Error
 	return out
 }
 
-// primaryLists rejects entries that the operator owns in lists of the main container that
+// primaryLists rejects entries of the operator in those lists of the main container that
 // users may extend.
 func (c component) primaryLists(at *field.Path, own *corev1.Container) field.ErrorList {
 	var out field.ErrorList
@@ -181,7 +181,7 @@ func (c component) primaryLists(at *field.Path, own *corev1.Container) field.Err
 	return out
 }
 
-// sidecarMounts keeps the operator's Secrets out of the users' own containers.
+// sidecarMounts prevents users' own containers from mounting the operator's Secrets.
 func (c component) sidecarMounts(at *field.Path, own *corev1.Container) field.ErrorList {
 	var out field.ErrorList
 	for i, m := range own.VolumeMounts {
@@ -192,7 +192,7 @@ func (c component) sidecarMounts(at *field.Path, own *corev1.Container) field.Er
 	return out
 }
 
-// entry is the path of a list's entry: by its name, or by its place when it has none.
+// entry returns the path of a list's entry: by name, or by index if it has none.
 func entry(list *field.Path, name string, i int) *field.Path {
 	if name == "" {
 		return list.Index(i)
@@ -200,8 +200,8 @@ func entry(list *field.Path, name string, i int) *field.Path {
 	return list.Key(name)
 }
 
-// matches reports whether the name has one of the shapes. A shape is a constant of the
-// table, which a test checks, so it is never malformed.
+// matches reports whether the name matches one of the patterns. A test checks the constant
+// patterns, so none is malformed.
 func matches(shapes []string, name string) bool {
 	return slices.ContainsFunc(shapes, func(shape string) bool {
 		ok, err := path.Match(shape, name)

@@ -1,8 +1,8 @@
 // Package validation validates objects before anything is created from them.
 //
-// The rules are one table (rules.go) for admission and for the controllers: a webhook
-// that is not installed only delays when a user learns of an error, and
-// [Message] words it the same in both places. All functions are pure and return every
+// Admission and the controllers use the same rule table (rules.go): a webhook
+// that is not installed only delays the report of an error, and
+// [Message] formats it identically in both places. All functions are pure and return every
 // offending path at once. Paths contain named entries of lists by their name:
 // spec.template.spec.containers[engine].command.
 //
@@ -20,7 +20,7 @@ var templatePath = field.NewPath("spec", "template")
 // EngineAll runs all checks of an engine, for the admission webhook and for the controller,
 // which creates nothing from a spec that fails them. class and instance may be nil when the engine
 // refers to none, or when they do not exist. The class's own template is not checked
-// again ([Class]), except Secrets of the engine's instance.
+// again ([Class]), except for Secrets of the engine's instance.
 func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {
 	out := EngineTemplate(e, instance)
 	out = append(out, EngineInherited(class, instance)...)
@@ -34,14 +34,14 @@ func EngineTemplate(e *v1alpha1.FireboltEngine, instance *v1alpha1.FireboltInsta
 	return engineRules.template(templatePath, e.Spec.Template, protectedBy(instance))
 }
 
-// EngineInherited checks that the template of an engine's class hands none of the
-// instance's Secrets on: the class itself knows no instance. Both may be nil.
+// EngineInherited checks that the template of an engine's class does not expose
+// Secrets of the instance: the class itself has no instance. Both may be nil.
 func EngineInherited(class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance) field.ErrorList {
 	if class == nil || instance == nil {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, e := range Class(class) { // the class says so itself
+	for _, e := range Class(class) { // reported on the class itself
 		known[e.Field] = true
 	}
 	var out field.ErrorList
@@ -59,8 +59,8 @@ func Class(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return engineRules.template(templatePath, &c.Spec.Template, nil)
 }
 
-// EngineUnsupported names the features of the engine or its class that this release lacks.
-// Running it without the feature would change what users get. class may be nil.
+// EngineUnsupported lists the features of the engine or its class that this release lacks.
+// Without the feature users would get a different engine. class may be nil.
 func EngineUnsupported(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
 	switch {
 	case e.Spec.AutoStop != nil:
@@ -71,7 +71,7 @@ func EngineUnsupported(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngin
 	return nil
 }
 
-// ClassUnsupported names the features of the class that this release lacks.
+// ClassUnsupported lists the features of the class that this release lacks.
 func ClassUnsupported(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return autoStop(c.Spec.AutoStop, "")
 }
@@ -83,12 +83,12 @@ func autoStop(a *v1alpha1.AutoStopSpec, from string) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "autoStop", "enabled"), isUnsupported+from)}
 }
 
-// inherited is appended to an error of the class, not of the engine.
+// inherited returns the suffix for an error of the class, not of the engine.
 func inherited(class *v1alpha1.FireboltEngineClass) string {
 	return " (inherited from FireboltEngineClass \"" + class.Name + "\")"
 }
 
-// EngineIgnored names the fields without effect of the engine's template and of its class's. class may be nil.
+// EngineIgnored lists the fields without effect in the engine's template and in its class's. class may be nil.
 func EngineIgnored(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
 	out := append(engineRules.ignored(templatePath, e.Spec.Template), rounded(e.Spec.CustomEngineConfig)...)
 	if class == nil {
@@ -101,12 +101,12 @@ func EngineIgnored(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineCla
 	return out
 }
 
-// ClassIgnored names the fields without effect of the class's template.
+// ClassIgnored lists the fields without effect in the class's template.
 func ClassIgnored(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return append(engineRules.ignored(templatePath, &c.Spec.Template), rounded(c.Spec.CustomEngineConfig)...)
 }
 
-// InstanceIgnored names the fields without effect of the instance's templates.
+// InstanceIgnored lists the fields without effect in the instance's templates.
 func InstanceIgnored(i *v1alpha1.FireboltInstance) field.ErrorList {
 	spec := field.NewPath("spec")
 	return append(metadataRules.ignored(spec.Child("metadata", "template"), i.Spec.Metadata.Template),

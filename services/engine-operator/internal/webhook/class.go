@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// classes validates classes and keeps those that engines use.
+// classes validates classes and protects those in use from deletion.
 type classes struct{ rules }
 
 // ValidateCreate implements admission.Validator.
@@ -37,8 +37,8 @@ func (v classes) validate(c *v1alpha1.FireboltEngineClass) (admission.Warnings, 
 	return ignored(validation.ClassIgnored(c)), invalid("FireboltEngineClass", c, append(validation.Class(c), validation.ClassUnsupported(c)...))
 }
 
-// ValidateDelete implements admission.Validator: a class that engines use stays. When they
-// cannot be listed it stays too; the class controller's finalizer is the second guard.
+// ValidateDelete implements admission.Validator. It rejects the deletion of a class that engines use, or
+// whose engines cannot be listed; the class controller's finalizer is the second guard.
 func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) || c.DeletionTimestamp != nil {
 		return nil, nil

@@ -28,7 +28,7 @@ func (v engines) ValidateUpdate(ctx context.Context, was, is *v1alpha1.FireboltE
 	return v.validate(ctx, is)
 }
 
-// ValidateDelete implements admission.Validator. An engine may always go.
+// ValidateDelete implements admission.Validator. It accepts every deletion.
 func (engines) ValidateDelete(context.Context, *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -49,7 +49,7 @@ func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admi
 	case failure != nil:
 		all = append(all, failure)
 	case !found:
-		warnings = append(warnings, fmt.Sprintf("spec.instanceRef: there is no FireboltInstance %q yet; the engine waits for it", e.Spec.InstanceRef))
+		warnings = append(warnings, fmt.Sprintf("spec.instanceRef: FireboltInstance %q does not exist yet; the engine waits for it", e.Spec.InstanceRef))
 	}
 	class, failure := v.class(ctx, e, spec.Child("engineClassRef"))
 	if failure != nil {
@@ -63,7 +63,7 @@ func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admi
 	return warnings, invalid("FireboltEngine", e, all)
 }
 
-// class returns the class that the engine names, nil when it names none.
+// class returns the class that the engine refers to, nil if it refers to none.
 func (v engines) class(ctx context.Context, e *v1alpha1.FireboltEngine, at *field.Path) (*v1alpha1.FireboltEngineClass, *field.Error) {
 	if e.Spec.EngineClassRef == nil {
 		return nil, nil

@@ -19,14 +19,14 @@ import (
 // identityPath is the path at which the API server requests the id of a new instance.
 const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
 
-// identity gives a new instance its id, so that the user sees it in the answer to the
-// creation. The controller does it for instances that did not come this way.
+// identity sets the id of a new instance, so that the response to the
+// creation contains it. The controller sets the id of other instances.
 //
-// It answers with the one patch and not by the library's typed defaulter: that one sends
-// back every field which the Go type writes, and an instance whose required gateway is
-// missing would come out with an empty one.
+// It responds with a single patch instead of the library's typed defaulter, which would
+// add every field that the Go type marshals: an instance without the required gateway
+// would get an empty one.
 type identity struct {
-	// apiReader reads Secrets one by one; nil skips the search for a former id.
+	// apiReader reads Secrets one by one; if it is nil, no former id is looked up.
 	apiReader client.Reader
 	newID     func() (string, error)
 	watched   []string
@@ -65,10 +65,10 @@ func (h identity) Handle(ctx context.Context, req admission.Request) admission.R
 	return admission.Patched("", webhook.JSONPatchOp{Operation: "add", Path: "/spec/id", Value: id})
 }
 
-// formerID is the id that an instance of the same name had, when the database that it ran
-// is still there: the data was written under that id.
+// formerID returns the id of an earlier instance with the same name whose own database
+// still exists: the data was written under that id.
 func (h identity) formerID(ctx context.Context, namespace, name string) (string, error) {
-	if h.apiReader == nil || name == "" { // a generated name was never used before
+	if h.apiReader == nil || name == "" { // a generated name is new
 		return "", nil
 	}
 	secret := &corev1.Secret{}

@@ -32,7 +32,7 @@ func (instances) ValidateDelete(context.Context, *v1alpha1.FireboltInstance) (ad
 	return nil, nil
 }
 
-// judge checks an instance, and against what it was when it is not new.
+// validate checks an instance; was is its previous version, nil for a new one.
 func (v instances) validate(i, was *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
 		return nil, nil

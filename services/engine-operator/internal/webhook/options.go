@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// Options are the settings of admission. The zero value serves no webhooks and bounds
-// nothing. See [Options.AddFlags] for what each field does.
+// Options are the settings of admission. The zero value serves no webhooks and sets no
+// bounds. [Options.AddFlags] describes each field.
 type Options struct {
 	certs.Options
 
 	MaxCPU, MaxMemory, MaxEphemeralStorage string
 }
 
-// Server is where and with which certificates webhooks are served unless flags say otherwise.
+// Server returns the default address and certificates of the webhook server.
 func Server() certs.Options {
 	return certs.Options{
 		Enable: true, BindAddress: certs.DefaultAddress, CertSecret: "engine-operator-webhook-cert",
@@ -34,7 +34,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Options.AddFlags(f)
 	f.StringVar(&o.MaxCPU, maxCPU, "", "maximum CPU request or limit of the engine container; empty means unlimited")
 	f.StringVar(&o.MaxMemory, maxMemory, "", "maximum memory request or limit of the engine container; empty means unlimited")
-	f.StringVar(&o.MaxEphemeralStorage, maxEphemeralStorage, "", "most ephemeral-storage that an engine container may request or be limited to; empty means no bound")
+	f.StringVar(&o.MaxEphemeralStorage, maxEphemeralStorage, "", "maximum ephemeral-storage request or limit of the engine container; empty means unlimited")
 }
 
 const (
@@ -49,8 +49,8 @@ func (o *Options) Validate() error {
 	return errors.Join(err, o.Options.Validate())
 }
 
-// Bounds are the maxima for engine containers (seed 001, "Admission resource bounds").
-// They hold in the controllers too, with and without webhooks. Call it after Validate.
+// Bounds returns the maximum resources of engine containers (seed 001, "Admission resource bounds").
+// The controllers apply them too, with and without webhooks. Call it after Validate.
 func (o *Options) Bounds() validation.Bounds {
 	b, err := o.bounds()
 	if err != nil {

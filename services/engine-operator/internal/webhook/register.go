@@ -17,24 +17,24 @@ import (
 
 // Config configures the webhooks.
 type Config struct {
-	// NewID makes the ULID of an instance.
+	// NewID generates the ULID of an instance.
 	NewID func() (string, error)
 	Clock clock.WithTicker
-	// Namespace is the operator's own: that of the leader election, else any that it may
-	// keep a Secret in. It is unused with Options.CertDir.
+	// Namespace holds the operator's Secret: the namespace of the leader election, or otherwise any in
+	// which the operator may create a Secret. It is unused with Options.CertDir.
 	Namespace string
-	// Watched are the namespaces that the operator watches; none means all. Objects in
-	// others are accepted.
+	// Watched are the namespaces that the operator watches; empty means all. Objects in
+	// other namespaces are accepted without validation.
 	Watched []string
 	// Lifetimes of the operator's own certificates; zero means certs.DefaultLifetimes.
 	Lifetimes certs.Lifetimes
 }
 
-// owner marks the Secret of the operator's certificates.
+// owner identifies the Secret of the operator's certificates.
 const owner = "flotilla-engine-operator"
 
-// Register puts the webhooks, their certificates and their readiness on the manager,
-// whose API reader the rules use. It does nothing when o serves no webhooks.
+// Register adds the webhooks, their certificates and their readiness check to the manager.
+// The rules use its API reader. Register does nothing when o disables the webhooks.
 func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Config) error {
 	if !o.Enabled() {
 		ctrl.LoggerFrom(ctx).Info("Webhooks are disabled, only the controllers enforce the rules")

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// rules are what the validators share.
+// rules is embedded in the validators.
 type rules struct {
 	apiReader client.Reader
 	bounds    validation.Bounds
@@ -35,7 +35,7 @@ func skips(is metav1.Object, sameSpec bool) bool {
 }
 
 // invalid combines all errors into one response: Invalid, which the user must fix, or
-// InternalError when only a read failed and the same request may succeed later. The text
+// InternalError if only a read failed and a retry may succeed. The text
 // equals that of the controllers' condition; each path is also a cause.
 func invalid(kind string, o client.Object, all field.ErrorList) error {
 	if len(all) == 0 {
@@ -64,7 +64,7 @@ func (r rules) get(ctx context.Context, namespace, name string, into client.Obje
 	}
 }
 
-// some names the first few of many.
+// some joins the first few names of a list.
 func some(all []string) string {
 	const most = 5
 	if len(all) > most {
@@ -73,7 +73,7 @@ func some(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// ignored warns of fields that nothing comes of.
+// ignored returns warnings for fields without effect.
 func ignored(fields field.ErrorList) admission.Warnings {
 	if len(fields) == 0 {
 		return nil

@@ -206,7 +206,7 @@ func refusal(err error) status.Warning {
 		foreign := errors.Is(err, apply.ErrNotOwned)
 		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
 		if foreign {
-			out.Message += ". Delete or rename the object that is in the way."
+			out.Message += ". Delete or rename the conflicting object."
 		}
 		out.Message = status.Clamp(out.Message)
 		return out

@@ -63,7 +63,7 @@ func (s *reconcileState) checksInstance() bool {
 }
 
 // ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
-// operator release, requires a change. The number of replicas depends on these two only.
+// operator release, requires a change. Only spec and command set the number of replicas.
 func (s *reconcileState) ownSpecChanged() bool {
 	g, ok := s.snapshot.Generations[s.plan.Next.Current]
 	return s.engine.Generation != s.engine.Status.ObservedGeneration ||

@@ -1,4 +1,4 @@
-// Package managedfields identifies who wrote the fields of a StatefulSet.
+// Package managedfields identifies the writers of the fields of a StatefulSet.
 package managedfields
 
 import (
@@ -17,8 +17,8 @@ import (
 // Authors are the writers of the spec of an object, as the API server has recorded them in
 // managedFields. Defaults have no writer.
 type Authors struct {
-	// ours is true when we applied the object. A copy from a backup has lost that: then
-	// managedFields name the restorer, and no edits.
+	// ours is true when we applied the object. A copy from a backup loses that: its
+	// managedFields name only the restorer, and no edits.
 	ours bool
 	// others are the fields of the other writers, each as a FieldsV1 tree below the spec.
 	others []map[string]any
@@ -47,7 +47,7 @@ func Of(live *appsv1.StatefulSet) (Authors, error) {
 	return out, nil
 }
 
-// OursAlone reports whether no other writer than the operator wrote the spec.
+// OursAlone reports whether only the operator wrote the spec.
 func (a Authors) OursAlone() bool { return a.ours && len(a.others) == 0 }
 
 // Added reports whether another writer set a field that was not rendered. Package render detects
@@ -72,7 +72,7 @@ func (a Authors) Added(want, live *appsv1.StatefulSet) (bool, error) {
 	return false, nil
 }
 
-// extends reports whether one of the fields is in have and not in want, or is owned as a
+// extends reports whether one of the fields is set in have and not in want, or is owned as a
 // whole and differs from want.
 func extends(want, have any, fields map[string]any) bool {
 	for key, below := range fields {
@@ -95,8 +95,8 @@ func extends(want, have any, fields map[string]any) bool {
 	return false
 }
 
-// step follows one element of a FieldsV1 tree in both values: "f:name" into a field,
-// "k:{...}" into the item of a list that has these keys. ok is false when have has no such thing.
+// step descends one element of a FieldsV1 tree in both values: "f:name" into a field,
+// "k:{...}" into the item of a list that has these keys. ok is false when have lacks the element.
 func step(want, have any, key string) (w, h any, ok bool) {
 	if name, isField := strings.CutPrefix(key, "f:"); isField {
 		h, ok = field(have, name)
@@ -125,7 +125,7 @@ func item(of any, keys map[string]any) (any, bool) {
 		m, _ := e.(map[string]any)
 		found := len(m) > 0
 		for k, v := range keys {
-			// A key that is not written has its default: the protocol of a port is TCP.
+			// An omitted key has its default: the protocol of a port is TCP.
 			have, ok := m[k]
 			found = found && (!ok || fmt.Sprint(have) == fmt.Sprint(v))
 		}
