@@ -1,4 +1,4 @@
-// Package docs embeds documents that the status aggregator also serves.
+// Package docs embeds the documents that the status aggregator serves.
 package docs
 
 import _ "embed" // the document

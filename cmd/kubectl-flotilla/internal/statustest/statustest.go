@@ -43,7 +43,7 @@ type Server struct {
 }
 
 // BusAway is the message of the aggregator for a resource whose history it cannot read.
-const BusAway = "observation and history may be missing: the bus gives no answer"
+const BusAway = "observation and history may be missing: the bus does not respond"
 
 // Event is one entry of the stream.
 type Event struct {

@@ -1,5 +1,5 @@
-// Command status-aggregator folds what the operators observe into the status
-// conditions of every managed resource, and tells the world what became of them.
+// Command status-aggregator computes the status conditions of every managed resource from the
+// observations of the operators, and publishes their changes as lifecycle events.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package bar prints the figures of the reliability bars, one line each, for people
-// and for scripts that collect them.
+// Package bar prints the results of the reliability bars, one line each, for users
+// and scripts.
 package bar
 
 import (
@@ -13,7 +13,7 @@ var (
 	printed = map[string]bool{}
 )
 
-// Print writes the figure of a bar, for example
+// Print writes the result of a bar, for example
 //
 //	BAR B7 1.04 s (bar 5)
 func Print(w io.Writer, name string, value float64, unit, limit string) error {
@@ -24,7 +24,7 @@ func Print(w io.Writer, name string, value float64, unit, limit string) error {
 	return err
 }
 
-// Elsewhere writes a line for each bar that this process has printed no figure of.
+// Elsewhere writes a line for each bar without a result in this process.
 func Elsewhere(w io.Writer, bars []string, where map[string]string) error {
 	mu.Lock()
 	defer mu.Unlock()

@@ -39,7 +39,7 @@ type Config struct {
 	Cluster string
 	// LeaseNamespace is the namespace of the Lease flotilla-conditions.
 	LeaseNamespace string
-	// Instance is the identity of this process as the holder of the Lease.
+	// Instance identifies this process as the holder of the Lease.
 	Instance   string
 	Clock      clock.WithTicker
 	Registerer prometheus.Registerer
@@ -127,7 +127,7 @@ func (p *parts) addWatcher() {
 }
 
 func (p *parts) addLease() error {
-	// A client of its own: the manager's would cache every Lease of the cluster.
+	// A separate client: the manager's would cache every Lease of the cluster.
 	direct, err := client.New(p.cfg.Manager.GetConfig(), client.Options{
 		HTTPClient: p.cfg.Manager.GetHTTPClient(), Scheme: p.cfg.Manager.GetScheme(), Mapper: p.cfg.Manager.GetRESTMapper(),
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// patience is how long the bucket may reject writes before the Lease is given to the operators.
+	// patience is how long the bucket may reject writes before the Lease is left to the operators.
 	patience = 10 * time.Second
 	// probeInterval is the interval of the probes of a bucket that rejects writes.
 	probeInterval = 2 * time.Second
@@ -17,8 +17,8 @@ const (
 	resyncInterval = time.Hour
 )
 
-// resyncer enqueues every object after a change that concerns all of them. It includes
-// objects that only the bucket or the bus has: so a deletion that no watch observed is
+// resyncer enqueues every object after an event that affects all of them. This includes
+// objects that exist only in the bucket or on the bus, so a deletion that no watch observed is
 // detected.
 type resyncer struct {
 	parts *parts

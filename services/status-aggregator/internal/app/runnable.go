@@ -6,12 +6,12 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// starter is a part that runs until its context ends.
+// starter runs until its context ends.
 type starter interface {
 	Start(ctx context.Context) error
 }
 
-// runnable adds the logger that the manager's context lacks, and where the part runs.
+// runnable adds the logger that the manager's context lacks, and selects whether the part runs on the leader only.
 type runnable struct {
 	part       starter
 	log        logr.Logger

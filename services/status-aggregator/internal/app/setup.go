@@ -17,10 +17,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Name is the service's name: its binary, its observer on the bus, its client on NATS.
+// Name is the name of the binary, of the observer on the bus and of the NATS client.
 const Name = "status-aggregator"
 
-// Spec declares the service.
+// Spec returns the description of the service.
 func Spec() service.Spec {
 	api, perObject := &httpapi.Options{}, false
 	return service.Spec{
@@ -48,7 +48,7 @@ func prerequisites() []service.Prerequisite {
 	out := []service.Prerequisite{{GroupVersionResource: definitions, ClusterWide: true}}
 	kinds, err := registry.Managed()
 	if err != nil {
-		return out // setup says so
+		return out // setup returns the error
 	}
 	for _, kind := range kinds.Kinds() {
 		resource := kind.GVK.GroupVersion().WithResource(kind.Resource)
@@ -57,14 +57,14 @@ func prerequisites() []service.Prerequisite {
 	return out
 }
 
-// election fails over sooner than the default: conditions do not change while no aggregator
-// leads. A needless failover costs little, since the next leader continues from the bucket.
+// election is faster than the default: conditions do not change without a leader.
+// An unnecessary failover is cheap, since the next leader continues from the bucket.
 var election = service.Election{LeaseDuration: 7 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: time.Second}
 
-// CacheOptions keeps of each object only what the aggregator reads.
+// CacheOptions reduces cached objects to the fields that the aggregator reads.
 func CacheOptions(o *cache.Options) { o.DefaultTransform = observe.Trim }
 
-// Validate refuses settings under which the aggregator has nothing to do.
+// Validate rejects options without which the aggregator cannot work.
 func Validate(o service.Options) error {
 	if o.NATSURL == "" {
 		return errors.New("--nats-url (FLOTILLA_NATS_URL, NATS_URL) is required: without a bus there is nothing to aggregate")
@@ -72,7 +72,7 @@ func Validate(o service.Options) error {
 	return nil
 }
 
-// setup adds the aggregator, and the HTTP API if it is on, to the service's manager.
+// setup adds the aggregator, and the HTTP API if it is enabled, to the service's manager.
 func setup(rt *service.Runtime, api httpapi.Options, perObject bool) error {
 	kinds, err := registry.Managed()
 	if err != nil {

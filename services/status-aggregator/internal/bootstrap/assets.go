@@ -20,7 +20,7 @@ var assets = []string{
 }
 
 // errDiffers makes verify end with exit code 1.
-var errDiffers = errors.New("the bus is not as wanted")
+var errDiffers = errors.New("the bus is not up to date")
 
 func (f *flags) verify(ctx context.Context, js jetstream.JetStream, out io.Writer) error {
 	found, err := inspect(ctx, js)
@@ -38,7 +38,7 @@ func (f *flags) verify(ctx context.Context, js jetstream.JetStream, out io.Write
 	if len(drifts) > 0 {
 		return fmt.Errorf("%w: %d differences", errDiffers, len(drifts))
 	}
-	fmt.Fprintln(out, "The bus is as wanted.")
+	fmt.Fprintln(out, "The bus is up to date.")
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Wr
 	return f.proof(ctx, js, p, out)
 }
 
-// proof verifies the assets after an update: a server may accept an update and not apply it.
+// proof verifies the assets after an update, since a server may accept an update without applying it.
 func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params, out io.Writer) error {
 	left, err := bus.Verify(ctx, js, p)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params,
 	return nil
 }
 
-// tell prints one line for each difference that was applied or, with dryRun, would be.
+// tell prints one line for each difference that was applied or, with dryRun, would be applied.
 func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
 	created, changed := "created", "changed"
 	if dryRun {
@@ -100,12 +100,12 @@ func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
 	}
 	for _, name := range assets {
 		if !touched[shown(name)] {
-			fmt.Fprintf(out, "%s: as wanted\n", shown(name))
+			fmt.Fprintf(out, "%s: up to date\n", shown(name))
 		}
 	}
 }
 
-// shown is the name that people know: the bucket's for the stream behind it.
+// shown returns the displayed name of a stream: the bucket's name for its stream.
 func shown(stream string) string {
 	if stream == statusStream {
 		return contract.BucketStatus
@@ -113,7 +113,7 @@ func shown(stream string) string {
 	return stream
 }
 
-// inspect returns the configuration of each asset that is there.
+// inspect returns the configuration of each existing asset.
 func inspect(ctx context.Context, js jetstream.JetStream) (map[string]jetstream.StreamConfig, error) {
 	found := map[string]jetstream.StreamConfig{}
 	for _, name := range assets {
@@ -129,7 +129,7 @@ func inspect(ctx context.Context, js jetstream.JetStream) (map[string]jetstream.
 	return found, nil
 }
 
-// placement returns the tags that the streams have now.
+// placement returns the current tags of the streams.
 func placement(found map[string]jetstream.StreamConfig) []string {
 	for _, name := range assets {
 		if p := found[name].Placement; p != nil {
@@ -139,7 +139,7 @@ func placement(found map[string]jetstream.StreamConfig) []string {
 	return nil
 }
 
-// misplaced lists the streams that are there with other tags; nil tags mean that any will do.
+// misplaced lists the existing streams with other tags; nil tags match any.
 func misplaced(found map[string]jetstream.StreamConfig, tags []string) []bus.Drift {
 	var out []bus.Drift
 	for _, name := range assets {
@@ -155,8 +155,8 @@ func misplaced(found map[string]jetstream.StreamConfig, tags []string) []bus.Dri
 	return out
 }
 
-// placed creates and updates everything with one placement. A stream that is created
-// without it would have to move later on.
+// placed creates and updates all assets with one placement. A stream that is created
+// without it would have to move later.
 type placed struct {
 	jetstream.JetStream
 	placement *jetstream.Placement

@@ -115,8 +115,8 @@ func TestBootstrapCreatesStreams(t *testing.T) {
 		t.Errorf("verify says %v:\n%s", err, out)
 	}
 	want(t, f.bus("bootstrap"), append(each("created"), "FLOTILLA_STATUS: created")...)
-	want(t, f.bus("bootstrap"), append(each("as wanted"), "FLOTILLA_STATUS: as wanted")...)
-	want(t, f.bus("verify"), "The bus is as wanted.")
+	want(t, f.bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
+	want(t, f.bus("verify"), "The bus is up to date.")
 	f.WantNoViolations(t)
 }
 
@@ -141,7 +141,7 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 	}
 	out := f.bus("bootstrap", "--status-max-bytes=512Mi")
 	for _, line := range []string{
-		"FLOTILLA_STATUS: max_bytes changed from 268435456 to 536870912\n", "FLOTILLA_LIFECYCLE: as wanted\n", "FLOTILLA_CHANGES: as wanted\n",
+		"FLOTILLA_STATUS: max_bytes changed from 268435456 to 536870912\n", "FLOTILLA_LIFECYCLE: up to date\n", "FLOTILLA_CHANGES: up to date\n",
 	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("no line %q in\n%s", line, out)
@@ -197,9 +197,9 @@ func TestBootstrapSetsPlacement(t *testing.T) {
 			t.Errorf("%s is placed by %+v", name, p)
 		}
 	}
-	want(t, f.bus("bootstrap"), append(each("as wanted"), "FLOTILLA_STATUS: as wanted")...)
+	want(t, f.bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
 	f.bus("bootstrap", "--changes-max-age=24h")
-	want(t, f.bus("verify", "--placement-tags=ssd,zone-a"), "The bus is as wanted.")
+	want(t, f.bus("verify", "--placement-tags=ssd,zone-a"), "The bus is up to date.")
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify", "--placement-tags=hdd"); !errors.Is(err, errDiffers) || !strings.Contains(out, "FLOTILLA_OBS: placement_tags is [ssd zone-a], want [hdd]") {
 		t.Errorf("verify says %v: %s", err, out)
 	}
@@ -229,15 +229,15 @@ func TestConsumerIsReadableByTool(t *testing.T) {
 
 func TestCommandRejectsInvalidArguments(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                  "bus what?",
+		"":                                  "want a subcommand",
 		"frobnicate":                        "bus frobnicate is not known",
 		"verify now":                        `unexpected argument "now"`,
 		"bootstrap --replicas=2":            "--replicas must be 1, 3 or 5, is 2",
 		"bootstrap --lifecycle-max-age=1s":  "--lifecycle-max-age must be at least a minute, is 1s",
 		"bootstrap --status-max-bytes=3":    "--status-max-bytes must be at least 1Mi, is 3",
 		"bootstrap --status-max-bytes=many": "quantities must match",
-		"consumer":                          "give one name",
-		"consumer a b":                      "give one name",
+		"consumer":                          "want one argument",
+		"consumer a b":                      "want one argument",
 		"consumer a.b --filter=x":           `consumer name "a.b" is not a DNS label`,
 		"consumer a --filter=orders.>":      `--filter "orders.>" is neither below`,
 		"consumer a":                        `--filter "" is neither below`,
@@ -273,7 +273,7 @@ func TestVerifyReportsUnreachableBus(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := command(ctx, t, url, "verify")
-			if err == nil || !strings.Contains(err.Error(), "no connection to the bus") {
+			if err == nil || !strings.Contains(err.Error(), "connect to the bus") {
 				t.Errorf("error is %v", err)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 )
 
-// Name is the command's, clientName its client's on NATS.
+// Name is the name of the command, clientName that of its NATS client.
 const (
 	Name       = "bus"
 	clientName = "bootstrap"
@@ -34,7 +34,7 @@ const (
 func Commands() map[string]service.Command {
 	f := &flags{}
 	return map[string]service.Command{Name: {
-		Help:  "bus bootstrap|verify|consumer NAME: make or compare the streams and the bucket, make a consumer for a tool",
+		Help:  "bus bootstrap|verify|consumer NAME: create or compare the streams and the bucket, create a consumer for a tool",
 		Flags: f.add,
 		Run: func(ctx context.Context, o service.Options, args []string) error {
 			return f.run(ctx, o, args, os.Stdout)
@@ -61,13 +61,13 @@ func (f *flags) run(ctx context.Context, o service.Options, args []string, out i
 	return explain(do(ctx, conn.JetStream(), out), conn.JetStream().Conn().LastError())
 }
 
-// work is what one of the subcommands does.
+// work implements one of the subcommands.
 type work func(ctx context.Context, js jetstream.JetStream, out io.Writer) error
 
-// choose refuses a wrong command line before anything is connected.
+// choose validates the command line before it connects.
 func (f *flags) choose(args []string) (work, error) {
 	if len(args) == 0 {
-		return nil, errors.New("bus what? bootstrap, verify or consumer NAME, see --help")
+		return nil, errors.New("bus: want a subcommand: bootstrap, verify or consumer NAME, see --help")
 	}
 	rest := args[1:]
 	switch {
@@ -78,7 +78,7 @@ func (f *flags) choose(args []string) (work, error) {
 		}
 		return cfg.create, nil
 	case args[0] == "consumer":
-		return nil, errors.New("bus consumer: give one name, that of the tool")
+		return nil, errors.New("bus consumer: want one argument, the name of the tool")
 	case len(rest) > 0:
 		return nil, fmt.Errorf("bus %s: unexpected argument %q", args[0], rest[0])
 	case args[0] == "bootstrap":
@@ -89,7 +89,7 @@ func (f *flags) choose(args []string) (work, error) {
 	return nil, fmt.Errorf("bus %s is not known: bootstrap, verify or consumer NAME", args[0])
 }
 
-// connect waits until a server has taken the credentials.
+// connect waits until a server has accepted the credentials.
 func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
 	cfg, err := o.Bus(clientName, logr.FromContextOrDiscard(ctx).V(1))
 	if err != nil {
@@ -107,7 +107,7 @@ func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(
-				explain(fmt.Errorf("no connection to the bus: %w", ctx.Err()), conn.JetStream().Conn().LastError()),
+				explain(fmt.Errorf("connect to the bus: %w", ctx.Err()), conn.JetStream().Conn().LastError()),
 				conn.Close(ctx))
 		case <-ticker.C:
 		}
@@ -115,13 +115,13 @@ func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
 	return conn, nil
 }
 
-// explain adds what the server said outside of the request: one that is refused is never answered.
+// explain adds the last error that the server reported: rejected requests get no response.
 func explain(err, said error) error {
 	if err == nil || said == nil || errors.Is(err, said) {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
-		return fmt.Errorf("%w; the server said: %w", err, said)
+		return fmt.Errorf("%w; last error of the server: %w", err, said)
 	}
 	return err
 }

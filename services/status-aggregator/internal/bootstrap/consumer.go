@@ -11,13 +11,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// consumer is what a tool reads from.
+// consumer is the durable consumer of a tool.
 type consumer struct {
 	stream string
 	config jetstream.ConsumerConfig
 }
 
-// consumer checks the flags of a consumer.
+// consumer validates the flags of a consumer.
 func (f *flags) consumer(name string) (consumer, error) {
 	if _, err := contract.EncodeToken(name); err != nil || strings.Contains(name, ".") {
 		return consumer{}, fmt.Errorf("consumer name %q is not a DNS label", name)
@@ -54,10 +54,10 @@ func (f *flags) consumer(name string) (consumer, error) {
 	return c, nil
 }
 
-// create makes the consumer, or updates it where it is; its place in the stream stays.
+// create creates or updates the consumer; an existing one keeps its position in the stream.
 func (c consumer) create(ctx context.Context, js jetstream.JetStream, out io.Writer) error {
 	if _, err := js.CreateOrUpdateConsumer(ctx, c.stream, c.config); err != nil {
-		return fmt.Errorf("make consumer %q on %q: %w", c.config.Durable, c.stream, err)
+		return fmt.Errorf("create consumer %q on %q: %w", c.config.Durable, c.stream, err)
 	}
 	fmt.Fprintf(out, "%s: consumer %s reads %s\n", c.stream, c.config.Durable, c.config.FilterSubject)
 	return nil

@@ -45,8 +45,8 @@ func TestCommandUsesCertificateAndKey(t *testing.T) {
 		want   string // part of the error; empty: none
 	}{
 		"all of it":         {func(*service.Options) {}, ""},
-		"no key":            {func(o *service.Options) { o.NATSNKey = "" }, "no connection to the bus"},
-		"no certificate":    {func(o *service.Options) { o.NATSCert, o.NATSKey = "", "" }, "no connection to the bus"},
+		"no key":            {func(o *service.Options) { o.NATSNKey = "" }, "connect to the bus"},
+		"no certificate":    {func(o *service.Options) { o.NATSCert, o.NATSKey = "", "" }, "connect to the bus"},
 		"half of one":       {func(o *service.Options) { o.NATSKey = "" }, "--nats-key (FLOTILLA_NATS_KEY) is needed with the certificate"},
 		"a file is missing": {func(o *service.Options) { o.NATSNKey = "/nonexistent" }, "--nats-nkey (FLOTILLA_NATS_NKEY) open /nonexistent"},
 		"no server":         {func(o *service.Options) { o.NATSURL = "" }, "--nats-url (FLOTILLA_NATS_URL) is required"},

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// flags are the command's own.
+// flags are the flags of the command.
 type flags struct {
 	set *pflag.FlagSet
 
@@ -31,7 +31,7 @@ type flags struct {
 	pending int
 }
 
-// chosen is one parameter that an installation chooses: its flag, the asset that has it, and its place in [bus.Params].
+// chosen is a parameter of an installation: its flag, its asset, and its field in [bus.Params].
 type chosen[T any] struct {
 	flag, stream string
 	of           func(*bus.Params) *T
@@ -51,10 +51,10 @@ var sizes = [...]chosen[int64]{
 	{"status-max-bytes", statusStream, func(p *bus.Params) *int64 { return &p.StatusMaxBytes }},
 }
 
-// statusStream is the stream behind the bucket.
+// statusStream is the stream of the bucket.
 const statusStream = "KV_" + contract.BucketStatus
 
-// What --deliver knows.
+// Values of --deliver.
 const (
 	deliverAll = "all"
 	deliverNew = "new"
@@ -68,19 +68,19 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.denyPurge, "deny-purge", false, "deny deletes and purges on the public histories; irreversible")
 	fs.StringSliceVar(&f.placementTags, "placement-tags", nil, "servers must have these tags to hold the streams")
 	for i, a := range ages {
-		fs.DurationVar(&f.ages[i], a.flag, *a.of(&defaults), "how long "+a.stream+" keeps a message")
+		fs.DurationVar(&f.ages[i], a.flag, *a.of(&defaults), "maximum age of messages in "+a.stream)
 	}
 	for i, s := range sizes {
 		f.sizes[i].Quantity = *resource.NewQuantity(*s.of(&defaults), resource.BinarySI)
-		fs.Var(&f.sizes[i], s.flag, "how large "+s.stream+" may become, for example 10Gi")
+		fs.Var(&f.sizes[i], s.flag, "maximum size of "+s.stream+", for example 10Gi")
 	}
-	fs.StringVar(&f.filter, "filter", "", "consumer: the one subject, with wildcards, that the tool reads")
-	fs.StringVar(&f.deliver, "deliver", deliverNew, "consumer: where to begin, all or new")
-	fs.DurationVar(&f.ackWait, "ack-wait", 30*time.Second, "consumer: how long the tool may take for an event before it comes again")
-	fs.IntVar(&f.pending, "max-ack-pending", 100, "consumer: how many events the tool may have in hand")
+	fs.StringVar(&f.filter, "filter", "", "consumer: subject of the events, may contain wildcards")
+	fs.StringVar(&f.deliver, "deliver", deliverNew, "consumer: first event to deliver, all or new")
+	fs.DurationVar(&f.ackWait, "ack-wait", 30*time.Second, "consumer: time to acknowledge an event before it is redelivered")
+	fs.IntVar(&f.pending, "max-ack-pending", 100, "consumer: maximum number of unacknowledged events")
 }
 
-// check refuses values that no server would take.
+// check rejects values that no server accepts.
 func (f *flags) check() error {
 	var errs []error
 	if !slices.Contains([]int{1, 3, 5}, f.replicas) {
@@ -99,8 +99,8 @@ func (f *flags) check() error {
 	return errors.Join(errs...)
 }
 
-// given are the parameters that the command line names; all others are zero, which to
-// [bus.Verify] means that any choice will do.
+// given returns the parameters that the command line sets; all others are zero, which
+// [bus.Verify] accepts with any value.
 func (f *flags) given() bus.Params {
 	var p bus.Params
 	if f.set.Changed("replicas") {
@@ -120,7 +120,7 @@ func (f *flags) given() bus.Params {
 	return p
 }
 
-// wanted completes the given parameters: with what is found, and with the defaults for what is not there yet.
+// wanted completes the given parameters with those of the existing assets, and then with the defaults.
 func wanted(given bus.Params, found map[string]jetstream.StreamConfig) bus.Params {
 	p, defaults := given, bus.DefaultParams()
 	for _, a := range ages {
@@ -134,7 +134,7 @@ func wanted(given bus.Params, found map[string]jetstream.StreamConfig) bus.Param
 	return p
 }
 
-// fill sets a value that is zero to the first of the others that is not.
+// fill sets a zero value to the first of the others that is not zero.
 func fill[T comparable](value *T, others ...T) {
 	var zero T
 	for _, o := range others {

@@ -51,5 +51,5 @@ func wrongSequence(err error) bool {
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == wrongSequenceConstant)
 }
 
-// wrongSequenceConstant is how a replicated stream refuses without telling its last sequence.
+// wrongSequenceConstant is the error code of a replicated stream, which does not return its last sequence.
 const wrongSequenceConstant jetstream.ErrorCode = 10164

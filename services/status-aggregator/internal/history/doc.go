@@ -5,7 +5,7 @@
 // events. An update runs in this order:
 //
 //  1. publish the pending events of the current entry ([Store.Flush]),
-//  2. publish the phase changes that the object's ring has and the entry has not,
+//  2. publish the phase changes that are in the object's ring and not in the entry,
 //  3. write the next entry, with its pending events, by compare-and-set,
 //  4. publish the pending events of the next entry.
 //
@@ -15,11 +15,11 @@
 // the object's subjects, so the stream rejects a second copy and the last message
 // shows how far the previous attempt came.
 //
-// The bucket is a cache. When it is empty although the object is not new, history is lost
-// and the next entry has one pending snapshot event with gap set. The same applies when the
+// The bucket is a cache. If it is empty although the object is not new, history is lost
+// and the next entry has one pending snapshot event with gap set. The same applies if the
 // bucket was reset to an older state than this process has read. One gap event marks phase
 // changes whose numbers restart lower, after the cluster was restored.
 //
-// Compare-and-set also fences: an entry that another process wrote in between is
-// [ErrConflict], and the plan from the previous one is discarded.
+// Compare-and-set also fences: if another process wrote the entry in between, the result is
+// [ErrConflict], and the plan that was based on the previous entry is discarded.
 package history

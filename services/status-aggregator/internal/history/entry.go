@@ -42,7 +42,7 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 	return next, nil
 }
 
-// next prepares the record that follows r, and its value in the bucket.
+// next returns the record that follows r, and its value in the bucket.
 func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry contract.StatusEntry,
 	memory conditions.State,
 ) (*Record, []byte, error) {
@@ -76,10 +76,10 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 }
 
 // rebase keeps the event ids of an entry that replaces a lost one distinct from the ids of
-// that one: the revisions of a new bucket start over, while the stream may still hold the
-// old events. Every entry begins with a snapshot event, so one of this incarnation in the
+// the lost entry: the revisions of a new bucket restart, while the stream may still hold the
+// old events. Every entry begins with a snapshot event, so a snapshot of this incarnation in the
 // stream proves that an entry existed. If the stream was lost as well, consumers may still
-// know the old ids: then the creation time of the stream makes them distinct.
+// have the old ids: then the creation time of the stream makes the new ones distinct.
 func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, older bool) error {
 	subject, err := contract.LifecycleSubject(ref, contract.EventSnapshot)
 	if err != nil {
@@ -199,8 +199,8 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	return nil
 }
 
-// PublishDeleted publishes that the object of the record was deleted, and leaves the entry for
-// its successor of the same name to replace.
+// PublishDeleted publishes that the object of the record was deleted, and keeps the entry, which
+// its successor of the same name replaces.
 func (s *Store) PublishDeleted(ctx context.Context, ref contract.Ref, gap bool) error {
 	r, err := s.Load(ctx, ref)
 	if err != nil || r.Entry.Object.UID == "" {
@@ -213,7 +213,7 @@ func (s *Store) PublishDeleted(ctx context.Context, ref contract.Ref, gap bool) 
 	if err != nil {
 		return err
 	}
-	// Its successor may have events already, so the last event of the name is not conclusive.
+	// Its successor may already have events, so the last event of the name is not conclusive.
 	published, err := s.last(ctx, subject)
 	if err != nil || published.id == deletionID(r) {
 		return err

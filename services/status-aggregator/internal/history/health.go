@@ -10,18 +10,18 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Stores, as the metrics name them.
+// Names of the stores in metrics.
 const (
 	storeBucket = "kv"
 	storeStream = "lifecycle"
 )
 
 // yield is how long a stream that rejected events is not used: long enough for the operators
-// to write the conditions themselves. Only another event can show whether it accepts them again.
+// to write the conditions themselves. Only a later event can show whether the stream accepts events again.
 const yield = time.Minute
 
 // Healthy reports whether the bus accepts the writes of the store: it has responded, and since
-// then has neither been unavailable nor rejected all writes for longer than patience.
+// then it was neither unavailable nor rejected all writes for longer than patience.
 func (s *Store) Healthy(patience time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Store) Healthy(patience time.Duration) bool {
 	return true
 }
 
-// NeedsProbe reports whether [Store.Probe] could change the health.
+// NeedsProbe reports whether [Store.Probe] can change the health.
 func (s *Store) NeedsProbe() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	if !refused {
 		return nil
 	}
-	// The marker of a deleted key, with too few tokens for any object's.
+	// The key has fewer tokens than that of any object.
 	token, err := contract.EncodeToken(s.cluster)
 	if err != nil {
 		return err

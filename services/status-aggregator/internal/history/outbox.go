@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// entryState is what an entry's opaque memory holds.
+// entryState is the content of an entry's opaque memory.
 type entryState struct {
 	// Fold is the state of damping.
 	Fold conditions.State `json:"fold"`
@@ -28,17 +28,17 @@ type entryState struct {
 	Unjudged []string `json:"unjudged,omitempty"`
 }
 
-// pendingEvent is one event that an entry gives rise to.
+// pendingEvent is an event that an entry causes.
 type pendingEvent struct {
-	// Type is the condition's, or typePhase; empty for the snapshot.
+	// Type is the condition type, or typePhase; empty for the snapshot.
 	Type string `json:"type,omitempty"`
-	// Before is the condition as it was; nil when there was none.
+	// Before is the previous condition; nil if there was none.
 	Before *contract.Condition `json:"before,omitempty"`
-	// First marks a condition that went False and was never True: nothing has ended.
+	// First marks a condition that became False and was never True, so that no state has ended.
 	First bool `json:"first,omitempty"`
 	// Gap marks that changes before this one are missing.
 	Gap bool `json:"gap,omitempty"`
-	// Seq is the last phase change that was published before they restarted.
+	// Seq is the last phase change that was published before the numbers restarted.
 	Seq int64 `json:"seq,omitempty"`
 }
 
@@ -48,14 +48,14 @@ const typePhase = "phase"
 // planned is an event that is ready to be published.
 type planned struct {
 	id    string
-	phase phase // of a phase change, else zero
+	phase phase // of a phase change, otherwise zero
 	event contract.LifecycleEvent
 	time  time.Time
 	data  contract.Lifecycle
 }
 
-// ends are the condition types whose change to False is the end of something: a new object has
-// not recovered, nor has it been resumed or started.
+// ends are the condition types whose change to False ends a state: a new object has
+// not recovered, and was neither resumed nor started.
 var ends = []string{conditions.TypeDegraded, conditions.TypePaused, conditions.TypeStopped}
 
 // unjudged lists the types in ends that have been Unknown since the object was first seen.
@@ -70,8 +70,8 @@ func unjudged(before *contract.StatusEntry, after contract.StatusEntry, was []st
 	return out
 }
 
-// pendingEvents compares two entries of one object. before is nil at first sight. Types in
-// unjudged go False for the first time.
+// pendingEvents compares two entries of one object. before is nil for the first entry. Types in
+// unjudged become False for the first time.
 func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, lost bool, unjudged []string) []pendingEvent {
 	if before == nil || before.Object.UID != after.Object.UID {
 		return []pendingEvent{{Gap: lost || carriesHistory(after)}}
@@ -84,19 +84,19 @@ func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, los
 		was := find(before.Conditions, c.Type)
 		_, public := events[c.Type]
 		switch {
-		case !public: // Ready: a summary of the others
+		case !public: // Ready: it summarizes the others
 		case was == nil || was.Status != c.Status:
 			first := c.Status == "False" && slices.Contains(unjudged, c.Type)
 			out = append(out, pendingEvent{Type: c.Type, Before: was, First: first})
 		case c.LastTransitionTime.After(was.LastTransitionTime):
-			// Changed and changed back by another writer: the steps in between are unknown.
+			// Another writer changed the condition and changed it back: the steps in between are unknown.
 			out = append(out, pendingEvent{Type: c.Type, Before: was, Gap: true})
 		}
 	}
 	return out
 }
 
-// carriesHistory reports whether a condition is older than the entry, so that another client wrote it.
+// carriesHistory reports whether a condition is older than the entry, so another client wrote it.
 func carriesHistory(e contract.StatusEntry) bool {
 	for _, c := range e.Conditions {
 		if c.LastTransitionTime.Before(e.UpdatedAt.Truncate(time.Second)) {
@@ -106,7 +106,7 @@ func carriesHistory(e contract.StatusEntry) bool {
 	return false
 }
 
-// plan returns the pending events of an entry. It depends on the entry alone.
+// plan returns the pending events of an entry. It depends only on the entry.
 func plan(e contract.StatusEntry, p entryState, revision uint64) []planned {
 	out := make([]planned, 0, len(p.Owes))
 	for _, o := range p.Owes {
@@ -120,7 +120,7 @@ func plan(e contract.StatusEntry, p entryState, revision uint64) []planned {
 		}
 		after := find(e.Conditions, o.Type)
 		if after == nil {
-			continue // of an entry that another release wrote
+			continue // the entry is from another release
 		}
 		event := eventOf(*after)
 		message := ""
@@ -157,7 +157,7 @@ func snapshot(e contract.StatusEntry, o pendingEvent, id string) planned {
 	return p
 }
 
-// phaseReset plans the gap event for phase changes that count from a lower number again.
+// phaseReset returns the gap event for phase changes whose numbers restarted lower.
 func phaseReset(e contract.StatusEntry, o pendingEvent, id string) planned {
 	return planned{
 		id: id, event: contract.EventGap, time: e.UpdatedAt,
@@ -196,7 +196,7 @@ func planPhases(object contract.Object, ring []transition.Entry, after phase) []
 	return out
 }
 
-// deletedSuffix ends the id of an object's last event.
+// deletedSuffix is the suffix of the id of an object's last event.
 const deletedSuffix = ".deleted"
 
 // deletionID returns `<uid>.deleted`, with the base appended for an object that a restored
@@ -222,7 +222,7 @@ func deletion(r *Record, gap bool, now time.Time) planned {
 	return p
 }
 
-// id is `<uid>.<type>.<revision>`, with the base behind it in a bucket that replaces a lost one.
+// id returns `<uid>.<type>.<revision>`, with the base appended in a bucket that replaces a lost one.
 func id(e contract.StatusEntry, what string, base, revision uint64) string {
 	if base == 0 {
 		return fmt.Sprintf("%s.%s.%d", e.Object.UID, what, revision)
@@ -265,7 +265,7 @@ func find(list []contract.Condition, conditionType string) *contract.Condition {
 func decodeState(raw []byte) entryState {
 	var p entryState
 	if len(raw) == 0 || json.Unmarshal(raw, &p) != nil {
-		return entryState{} // written by a release with another format: only a hold-down starts over
+		return entryState{} // another release wrote another format: only a hold-down restarts
 	}
 	return p
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// attempts bounds how often one event is sent when the stream rejects the expected last
+// attempts is how often one event is sent when the stream rejects the expected last
 // sequence as stale.
 const attempts = 3
 
@@ -70,7 +70,7 @@ func phaseID(uid string, p phase) string {
 // a published one: the cache is stale, or the cluster was restored.
 var ErrPhaseRegressed = errors.New("phase changes regressed")
 
-// Flush publishes the pending events of an object's entry that the stream does not hold yet.
+// Flush publishes the pending events of an object's entry that are not in the stream yet.
 func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	r, err := s.Load(ctx, ref)
 	if err != nil || len(r.pending) == 0 {
@@ -93,8 +93,8 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	return nil
 }
 
-// Phases publishes the entries of the object's ring that follow the last one that
-// was published, and returns the latest seq in the stream, or [ErrPhaseRegressed]. Putting an
+// Phases publishes the entries of the object's ring that follow the last published one,
+// and returns the latest seq in the stream, or [ErrPhaseRegressed]. Putting an
 // entry with a lower LastTransitionSeq than before publishes a gap and restarts the numbers.
 func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Object, ring []transition.Entry) (int64, error) {
 	r, err := s.Load(ctx, ref)
@@ -139,8 +139,8 @@ func Newest(ring []transition.Entry) int64 {
 	return ring[len(ring)-1].Seq
 }
 
-// publish sends events in order. It skips those that the stream already holds, as its last
-// message shows.
+// publish sends events in order. It skips those that the stream already holds according to its last
+// message.
 func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pending []planned) error {
 	if len(pending) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 			return nil
 		}
 		if !wrongSequence(err) {
-			r.position = position{} // the acknowledgment was lost: the event may be stored or not
+			r.position = position{} // the acknowledgment was lost: the event may or may not be stored
 			return err
 		}
 		s.metrics.Conflicts.WithLabelValues("lifecycle").Inc()

@@ -20,11 +20,11 @@ import (
 // observer is the aggregator's name on the bus.
 const observer = "status-aggregator"
 
-// tombstone is how long the marker of a deleted entry stays, so that a reader that reconnects sees it.
+// tombstone is how long the marker of a deleted entry is kept, so that a reconnecting reader receives it.
 const tombstone = time.Hour
 
-// ErrConflict reports that another process wrote the entry since it was read. The plan is
-// void: load and decide again.
+// ErrConflict reports that another process wrote the entry after it was read. The plan is
+// invalid: load the entry and decide again.
 var ErrConflict = errors.New("status entry conflict")
 
 // Bus is the part of [bus.Conn] that the store uses.
@@ -46,7 +46,7 @@ type Store struct {
 	kv      jetstream.KeyValue
 	stream  jetstream.Stream
 	records map[contract.Ref]*Record
-	// remembered are the records from before the last [Store.Invalidate], which the bucket
+	// remembered are the records before the last [Store.Invalidate], which the bucket
 	// may have lost.
 	remembered map[contract.Ref]*Record
 	failing    time.Time            // since when the bucket or the stream is unavailable; zero if it is available
@@ -59,16 +59,16 @@ type Record struct {
 	Entry contract.StatusEntry
 	// Memory is the state of [conditions.Compute].
 	Memory conditions.State
-	// Revision of the entry in the bucket; 0 if there is none.
+	// Revision is the revision of the entry in the bucket; 0 if there is none.
 	Revision uint64
 
 	entryState entryState
-	lost       bool // the bucket had this entry once, or has one that cannot be read
+	lost       bool // the bucket lost the entry, or the entry cannot be read
 
 	pending  []planned
 	position position
 	// met is how often the phase numbers of an incarnation had restarted according to the
-	// stream, where the entry does not have it yet.
+	// stream, if the entry does not record it yet.
 	met struct {
 		uid  string
 		ring int64
@@ -98,7 +98,7 @@ func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store
 	}
 }
 
-// Invalidate makes the store read everything again: after an outage, or when a
+// Invalidate makes the store read all entries again: after an outage, or after a
 // stream was re-created.
 func (s *Store) Invalidate() {
 	s.mu.Lock()
@@ -112,7 +112,7 @@ func (s *Store) Invalidate() {
 	s.kv, s.stream, s.proven = nil, nil, false
 }
 
-// Load returns the record of an object, from the bucket when it is not in memory.
+// Load returns the record of an object, from memory or from the bucket.
 // The caller must not change it.
 func (s *Store) Load(ctx context.Context, ref contract.Ref) (*Record, error) {
 	s.mu.Lock()
@@ -147,7 +147,7 @@ func (s *Store) keep(ref contract.Ref, r *Record) {
 	}
 }
 
-// reload makes the next [Store.Load] read the bucket, and keeps the record in case the bucket has lost it.
+// reload makes the next [Store.Load] read the bucket, and keeps the record in case the bucket has lost the entry.
 func (s *Store) reload(ref contract.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,5 +176,5 @@ func (s *Store) count(ref contract.Ref, err error) {
 	s.metrics.Publishes.WithLabelValues(storeBucket, outcome).Inc()
 }
 
-// entryPrefix begins the subject of an entry.
+// entryPrefix is the prefix of the subject of an entry.
 const entryPrefix = "$KV." + contract.BucketStatus + "."

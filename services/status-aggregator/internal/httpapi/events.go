@@ -19,13 +19,13 @@ const (
 	// heartbeat is the interval of heartbeats on a stream. The caller's token and
 	// permissions are checked again at the same interval.
 	heartbeat = 15 * time.Second
-	// writeTimeout is how long a reader may leave the connection full.
+	// writeTimeout is how long a reader may block a write.
 	writeTimeout = 10 * time.Second
-	// reconnectMillis is when a reader whose stream ended shall come again.
+	// reconnectMillis is the delay before a reader reconnects.
 	reconnectMillis = 3000
 )
 
-// Why a stream ended.
+// Causes for the end of a stream.
 const (
 	endClient   = "client"
 	endSlow     = "slow"
@@ -34,7 +34,7 @@ const (
 	endShutdown = "shutdown"
 )
 
-// events answers with the lifecycle events that the caller may see, as they come.
+// events streams the lifecycle events that the caller may read.
 func (a *handlers) events(w http.ResponseWriter, r *http.Request) error {
 	values, err := parameters(r, statusapi.ParamNamespace, statusapi.ParamKind, statusapi.ParamName, statusapi.ParamSince)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *handlers) events(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Type", contentStream)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Accel-Buffering", "no") // for proxies that would wait for more
+	header.Set("X-Accel-Buffering", "no") // prevents buffering in proxies
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -108,11 +108,11 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscrip
 }
 
 // errRights reports that the caller lost the permission to read, or that it cannot be checked.
-var errRights = errors.New("the right to read has ended")
+var errRights = errors.New("permission to read was revoked")
 
 func cause(ctx context.Context, err error) string {
 	switch {
-	case errors.Is(err, readmodel.ErrSlowConsumer), errors.Is(err, os.ErrDeadlineExceeded): // before ctx, which ends with a failed write
+	case errors.Is(err, readmodel.ErrSlowConsumer), errors.Is(err, os.ErrDeadlineExceeded): // check before ctx, which a failed write cancels
 		return endSlow
 	case ctx.Err() != nil, errors.Is(err, errWrite):
 		return endClient
@@ -122,7 +122,7 @@ func cause(ctx context.Context, err error) string {
 	return endBus
 }
 
-// deliver sends an event that the caller may see, and moves on behind one that they may not.
+// deliver sends an event that the caller may read, and skips one that they may not.
 func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e readmodel.Event) error {
 	if e.Sequence <= out.position {
 		return nil
@@ -142,8 +142,8 @@ func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e readm
 	return nil
 }
 
-// beat asks whether the caller may still read, and tells them that the stream lives and
-// where to resume.
+// beat checks whether the caller may still read, and sends a heartbeat with the
+// position to resume from.
 func (a *handlers) beat(ctx context.Context, out *stream, s *readmodel.Subscription, who caller, f readmodel.Filter) error {
 	if err := errors.Join(who.again(ctx), a.scope(ctx, who, f)); err != nil {
 		return errors.Join(errRights, err)
@@ -159,7 +159,7 @@ type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	clock    clock.PassiveClock
-	position uint64 // the last id that the reader has, or may count as had
+	position uint64 // last id that the reader received or skipped
 }
 
 // errWrite reports that writing to the reader failed.

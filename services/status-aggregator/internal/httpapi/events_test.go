@@ -162,7 +162,7 @@ func TestBusOutageReturns503ForEventsOnly(t *testing.T) {
 	b.NATS.Stop()
 	f.ended(endBus)
 	a := b.get(statusapi.PathEvents)
-	b.refused(a, http.StatusServiceUnavailable, "Unavailable", "the bus gives no answer")
+	b.refused(a, http.StatusServiceUnavailable, "Unavailable", "the bus does not respond")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After header")
 	}

@@ -12,7 +12,7 @@ type apiMetrics struct {
 	events  prometheus.Counter
 }
 
-// metricsNamespace is that of all metrics of the aggregator.
+// metricsNamespace is the namespace of all metrics of the aggregator.
 const metricsNamespace = "flotilla_status"
 
 // newMetrics creates the metrics of streams.

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-// limited lets so many requests in at the same time.
+// limited limits the number of concurrent requests.
 func limited(slots httpserver.Slots, what string, next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) { fail(w, r, tooMany(what)) }
 	return httpserver.Limited(slots, refuse, next)
@@ -56,7 +56,7 @@ func streaming(next http.Handler) http.Handler {
 	})
 }
 
-// deadline bounds writing one answer. A stream moves the deadline on.
+// deadline limits the time to write a response. A stream extends its deadline.
 func deadline(c Config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := c.Clock.Now().Add(2 * c.Options.RequestTimeout)
@@ -67,7 +67,7 @@ func deadline(c Config, next http.Handler) http.Handler {
 	})
 }
 
-// caller is who asks, and whether their token still counts.
+// caller is the authenticated user of a request, with the state of the token.
 type caller struct {
 	user.Info
 	again func(context.Context) error
@@ -80,8 +80,8 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// authenticated lets only requests with a valid token through, without the token, so that
-// nothing behind it can log or pass it on.
+// authenticated accepts only requests with a valid token and removes the token, so that
+// no later handler can log it or pass it on.
 func authenticated(authorizer Authorizer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, err := authorizer.Authenticate(r)
@@ -90,7 +90,7 @@ func authenticated(authorizer Authorizer, next http.Handler) http.Handler {
 			return
 		}
 		httpserver.ExchangeOf(r.Context()).User = u.GetName()
-		with := r.Clone(r.Context()) // keeps the token for as long as a stream runs
+		with := r.Clone(r.Context()) // the original keeps the token while a stream runs
 		again := func(ctx context.Context) error {
 			_, err := authorizer.Authenticate(with.WithContext(ctx))
 			return err

@@ -9,12 +9,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-// Options are the settings of the API. The zero value serves none.
+// Options are the settings of the API. The zero value disables it.
 type Options struct {
 	httpserver.Options
-	// MaxStreams is how many streams of events run at the same time.
+	// MaxStreams is the maximum number of concurrent event streams.
 	MaxStreams int
-	// MaxStreamsPerUser is how many of them one user has; zero means no bound.
+	// MaxStreamsPerUser is the maximum per user; zero means unlimited.
 	MaxStreamsPerUser int
 }
 
@@ -23,16 +23,16 @@ const (
 	defaultMaxStreamsPerUser = 20
 )
 
-// AddFlags adds the flags. They have no values before.
+// AddFlags adds the flags and sets the defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs, httpserver.Wording{
 		Served: "the HTTP API and the status page", WithoutCertificate: "the API is plain HTTP", Request: "one non-streaming request to the HTTP API",
 	})
-	fs.IntVar(&o.MaxStreams, "api-max-streams", defaultMaxStreams, "streams of events that the HTTP API serves at the same time; more get 429")
-	fs.IntVar(&o.MaxStreamsPerUser, "api-max-streams-per-user", defaultMaxStreamsPerUser, "streams of one user among them; more get 429; 0 means no bound")
+	fs.IntVar(&o.MaxStreams, "api-max-streams", defaultMaxStreams, "maximum number of concurrent event streams; more get 429")
+	fs.IntVar(&o.MaxStreamsPerUser, "api-max-streams-per-user", defaultMaxStreamsPerUser, "maximum number of concurrent event streams of one user; more get 429; 0 means unlimited")
 }
 
-// Validate checks the settings when the API is served. Each error names its flag.
+// Validate checks the settings if the API is enabled. Each error names its flag.
 func (o *Options) Validate() error {
 	err := o.Options.Validate()
 	if o.Enabled() && o.MaxStreams < 1 {

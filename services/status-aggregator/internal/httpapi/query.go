@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// bounds of a number in a query.
+// bounds are the minimum, the maximum and the default of a number in a query.
 type bounds struct{ least, most, without int }
 
 var (
@@ -25,8 +25,8 @@ var (
 	boundsHistory = bounds{1, 500, 100}
 )
 
-// parameters reads the query. An unknown parameter is an error, as is one that is given
-// twice unless it may be.
+// parameters reads the query. An unknown parameter is an error, and so is a parameter that is given
+// twice, except for those that may be repeated.
 func parameters(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -43,7 +43,7 @@ func parameters(r *http.Request, known ...string) (url.Values, error) {
 	return values, nil
 }
 
-// filter reads what to choose.
+// filter returns the filter of the query.
 func filter(kinds registry.Set, values url.Values) (readmodel.Filter, error) {
 	f := readmodel.Filter{
 		Namespace: values.Get(statusapi.ParamNamespace),
@@ -71,7 +71,7 @@ func filter(kinds registry.Set, values url.Values) (readmodel.Filter, error) {
 	return f, nil
 }
 
-// checkName refuses what no object can be called.
+// checkName rejects names that are invalid for every object.
 func checkName(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return badRequest("%s %s", quote(name), strings.Join(problems, ", "))
@@ -90,7 +90,7 @@ func tokens(kinds registry.Set) string {
 	return strings.Join(names, ", ")
 }
 
-// condition reads Type or Type=Status.
+// condition parses Type or Type=Status.
 func condition(text string) (readmodel.ConditionFilter, error) {
 	kind, status, given := strings.Cut(text, "=")
 	if kind == "" || (given && !slices.Contains([]string{"True", "False", "Unknown"}, status)) {
@@ -111,8 +111,8 @@ func number(values url.Values, name string, b bounds) (int, error) {
 	return n, nil
 }
 
-// sequence reads where to resume: the header that browsers and other clients set on their
-// own, else the parameter; nil when there is neither.
+// sequence returns the position to resume from: the header that browsers and other clients set
+// themselves, or the parameter; nil without either.
 func sequence(r *http.Request, values url.Values) (*uint64, error) {
 	what, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -134,7 +134,7 @@ func pageToken(last statusapi.Resource) string {
 		last.Object.Namespace + "/" + string(last.Kind) + "/" + last.Object.Name))
 }
 
-// afterToken returns what a token names, to compare with.
+// afterToken returns the resource of a token, for comparison.
 func afterToken(token string) (statusapi.Resource, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	parts := strings.Split(string(raw), "/")
@@ -146,7 +146,7 @@ func afterToken(token string) (statusapi.Resource, error) {
 	}, nil
 }
 
-// quote makes foreign text safe to repeat, and short.
+// quote escapes and truncates foreign text.
 func quote(text string) string {
 	const longest = 100
 	if len(text) > longest {

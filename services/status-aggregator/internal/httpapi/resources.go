@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
-// list answers with a page of the resources that the caller may list.
+// list responds with a page of the resources that the caller may list.
 func (a *handlers) list(w http.ResponseWriter, r *http.Request) error {
 	values, err := parameters(r, statusapi.ParamNamespace, statusapi.ParamKind, statusapi.ParamCondition,
 		statusapi.ParamLimit, statusapi.ParamContinue)
@@ -44,7 +44,7 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, paginate(items, after, size))
 }
 
-// visible are the resources that the filter chooses and the caller may list, in order.
+// visible returns the sorted resources that match the filter and that the caller may list.
 func (a *handlers) visible(ctx context.Context, f readmodel.Filter) ([]statusapi.Resource, error) {
 	items, err := a.view.List(f)
 	if err != nil {
@@ -65,7 +65,7 @@ func placeOf(r statusapi.Resource) place {
 	return place{namespace: r.Object.Namespace, kind: r.Kind}
 }
 
-// paginate cuts a page out of all items, which are in order.
+// paginate returns a page of the sorted items.
 func paginate(items []statusapi.Resource, after *statusapi.Resource, size int) statusapi.ResourceList {
 	if after != nil {
 		i, found := slices.BinarySearchFunc(items, *after, readmodel.Compare)
@@ -84,7 +84,7 @@ func paginate(items []statusapi.Resource, after *statusapi.Resource, size int) s
 	return out
 }
 
-// one answers with all that is known of one resource.
+// one responds with the details of one resource.
 func (a *handlers) one(w http.ResponseWriter, r *http.Request) error {
 	namespace, token, name := r.PathValue("namespace"), contract.Kind(r.PathValue("kind")), r.PathValue("name")
 	kind, ok := a.kinds.Lookup(token)
@@ -96,7 +96,7 @@ func (a *handlers) one(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	// Before anything is looked up, so that a refusal tells nothing.
+	// Authorize before the lookup, so that a rejection does not reveal whether the object exists.
 	err := a.authorizer.Authorize(r.Context(), callerOf(r.Context()).Info, attributes(verbGet, kind, namespace, name))
 	if err != nil {
 		return err

@@ -25,17 +25,17 @@ const (
 // retrySeconds is the Retry-After of a 503.
 const retrySeconds = 5
 
-// problem is an answer that is not a success.
+// problem is an error response.
 type problem struct {
 	status  int
 	message string
-	retry   int // seconds; 0: not said
+	retry   int // seconds; 0 omits the header
 }
 
 // Error implements error.
 func (p *problem) Error() string { return p.message }
 
-// codes are those of statusapi.Error.
+// codes are the codes of statusapi.Error.
 var codes = map[int]string{
 	http.StatusBadRequest:         "BadRequest",
 	http.StatusUnauthorized:       "Unauthorized",
@@ -59,14 +59,14 @@ func tooMany(what string) error {
 	return &problem{status: http.StatusTooManyRequests, message: "too many " + what + " at the same time, try again", retry: 1}
 }
 
-// translate turns an error into an answer. What it does not know is a 500 whose text stays with us.
+// translate converts an error to a response. Unknown errors become a 500, whose text is only logged.
 func translate(err error) *problem {
 	var known *problem
 	var kubernetes apierrors.APIStatus
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &kubernetes) && codes[int(kubernetes.Status().Code)] != "": // of the authorizer
+	case errors.As(err, &kubernetes) && codes[int(kubernetes.Status().Code)] != "": // an error of the authorizer
 		status := kubernetes.Status()
 		p := &problem{status: int(status.Code), message: status.Message}
 		if status.Details != nil {
@@ -76,16 +76,16 @@ func translate(err error) *problem {
 	case errors.Is(err, readmodel.ErrNotReady):
 		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrNotReady.Error() + ", try again", retry: 1}
 	case errors.Is(err, readmodel.ErrBusUnavailable):
-		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrBusUnavailable.Error() + ": there are no events until it does; resources are answered", retry: retrySeconds}
+		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrBusUnavailable.Error() + ": events are unavailable until it does; resources are still served", retry: retrySeconds}
 	case errors.Is(err, readmodel.ErrGone):
 		return &problem{status: http.StatusGone, message: err.Error() + "; read the resources again, then follow the events without Last-Event-ID and since"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{status: http.StatusServiceUnavailable, message: "the request took too long, try again", retry: retrySeconds}
 	}
-	return &problem{status: http.StatusInternalServerError, message: "something went wrong; see the log of the status aggregator"}
+	return &problem{status: http.StatusInternalServerError, message: "internal error; see the log of the status aggregator"}
 }
 
-// fail answers with an error and keeps the cause of a failure of ours for the log.
+// fail responds with an error and stores the cause of an internal error for the log.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := translate(err)
 	if p.status >= http.StatusInternalServerError {
@@ -103,13 +103,13 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		code = "Internal"
 	}
 	body, err := json.Marshal(statusapi.Error{Code: code, Message: p.message})
-	if err != nil { // two texts always encode
+	if err != nil { // two strings always encode
 		body = nil
 	}
 	httpserver.Write(w, p.status, contentJSON, body)
 }
 
-// respond answers with a value as JSON. It is encoded first, so that an error is not half an answer.
+// respond responds with a value as JSON. It encodes the value first, so that an error sends no partial response.
 func respond(w http.ResponseWriter, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	verbList = "list"
 )
 
-// place is where a right holds.
+// place is a kind and a namespace to authorize.
 type place struct {
 	namespace string // empty: in the whole cluster
 	kind      contract.Kind
@@ -75,8 +75,8 @@ func (a *handlers) allowed(ctx context.Context, c caller, places map[place]bool)
 	return out, g.Wait()
 }
 
-// scope refuses a caller who may list nothing of what the filter names. A filter without a
-// namespace is never refused: what may not be seen is left out.
+// scope rejects callers who may list none of the objects that the filter selects. A filter without a
+// namespace is never rejected: objects that the caller may not list are omitted.
 func (a *handlers) scope(ctx context.Context, c caller, f readmodel.Filter) error {
 	if f.Namespace == "" {
 		return nil

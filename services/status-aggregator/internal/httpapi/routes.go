@@ -24,19 +24,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// View is what answers are made from; [readmodel.View] is one.
+// View provides the data of responses. [readmodel.View] implements it.
 type View interface {
 	List(f readmodel.Filter) ([]statusapi.Resource, error)
 	Detail(ctx context.Context, namespace string, kind contract.Kind, name string, events int) (statusapi.ResourceDetail, error)
 }
 
-// Authorizer authenticates and authorizes requests; [access.Authorizer] is one.
+// Authorizer authenticates and authorizes requests. [access.Authorizer] implements it.
 type Authorizer interface {
 	Authenticate(r *http.Request) (user.Info, error)
 	Authorize(ctx context.Context, u user.Info, a access.Attributes) error
 }
 
-// handlers answer requests.
+// handlers implements the operations.
 type handlers struct {
 	authorizer Authorizer
 	view       View
@@ -65,13 +65,13 @@ func routes() []route {
 	}
 }
 
-// compressFrom is the size of an answer in bytes from which it is compressed.
+// compressFrom is the minimum size in bytes of a compressed response.
 const compressFrom = 16 << 10
 
 // apiPrefix is the path prefix under which every request requires a token.
 const apiPrefix = "/api/"
 
-// handler puts everything together.
+// handler returns the handler of all paths with its middleware.
 func (a *handlers) handler(c Config) (http.Handler, error) {
 	observer, err := httpserver.NewObserver(httpserver.ObserverConfig{
 		Log: c.Log, Clock: c.Clock, Namespace: metricsNamespace, Registerer: c.Registerer,
@@ -110,7 +110,7 @@ func (a *handlers) answer(f func(*handlers, http.ResponseWriter, *http.Request) 
 	})
 }
 
-// document answers with docs/openapi.yaml.
+// document serves docs/openapi.yaml.
 func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
 	path := access.Attributes{Verb: verbGet, Path: statusapi.PathOpenAPI}
 	if err := a.authorizer.Authorize(r.Context(), callerOf(r.Context()).Info, path); err != nil {
@@ -123,7 +123,7 @@ func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// unrouted answers what no route takes: 405 where GET is served, else 404.
+// unrouted responds to requests without a route: 405 if the path supports GET, otherwise 404.
 func unrouted(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		other := r.Clone(r.Context())

@@ -14,22 +14,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Config is what a server is made of. All fields but Registerer and Heartbeat are required.
+// Config holds the dependencies of a server. All fields except Registerer and Heartbeat are required.
 type Config struct {
 	Options    Options
 	Authorizer Authorizer
 	View       View
 	Hub        *readmodel.Hub
 	Kinds      registry.Set
-	// Registerer takes the metrics; nil keeps them private.
+	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
 	Clock      clock.WithTicker
-	// Heartbeat is the pause between two signs of life on a stream; zero means 15 s.
+	// Heartbeat is the interval of heartbeats on a stream; zero means 15 s.
 	Heartbeat time.Duration
 }
 
-// New returns a server for valid options that are Enabled. It does not listen yet.
+// New returns a server for valid and enabled options. It does not listen yet.
 func New(c Config) (*httpserver.Server, error) {
 	m, err := newMetrics(c.Registerer)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Causes of poison messages; a cause is the last token of the dead letter's subject.
+// Causes of rejection; a cause is the last token of the dead letter's subject.
 const (
 	causeSubject     = "subject"     // the subject does not follow the contract
 	causeOversize    = "oversize"    // larger than the contract allows
@@ -65,7 +65,7 @@ func observation(kinds registry.Set, cluster, subject string, data []byte) (cont
 	return ref, o, nil
 }
 
-// longestValidity, in seconds, bounds how long an observer counts as alive after it was last seen.
+// longestValidity, in seconds, limits how long an observer counts as alive after it was last seen.
 const longestValidity = 3600
 
 // consistent compares the subject with the payload.

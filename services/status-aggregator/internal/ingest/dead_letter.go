@@ -26,8 +26,8 @@ const (
 	headerSequence = "Flotilla-Sequence"
 )
 
-// deadLetterQueue publishes poison messages as dead letters in the background, so that they never block
-// the reading.
+// deadLetterQueue publishes rejected messages as dead letters in the background, so that they never
+// block reading.
 type deadLetterQueue struct {
 	bus     Bus
 	metrics *metrics.Metrics

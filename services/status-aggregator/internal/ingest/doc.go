@@ -8,8 +8,8 @@
 //
 // A message is valid when subject and payload agree on cluster, namespace, kind, name and
 // observer. Permissions on the bus are by subject, so a payload with another identity is
-// forged or broken. Such a message, and one that cannot be decoded, is poison: it is
-// counted and published to the dead-letter queue. It never blocks the reading.
+// forged or broken. Such a message, and one that cannot be decoded, is
+// counted and published to the dead-letter queue. It never blocks reading.
 //
 // [Ingest.PurgeTombstone] purges the observations of a deleted object from the stream, up to the
 // sequence that was read.

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Bus is what reading needs of a connection; [bus.Conn] has it.
+// Bus is the part of [bus.Conn] that reading uses.
 type Bus interface {
 	JetStream() jetstream.JetStream
 	Connected() bool
@@ -31,7 +31,7 @@ type Bus interface {
 	Denied(subject string) bool
 }
 
-// Config selects what to read, and has the callbacks.
+// Config selects the data to read and sets the callbacks.
 type Config struct {
 	Bus      Bus
 	Cluster  string
@@ -40,7 +40,7 @@ type Config struct {
 	Liveness *liveness.Tracker
 	Clock    clock.WithTicker
 	Metrics  *metrics.Metrics
-	// OnObject is called when a newer observation of an object was received.
+	// OnObject is called when a newer observation of an object has been received.
 	OnObject func(contract.Ref)
 	// OnRestart is called when state derived from the bus must be read again.
 	OnRestart func()
@@ -85,8 +85,8 @@ func (i *Ingest) Start(ctx context.Context) error {
 
 // PurgeTombstone purges the observations of a deleted object from the stream in the background. A
 // tombstone of the operator expires by itself, but an operator that was removed before it
-// published one leaves its last observation permanently. upTo is the stream sequence of the
-// newest observation received before the object was not found. Later ones, which may belong
+// published one leaves its last observation forever. upTo is the stream sequence of the
+// newest observation received before the object was not found. Later observations, which may belong
 // to a successor, stay.
 func (i *Ingest) PurgeTombstone(ref contract.Ref, upTo uint64) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)

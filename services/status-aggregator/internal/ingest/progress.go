@@ -39,14 +39,14 @@ func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
 	i.cfg.OnRestart()
 }
 
-// reconnected makes all observers unconfirmed: they may have observations pending that were not received.
+// reconnected marks all observers as unconfirmed: they may have pending observations that were not received.
 func (i *Ingest) reconnected() {
 	i.cfg.OnRestart()
 	i.MarkUnconfirmed()
 }
 
-// MarkUnconfirmed marks all received observations as retained: other processes may have written the
-// conditions since, from newer state.
+// MarkUnconfirmed marks all received observations as retained: other processes may since have written the
+// conditions from newer state.
 func (i *Ingest) MarkUnconfirmed() {
 	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()

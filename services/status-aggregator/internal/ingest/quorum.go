@@ -7,10 +7,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// errNoQuorum reports that the data of the stream's server may be stale.
+// errNoQuorum reports that the server of the stream may return stale data.
 var errNoQuorum = errors.New("the stream has no leader with a majority")
 
-// lately bounds the age of a follower's last contact: followers respond every second.
+// lately is the maximum age of a follower's last contact: followers respond every second.
 const lately = 5 * time.Second
 
 // hasQuorum reports whether the response came from a leader in contact with a majority of the

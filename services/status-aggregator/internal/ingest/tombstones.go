@@ -24,8 +24,8 @@ const (
 // errOtherStream reports that the sequence belongs to an earlier state of the stream.
 var errOtherStream = errors.New("the stream was re-created or reset")
 
-// tombstonePurger purges the observations of deleted objects in the background. One that it cannot
-// purge is received again when the stream is read from the start.
+// tombstonePurger purges the observations of deleted objects in the background. Observations that it cannot
+// purge are received again when the stream is read from the start.
 type tombstonePurger struct {
 	bus     Bus
 	metrics *metrics.Metrics
@@ -93,7 +93,7 @@ func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
 	if r.era != s.now() || stream.CachedInfo().State.LastSeq < r.upTo {
 		return errOtherStream
 	}
-	// The sequence is that of the first message to stay.
+	// The sequence is that of the first message to keep.
 	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(r.subject), jetstream.WithPurgeSequence(r.upTo+1)); err != nil {
 		return fmt.Errorf("purge %q: %w", r.subject, err)
 	}
@@ -113,5 +113,5 @@ func (s *tombstonePurger) outcome(err error) string {
 	}
 }
 
-// purgeSubject is the request for which the permission may be missing.
+// purgeSubject is the subject of the request, for which the permission may be missing.
 const purgeSubject = "$JS.API.STREAM.PURGE." + contract.StreamObservations

@@ -2,12 +2,12 @@
 //
 // While the Lease "flotilla-conditions" is held, the operators leave the conditions of their
 // objects to the aggregator. It is renewed only while this process is the leader and healthy:
-// connected to the bus, past the snapshot, and able to use the bucket. Otherwise renewal and
+// connected to the bus, caught up with the snapshot, and able to write the bucket. Otherwise renewal and
 // writes stop, and after thirty seconds the operators write the conditions themselves
 // (architecture D2).
 //
-// The writer checks [Holder.Held] before each write. It turns false before the operators'
+// The writer checks [Holder.Held] before each write. It becomes false before the operators'
 // thirty seconds have passed, by the monotonic clock, so that there is never more than one
-// writer. A process that was suspended holds nothing, and renews only after leader election
+// writer. A process that was suspended does not hold the Lease, and renews it only after leader election
 // would have reported a new leader.
 package lease

@@ -15,32 +15,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Times of the Lease.
+// Timing of the Lease.
 const (
-	// Duration is after how long without a renewal the operators write for themselves.
+	// Duration is the time without a renewal after which the operators write the conditions themselves.
 	Duration = 30 * time.Second
-	// RenewEvery is the pause between two renewals.
+	// RenewEvery is the interval of renewals.
 	RenewEvery = 10 * time.Second
-	// RetryEvery is the pause after a failed renewal, and between two health checks.
+	// RetryEvery is the delay after a failed renewal, and the interval of health checks.
 	RetryEvery = time.Second
-	// margin is how much earlier than the operators we consider the Lease expired, so that two never write.
+	// margin is how much earlier than the operators this process considers the Lease expired, so that two never write.
 	margin = 5 * time.Second
 )
 
-// Config selects the Lease and when to hold it.
+// Config describes the Lease and when to hold it.
 type Config struct {
 	// Client reads and writes the Lease without a cache.
 	Client    client.Client
 	Namespace string
 	Name      string
-	// Identity is this process.
+	// Identity identifies this process.
 	Identity string
 	// Healthy reports whether this process can write conditions.
 	Healthy func() bool
 	// OnChange is called when [Holder.Held] changes.
 	OnChange func(held bool)
 	Clock    clock.WithTicker
-	// Pause is how long this process may be suspended without a consequence: less than the
+	// Pause is the longest suspension of this process without a consequence: less than the
 	// shortest failover.
 	Pause time.Duration
 	// HoldOff is how long the process does not renew after a longer suspension: more than leader
@@ -48,7 +48,7 @@ type Config struct {
 	HoldOff time.Duration
 }
 
-// Holder renews the Lease while it may. It runs on the leader only.
+// Holder renews the Lease while the process is healthy. It runs on the leader only.
 type Holder struct {
 	cfg Config
 
@@ -100,7 +100,7 @@ func (k *Holder) Step(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	// The time counts from before the request: the operators see the renewal later than that.
+	// The validity starts before the request, because the operators see the renewal later.
 	now := k.cfg.Clock.Now()
 	if err := k.renew(ctx, now); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (k *Holder) Step(ctx context.Context) error {
 }
 
 // detectStall drops the Lease after a suspension of this process: other processes may have
-// written since, and it must start over like any other leader.
+// written since, and it must restart like a new leader.
 func (k *Holder) detectStall() {
 	now := k.cfg.Clock.Now()
 	k.mu.Lock()
@@ -128,7 +128,7 @@ func (k *Holder) detectStall() {
 }
 
 // renew makes this process the holder. It acquires the Lease from a previous leader without
-// waiting: leader election has stopped that one.
+// a delay: leader election has already stopped that leader.
 func (k *Holder) renew(ctx context.Context, now time.Time) error {
 	var l coordinationv1.Lease
 	key := client.ObjectKey{Namespace: k.cfg.Namespace, Name: k.cfg.Name}

@@ -6,11 +6,11 @@
 // validity has passed since the observer was last seen or, if later, since the connection
 // began, and a probe of the stream finds no heartbeat that the subscription missed.
 //
-// After an interruption, at a start or after an outage, an observer is [Unconfirmed] first:
-// the observations kept from before may be older than what it has written meanwhile. It is
-// [Alive] once it was seen and has had time to send its pending observations (settle), longer
+// After an interruption, at a start or after an outage, an observer is first [Unconfirmed]:
+// retained observations may be older than the state that it has written since. It is
+// [Alive] once it was seen and has had time to send its pending observations (settle), or longer
 // while its heartbeats report that some are still pending ([Tracker.RecordPending]).
 //
 // All times are those of the local clock; a producer's clock is never read. [Tracker] is
-// plain state that takes the time as an argument; [Watchdog] runs it.
+// a state machine that gets the time as an argument; [Watchdog] runs it.
 package liveness

@@ -11,7 +11,7 @@ import (
 // seconds.
 const DefaultValidity = 30 * time.Second
 
-// keepEpochs bounds the epochs that are kept for one observer.
+// keepEpochs is the number of epochs that are kept for one observer.
 const keepEpochs = 4
 
 // State is the state of an observer as this process sees it.
@@ -41,7 +41,7 @@ type Tracker struct {
 }
 
 type observer struct {
-	first    time.Time // first seen since the connection began; zero if not yet
+	first    time.Time // first seen since the connection began; zero if not seen
 	pending  time.Time // last time since then that it reported pending observations; zero if never
 	last     time.Time // last seen
 	validity time.Duration

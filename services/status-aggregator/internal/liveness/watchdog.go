@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// retryProbe is the pause after a failed probe.
+// retryProbe is the delay after a failed probe.
 const retryProbe = time.Second
 
 // Probe reads the heartbeat stream for a heartbeat of the observer that is newer than the

@@ -11,19 +11,19 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Received is one observation as it was received.
+// Received is an observation with the metadata of its receipt.
 type Received struct {
 	Observation contract.Observation
-	// StreamSequence is the message's place in the stream, 0 when the stream was re-created since.
+	// StreamSequence is the message's sequence in the stream, 0 if the stream was re-created since.
 	StreamSequence uint64
-	// StoredAt is when the stream took it, by the server's clock. For people only: no rule reads it.
+	// StoredAt is when the stream stored it, by the server's clock. It is only displayed: no rule uses it.
 	StoredAt time.Time
-	// ReceivedAt is when it came, by our own clock.
+	// ReceivedAt is when it was received, by the local clock.
 	ReceivedAt time.Time
-	// Live is true for one that came while we listened, false for one that the
-	// stream retained, and for all after a pause ([Object.Retained]).
+	// Live is true if it was received live, false if the
+	// stream retained it, and for all after an interruption ([Object.Retained]).
 	Live bool
-	// Cause is the span that received it; zero: it came without a trace.
+	// Cause is the span that received it; zero if it has no trace.
 	Cause trace.SpanContext
 }
 
@@ -32,8 +32,8 @@ type Outcome string
 
 // Outcomes of a merge.
 const (
-	Applied Outcome = "applied" // the object knows something newer now
-	Stale   Outcome = "stale"   // older than, or equal to, what was known
+	Applied Outcome = "applied" // the observation is newer than the known ones
+	Stale   Outcome = "stale"   // older than, or equal to, the known ones
 )
 
 // Object holds the observations of one name. The zero value is empty. Values are immutable.
@@ -45,12 +45,12 @@ type Object struct {
 type incarnation struct {
 	UID    string
 	Top    Received // greatest (epoch, seq)
-	Latest Received // greatest place in the stream
-	// MaxResourceVersion tells earlier incarnations from later ones.
+	Latest Received // greatest stream sequence
+	// MaxResourceVersion orders the incarnations.
 	MaxResourceVersion uint64
 }
 
-// Merge returns the object with one more observation.
+// Merge returns the object with an additional observation.
 func (o Object) Merge(h Received) (Object, Outcome) {
 	uid := h.Observation.Object.UID
 	i, found := slices.BinarySearchFunc(o.incarnations, uid, func(in incarnation, uid string) int {
@@ -84,7 +84,7 @@ func (o Object) Merge(h Received) (Object, Outcome) {
 
 // Pick returns the observation of the incarnation to use. expired reports whether no message
 // of the observation's epoch, or a greater one, was received for longer than its validity. It
-// is called only when a later message of a lower epoch is pending, and waiting reports that it
+// is called only when a later message of a lower epoch is pending; waiting is true if it
 // returned false.
 func (o Object) Pick(uid string, expired func(Received) bool) (h Received, waiting, ok bool) {
 	for _, in := range o.incarnations {
@@ -102,8 +102,8 @@ func (o Object) Pick(uid string, expired func(Received) bool) (h Received, waiti
 	return Received{}, false, false
 }
 
-// StreamRecreated forgets the places in a stream that exists no longer: any
-// message of the new stream is later than all of the old one.
+// StreamRecreated resets the sequences of a stream that no longer exists: any
+// message of the new stream is later than all messages of the old one.
 func (o Object) StreamRecreated() Object {
 	out := Object{incarnations: slices.Clone(o.incarnations)}
 	for i := range out.incarnations {
@@ -124,7 +124,7 @@ func (o Object) Retained() Object {
 }
 
 // Prune drops the incarnations before the current one: those without an observation at a
-// resourceVersion above its current one. One that the watch has not shown yet stays.
+// resourceVersion above the current one. An incarnation that the watch has not shown yet stays.
 func (o Object) Prune(uid, resourceVersion string) Object {
 	now := parseVersion(resourceVersion)
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
@@ -158,7 +158,7 @@ func (o Object) After(place uint64) Object {
 	})}
 }
 
-// Without returns the object with one incarnation forgotten.
+// Without returns the object without one incarnation.
 func (o Object) Without(uid string) Object {
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
 		return in.UID == uid
@@ -176,7 +176,7 @@ func compareVersions(a, b Received) int {
 	)
 }
 
-// comparePlaces orders by place in the stream, and by version so that the order is total.
+// comparePlaces orders by stream sequence, and then by version so that the order is total.
 func comparePlaces(a, b Received) int {
 	return cmp.Or(cmp.Compare(a.StreamSequence, b.StreamSequence), compareVersions(a, b))
 }

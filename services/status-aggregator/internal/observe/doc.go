@@ -1,11 +1,11 @@
 // Package observe watches the managed custom resources.
 //
-// It keeps of each object only what the aggregator reads ([Trim]): metadata,
-// status.conditions, status.phase and status.transitions. Types of the operators
-// are not imported; any kind that is a row of the registry can be read.
+// It keeps only those fields of an object that the aggregator reads ([Trim]): metadata,
+// status.conditions, status.phase and status.transitions. It imports no types of the operators;
+// it can read any kind with a row in the registry.
 //
-// A kind may be absent: its operator need not be installed. The CRDs are watched too, so
-// that a kind is watched as soon as its CRD is created and no longer when it is deleted,
+// A kind may be absent, since its operator need not be installed. The CRDs are watched too, so
+// a kind is watched as soon as its CRD is created and until it is deleted,
 // without a restart and without polling.
 //
 // The last state of a deleted object is kept until it is read ([Watcher.Last]), since its

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	minBackoff = 250 * time.Millisecond // a CRD is there a moment before it is served
+	minBackoff = 250 * time.Millisecond // a CRD exists a moment before it is served
 	maxBackoff = 15 * time.Second
 )
 
-// follower keeps one kind followed while its CRD exists.
+// follower watches one kind while its CRD exists.
 type follower struct {
 	watcher *Watcher
 	kind    registry.Kind
@@ -26,7 +26,7 @@ type follower struct {
 	changed chan struct{}
 }
 
-// want notes whether the CRD exists.
+// want records whether the CRD exists.
 func (f *follower) want(exists bool) {
 	f.exists.Store(exists)
 	select {
@@ -50,14 +50,14 @@ func (f *follower) run(ctx context.Context) {
 				retry, delay = f.watcher.cfg.Clock.After(delay), min(2*delay, maxBackoff)
 				break
 			}
-			log.Info("Follows the kind")
+			log.Info("Watching kind")
 			following, delay = true, minBackoff
 			f.watcher.cfg.OnKind(f.kind)
 		case !f.exists.Load() && following:
 			if err := f.leave(ctx); err != nil {
-				log.Error(err, "Let the kind go")
+				log.Error(err, "Failed to stop watching kind")
 			}
-			log.Info("Let the kind go: its CRD is gone")
+			log.Info("Stopped watching kind because its CRD was deleted")
 			following = false
 		}
 		select {
@@ -69,7 +69,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow starts the informer and returns when it has seen all objects.
+// follow starts the informer and returns after it has synced.
 func (f *follower) follow(ctx context.Context) error {
 	w := f.watcher
 	informer, err := w.cfg.Cache.GetInformer(ctx, f.template())
@@ -91,7 +91,7 @@ func (f *follower) follow(ctx context.Context) error {
 	return nil
 }
 
-// leave stops the informer and reports each of its objects, which went with the CRD.
+// leave stops the informer and reports each of its objects, which were deleted with the CRD.
 func (f *follower) leave(ctx context.Context) error {
 	w := f.watcher
 	refs, err := w.List(ctx)
@@ -131,7 +131,7 @@ func (f *follower) ended(obj any) {
 	f.watcher.cfg.OnObject(ref)
 }
 
-// isFinal reports whether obj is the final state, not just the last one before a gap in the watch.
+// isFinal reports whether obj is the final state, and not the last one before a gap in the watch.
 func isFinal(obj any) bool {
 	_, unknown := obj.(toolscache.DeletedFinalStateUnknown)
 	return !unknown

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Object is a managed custom resource as the cache has it, and what the aggregator reads in it.
+// Object is a managed custom resource of the cache, with the fields that the aggregator reads.
 type Object struct {
 	*unstructured.Unstructured
 
@@ -34,7 +34,7 @@ func (o Object) Identity(kind registry.Kind) contract.Object {
 	}
 }
 
-// Read takes the fields of a kind out of an object.
+// Read extracts the fields of a kind from an object.
 func Read(kind registry.Kind, u *unstructured.Unstructured) (Object, error) {
 	o := Object{Unstructured: u}
 	var err error
@@ -62,8 +62,8 @@ func list[T any](u *unstructured.Unstructured, path []string) ([]T, error) {
 	return holder.Items, err
 }
 
-// Trim is the cache's transform: it drops what the aggregator never reads. The
-// managed fields stay whole, because the writer of conditions may have to rewrite them.
+// Trim is the cache's transform: it drops fields that the aggregator never reads. It keeps the
+// managed fields, because the writer of conditions may have to rewrite them.
 func Trim(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *metav1.PartialObjectMetadata:

@@ -24,10 +24,10 @@ import (
 // ErrNotFound reports that the object does not exist.
 var ErrNotFound = errors.New("object does not exist")
 
-// maxDeleted bounds the last states that are kept.
+// maxDeleted is the maximum number of last states that are kept.
 const maxDeleted = 10_000
 
-// crdKind is how a CRD's existence is watched: its metadata only.
+// crdKind selects the metadata of CRDs.
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // Config selects the kinds to watch and the callbacks.
@@ -38,13 +38,13 @@ type Config struct {
 	Kinds     registry.Set
 	Cluster   string
 	Clock     clock.WithTicker
-	// OnObject is called when an object appeared, changed or went.
+	// OnObject is called when an object was created, changed or deleted.
 	OnObject func(contract.Ref)
-	// OnKind is called when a kind began to be followed, after OnObject for all of its objects.
+	// OnKind is called when a kind is watched, after OnObject for all of its objects.
 	OnKind func(registry.Kind)
 }
 
-// Watcher follows the managed kinds.
+// Watcher watches the managed kinds.
 type Watcher struct {
 	cfg Config
 
@@ -53,12 +53,12 @@ type Watcher struct {
 	deleted  map[contract.Ref]*unstructured.Unstructured
 }
 
-// New returns a watcher that follows nothing before [Watcher.Start].
+// New returns a watcher that watches no kind before [Watcher.Start].
 func New(cfg Config) *Watcher {
 	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, deleted: map[contract.Ref]*unstructured.Unstructured{}}
 }
 
-// Start follows until the context ends.
+// Start watches until the context ends.
 func (w *Watcher) Start(ctx context.Context) error {
 	wanted := map[string]*follower{}
 	var running sync.WaitGroup
@@ -95,8 +95,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get reads an object from the cache. It returns [ErrNotFound] when the cache does not
-// have it and the API server says the same, so a cache that lags behind never makes
+// Get reads an object from the cache. It returns [ErrNotFound] only if neither the cache nor the API
+// server has it, so a stale cache never makes
 // an object disappear.
 func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
 	if w.Followed(ref.Kind) {
@@ -154,7 +154,7 @@ func (w *Watcher) Followed(kind contract.Kind) bool {
 	return w.followed[kind]
 }
 
-// List names all objects in the cache.
+// List returns the references of all objects in the cache.
 func (w *Watcher) List(ctx context.Context) ([]contract.Ref, error) {
 	var out []contract.Ref
 	for _, kind := range w.cfg.Kinds.Kinds() {
@@ -185,7 +185,7 @@ func (w *Watcher) Last(kind registry.Kind, ref contract.Ref, uid string) (Object
 	return o, err == nil
 }
 
-// Drop forgets the last state of a deleted incarnation.
+// Drop drops the last state of a deleted incarnation.
 func (w *Watcher) Drop(ref contract.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	w.deleted[ref] = u
 }
 
-// living unwraps what an informer's handler gets.
+// living returns the object from the argument of an informer's handler.
 func living(obj any) (metav1.Object, bool) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj

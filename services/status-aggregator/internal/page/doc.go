@@ -1,9 +1,9 @@
-// Package page holds the status page: files that a browser runs as they are.
+// Package page holds the status page: files that a browser runs without a build step.
 //
-// There is no build step and nothing is loaded from elsewhere. The files hold no data and
-// are public; what they show, they ask the HTTP API for with the reader's token.
+// Nothing is loaded from other servers. The files contain no data and
+// are public; they read the data from the HTTP API with the user's token.
 //
-// Text from outside reaches the page as text only: the Content-Security-Policy forbids
-// scripts and styles that are not these files, and (require-trusted-types-for) any way of
-// making markup of a string.
+// Text from the cluster reaches the page only as text: the Content-Security-Policy forbids
+// scripts and styles other than these files, and (require-trusted-types-for) creating
+// markup from strings.
 package page

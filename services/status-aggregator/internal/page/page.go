@@ -16,7 +16,7 @@ var files embed.FS
 // root is the directory of the files.
 const root = "assets"
 
-// policy lets the page load its own files, talk to its own server, and nothing else.
+// policy allows the page to load its own files and to call its own server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 

@@ -21,7 +21,7 @@ const askTimeout = 5 * time.Second
 // errUnreadable reports that the message on the bus is not a valid observation of this object.
 var errUnreadable = errors.New("the latest observation on the bus cannot be read")
 
-// ask adds the data that only the bus has.
+// ask adds the data that is only on the bus.
 func (v *View) ask(ctx context.Context, kind registry.Kind, ref contract.Ref, events int, d *statusapi.ResourceDetail) error {
 	if !v.cfg.Bus.Connected() {
 		return ErrBusUnavailable
@@ -54,7 +54,7 @@ func (v *View) observation(ctx context.Context, kind registry.Kind, ref contract
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", subject, err)
-	case len(m.Data) == 0: // the marker of one that expired
+	case len(m.Data) == 0: // the marker of an expired message
 		return nil, nil
 	}
 	_, o, err := contract.Decode[contract.Observation](m.Data)
@@ -62,7 +62,7 @@ func (v *View) observation(ctx context.Context, kind registry.Kind, ref contract
 		return nil, errors.Join(errUnreadable, err)
 	}
 	if o.Object.UID != uid {
-		return nil, nil // of an incarnation of before
+		return nil, nil // of an earlier incarnation
 	}
 	return &o, nil
 }
@@ -80,7 +80,7 @@ func (v *View) history(ctx context.Context, ref contract.Ref, uid string, limit 
 	}
 	err = replay(ctx, stream, span{filter: filter, from: 1, to: stream.CachedInfo().State.LastSeq}, func(e Event) error {
 		if e.Lifecycle.Object.UID != uid {
-			return nil // of an incarnation of before
+			return nil // of an earlier incarnation
 		}
 		if len(out) == limit {
 			out, older = append(out[:0], out[1:]...), true

@@ -8,9 +8,9 @@
 // Objects and their conditions come from the API server. The bus adds provenance, evidence
 // and history; while it is unavailable these are missing, and the response reports it.
 //
-// A subscription never slows the [Hub] down: one whose queue is full is ended, and all are
+// A subscription never blocks the [Hub]: a subscription with a full queue is ended, and all are
 // ended when the connection to the bus is lost. The reader resumes after the last event that
-// it received. Nothing here polls.
+// it received. Nothing polls.
 //
 // Source: architecture D2 and D11; reference 2.4 and 3.6.
 package readmodel

@@ -36,7 +36,7 @@ type entries struct {
 
 	mu     sync.RWMutex
 	items  map[contract.Ref]said
-	coming map[contract.Ref]said // the snapshot that is being read; nil otherwise
+	coming map[contract.Ref]said // the snapshot in progress; nil otherwise
 }
 
 func newEntries(cluster string, clk clock.WithTicker) *entries {

@@ -21,10 +21,10 @@ var (
 	// ErrSlowConsumer reports that the consumer did not keep up.
 	ErrSlowConsumer = errors.New("the reader is too slow")
 	// ErrGone reports that the events after a sequence are no longer, or not yet, in the stream.
-	ErrGone = errors.New("the stream does not hold what comes next")
+	ErrGone = errors.New("the stream does not hold the next event")
 )
 
-// queue is how many events may wait for one reader.
+// queue is the capacity of the queue of a reader, in events.
 const queue = 256
 
 // HubConfig holds the dependencies of a Hub. All fields except Queue are required.
@@ -33,7 +33,7 @@ type HubConfig struct {
 	Cluster string
 	Clock   clock.WithTicker
 	Log     logr.Logger
-	// Queue is how many events may wait for one reader; zero means 256.
+	// Queue is the capacity of the queue of a reader, in events; zero means 256.
 	Queue int
 }
 
@@ -43,7 +43,7 @@ type Hub struct {
 
 	mu            sync.Mutex
 	following     bool   // a session is running
-	head          uint64 // last sequence that the session has passed on, or began behind
+	head          uint64 // last sequence that the session delivered or started after
 	subscriptions map[*Subscription]struct{}
 }
 
@@ -58,9 +58,9 @@ func NewHub(cfg HubConfig) *Hub {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica has readers.
 func (h *Hub) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable: it follows the stream until ctx ends. Each time the
+// Start implements manager.Runnable: it reads the stream until ctx ends. Whenever the
 // connection breaks, the stream is re-created or a delivery is missed, all subscriptions
-// end and a new session begins at the end of the stream.
+// end and a new session starts at the end of the stream.
 func (h *Hub) Start(ctx context.Context) error {
 	for delay := minBackoff; ctx.Err() == nil; delay = min(2*delay, maxBackoff) {
 		began, err := h.session(ctx)
@@ -88,7 +88,7 @@ func (h *Hub) pause(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// session passes events on until an error occurs. began reports whether the subscription started.
+// session delivers events until an error occurs. began reports whether the subscription started.
 func (h *Hub) session(ctx context.Context) (began bool, err error) {
 	nc := h.cfg.Bus.JetStream().Conn()
 	lost := nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
@@ -177,16 +177,16 @@ func (h *Hub) pass(e Event, sequence uint64, valid bool) {
 	}
 }
 
-// cut is called with the lock held.
+// cut ends a subscription. The caller holds the lock.
 func (h *Hub) cut(s *Subscription, cause error) {
 	delete(h.subscriptions, s)
 	s.cause = cause
 	close(s.done)
 }
 
-// Subscription is the events of the stream that a filter chooses, from Head on.
+// Subscription receives the events after Head that match a filter.
 type Subscription struct {
-	// Head is the sequence behind which live events begin.
+	// Head is the sequence after which events are live.
 	Head uint64
 
 	hub    *Hub
@@ -198,8 +198,8 @@ type Subscription struct {
 	passed atomic.Uint64
 }
 
-// Subscribe begins a subscription, to be closed by the caller. With after, reading resumes
-// after that sequence; the error is [ErrGone] when later events are missing from the stream
+// Subscribe starts a subscription, which the caller must close. With after, reading resumes
+// after that sequence; the error is [ErrGone] if later events are missing from the stream
 // or the stream is shorter, and [ErrBusUnavailable] while the bus is unavailable.
 func (h *Hub) Subscribe(ctx context.Context, f Filter, after *uint64) (*Subscription, error) {
 	stream, err := h.stream(ctx)
@@ -228,14 +228,14 @@ func (h *Hub) Subscribe(ctx context.Context, f Filter, after *uint64) (*Subscrip
 func resumable(state jetstream.StreamState, after uint64) error {
 	switch {
 	case after > state.LastSeq:
-		return fmt.Errorf("%w: it ends at %d, so it is not the one that %d came from", ErrGone, state.LastSeq, after)
+		return fmt.Errorf("%w: it ends at %d, before %d, so it was re-created", ErrGone, state.LastSeq, after)
 	case after+1 < state.FirstSeq:
-		return fmt.Errorf("%w: it begins at %d, so events behind %d are missing", ErrGone, state.FirstSeq, after)
+		return fmt.Errorf("%w: it begins at %d, so events after %d are missing", ErrGone, state.FirstSeq, after)
 	}
 	return nil
 }
 
-// Past hands over what lies in the stream behind after, up to and including Head.
+// Past passes the events after the given sequence, up to and including Head, to each.
 func (s *Subscription) Past(ctx context.Context, after uint64, each func(Event) error) error {
 	filter, err := s.filter.subject(s.hub.cfg.Cluster)
 	if err != nil {
@@ -244,19 +244,19 @@ func (s *Subscription) Past(ctx context.Context, after uint64, each func(Event) 
 	return replay(ctx, s.stream, span{filter: filter, from: after + 1, to: s.Head}, each)
 }
 
-// Events are the live ones.
+// Events returns the channel of live events.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
-// Done is closed when the subscription has ended; then Cause returns the reason.
+// Done returns a channel that is closed when the subscription has ended; then Cause returns the reason.
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
-// Cause is [ErrSlowConsumer] or [ErrBusUnavailable] once Done is closed.
+// Cause returns [ErrSlowConsumer] or [ErrBusUnavailable] once Done is closed.
 func (s *Subscription) Cause() error { return s.cause }
 
-// Settled returns the sequence up to which nothing is left to hand over, so that a reader
-// may resume behind it; false while events wait.
+// Settled returns the sequence up to which all events were received, so that a reader
+// may resume after it; false while events are queued.
 func (s *Subscription) Settled() (uint64, bool) {
-	passed := s.passed.Load() // before the queue is read: what was passed is in it by then
+	passed := s.passed.Load() // load before the queue: passed events are already queued
 	return passed, len(s.events) == 0
 }
 

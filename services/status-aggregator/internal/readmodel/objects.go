@@ -29,8 +29,8 @@ const (
 // crdKind is watched for its metadata only.
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// objects holds every managed object as it is answered, taken from the informers that
-// the aggregator's watcher runs. A kind may come and go with its CRD.
+// objects holds every managed object in the form of the API, from the informers that
+// the aggregator's watcher runs. A kind may be installed or removed with its CRD.
 type objects struct {
 	cache   cache.Cache
 	cluster string
@@ -39,19 +39,19 @@ type objects struct {
 
 	mu     sync.RWMutex
 	items  map[contract.Ref]statusapi.Resource
-	crds   func() bool // whether all CRDs have been seen
-	synced bool        // everything has been seen once
+	crds   func() bool // reports whether the CRDs have synced
+	synced bool        // all kinds have synced once
 }
 
-// source is one kind.
+// source is the state of one kind.
 type source struct {
 	kind   registry.Kind
 	exists atomic.Bool
 	wake   chan struct{}
-	from   *attachment // guarded by objects.mu; nil while the kind is not followed
+	from   *attachment // guarded by objects.mu; nil while the kind is not watched
 }
 
-// attachment is one informer of a kind, for as long as it lives.
+// attachment is one informer of a kind, until the informer stops.
 type attachment struct {
 	informer cache.Informer
 	synced   func() bool
@@ -68,7 +68,7 @@ func newObjects(c cache.Cache, cluster string, kinds registry.Set, clk clock.Wit
 	return o
 }
 
-// start follows until ctx ends.
+// start reads until ctx ends.
 func (o *objects) start(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -141,7 +141,7 @@ func (o *objects) follow(ctx context.Context, s *source) {
 	}
 }
 
-// attach brings what is followed in line with what exists.
+// attach attaches to the current informer of a kind, if it exists.
 func (o *objects) attach(ctx context.Context, s *source) error {
 	if !s.exists.Load() {
 		o.replace(s, nil)
@@ -173,7 +173,7 @@ func (o *objects) attach(ctx context.Context, s *source) error {
 	return nil
 }
 
-// stale reports whether a kind that exists has no running informer: none yet, or one that
+// stale reports whether an existing kind has no running informer: none yet, or one that
 // stopped with a previous CRD.
 func (o *objects) stale(s *source) bool {
 	o.mu.RLock()
@@ -181,7 +181,7 @@ func (o *objects) stale(s *source) bool {
 	return s.from == nil || s.from.informer.IsStopped()
 }
 
-// replace lets the objects of a former informer go.
+// replace replaces the attachment and drops the objects of the former informer.
 func (o *objects) replace(s *source, a *attachment) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,12 +239,12 @@ func (o *objects) ready() bool {
 		}
 		complete = complete && s.from != nil && s.from.synced()
 	}
-	// A kind that is installed later fills up while the others are answered.
+	// A kind that is installed later fills up while the others are already served.
 	o.synced = o.synced || complete
 	return o.synced
 }
 
-// living unwraps what an informer's handler gets.
+// living returns the object from the argument of an informer's handler.
 func living(obj any) (metav1.Object, bool) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj

@@ -10,21 +10,21 @@ import (
 
 const (
 	apiTimeout = 5 * time.Second
-	// stall is how long the next message of the past may take.
+	// stall is the maximum time until the next replayed message.
 	stall = 5 * time.Second
-	// abandoned is when the server removes a consumer that its reader could not remove.
+	// abandoned is the time after which the server deletes a consumer that its reader could not delete.
 	abandoned = time.Minute
 	pullSize  = 500
-	heartbeat = 5 * time.Second // between the bus and us; two missed ones end a session
+	heartbeat = 5 * time.Second // idle heartbeat of the consumer; two missed ones end a session
 )
 
-// span is a part of a stream, both ends included.
+// span is an inclusive range of stream sequences.
 type span struct {
 	filter   string
 	from, to uint64
 }
 
-// replay reads a span of the stream with a consumer of its own, and stops at the first error of
+// replay reads a span of the stream with its own consumer, and stops at the first error of
 // each. It skips invalid events, as the live subscription does.
 func replay(ctx context.Context, stream jetstream.Stream, s span, each func(Event) error) error {
 	if s.from > s.to {
@@ -61,7 +61,7 @@ type reader struct {
 	stream   jetstream.Stream
 	name     string
 	messages jetstream.MessagesContext
-	pending  uint64 // messages that were there when it was opened
+	pending  uint64 // messages in the stream when it was opened
 	expected uint64
 }
 
@@ -85,7 +85,7 @@ func openReader(ctx context.Context, stream jetstream.Stream, filter string, fro
 	return r, nil
 }
 
-// next waits for a message; patience 0 means for as long as ctx lasts.
+// next waits for a message; a patience of 0 waits until ctx ends.
 func (r *reader) next(ctx context.Context, patience time.Duration) (message, error) {
 	if patience > 0 {
 		var cancel context.CancelFunc

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// resource is an object as it is answered. A status that cannot be read shows as none:
-// the object is still there.
+// resource returns an object in the form of the API. A status that cannot be read is omitted:
+// the object still exists.
 func resource(cluster string, kind registry.Kind, u *unstructured.Unstructured) statusapi.Resource {
 	o, err := observe.Read(kind, u)
 	if err != nil {

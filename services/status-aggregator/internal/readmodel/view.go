@@ -20,17 +20,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Errors of reading.
+// Errors of reads.
 var (
 	// ErrNotReady reports that the caches have not synced yet.
 	ErrNotReady = errors.New("the objects are still being read")
 	// ErrNotFound reports that the object does not exist.
-	ErrNotFound = errors.New("there is no such object")
+	ErrNotFound = errors.New("object does not exist")
 	// ErrBusUnavailable reports that the bus does not respond.
-	ErrBusUnavailable = errors.New("the bus gives no answer")
+	ErrBusUnavailable = errors.New("the bus does not respond")
 )
 
-// Bus is what reading needs of a connection; bus.Conn of libs/bus has it.
+// Bus is the part of bus.Conn of libs/bus that reads use.
 type Bus interface {
 	JetStream() jetstream.JetStream
 	Connected() bool
@@ -46,14 +46,14 @@ type Config struct {
 	Log     logr.Logger
 }
 
-// View answers from memory which objects there are, and from the bus what else is known of one.
+// View lists objects from memory, and reads their details from the bus.
 type View struct {
 	cfg     Config
 	objects *objects
 	entries *entries
 }
 
-// NewView returns a view that knows nothing before [View.Start].
+// NewView returns a view without data before [View.Start].
 func NewView(cfg Config) *View {
 	return &View{
 		cfg: cfg, objects: newObjects(cfg.Cache, cfg.Cluster, cfg.Kinds, cfg.Clock), entries: newEntries(cfg.Cluster, cfg.Clock),
@@ -63,7 +63,7 @@ func NewView(cfg Config) *View {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica reads.
 func (v *View) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable: it follows cluster and bus until ctx ends.
+// Start implements manager.Runnable: it reads cluster and bus until ctx ends.
 func (v *View) Start(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(logr.NewContext(ctx, v.cfg.Log))
 	g.Go(func() error { return v.objects.start(ctx) })
@@ -71,7 +71,7 @@ func (v *View) Start(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Filter chooses objects and events; what is empty chooses all.
+// Filter selects objects and events; an empty field matches all.
 type Filter struct {
 	Namespace string
 	Kind      contract.Kind
@@ -101,7 +101,7 @@ func (f Filter) holds(list []contract.Condition) bool {
 	return true
 }
 
-// List returns the objects that the filter chooses, ordered by namespace, kind and name,
+// List returns the objects that match the filter, ordered by namespace, kind and name,
 // or [ErrNotReady].
 func (v *View) List(f Filter) ([]statusapi.Resource, error) {
 	if !v.objects.ready() {
@@ -156,7 +156,7 @@ func (v *View) Detail(ctx context.Context, namespace string, token contract.Kind
 	return d, nil
 }
 
-// complete adds what the entry says, and returns on whose word.
+// complete adds the data of the entry, and returns its provenance.
 func (v *View) complete(r *statusapi.Resource) *contract.Provenance {
 	ref := contract.Ref{Cluster: r.Cluster, Namespace: r.Object.Namespace, Kind: r.Kind, Name: r.Object.Name}
 	s, ok := v.entries.of(ref, r.Object.UID)
@@ -167,7 +167,7 @@ func (v *View) complete(r *statusapi.Resource) *contract.Provenance {
 	return s.provenance
 }
 
-// reason keeps what a server of the bus says to itself from those who ask.
+// reason hides internal errors of a bus server from callers.
 func reason(err error) string {
 	if errors.Is(err, errUnreadable) {
 		return errUnreadable.Error()

@@ -10,13 +10,13 @@ import (
 
 // Kind is one row: a kind whose conditions the aggregator writes.
 type Kind struct {
-	// Token stands for the kind in subjects and keys.
+	// Token identifies the kind in subjects and keys.
 	Token contract.Kind
-	// GVK is the version that is watched and written.
+	// GVK is the version to watch and to write.
 	GVK schema.GroupVersionKind
 	// Resource is the plural of the kind, as in its CRD's name and in RBAC rules.
 	Resource string
-	// Observer is whose word counts: the last token of the observation subjects.
+	// Observer is the authoritative observer: the last token of the observation subjects.
 	Observer string
 	// Conditions, Phase and Transitions are the field paths in the object.
 	Conditions, Phase, Transitions []string
@@ -42,7 +42,7 @@ func Managed() (Set, error) {
 	)
 }
 
-// New makes a set of rows. A token must be in the contract's registry and stand for the row's kind there.
+// New returns a set of rows. A token must be in the contract's registry and stand for the row's kind there.
 func New(rows ...Kind) (Set, error) {
 	s := Set{rows: rows, byName: make(map[contract.Kind]Kind, len(rows))}
 	for _, k := range rows {
@@ -58,7 +58,7 @@ func New(rows ...Kind) (Set, error) {
 	return s, nil
 }
 
-// Kinds returns the rows in the order in which they were given.
+// Kinds returns the rows in their original order.
 func (s Set) Kinds() []Kind { return s.rows }
 
 // Lookup finds a row by its token.
@@ -67,7 +67,7 @@ func (s Set) Lookup(token contract.Kind) (Kind, bool) {
 	return k, ok
 }
 
-// ObservedBy returns the rows for which the observer speaks.
+// ObservedBy returns the rows of the kinds that the observer observes.
 func (s Set) ObservedBy(observer string) []Kind {
 	var out []Kind
 	for _, k := range s.rows {
@@ -81,7 +81,7 @@ func (s Set) ObservedBy(observer string) []Kind {
 func row(token contract.Kind, resource, observer string, withReady bool) Kind {
 	gvk, ok := contract.Lookup(token)
 	if !ok {
-		return Kind{Token: token} // refused by New
+		return Kind{Token: token} // rejected by New
 	}
 	return Kind{
 		Token:       token,

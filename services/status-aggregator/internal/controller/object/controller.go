@@ -42,8 +42,8 @@ type Config struct {
 	History  Records
 	Writer   Writer
 	Queue    *Queue
-	// Permitted reports whether this process may act: it is the leader, has caught up with
-	// the bus and holds the Lease. The caller that makes it true enqueues all objects.
+	// Permitted reports whether this process may write: it is the leader, has caught up with
+	// the bus and holds the Lease. When this becomes true, the caller enqueues all objects.
 	Permitted func() bool
 	// PurgeTombstone removes the observations of a deleted object up to a stream sequence.
 	PurgeTombstone func(ref contract.Ref, upTo uint64) error
@@ -132,7 +132,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return ctl.Watch(r.cfg.Queue.Source())
 }
 
-// isStale reports whether the cache still shows the object from before the last write.
+// isStale reports whether the cache still shows the object as it was before the last write.
 func (r *Reconciler) isStale(ref contract.Ref, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *Reconciler) wrote(ref contract.Ref, before string) {
 	r.written[ref] = before
 }
 
-// waitingSince returns since when the object has waited for a usable observation; now if it has not yet.
+// waitingSince returns when the object began to wait for a usable observation, or now if it does not wait yet.
 func (r *Reconciler) waitingSince(ref contract.Ref, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *Reconciler) waitingSince(ref contract.Ref, now time.Time) time.Time {
 	return now
 }
 
-// startWaiting records now as the start of the wait, unless the object waits already.
+// startWaiting records now as the start of the wait, unless the object already waits.
 func (r *Reconciler) startWaiting(ref contract.Ref, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *Reconciler) startWaiting(ref contract.Ref, now time.Time) {
 }
 
 // ResetGrace restarts the grace period of all objects: time in which the controller could
-// not act does not count.
+// not write does not count.
 func (r *Reconciler) ResetGrace() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

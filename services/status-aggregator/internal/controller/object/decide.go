@@ -24,10 +24,10 @@ type facts struct {
 	state liveness.State
 	// received is the observation to use; nil if this incarnation has none.
 	received *model.Received
-	// formerAlive is when the validity of the previous epoch ends; zero if it has ended.
+	// formerAlive is the end of the validity of the previous epoch; zero if it has ended.
 	formerAlive time.Time
-	// waitingSince is when the wait began for a first observation, or for one that covers
-	// the generation that the object shows.
+	// waitingSince is the start of the wait for a first observation, or for one that covers
+	// the generation on the object.
 	waitingSince time.Time
 	// entry is the last status entry of this incarnation; nil if there is none.
 	entry *contract.StatusEntry
@@ -40,7 +40,7 @@ type decision struct {
 	// hold keeps the conditions of the object unchanged.
 	hold      bool
 	freshness conditions.Freshness
-	// again is when to decide again without a change; zero for no time limit.
+	// again is the time of the next decision without a change; zero for none.
 	again time.Time
 }
 
@@ -63,7 +63,7 @@ func judge(f facts) decision {
 	case f.state == liveness.Stale:
 		return decision{freshness: conditions.ObserverStale}
 	case older(f):
-		// The observation is older than the one behind the entry: the stream lost newer ones, or
+		// The observation is older than that of the entry: the stream lost newer ones, or
 		// the observer's clock was set back. The newer one counts while its epoch may be alive.
 		return decision{hold: true}
 	case behind(f) && f.now.Before(f.waitingSince.Add(grace)):
@@ -73,7 +73,7 @@ func judge(f facts) decision {
 	case newer(f) && untouched(f) || len(f.present) == 0:
 		return decision{freshness: conditions.Fresh}
 	default:
-		// Unconfirmed: operators may have written since, from newer state than what arrives now.
+		// Unconfirmed: operators may have written since, from newer state than this observation.
 		return decision{hold: true}
 	}
 }
@@ -91,8 +91,8 @@ func decideUnobserved(f facts) decision {
 	}
 }
 
-// evidence returns the observation to compute conditions from, and its freshness. One that is not
-// fresh contributes only the covered generation, which is never lower than that of the conditions on the
+// evidence returns the observation to compute conditions from, and its freshness. A stale observation
+// contributes only the covered generation, which is never lower than that of the conditions on the
 // object: an operator may have written since, or the bus may have lost its data.
 func evidence(f facts, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
 	if freshness == conditions.Fresh {
@@ -115,7 +115,7 @@ func evidence(f facts, freshness conditions.Freshness, observer string) (*contra
 	return &o, conditions.ObserverStale
 }
 
-// older reports whether the observation is older than the one behind the entry.
+// older reports whether the observation is older than that of the entry.
 func older(f facts) bool {
 	p := provenance(f)
 	if p == nil {
@@ -144,7 +144,7 @@ func behind(f facts) bool {
 	return false
 }
 
-// newer reports whether the observation arrived live and is newer than the one behind the entry.
+// newer reports whether the observation arrived live and is newer than that of the entry.
 func newer(f facts) bool {
 	p := provenance(f)
 	o := f.received.Observation
@@ -207,8 +207,8 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 	return merged
 }
 
-// ours returns the conditions that the aggregator writes. Ready is included only where the
-// operator defines none of its own: such a Ready follows other rules and would look like a
+// ours returns the conditions that the aggregator writes. Ready is included only for kinds whose
+// operator does not define it: such a Ready follows other rules and would look like a
 // write by another client.
 func ours(present []metav1.Condition, withReady bool) []metav1.Condition {
 	var out []metav1.Condition

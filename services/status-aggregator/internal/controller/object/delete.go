@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 )
 
-// reconcileDelete publishes that the object was deleted. received is the stream sequence of its newest
-// observation at the time before the API server returned not found.
+// reconcileDelete publishes the deletion of the object. received is the stream sequence of its latest
+// observation before the API server returned not found.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received uint64) error {
 	record, err := r.cfg.History.Load(ctx, s.ref)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, rec
 		return err
 	}
 	if uid != "" {
-		logr.FromContextOrDiscard(ctx).Info("Object is gone", "object", s.ref.String(), "uid", uid)
+		logr.FromContextOrDiscard(ctx).Info("Object was deleted", "object", s.ref.String(), "uid", uid)
 	}
 	r.forgetIncarnation(s.ref, uid)
 	r.cfg.Model.DeleteUpTo(s.ref, received)

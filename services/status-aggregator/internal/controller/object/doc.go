@@ -2,13 +2,13 @@
 // entry in the bucket, the lifecycle events and the status of the object.
 //
 // A reconcile runs [Reconciler.steps]. [decide] is a pure function of the facts that the
-// earlier steps gathered. It holds, and so changes no condition, whenever the observation
-// may be older than what another client has already written.
+// earlier steps collected. It holds, which keeps all conditions unchanged, if the observation
+// may be older than the state that another client has already written.
 //
 // The order of the writes matters: first the entry, which fences and is the outbox of the
 // events; then the events; then the status, guarded by the resourceVersion that the decision
 // was made from. A failure of any of them restarts the reconcile.
 //
-// [Queue] debounces the changes of one object for 250 ms, and a change that leaves the statuses of all conditions is written no
-// sooner than 5 s after the last write, so that the many events of a rollout cause few writes.
+// [Queue] debounces the changes of one object for 250 ms. A change that keeps the statuses of all conditions is written
+// at most every 5 s, so that the many events of a rollout cause few writes.
 package object

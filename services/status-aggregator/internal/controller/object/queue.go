@@ -24,14 +24,14 @@ type Queue struct {
 	queue workqueue.TypedRateLimitingInterface[contract.Ref]
 }
 
-// Add enqueues an object. Objects added before the controller runs are dropped: OnStart
-// is the time to enqueue all of them.
+// Add enqueues an object. Objects that are added before the controller runs are dropped: OnStart
+// must enqueue all of them.
 func (i *Queue) Add(ref contract.Ref) {
 	i.mu.Lock()
 	queue := i.queue
 	i.mu.Unlock()
 	if queue != nil {
-		queue.AddAfter(ref, Debounce) // an earlier time stays
+		queue.AddAfter(ref, Debounce) // keeps an earlier time
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// requeueStale is the fallback for a missed event of the change that our write conflicted with.
+	// requeueStale is the fallback if the event of a conflicting change is missed.
 	requeueStale = time.Second
 	// requeueRejected is the pause after a write that the API server rejects until another client
 	// changes the object. Such a change also arrives as an event.
@@ -66,7 +66,7 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 	case errors.Is(err, observe.ErrNotFound):
 		return steps.Result{Stop: true}, r.reconcileDelete(ctx, s, received)
 	case errors.Is(err, observe.ErrStale):
-		return steps.Result{Stop: true}, nil // its event will come
+		return steps.Result{Stop: true}, nil // its event will enqueue the object
 	case err != nil:
 		return steps.Result{}, err
 	}
@@ -80,7 +80,7 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 	return steps.Result{}, r.cfg.History.Flush(ctx, s.ref)
 }
 
-// fold decides, and computes the next conditions.
+// fold decides and computes the next conditions.
 func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
 	f := r.facts(s)
 	r.noteFacts(s, f)
@@ -117,12 +117,12 @@ func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 	return result, nil
 }
 
-// facts gathers the inputs of the decision. It changes nothing.
+// facts returns the inputs of the decision. It has no side effects.
 func (r *Reconciler) facts(s *reconcileState) facts {
 	f := facts{now: s.now, entry: s.known(), present: ours(s.live.Conditions, s.kind.WithReady)}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
-		state = liveness.Unconfirmed // past its deadline, and the watchdog has not probed the stream yet
+		state = liveness.Unconfirmed // past its deadline, but the watchdog has not probed the stream yet
 	}
 	f.state = state
 	received, _, ok := r.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
@@ -148,7 +148,7 @@ func (r *Reconciler) facts(s *reconcileState) facts {
 	return f
 }
 
-// noteFacts records what later reconciles and the metrics need of the facts.
+// noteFacts records the facts that later reconciles and the metrics use.
 func (r *Reconciler) noteFacts(s *reconcileState, f facts) {
 	if f.waitingSince.IsZero() {
 		r.clearWaiting(s.ref)
@@ -173,8 +173,8 @@ func (r *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{}, err
 }
 
-// phaseRegressed distinguishes a stale cache from a cluster that was restored from a backup, by
-// reading from the API server. After a restore the entry is reset too, which publishes a gap.
+// phaseRegressed reads from the API server to distinguish a stale cache from a cluster that was
+// restored from a backup. After a restore the entry is reset too, which publishes a gap.
 func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	live, err := r.cfg.Reader.GetUncached(ctx, s.kind, s.ref)
 	switch {
@@ -213,8 +213,8 @@ func (r *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.within(ctx), s.ref)
 }
 
-// write applies the conditions if they differ and the process is still permitted to. A change that leaves all
-// statuses may wait.
+// write applies the conditions if they differ and the process is still permitted to. A change that keeps all
+// statuses may be delayed.
 func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if !r.cfg.Permitted() {
 		return steps.Result{Stop: true}, nil
@@ -231,7 +231,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 		r.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
 		return steps.Result{Requeue: requeueStale}, nil
 	case apierrors.IsNotFound(err):
-		return steps.Result{}, nil // its event will come
+		return steps.Result{}, nil // its event will enqueue the object
 	case apierrors.IsInvalid(err):
 		// A schema may require status fields that the operator has not written yet.
 		r.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
@@ -286,7 +286,7 @@ func validity(h model.Received) time.Duration {
 	return time.Duration(h.Observation.ValidForSeconds) * time.Second
 }
 
-// until is the time left, at least a moment; zero for never.
+// until returns the remaining time, but at least a moment; zero for a zero time.
 func until(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return 0

@@ -12,8 +12,8 @@ import (
 
 const scope = "github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/object"
 
-// saying returns ctx within the span of the reconcile, which begins as soon as something
-// new is said of the object: a reconcile that says nothing new leaves no span.
+// saying returns ctx with the span of the reconcile and starts the span if necessary. A reconcile
+// without a change has no span.
 func (s *reconcileState) saying(ctx context.Context) context.Context {
 	if s.span == nil {
 		s.span = s.start(ctx)
@@ -21,8 +21,8 @@ func (s *reconcileState) saying(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// within returns ctx in the span of the reconcile, or within the trace of the
-// observation while nothing was said.
+// within returns ctx with the span of the reconcile, or with the trace of the
+// observation if the reconcile has no span yet.
 func (s *reconcileState) within(ctx context.Context) context.Context {
 	switch {
 	case s.span != nil:
@@ -34,18 +34,18 @@ func (s *reconcileState) within(ctx context.Context) context.Context {
 	}
 }
 
-// caused reports whether the reconcile belongs to the trace of the observation: the
-// observation has one and is recent.
+// caused reports whether the reconcile belongs to the trace of the observation, which requires
+// that the observation has a trace and is recent.
 func (s *reconcileState) caused() bool {
 	return s.received != nil && s.received.Cause.IsValid() && s.now.Sub(s.received.ReceivedAt) < steps.Continued
 }
 
-// start begins the span in the trace of the observation; else it is a trace of its own,
-// with a link to the observation if that is known.
+// start starts the span in the trace of the observation, or otherwise a new trace
+// with a link to the observation if it is known.
 func (s *reconcileState) start(ctx context.Context) trace.Span {
 	begin := s.now
 	if s.received != nil && s.received.ReceivedAt.After(begin) {
-		begin = s.received.ReceivedAt // it came while the reconcile ran
+		begin = s.received.ReceivedAt // received while the reconcile ran
 	}
 	opts := []trace.SpanStartOption{trace.WithTimestamp(begin)}
 	switch {
@@ -68,7 +68,7 @@ func (s *reconcileState) start(ctx context.Context) trace.Span {
 	return span
 }
 
-// finish ends the span, if something was said.
+// finish ends the span, if there is one.
 func (s *reconcileState) finish(err error) {
 	if s.span == nil {
 		return

@@ -17,19 +17,19 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// Cluster is the name of the cluster in subjects.
+// Cluster is the cluster name in subjects.
 const Cluster = "test"
 
-// Start is when everything in made up messages begins.
+// Start is the base time of test messages.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // Bus is a real NATS server with the streams.
 type Bus struct {
 	testing.TB
 	NATS *busauth.Server
-	// Conn is the test's own, which may do everything.
+	// Conn is the connection of the test, with all permissions.
 	*bus.Conn
-	// Own is the aggregator's: it may do what deploy/nats grants, and a test that needs more fails.
+	// Own is the connection of the aggregator, with the permissions of deploy/nats: a test that needs more fails.
 	Own *bus.Conn
 
 	sent int
@@ -63,7 +63,7 @@ func (b *Bus) connect(identity string) *bus.Conn {
 	return conn
 }
 
-// Bootstrap creates the streams and the bucket, as soon as the server is reached.
+// Bootstrap creates the streams and the bucket, as soon as the server is reachable.
 func (b *Bus) Bootstrap() {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
@@ -71,7 +71,7 @@ func (b *Bus) Bootstrap() {
 	})
 }
 
-// Ref places an object in subjects.
+// Ref returns the reference of an object in subjects.
 func Ref(o contract.Object) contract.Ref {
 	kind, _ := contract.KindFor(o.Group, o.Kind)
 	return contract.Ref{Cluster: Cluster, Namespace: o.Namespace, Kind: kind, Name: o.Name}
@@ -96,15 +96,15 @@ func (b *Bus) Event(l contract.Lifecycle) uint64 {
 	return b.Raw(subject, body)
 }
 
-// Raw publishes anything and returns its sequence. After a restart of the server it waits
-// until that is reached.
+// Raw publishes any message and returns its sequence. After a restart of the server it waits
+// until the server is reachable.
 func (b *Bus) Raw(subject string, body []byte) uint64 {
 	b.Helper()
 	var ack *jetstream.PubAck
 	expect.Eventually(b, expect.Long, func() error {
 		var err error
 		ack, err = b.JetStream().Publish(b.Context(), subject, body)
-		if err != nil && !errors.Is(err, nats.ErrReconnectBufExceeded) { // that one was not sent
+		if err != nil && !errors.Is(err, nats.ErrReconnectBufExceeded) { // the message was not sent
 			b.Fatal(err)
 		}
 		return err
@@ -120,7 +120,7 @@ func (b *Bus) Flip(o contract.Object, event contract.LifecycleEvent, before, aft
 	}})
 }
 
-// Condition makes one that changed so many minutes after [Start].
+// Condition returns a condition that changed the given number of minutes after [Start].
 func Condition(kind, status, reason string, minutes int) contract.Condition {
 	return contract.Condition{
 		Type: kind, Status: status, Reason: reason, Message: "because of " + reason,
@@ -128,7 +128,7 @@ func Condition(kind, status, reason string, minutes int) contract.Condition {
 	}
 }
 
-// Entry puts what the aggregator said into the bucket.
+// Entry writes a status entry of the aggregator into the bucket.
 func (b *Bus) Entry(e contract.StatusEntry) {
 	b.Helper()
 	raw, err := json.Marshal(e)
@@ -140,7 +140,7 @@ func (b *Bus) Entry(e contract.StatusEntry) {
 	}
 }
 
-// Bucket is the status bucket.
+// Bucket returns the status bucket.
 func (b *Bus) Bucket() jetstream.KeyValue {
 	b.Helper()
 	kv, err := b.JetStream().KeyValue(b.Context(), contract.BucketStatus)
@@ -150,7 +150,7 @@ func (b *Bus) Bucket() jetstream.KeyValue {
 	return kv
 }
 
-// Observation publishes what an observer sees.
+// Observation publishes an observation.
 func (b *Bus) Observation(o contract.Observation) {
 	b.Helper()
 	subject, err := contract.ObservationSubject(Ref(o.Object), o.Observer.Name)
@@ -167,7 +167,7 @@ func (b *Bus) Observation(o contract.Observation) {
 	b.Raw(subject, body)
 }
 
-// Seen makes an observation of a Superset with one of two replicas.
+// Seen returns an observation of a Superset with one of two replicas.
 func Seen(o contract.Object) contract.Observation {
 	return contract.Observation{
 		Object: o, Observer: contract.Observer{Name: "superset-operator", Instance: "superset-operator-0", Version: "1.2.3"},

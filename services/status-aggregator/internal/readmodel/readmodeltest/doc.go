@@ -1,3 +1,3 @@
-// Package readmodeltest gives tests a bus with messages, and objects in a cluster, for what is
-// served from package readmodel.
+// Package readmodeltest provides tests with a bus with messages and objects in a cluster, for the code that
+// serves data of package readmodel.
 package readmodeltest

@@ -27,7 +27,7 @@ import (
 // SupersetKind is the kind of [Env.Superset].
 var SupersetKind = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
 
-// Env is a namespace of a real cluster, a real bus, and what reads both.
+// Env is a namespace of a real cluster, a real bus, and a view of both.
 type Env struct {
 	*Bus
 	Client    client.Client
@@ -38,7 +38,7 @@ type Env struct {
 	Hub       *readmodel.Hub
 }
 
-// New starts a lab. The package under test needs a TestMain with a cluster. With a configuration
+// New starts an environment. The package under test needs a TestMain with a cluster. With a configuration
 // the objects are read as its user.
 func New(t testing.TB, as *rest.Config) *Env {
 	t.Helper()
@@ -70,7 +70,7 @@ func New(t testing.TB, as *rest.Config) *Env {
 	return l
 }
 
-// Run runs something until the end of the test.
+// Run runs a function until the end of the test.
 func (b *Bus) Run(start func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -83,7 +83,7 @@ func (b *Bus) Run(start func(context.Context) error) {
 	})
 }
 
-// NewHub starts a hub and waits until it follows.
+// NewHub starts a hub and waits until it reads the stream.
 func (b *Bus) NewHub(queue int) *readmodel.Hub {
 	b.Helper()
 	h := readmodel.NewHub(readmodel.HubConfig{Bus: b.Own, Cluster: Cluster, Clock: clock.RealClock{}, Log: logr.Discard(), Queue: queue})
@@ -92,7 +92,7 @@ func (b *Bus) NewHub(queue int) *readmodel.Hub {
 	return h
 }
 
-// Follows waits until a hub takes subscriptions.
+// Follows waits until a hub accepts subscriptions.
 func (b *Bus) Follows(h *readmodel.Hub) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
@@ -104,7 +104,7 @@ func (b *Bus) Follows(h *readmodel.Hub) {
 	})
 }
 
-// Superset creates an object without a controller, with conditions, and returns its reference for messages.
+// Superset creates an object with conditions and without a controller, and returns its reference for messages.
 func (l *Env) Superset(name string, conditions ...contract.Condition) contract.Object {
 	l.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -125,7 +125,7 @@ func (l *Env) Superset(name string, conditions ...contract.Condition) contract.O
 	return o
 }
 
-// Say writes phase and conditions of a Superset.
+// Say writes the phase and the conditions of a Superset.
 func (l *Env) Say(o contract.Object, phase string, conditions ...contract.Condition) {
 	l.Helper()
 	list := []any{}
