@@ -1,3 +1,3 @@
-// Command kubectl-flotilla is a plugin of kubectl: "kubectl flotilla" shows how Flotilla's resources are and why, waits
-// for them, pauses and stops them, approves upgrades, and opens the status page.
+// Command kubectl-flotilla is a kubectl plugin: "kubectl flotilla" shows the state of Flotilla's resources and its
+// causes, waits for conditions, pauses and stops resources, approves upgrades, and opens the status page.
 package main

@@ -10,7 +10,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	// Sign-in plugins that kubeconfigs may name.
+	// Authentication plugins for kubeconfigs.
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -27,7 +27,7 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Libraries log what the commands report themselves.
+	// The commands report errors themselves; libraries must not log them too.
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

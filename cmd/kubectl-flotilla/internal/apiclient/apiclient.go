@@ -23,41 +23,41 @@ const (
 	DefaultNamespace = "flotilla-system"
 )
 
-// Errors that a user may meet.
+// Errors that a user can cause or fix.
 var (
-	// ErrAddress: the address of the API cannot be used.
+	// ErrAddress reports an invalid address of the API.
 	ErrAddress = errors.New("address of the status API")
-	// ErrNotFound: the cluster has no status aggregator that could be reached.
+	// ErrNotFound reports that the cluster has no reachable status aggregator.
 	ErrNotFound = errors.New("status aggregator not found")
-	// ErrNoToken: the caller has no credentials that the API could check.
+	// ErrNoToken reports that the caller has no credentials that the API accepts.
 	ErrNoToken = errors.New("no token for the status API")
 )
 
-// Options say where the API is and as whom to ask.
+// Options describe the address of the API and the credentials.
 type Options struct {
-	// URL of the API; empty means through the API server.
+	// URL is the address of the API; empty means through the API server.
 	URL string
-	// CAFile has the certificates to trust, in PEM, in place of the system's; empty means the system's.
+	// CAFile has the trusted certificates in PEM; empty means the system's.
 	CAFile string
-	// Namespace of the Service.
+	// Namespace is the namespace of the Service.
 	Namespace string
-	// ServiceAccount, as [NAMESPACE/]NAME, whose token is used; empty means the caller's own.
+	// ServiceAccount, as [NAMESPACE/]NAME, is the account whose token is used; empty means the caller's own token.
 	ServiceAccount string
-	// Audience of that token; empty means the API server's own.
+	// Audience is the audience of that token; empty means the API server's.
 	Audience string
 	// Home is the namespace of a ServiceAccount that is given without one.
 	Home  string
 	Clock clock.PassiveClock
 }
 
-// API is a way to the status API.
+// API is a connection to the status API.
 type API struct {
 	Base *url.URL
 	// Transport adds the credentials to each request.
 	Transport http.RoundTripper
 }
 
-// Open prepares access to the API. With an address it makes no request.
+// Open prepares access to the API. With a URL it makes no request.
 func Open(ctx context.Context, config *rest.Config, o Options) (*API, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -118,7 +118,7 @@ func loopback(host string) bool {
 
 func roots(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil // nil stands for the system's
+		return nil, nil // nil means the system's certificates
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// target is one pod behind the Service.
+// target is one pod of the Service.
 type target struct {
 	pod         string
 	port        int32
 	servicePort string
 }
 
-// locate finds a ready pod of the Service. Every replica answers, so the first by name will do.
+// locate finds a ready pod of the Service. Every replica serves the API, so it uses the first by name.
 func (t *tunnel) locate(ctx context.Context) (target, error) {
 	service, err := t.kube.CoreV1().Services(t.namespace).Get(ctx, Service, metav1.GetOptions{})
 	switch {
@@ -64,7 +64,7 @@ func servicePort(service *corev1.Service) (corev1.ServicePort, error) {
 	return corev1.ServicePort{}, fmt.Errorf("%w: Service %s/%s has no port named %q", ErrNotFound, service.Namespace, service.Name, Port)
 }
 
-// containerPort resolves a port that may be given by name; 0 means that the pod has none of that name.
+// containerPort resolves a port that may be given by name; 0 means that the pod has no port of that name.
 func containerPort(pod *corev1.Pod, p corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		return cmp.Or(p.TargetPort.IntVal, p.Port)

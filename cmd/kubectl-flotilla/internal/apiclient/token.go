@@ -32,7 +32,7 @@ func credentials(config *rest.Config, kube kubernetes.Interface, o Options, next
 			ErrNoToken, config.Impersonate.UserName)
 	}
 	own := rest.CopyConfig(config)
-	own.Username, own.Password, own.UserAgent = "", "", "" // the API takes tokens only, and must not learn a password
+	own.Username, own.Password, own.UserAgent = "", "", "" // the API accepts only tokens and must not receive a password
 	wrapped, err := rest.HTTPWrappersForConfig(own, demandToken{next})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the credentials of the kubeconfig: %w", err)

@@ -20,8 +20,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// tunnel opens connections to a pod through the API server. All of them share one stream connection, which is made
-// again, to whichever pod is ready then, once it is gone.
+// tunnel opens connections to a pod through the API server. They share one stream connection. When it breaks, the tunnel
+// opens a new one to a pod that is ready then.
 type tunnel struct {
 	config    *rest.Config
 	kube      kubernetes.Interface
@@ -33,14 +33,14 @@ type tunnel struct {
 	opened int
 }
 
-// DialContext is for http.Transport. The address is ignored: there is one destination.
+// DialContext implements the DialContext of http.Transport. It ignores the address: there is one destination.
 func (t *tunnel) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.shared
 	conn, err := t.dial(ctx)
 	if err != nil && old != nil && t.shared == nil {
-		conn, err = t.dial(ctx) // the loss of the shared connection was not noticed yet
+		conn, err = t.dial(ctx) // the shared connection was closed
 	}
 	return conn, err
 }
@@ -103,7 +103,7 @@ func (t *tunnel) dialer(u *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// open makes the two streams of one forwarded connection.
+// open opens the two streams of one forwarded connection.
 func open(shared httpstream.Connection, to target, id int) (net.Conn, error) {
 	header := http.Header{}
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -113,7 +113,7 @@ func open(shared httpstream.Connection, to target, id int) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the error stream: %w", err)
 	}
-	if err := complaints.Close(); err != nil { // nothing is ever written to it
+	if err := complaints.Close(); err != nil { // the client never writes to it
 		return nil, fmt.Errorf("close the sending half of the error stream: %w", err)
 	}
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
@@ -130,7 +130,7 @@ func open(shared httpstream.Connection, to target, id int) (net.Conn, error) {
 	return c, nil
 }
 
-// lastWord is how long after the end of the data the server may still send the error that ended it.
+// lastWord is how long after the end of the data the server may still send the error that ended the connection.
 const lastWord = time.Second
 
 // conn is one forwarded connection.
@@ -156,11 +156,11 @@ func (c *conn) listen() {
 	}
 }
 
-// Read returns the other side's complaint, if there is one, in place of a bare end.
+// Read returns the error that the server sent, if any, instead of io.EOF.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Stream.Read(p)
 	if err == nil || n > 0 {
-		return n, err // io.EOF must stay what it is
+		return n, err // io.EOF must not be wrapped
 	}
 	select {
 	case <-c.heard:
@@ -170,7 +170,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	case <-c.closed:
 	case <-time.After(lastWord):
 	}
-	return 0, err // io.EOF must stay what it is
+	return 0, err // io.EOF must not be wrapped
 }
 
 // Close closes the connection; unsent data is dropped.
@@ -189,7 +189,7 @@ type podName string
 func (a podName) Network() string { return "port-forward" }
 func (a podName) String() string  { return string(a) }
 
-// Addresses and deadlines are part of net.Conn. Requests have contexts instead of deadlines.
+// net.Conn requires addresses and deadlines. Requests use contexts instead of deadlines.
 
 func (c *conn) LocalAddr() net.Addr              { return c.pod }
 func (c *conn) RemoteAddr() net.Addr             { return c.pod }

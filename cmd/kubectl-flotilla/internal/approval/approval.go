@@ -1,7 +1,7 @@
-// Package approval decides whether an image change of a Superset can be approved, and what that writes.
+// Package approval decides whether an image change of a Superset can be approved, and returns the patch.
 //
-// The operator gives each change a token in status.lifecycle.upgrade and lets it pass once an annotation holds that
-// token. A token belongs to one change, so an approval can never let another one through. The package does no I/O;
+// The operator assigns each change a token in status.lifecycle.upgrade and continues once an annotation contains that
+// token. A token belongs to one change, so an approval never applies to another one. The package does no I/O;
 // [Decide] is the entry point.
 package approval
 
@@ -12,26 +12,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Annotations that hold a token.
+// Annotations of approvals.
 const (
 	AnnotationUpgrade   = "superset.apache.org/approve-upgrade"
 	AnnotationDowngrade = "superset.apache.org/approve-downgrade"
 )
 
-// ErrNothing is returned when no change waits for approval.
+// ErrNothing reports that no change waits for approval.
 var ErrNothing = errors.New("nothing to approve")
 
-// Change is an image change that waits.
+// Change is an image change that waits for approval.
 type Change struct {
 	From, To, Direction string
 	Token               string
-	// Annotation is where the token has to go.
+	// Annotation is the annotation for the token.
 	Annotation string
-	// Approved is true when the token is there already, or was.
+	// Approved is true when the token is already set, or the change was approved before.
 	Approved bool
 }
 
-// Warning is what the user should know before the approval.
+// Warning returns the consequences of the approval.
 func (c Change) Warning() string {
 	if c.Annotation == AnnotationDowngrade {
 		return "An older Superset cannot read a newer metastore: restore a backup of the metastore from before the upgrade first."
@@ -39,12 +39,12 @@ func (c Change) Warning() string {
 	return "The migration of the metastore cannot be taken back: make a backup first."
 }
 
-// Patch is the JSON merge patch that approves the change. It fails when the object is no longer the one that was read.
+// Patch returns the JSON merge patch that approves the change. The patch fails if the object has changed since it was read.
 func (c Change) Patch() map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.Annotation: c.Token}}}
 }
 
-// Decide reads the pending change from a Superset. downgrade selects the return to an older version.
+// Decide returns the pending change of a Superset. downgrade selects the return to an older version.
 func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
 	read := func(path ...string) string {
 		s, _, err := unstructured.NestedString(u.Object, path...)

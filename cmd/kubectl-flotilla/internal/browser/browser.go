@@ -1,7 +1,7 @@
-// Package browser opens an address that holds a secret in the user's browser.
+// Package browser opens an address that contains a secret in the user's browser.
 //
-// An argument of a process can be read by every user of the machine, so the address is not handed to the opener. A file
-// that only the user can read is, and it leads on to the address.
+// Every user of the machine can read the arguments of a process, so the opener does not get the address. It gets a file
+// that only the user can read and that redirects to the address.
 package browser
 
 import (
@@ -38,23 +38,23 @@ func Open(ctx context.Context, address string) error {
 	}
 	context.AfterFunc(ctx, func() {
 		if os.Remove(file) != nil {
-			return // it leads to a port that is closed now
+			return // its address is no longer served
 		}
 	})
-	cmd := exec.CommandContext(ctx, program, file) //nolint:gosec // the opener of the system, and a file of ours
+	cmd := exec.CommandContext(ctx, program, file) //nolint:gosec // the opener of the system, with our own file
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", opener, err)
 	}
 	go func() {
 		if cmd.Wait() != nil {
-			return // the address is printed anyway
+			return // the command prints the address anyway
 		}
 	}()
 	return nil
 }
 
-// page writes the redirect file below the home directory, where confined browsers can read it too.
+// page writes the redirect file below the home directory, which sandboxed browsers can read too.
 func page(address string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -103,7 +103,7 @@ func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstruct
 	return errNotApproved
 }
 
-// approve writes the token. A write that comes too late for the object that was shown is tried once more, if the change
+// approve writes the token. If the object has changed since it was shown, approve retries once, provided that the change
 // is still the same.
 func (a *App) approve(
 	ctx context.Context, cluster *kinds.Cluster, o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change,

@@ -42,8 +42,8 @@ kubectl-flotilla when it is called by that name.`
 	})
 }
 
-// completeResources offers kinds, then names: "superset/ma<TAB>" and "superset ma<TAB>". A cluster that cannot be asked
-// offers nothing.
+// completeResources completes kinds, then names: "superset/ma<TAB>" and "superset ma<TAB>". It returns nothing if the
+// cluster is unreachable.
 func (a *App) completeResources(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const plain = cobra.ShellCompDirectiveNoFileComp
 	cluster, err := a.cluster()
@@ -79,7 +79,7 @@ func (a *App) completeSupersets(cmd *cobra.Command, args []string, typed string)
 	return a.names(cmd, cluster, string(contract.Superset), prefix, args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// names lists the resources of a kind, each behind a prefix, without those that are given already.
+// names returns the resources of a kind with a prefix, without those that are already given.
 func (a *App) names(cmd *cobra.Command, cluster *kinds.Cluster, kind, prefix string, given []string) []string {
 	m, err := cluster.Resolve(kind)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// quiet is how long the stream must bring nothing to count as read to its end, without -f.
+// quiet is how long the stream must be idle to count as read to its end, without -f.
 const quiet = 2 * time.Second
 
-// askAtOnce is the number of concurrent requests for resources.
+// askAtOnce is the maximum number of concurrent requests for resources.
 const askAtOnce = 8
 
 type eventsOptions struct {
@@ -130,7 +130,7 @@ func eventFilter(cluster *kinds.Cluster, o eventsOptions, args []string) (status
 
 func sequence(text string) (*uint64, error) {
 	if text == "" {
-		return nil, nil // nil stands for "from now on"
+		return nil, nil // nil means from now on
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -139,15 +139,15 @@ func sequence(text string) (*uint64, error) {
 	return &n, nil
 }
 
-// follow streams events until the context ends. It reports events that the server no longer has, and continues from
-// now.
+// follow streams events until the context ends. If the server no longer has the next events, it reports this and continues
+// from now.
 func (a *App) follow(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
 	f.OnError = func(err error) { a.say("note: %v; resuming", err) }
 	for {
 		err := client.Follow(ctx, f, func(e statusclient.Event) error { return a.printEvent(o, historyEvent(e)) })
 		switch refused := statusclient.Refused(err); {
 		case interrupted(ctx):
-			return nil // as intended
+			return nil // interrupted by the user
 		case refused != nil && refused.Status == http.StatusGone:
 			a.say("note: events are missing here, since the server no longer has them (%s); continuing from now", refused.Message)
 			f.Since = nil
@@ -192,8 +192,8 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 	return nil
 }
 
-// recent collects the newest events of all resources that match, in the order of the stream, and what the server says
-// of those that it could not read.
+// recent returns the newest events of all resources that match, in the order of the stream, and the server's message about
+// those that it could not read.
 func recent(ctx context.Context, client *statusclient.Client, f statusclient.Filter, limit int) ([]statusapi.HistoryEvent, string, error) {
 	wanted := []statusapi.Resource{{Kind: f.Kind, Object: contract.Object{Namespace: f.Namespace, Name: f.Name}}}
 	if f.Name == "" {
@@ -209,7 +209,7 @@ func recent(ctx context.Context, client *statusclient.Client, f statusclient.Fil
 		group.Go(func() error {
 			detail, err := client.Resource(ctx, r.Kind, r.Object.Namespace, r.Object.Name, limit)
 			if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusNotFound && f.Name == "" {
-				return nil // gone since the list was made
+				return nil // deleted after the list
 			}
 			found[i] = detail
 			return err
@@ -232,7 +232,7 @@ func historyEvent(e statusclient.Event) statusapi.HistoryEvent {
 	return statusapi.HistoryEvent{Sequence: e.Sequence, ID: e.Envelope.ID, Time: e.Envelope.Time, Lifecycle: e.Lifecycle}
 }
 
-// printEvent writes one line, for people or as JSON.
+// printEvent writes one event, as a line of text or JSON.
 func (a *App) printEvent(o eventsOptions, e statusapi.HistoryEvent) error {
 	if o.output == printer.JSON {
 		if err := json.NewEncoder(a.Streams.Out).Encode(e); err != nil {

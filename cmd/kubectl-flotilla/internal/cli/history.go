@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// longestHistory is the most that the API answers.
+// longestHistory is the maximum number of events that the API returns.
 const longestHistory = 500
 
 type historyOptions struct {
@@ -108,7 +108,7 @@ func (a *App) printTransitions(o historyOptions, all []contract.PhaseChange, fro
 	return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": events})
 }
 
-// since reads a duration before now, or a time.
+// since parses a duration before now, or a time.
 func since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -83,7 +83,7 @@ func dryRunFlag(c *cobra.Command, to *string) {
 	}
 }
 
-// runIntent handles all resources even if one is rejected.
+// runIntent processes all resources even if one is rejected.
 func (a *App) runIntent(ctx context.Context, verb intent.Verb, o writeOptions, args []string) error {
 	if err := oneOf(o.dryRun, dryNone, dryClient, dryServer); err != nil {
 		return fmt.Errorf("--dry-run: %w", err)
@@ -111,7 +111,7 @@ func (a *App) runIntent(ctx context.Context, verb intent.Verb, o writeOptions, a
 	return errors.Join(failed...)
 }
 
-// applyIntent decides again after a conflict.
+// applyIntent applies the change and decides again after a conflict.
 func (a *App) applyIntent(ctx context.Context, cluster *kinds.Cluster, verb intent.Verb, o writeOptions, t kinds.Target) error {
 	var change intent.Change
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -71,7 +71,7 @@ func (a *App) runPage(ctx context.Context, port int, noBrowser bool) error {
 	return serve(ctx, listener, page)
 }
 
-// check finds out before the browser does whether the API takes the credentials.
+// check verifies, before the browser opens, that the API accepts the credentials.
 func check(ctx context.Context, client *statusclient.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

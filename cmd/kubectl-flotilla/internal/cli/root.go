@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statusclient"
 )
 
-// Environment variables that set defaults of flags.
+// Environment variables that set the defaults of flags.
 const (
 	envStatusURL = "FLOTILLA_STATUS_URL"
 	envStatusCA  = "FLOTILLA_STATUS_CA_FILE"
@@ -37,7 +37,7 @@ type App struct {
 	Clock   clock.WithTicker
 	// Browse opens an address in the user's browser.
 	Browse func(ctx context.Context, address string) error
-	// Checked, if set, receives what is still missing after each check of a waiting command; for tests.
+	// Checked, if set, receives the missing state after each check of a waiting command; for tests.
 	Checked func(missing string)
 
 	config *genericclioptions.ConfigFlags
@@ -142,7 +142,7 @@ func (a *App) connectionFlags(root *cobra.Command) {
 	}
 }
 
-// apiFlags are those of the commands that ask the status aggregator.
+// apiFlags adds the flags of commands that use the status aggregator.
 func (a *App) apiFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&a.status.URL, "status-url", os.Getenv(envStatusURL),
@@ -157,7 +157,7 @@ func (a *App) apiFlags(c *cobra.Command) {
 
 func (a *App) cluster() (*kinds.Cluster, error) { return kinds.New(a.config) }
 
-// open prepares the way to the status API.
+// open prepares the connection to the status API.
 func (a *App) open(ctx context.Context, cluster *kinds.Cluster) (*apiclient.API, error) {
 	o := a.status
 	o.Home, o.Clock = cluster.Namespace, a.Clock
@@ -198,7 +198,7 @@ func (a *App) versionCommand() *cobra.Command {
 	}
 }
 
-// built reads the version of a binary: that of its module, and the commit where the binary knows one.
+// built returns the version of a binary: its module version, and the commit if it is recorded.
 func built(info *debug.BuildInfo) (version, revision string) {
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {

@@ -72,7 +72,7 @@ func (a *App) runStatus(ctx context.Context, o statusOptions, args []string) err
 	return a.statusOf(ctx, cluster, o, targets)
 }
 
-// statusList shows all resources, or all of one kind. What may be read is shown although something else may not.
+// statusList shows all resources, or all of one kind. Errors for one kind do not hide the others.
 func (a *App) statusList(ctx context.Context, cluster *kinds.Cluster, o statusOptions, args []string) error {
 	mappings, err := wanted(cluster, args)
 	if err != nil {

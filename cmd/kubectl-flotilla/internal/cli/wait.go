@@ -54,7 +54,7 @@ not end the wait. A type of condition that the resource does not have is noted a
 	return c
 }
 
-// waitAll waits for one resource after the other, all within the same time, and reports on every one of them.
+// waitAll waits for the resources one after the other, with one common timeout, and reports on each.
 func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, goal wait.Goal, timeout time.Duration) error {
 	if timeout < 0 {
 		return errors.New("--timeout must not be negative")

@@ -103,7 +103,7 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 	})
 	if err == nil {
 		err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-			if !apierrors.IsResourceExpired(err) && !errors.Is(err, io.EOF) { // both are part of a watch's life
+			if !apierrors.IsResourceExpired(err) && !errors.Is(err, io.EOF) { // both are normal ends of a watch
 				a.say("note: watch %s: %v; retrying", w.Resource.Resource, err)
 			}
 		})

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// mostEvents is how many events a report holds.
+// mostEvents is the maximum number of events in a report.
 const mostEvents = 10
 
 // Question is the input of [FromCluster].
@@ -30,12 +30,12 @@ type Question struct {
 	Kube     kubernetes.Interface
 	Kind     contract.Kind
 	Resource *unstructured.Unstructured
-	// Why is the reason why the cluster itself is read.
+	// Why is the reason for reading the cluster itself.
 	Why string
 	Now time.Time
 }
 
-// look reads one kind of object after the other; it records what it cannot read and continues.
+// look reads the kinds of objects one by one; it records read errors and continues.
 type look struct {
 	Question
 	namespace string
@@ -44,7 +44,7 @@ type look struct {
 	pods      []corev1.Pod
 }
 
-// FromCluster reads the resource and the objects that it owns, as far as the caller may see them. It classifies pod
+// FromCluster reads the resource and its owned objects, as far as the caller has permission. It classifies pod
 // failures with the rules and messages of the operators.
 func FromCluster(ctx context.Context, q Question) Report {
 	u := q.Resource
@@ -80,7 +80,7 @@ func (l *look) readPods(ctx context.Context) {
 func (l *look) matching(selector *metav1.LabelSelector) []corev1.Pod {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil // the API server refuses such a workload
+		return nil // the API server rejects such a workload
 	}
 	var out []corev1.Pod
 	for i := range l.pods {
@@ -198,7 +198,7 @@ func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
 	l.report.Events = l.report.Events[:min(mostEvents, len(l.report.Events))]
 }
 
-// inUnit reports whether a failure of an owned workload names the pod as its example.
+// inUnit reports whether a failure of an owned workload lists the pod as an example.
 func (l *look) inUnit(pod string) bool {
 	for _, u := range l.report.Observation.Units {
 		for _, f := range u.Failures {

@@ -17,21 +17,21 @@ const (
 	Cluster   = "cluster"
 )
 
-// Report is all that is known of one resource.
+// Report is the evidence of one resource.
 type Report struct {
 	Source string `json:"source"` // StatusAPI or Cluster
-	// Why is the reason why the source is not the status API.
+	// Why is the reason for using another source than the status API.
 	Why      string        `json:"why,omitempty"`
 	Resource view.Resource `json:"resource"`
-	// Writers name the field manager of each condition type.
+	// Writers maps each condition type to its field manager.
 	Writers map[string]string `json:"writers,omitempty"`
-	// Provenance is the observation that the conditions are based on; nil without the status API.
+	// Provenance identifies the observation that the conditions are based on; nil without the status API.
 	Provenance *contract.Provenance `json:"provenance,omitempty"`
-	// Observation is the observer's; from the cluster its units and jobs only.
+	// Observation is the latest observation; from the cluster it has only units and jobs.
 	Observation *contract.Observation `json:"observation,omitempty"`
 	// Events are Kubernetes events, newest first; only from the cluster.
 	Events []Event `json:"events,omitempty"`
-	// Unread lists what could not be read, and why.
+	// Unread lists the read errors.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Event struct {
 	Message string    `json:"message"`
 }
 
-// FromAPI makes a report of the API's answer and the resource itself.
+// FromAPI returns a report from the API's response and the resource itself.
 func FromAPI(kind contract.Kind, u *unstructured.Unstructured, detail statusapi.ResourceDetail) Report {
 	r := Report{
 		Source: StatusAPI, Resource: view.Of(kind, u), Writers: Writers(u),
@@ -70,7 +70,7 @@ func Writers(u *unstructured.Unstructured) map[string]string {
 			} `json:"f:status"`
 		}
 		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue // another form of managedFields says nothing to us
+			continue // the format of managedFields is unknown
 		}
 		for key := range fields.Status.Conditions {
 			if conditionType := conditionOf(key); conditionType != "" {
@@ -81,7 +81,7 @@ func Writers(u *unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// conditionOf reads the type out of a list key, k:{"type":"Available"}.
+// conditionOf returns the type in a list key, k:{"type":"Available"}.
 func conditionOf(key string) string {
 	const prefix = "k:"
 	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {

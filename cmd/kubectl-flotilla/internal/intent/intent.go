@@ -1,7 +1,7 @@
-// Package intent decides what a pause, resume, stop or start writes.
+// Package intent computes the patch of a pause, resume, stop or start.
 //
 // The operators support the annotation operator-command with one of two values, and spec.suspend of a Superset. The
-// annotation holds one value, so a pause and a stop exclude each other in it; a change that would silently remove the
+// annotation has one value, so a pause and a stop exclude each other; a change that would silently remove the
 // other one is rejected. Every change is idempotent. The package does no I/O; [Decide] is the entry point.
 package intent
 
@@ -27,12 +27,12 @@ const (
 	Start  Verb = "start"
 )
 
-// Done is the verb in the past tense.
+// Done returns the verb in the past tense.
 func (v Verb) Done() string {
 	return map[Verb]string{Pause: "paused", Resume: "resumed", Stop: "stopped", Start: "started"}[v]
 }
 
-// Goal is the condition that the operator reports after the change.
+// Goal returns the condition that the operator reports after the change.
 func (v Verb) Goal() wait.Goal {
 	switch v {
 	case Pause:
@@ -46,15 +46,15 @@ func (v Verb) Goal() wait.Goal {
 	}
 }
 
-// ErrRefused is wrapped by errors about a change that would undo something else.
+// ErrRefused is wrapped by errors about a change that would undo another command.
 var ErrRefused = errors.New("refused")
 
-// Change is the patch to write. A nil Patch means that there is nothing to do.
+// Change is the patch to write. A nil Patch means that no change is needed.
 type Change struct {
 	Patch map[string]any // a JSON merge patch
-	// Already is the reason why nothing needs to be written.
+	// Already describes why no change is needed.
 	Already string
-	// Note is something else that the user should know, empty if there is nothing.
+	// Note is additional information for the user; it may be empty.
 	Note string
 }
 
@@ -157,13 +157,13 @@ func (s state) alsoPaused() string {
 	return "it is paused by " + s.intent.PausedBy + ": run \"resume\" to resume it"
 }
 
-// unknown warns of a value that the operators ignore, for example "paused".
+// unknown returns a warning about a value that the operators ignore, for example "paused".
 func (s state) unknown() string {
 	switch s.command {
 	case "", view.CommandPaused, view.CommandStopped:
 		return ""
 	}
-	return fmt.Sprintf("the annotation %s holds %q, which no operator knows", view.AnnotationCommand, s.command)
+	return fmt.Sprintf("the annotation %s holds %q, which operators ignore", view.AnnotationCommand, s.command)
 }
 
 func (s state) replaces() string {

@@ -23,11 +23,11 @@ import (
 // FieldManager is the field manager of the plugin.
 const FieldManager = "kubectl-flotilla"
 
-// Cluster reads and writes the custom resources of one cluster with the caller's rights.
+// Cluster reads and writes the custom resources of one cluster with the caller's permissions.
 type Cluster struct {
 	// Config holds the caller's credentials.
 	Config *rest.Config
-	// Namespace is the one that the flags or the context name.
+	// Namespace is the namespace of the flags or the context.
 	Namespace string
 
 	mapper  meta.RESTMapper
@@ -61,7 +61,7 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 // fallback is the server that client-go uses if no cluster is configured.
 const fallback = "http://localhost:8080"
 
-// named rejects the fallback if no kubeconfig names a cluster: a refused connection there would explain nothing.
+// named rejects the fallback if no kubeconfig names a cluster: a refused connection to it would be a confusing error.
 func named(getter genericclioptions.RESTClientGetter, config *rest.Config) error {
 	loader := getter.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
@@ -95,7 +95,7 @@ func (c *Cluster) List(ctx context.Context, m Mapping, namespace string) ([]unst
 	return list.Items, nil
 }
 
-// Patch writes a JSON merge patch, only if the object is still the one that was read.
+// Patch writes a JSON merge patch, provided that the object has not changed since it was read.
 func (c *Cluster) Patch(
 	ctx context.Context, t Target, read *unstructured.Unstructured, patch map[string]any, dryRun bool,
 ) (*unstructured.Unstructured, error) {
@@ -121,7 +121,7 @@ func (c *Cluster) Patch(
 	return u, nil
 }
 
-// ListWatch follows a kind in a namespace, or one resource of it if name is given.
+// ListWatch returns a ListerWatcher of a kind in a namespace, or of one resource if name is set.
 func (c *Cluster) ListWatch(m Mapping, namespace, name string) cache.ListerWatcher {
 	narrow := func(o *metav1.ListOptions) {
 		if name != "" {

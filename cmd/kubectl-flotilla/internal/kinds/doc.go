@@ -1,4 +1,4 @@
-// Package kinds finds custom resources the way kubectl does: kinds by discovery, with short names and plurals, in the
-// cluster and namespace that the kubeconfig and the flags name. Kinds that are not installed are left out, so the
+// Package kinds finds custom resources like kubectl: kinds by discovery, with short names and plurals, in the
+// cluster and namespace of the kubeconfig and the flags. Kinds that are not installed are omitted, so the
 // plugin works with any set of operators. [New] is the entry point.
 package kinds

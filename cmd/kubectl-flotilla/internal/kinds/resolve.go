@@ -12,30 +12,30 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Errors that a user may meet.
+// Errors that a user can cause or fix.
 var (
-	// ErrUnknown: no such kind, or none that Flotilla manages.
+	// ErrUnknown reports a kind that does not exist or that Flotilla does not manage.
 	ErrUnknown = errors.New("unknown kind")
-	// ErrStored: a kind that the ingester stores; it has no conditions, so that there is nothing to show or to wait for.
+	// ErrStored reports a kind that the ingester stores: it has no conditions to show or to wait for.
 	ErrStored = errors.New("kind without conditions")
-	// ErrNotInstalled: the cluster has no CustomResourceDefinition for the kind.
+	// ErrNotInstalled reports that the cluster has no CustomResourceDefinition for the kind.
 	ErrNotInstalled = errors.New("kind not installed")
-	// ErrUsage: the arguments name no resource.
+	// ErrUsage reports arguments without a resource.
 	ErrUsage = errors.New("want KIND/NAME or KIND NAME")
 )
 
-// Managed are the kinds whose conditions Flotilla keeps, in the order of lists.
+// Managed lists the kinds whose conditions Flotilla writes, in display order.
 var Managed = []contract.Kind{
 	contract.Superset, contract.FireboltInstance, contract.FireboltEngineClass, contract.FireboltEngine,
 }
 
-// Mapping is a kind as the cluster serves it.
+// Mapping is a kind with its resource in the cluster.
 type Mapping struct {
 	Kind     contract.Kind
 	Resource schema.GroupVersionResource
 }
 
-// Target is one resource that the user named.
+// Target is one resource of the command line.
 type Target struct {
 	Mapping
 	Name string
@@ -44,8 +44,8 @@ type Target struct {
 // String returns kind/name.
 func (t Target) String() string { return string(t.Kind) + "/" + t.Name }
 
-// Targets reads arguments of the forms "kind/name ..." and "kind name ...". Names without a kind belong to kind, if it
-// is given.
+// Targets parses arguments of the forms "kind/name ..." and "kind name ...". If kind is set, names without a kind
+// are of this kind.
 func (c *Cluster) Targets(args []string, kind contract.Kind) ([]Target, error) {
 	if len(args) == 0 {
 		return nil, ErrUsage
@@ -135,7 +135,7 @@ func (c *Cluster) mapping(kind contract.Kind) (Mapping, error) {
 	return Mapping{kind, m.Resource}, nil
 }
 
-// Installed returns those of the managed kinds that the cluster serves.
+// Installed returns the managed kinds that the cluster serves.
 func (c *Cluster) Installed() ([]Mapping, error) {
 	var out []Mapping
 	for _, kind := range Managed {
@@ -154,7 +154,7 @@ func (c *Cluster) Installed() ([]Mapping, error) {
 	return out, nil
 }
 
-// absent recognizes a kind that is not served by the name of its resource.
+// absent returns the managed kind of a resource that the cluster does not serve.
 func absent(r schema.GroupResource) (contract.Kind, bool) {
 	for _, kind := range contract.Kinds() {
 		gvk, _ := contract.Lookup(kind)

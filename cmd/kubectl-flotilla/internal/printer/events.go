@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// stamp is how times of events are written: exact, since people compare them with other logs.
+// stamp is the format of event times: exact, since users compare them with other logs.
 const stamp = "2006-01-02T15:04:05Z"
 
 // History writes the events of one resource, oldest first.
@@ -41,7 +41,7 @@ func Transitions(w io.Writer, all []contract.PhaseChange) error {
 	return table(w, "", []string{"TIME", "SEQUENCE", "EVENT", "DETAILS"}, rows)
 }
 
-// Describe returns one sentence that describes the event.
+// Describe returns a description of the event in one sentence.
 func Describe(e contract.Lifecycle) string {
 	var words []string
 	if e.Gap {

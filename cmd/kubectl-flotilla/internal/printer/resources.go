@@ -12,7 +12,7 @@ import (
 
 // Columns selects the columns of a table of resources.
 type Columns struct {
-	Namespace bool // one column more, for lists over all namespaces
+	Namespace bool // adds the column for lists of all namespaces
 	Wide      bool
 	NoHeaders bool
 }
@@ -62,7 +62,7 @@ func (c Columns) row(r view.Resource, now time.Time) []string {
 	return out
 }
 
-// Note is the one word that a reader should see first, empty when all is as it should be.
+// Note returns the most important reason, or an empty string if the resource is as expected.
 func Note(r view.Resource) string {
 	is := func(conditionType, status string) (string, bool) {
 		c, ok := r.Condition(conditionType)
@@ -97,13 +97,13 @@ func Note(r view.Resource) string {
 	if _, known := r.Condition("Available"); known {
 		return ""
 	}
-	if reason, yes := is("Ready", "False"); yes { // a kind without the conditions of ADR027
+	if reason, yes := is("Ready", "False"); yes { // the kind lacks the conditions of ADR027
 		return reason
 	}
 	return ""
 }
 
-// lagging reports whether the status is not of the latest spec.
+// lagging reports whether the status belongs to an older spec.
 func lagging(r view.Resource) bool {
 	if c, ok := r.Condition("Available"); ok {
 		return r.CoveredBy(c) < r.Generation
@@ -111,13 +111,13 @@ func lagging(r view.Resource) bool {
 	return r.ObservedGeneration < r.Generation
 }
 
-// Ticker writes a table that grows line by line, with columns that stay where they are.
+// Ticker writes a table line by line, with fixed column positions.
 type Ticker struct {
 	Columns
 	widths []int
 }
 
-// Add writes one more line, and the headers before the first one.
+// Add writes another line, preceded by the headers if it is the first.
 func (t *Ticker) Add(w io.Writer, r view.Resource, now time.Time) error {
 	out := &writer{to: w}
 	if t.widths == nil {

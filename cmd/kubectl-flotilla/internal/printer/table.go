@@ -42,7 +42,7 @@ func Machine(w io.Writer, format string, v any) error {
 	return nil
 }
 
-// table writes rows under headers, in columns as wide as they need to be, each line behind the indent.
+// table writes rows with headers and aligned columns, and indents each line.
 func table(w io.Writer, indent string, headers []string, rows [][]string) error {
 	tabs := printers.GetNewTabWriter(w)
 	if len(headers) > 0 {
@@ -61,7 +61,7 @@ func table(w io.Writer, indent string, headers []string, rows [][]string) error 
 	return nil
 }
 
-// cell keeps text on one line and harmless.
+// cell escapes text and keeps it on one line.
 func cell(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {
@@ -70,7 +70,7 @@ func cell(s string) string {
 	return Harmless(s)
 }
 
-// Harmless removes control characters that a terminal would interpret, and those that change the reading order.
+// Harmless removes control characters that a terminal would interpret, and those that change the text direction.
 // Line breaks and tabs stay.
 func Harmless(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -81,7 +81,7 @@ func Harmless(s string) string {
 	}, printers.EscapeTerminal(s))
 }
 
-// age is how long ago something was, as kubectl writes it.
+// age formats the age of a time like kubectl.
 func age(at, now time.Time) string {
 	if at.IsZero() {
 		return none
@@ -89,7 +89,7 @@ func age(at, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(at)))
 }
 
-// writer remembers the first error, so that text can be written line by line.
+// writer keeps the first error, so that callers can write line by line.
 type writer struct {
 	to  io.Writer
 	err error

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Tree writes a resource, its parts and its conditions.
+// Tree writes a resource, its components and its conditions.
 func Tree(w io.Writer, r view.Resource, now time.Time) error {
 	out := &writer{to: w}
 	out.line("%s", headline(r))
@@ -31,7 +31,7 @@ func Tree(w io.Writer, r view.Resource, now time.Time) error {
 	return out.done()
 }
 
-// headline sums a resource up in one line.
+// headline summarizes a resource in one line.
 func headline(r view.Resource) string {
 	words := []string{cell(r.Ref()) + " in " + cell(r.Namespace)}
 	if r.Phase != "" {
@@ -75,7 +75,7 @@ func (b branch) write(out *writer, last bool) {
 	}
 }
 
-// align pads cells to the width of their column; a column that is empty everywhere is left out.
+// align pads cells to the width of their column and omits empty columns.
 func align(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -117,7 +117,7 @@ func conditionRows(r view.Resource, now time.Time) [][]string {
 	return rows
 }
 
-// stale marks a condition of an older spec.
+// stale returns a remark for a condition of an older spec.
 func stale(r view.Resource, c contract.Condition) string {
 	if covered := r.CoveredBy(c); covered < r.Generation {
 		return fmt.Sprintf(" [observed generation %d, latest is %d]", covered, r.Generation)

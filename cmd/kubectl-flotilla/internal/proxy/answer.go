@@ -18,6 +18,6 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	if _, err := w.Write(append(body, '\n')); err != nil {
-		return // the browser is gone
+		return // the browser closed the connection
 	}
 }

@@ -13,12 +13,12 @@ import (
 
 // Proxy is the handler of a local status page.
 type Proxy struct {
-	host   string // host:port that it is reached by
+	host   string // own address, host:port
 	secret string
 	next   http.Handler
 }
 
-// New returns a proxy that is reached at host ("127.0.0.1:41234"), guarded by secret, and asks upstream through
+// New returns a proxy with the address host ("127.0.0.1:41234"), protected by secret. It sends requests to upstream through
 // transport, which adds the credentials.
 func New(host, secret string, upstream *url.URL, transport http.RoundTripper) *Proxy {
 	return &Proxy{host: host, secret: secret, next: &httputil.ReverseProxy{
@@ -38,11 +38,11 @@ func New(host, secret string, upstream *url.URL, transport http.RoundTripper) *P
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			refuse(w, http.StatusBadGateway, "Unavailable", fmt.Sprintf("The status aggregator cannot be reached: %v", err))
 		},
-		FlushInterval: -1, // events are of use at once or not at all
+		FlushInterval: -1, // events must not be delayed
 	}}
 }
 
-// URL is the address of the page; it holds the secret.
+// URL returns the address of the page; it contains the secret.
 func (p *Proxy) URL() string { return p.origin() + "/" + p.secret + statusapi.PathPage }
 
 func (p *Proxy) origin() string { return "http://" + p.host }
@@ -78,7 +78,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, path string) {
 	p.next.ServeHTTP(w, r)
 }
 
-// reject returns why a request cannot be the page's own; it is empty for a valid request.
+// reject returns why a request is not from the page; it is empty for a valid request.
 func (p *Proxy) reject(r *http.Request) string {
 	_, port, _ := strings.Cut(p.host, ":")
 	switch {
@@ -105,7 +105,7 @@ func (p *Proxy) knows(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
 }
 
-// fromPage reports whether a Referer is the page, secret included.
+// fromPage reports whether a Referer is the URL of the page, including the secret.
 func (p *Proxy) fromPage(referer string) bool {
 	u, err := url.Parse(referer)
 	if err != nil || u.Scheme+"://"+u.Host != p.origin() && u.Hostname() != "localhost" {

@@ -35,7 +35,7 @@ func New(base *url.URL, transport http.RoundTripper) *Client {
 
 // Error is an error response of the API.
 type Error struct {
-	Status  int // of HTTP
+	Status  int // HTTP status code
 	Code    string
 	Message string
 }
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("the status API answers %s: %s", e.Code, e.Message)
 }
 
-// Refused returns the API's own answer behind an error, or nil when it could not be reached.
+// Refused returns the API's own error in err, or nil if the API was unreachable.
 func Refused(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -76,7 +76,7 @@ func (f Filter) values() url.Values {
 	return v
 }
 
-// Resources returns all resources that match, page by page.
+// Resources returns all resources that match the filter; it reads all pages.
 func (c *Client) Resources(ctx context.Context, f Filter) ([]statusapi.Resource, error) {
 	var out []statusapi.Resource
 	query := f.values()
@@ -93,13 +93,13 @@ func (c *Client) Resources(ctx context.Context, f Filter) ([]statusapi.Resource,
 	}
 }
 
-// Check requests one arbitrary resource, and so verifies that the API is there and accepts the credentials.
+// Check requests one arbitrary resource to verify that the API is reachable and accepts the credentials.
 func (c *Client) Check(ctx context.Context) error {
 	query := url.Values{statusapi.ParamLimit: {"1"}}
 	return c.get(ctx, statusapi.PathResources, query, &statusapi.ResourceList{})
 }
 
-// Resource returns all that is known of one resource, with at most history events; 0 means the server's default.
+// Resource returns the details of one resource, with at most history events; 0 means the server's default.
 func (c *Client) Resource(ctx context.Context, kind contract.Kind, namespace, name string, history int) (statusapi.ResourceDetail, error) {
 	path := strings.NewReplacer(
 		"{namespace}", url.PathEscape(namespace), "{kind}", url.PathEscape(string(kind)), "{name}", url.PathEscape(name),
@@ -127,7 +127,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	return nil
 }
 
-// request returns a successful answer, whose body the caller closes.
+// request returns a successful response, whose body the caller must close.
 func (c *Client) request(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
@@ -154,7 +154,7 @@ func refusal(response *http.Response) error {
 		return errors.Join(said, fmt.Errorf("read the answer of the status API: %w", err))
 	}
 	var e statusapi.Error
-	// A proxy on the way may answer something else than the API's own form.
+	// A proxy may return an error in another format than the API's.
 	if json.Unmarshal(body, &e) == nil && e.Code != "" {
 		said.Code, said.Message = e.Code, e.Message
 	}

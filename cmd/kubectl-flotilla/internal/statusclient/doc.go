@@ -1,6 +1,6 @@
-// Package statusclient talks to the status aggregator's HTTP API, as libs/contract/statusapi describes it.
+// Package statusclient is a client of the status aggregator's HTTP API, which libs/contract/statusapi describes.
 //
-// [Client.Resources] and [Client.Resource] ask once. [Client.Follow] reads the stream of events and keeps reading: after
-// a broken connection it resumes behind the last event that it handed over, so a reader sees each one once and in order.
-// Errors that the API answers are an [*Error]; everything else means that the API could not be reached.
+// [Client.Resources] and [Client.Resource] make single requests. [Client.Follow] reads the stream of events continuously:
+// after a broken connection it resumes after the last delivered event, so each event is delivered once and in order.
+// An error response of the API is an [*Error]; every other error means that the API was unreachable.
 package statusclient

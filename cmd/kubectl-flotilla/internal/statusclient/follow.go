@@ -17,7 +17,7 @@ import (
 
 // Event is one lifecycle event of the stream.
 type Event struct {
-	// Sequence is its place in the stream, from which a reader can resume.
+	// Sequence is its sequence in the stream, after which a reader can resume.
 	Sequence uint64
 	Envelope contract.Event
 	contract.Lifecycle
@@ -28,23 +28,23 @@ type Follower struct {
 	Filter Filter
 	// Since is the sequence to resume after; nil means from now on.
 	Since *uint64
-	// Clock is the real one if nil.
+	// Clock is the clock; nil means the real one.
 	Clock clock.WithTicker
-	// IdleTimeout is how long a connection may deliver nothing, not even a heartbeat, before it counts as broken; 45 s if
-	// 0. The server sends a heartbeat every 15 s.
+	// IdleTimeout is how long a connection may deliver no data, not even a heartbeat, before it counts as broken; 0 means
+	// 45 s. The server sends a heartbeat every 15 s.
 	IdleTimeout time.Duration
-	// Pause is how long to wait before the first attempt to resume; it doubles up to 30 s. 1 s if 0.
+	// Pause is the delay before the first attempt to resume; it doubles up to 30 s. 0 means 1 s.
 	Pause time.Duration
-	// Connected is called after each connection that was made, once the server has said something, if it is set.
+	// Connected, if set, is called for each connection when the server has sent its first data.
 	Connected func()
-	// OnError, if set, receives the error that ended a connection, or of an event that could not be decoded.
+	// OnError, if set, receives the error that ended a connection, or the error of an event that could not be decoded.
 	OnError func(error)
 }
 
 const longestPause = 30 * time.Second
 
-// Follow hands over events until the context ends, handle returns an error, or the API refuses: then its error is
-// returned. A connection that breaks is resumed. A server that no longer has what comes after Since answers Gone.
+// Follow passes events to handle until the context ends, handle returns an error, or the API rejects the request; it
+// returns that error. It resumes broken connections. If the server no longer has the events after Since, the error is Gone.
 func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) error) error {
 	f = f.withDefaults()
 	last, pause := f.Since, f.Pause
@@ -53,7 +53,7 @@ func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) erro
 		err := c.stream(ctx, f, last, func(sequence uint64, e *Event) error {
 			got = true
 			if last != nil && sequence <= *last {
-				return nil // the server sent it again
+				return nil // the event is a duplicate
 			}
 			if e != nil {
 				if err := handle(*e); err != nil {
@@ -101,10 +101,10 @@ func (f Follower) withDefaults() Follower {
 	return f
 }
 
-// handlerError is an error of the reader's own, which ends the stream.
+// handlerError is an error of handle, which ends the stream.
 type handlerError struct{ error }
 
-// final returns the error that another attempt cannot heal, as the caller should see it, or nil.
+// final returns the error for the caller if a retry cannot succeed, or nil.
 func final(err error) error {
 	if own, ok := errors.AsType[*handlerError](err); ok {
 		return own.error
@@ -159,7 +159,7 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 	return err
 }
 
-// parse reads a frame. One that cannot be decoded still has its place, since it would not be readable the next time either.
+// parse parses a frame. For a frame that cannot be decoded it returns the sequence, since a retry would fail too.
 func parse(fr frame) (*uint64, *Event, error) {
 	sequence, err := strconv.ParseUint(fr.id, 10, 64)
 	if err != nil {

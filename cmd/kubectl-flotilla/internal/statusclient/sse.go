@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// maxLine is the longest line of a stream: a message of the bus on one line, with room to spare.
+// maxLine is the maximum length of a line: a message of the bus on one line, with a margin.
 const maxLine = 1 << 20
 
-// errEnded is returned when the server closed the stream.
+// errEnded reports that the server closed the stream.
 var errEnded = errors.New("the stream ended")
 
 // frame is one server-sent event. One without data only sets the position to resume from.
@@ -25,7 +25,7 @@ type frame struct {
 func readFrames(r io.Reader, alive func(), handle func(frame) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64*1024), maxLine)
-	var now frame // the id holds for the events after it too
+	var now frame // the id also applies to the following events
 	seen, marked := false, false
 	for lines.Scan() {
 		alive()

@@ -1,5 +1,5 @@
-// Package statustest is a small server of the status API for tests: it answers what a test puts into it, in the words of
-// libs/contract/statusapi, and takes requests with one token only.
+// Package statustest provides a fake server of the status API for tests: it returns the resources and events of a test in the
+// format of libs/contract/statusapi, and accepts a single token.
 package statustest
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// Token is the one that the server takes.
+// Token is the token that the server accepts.
 const Token = "a-token-of-the-tests"
 
 // Page is the content at the root.
 const Page = "<!DOCTYPE html><title>Fleet</title>"
 
-// Server holds its responses.
+// Server is a fake status API.
 type Server struct {
 	*httptest.Server
-	// Takes reports whether a token is valid; only [Token] is by default. Set it before the first request.
+	// Takes reports whether a token is valid; by default only [Token] is. Set it before the first request.
 	Takes func(token string) bool
 
 	mu       sync.Mutex
@@ -42,7 +42,7 @@ type Server struct {
 	busAway  bool
 }
 
-// BusAway is the message of the aggregator for a resource whose history it cannot read.
+// BusAway is the aggregator's message for a resource whose history cannot be read.
 const BusAway = "observation and history may be missing: the bus does not respond"
 
 // Event is one entry of the stream.
@@ -52,7 +52,7 @@ type Event struct {
 	contract.Lifecycle
 }
 
-// Start starts a server that ends with the test.
+// Start starts a server that stops with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := New()
@@ -69,7 +69,7 @@ func New() *Server {
 	return &Server{Takes: func(token string) bool { return token == Token }, pageSize: 500, first: 1, changed: make(chan struct{}), cut: make(chan struct{})}
 }
 
-// Handler returns the HTTP handler, for other kinds of servers.
+// Handler returns the HTTP handler, for use in other servers.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusapi.PathResources, s.guarded(s.list))
@@ -82,7 +82,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// Add makes resources known; PageSize is how many one page of a list holds.
+// Add adds resources; pageSize is the number of resources per page of a list.
 func (s *Server) Add(pageSize int, details ...statusapi.ResourceDetail) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Server) Forget(first uint64) {
 	s.first = first
 }
 
-// Cut breaks the streams that are open.
+// Cut breaks the open streams.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,14 +113,14 @@ func (s *Server) Cut() {
 	s.cut = make(chan struct{})
 }
 
-// Refuse answers every request with an error; status 0 ends that.
+// Refuse makes every request fail with an error; status 0 resets this.
 func (s *Server) Refuse(status int, code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.refuse = status, &statusapi.Error{Code: code, Message: message}
 }
 
-// LoseBus answers as an aggregator does that cannot reach NATS: resources without their history.
+// LoseBus makes the server respond like an aggregator without NATS: resources without history.
 func (s *Server) LoseBus() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

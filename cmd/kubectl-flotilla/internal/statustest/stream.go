@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// stream sends events as they come, from the place that the request names.
+// stream sends events live, from the position in the request.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	last := uint64(0)

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Titles of groups.
+// Titles of the groups.
 const (
 	Components  = "Components"
 	Tasks       = "Tasks"
@@ -15,7 +15,7 @@ const (
 	Needs       = "Needs"
 )
 
-// groups lists the parts of one kind. A kind that is not named here has none.
+// groups returns the components and other parts of one kind. Other kinds have none.
 func groups(kind contract.Kind, whole, status map[string]any) []Group {
 	var out []Group
 	add := func(title string, parts []Part) {
@@ -71,7 +71,7 @@ func supersetTasks(all map[string]any) []Part {
 	return out
 }
 
-// engineGenerations lists the generations that serve, roll out and drain.
+// engineGenerations returns the serving, the new and the draining generation.
 func engineGenerations(whole, status map[string]any) []Part {
 	if len(status) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // AnnotationCommand is the annotation with which a user pauses or stops an object, and its two values. The operators
-// compare them exactly and ignore any other value.
+// compare the values exactly and ignore any other.
 const (
 	AnnotationCommand = "operator-command"
 	CommandPaused     = "Paused"
@@ -26,7 +26,7 @@ type Resource struct {
 	Name      string        `json:"name"`
 	UID       string        `json:"uid"`
 	CreatedAt time.Time     `json:"createdAt"`
-	// Generation is that of the spec, ObservedGeneration that of the status as a whole; 0 if the status has none.
+	// Generation is the generation of the spec, ObservedGeneration that of the status as a whole; 0 if the status has none.
 	Generation         int64  `json:"generation"`
 	ObservedGeneration int64  `json:"observedGeneration"`
 	Deleting           bool   `json:"deleting,omitempty"`
@@ -34,14 +34,14 @@ type Resource struct {
 	// DeployedVersion is the running version: a version for a Superset, an image for the others.
 	DeployedVersion string          `json:"deployedVersion,omitempty"`
 	Intent          contract.Intent `json:"intent"`
-	// Groups are the parts of the resource as its status names them, in the order to show them in.
+	// Groups are the parts of the resource in its status, in display order.
 	Groups     []Group              `json:"groups,omitempty"`
 	Conditions []contract.Condition `json:"conditions,omitempty"`
-	// Transitions are the last changes of the phase, oldest first.
+	// Transitions are the latest changes of the phase, oldest first.
 	Transitions []contract.PhaseChange `json:"transitions,omitempty"`
 }
 
-// Group is a set of parts of one sort, for example the components.
+// Group is a set of similar parts, for example the components.
 type Group struct {
 	Title string `json:"title"`
 	Parts []Part `json:"parts"`
@@ -59,7 +59,7 @@ type Part struct {
 // Ref returns kind/name, as the commands accept it.
 func (r Resource) Ref() string { return string(r.Kind) + "/" + r.Name }
 
-// Condition returns the condition of a type, compared without regard to case as kubectl does.
+// Condition returns the condition of a type; like kubectl, it ignores case.
 func (r Resource) Condition(conditionType string) (contract.Condition, bool) {
 	for _, c := range r.Conditions {
 		if strings.EqualFold(c.Type, conditionType) {
@@ -69,12 +69,12 @@ func (r Resource) Condition(conditionType string) (contract.Condition, bool) {
 	return contract.Condition{}, false
 }
 
-// CoveredBy returns the observed generation of a condition: its own, else that of the whole status.
+// CoveredBy returns the observed generation of a condition: its own, or that of the whole status.
 func (r Resource) CoveredBy(c contract.Condition) int64 {
 	return cmp.Or(c.ObservedGeneration, r.ObservedGeneration)
 }
 
-// Of reads an object. A field of an unexpected type counts as absent.
+// Of extracts the fields of an object. A field of an unexpected type counts as absent.
 func Of(kind contract.Kind, u *unstructured.Unstructured) Resource {
 	r := Resource{
 		Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
@@ -91,7 +91,7 @@ func Of(kind contract.Kind, u *unstructured.Unstructured) Resource {
 	return r
 }
 
-// intent reads the requested intent, as the operators do. Only a Superset has spec.suspend.
+// intent returns the requested intent by the rules of the operators. Only a Superset has spec.suspend.
 func intent(u *unstructured.Unstructured) contract.Intent {
 	var in contract.Intent
 	by := "annotation " + AnnotationCommand
@@ -109,7 +109,7 @@ func intent(u *unstructured.Unstructured) contract.Intent {
 	return in
 }
 
-// Tag returns the tag of an image, or the text itself when it has none or is a digest.
+// Tag returns the tag of an image, or the image itself if it has no tag or a digest.
 func Tag(image string) string {
 	slash := strings.LastIndex(image, "/")
 	colon := strings.LastIndex(image, ":")
@@ -119,7 +119,7 @@ func Tag(image string) string {
 	return image[colon+1:]
 }
 
-// decode converts a list of the status; an entry that has another form is left out.
+// decode converts a list of the status; it skips entries of another form.
 func decode[T any](list any) []T {
 	entries, ok := list.([]any)
 	if !ok {
@@ -143,7 +143,7 @@ func fromMap(m map[string]any, v any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(m, v)
 }
 
-// object, text and integer read a field; one of another type counts as absent.
+// object, text and integer return a field; a field of another type counts as absent.
 
 func object(m map[string]any, key string) map[string]any {
 	o, _ := m[key].(map[string]any)

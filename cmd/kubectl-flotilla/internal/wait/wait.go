@@ -1,8 +1,8 @@
-// Package wait decides whether a resource has reached the goal of a user, and if not, what is missing.
+// Package wait decides whether a resource has reached the goal of a user, and describes what is missing.
 //
 // It evaluates only the latest generation of the spec. A condition must have an observedGeneration of at least
-// metadata.generation (its own, else that of the status); a phase or a version counts only when the observedGeneration
-// of the whole status does. A resource without any observed generation never reaches a goal.
+// metadata.generation (its own, or that of the status); a phase or a version requires this of the observedGeneration
+// of the whole status. A resource without any observed generation never reaches a goal.
 package wait
 
 import (
@@ -29,7 +29,7 @@ type Goal struct {
 	want string
 }
 
-// Parse reads the value of --for: condition=Type, condition=Type=Status, phase=Phase or deployed-version=Version.
+// Parse parses the value of --for: condition=Type, condition=Type=Status, phase=Phase or deployed-version=Version.
 func Parse(text string) (Goal, error) {
 	of, rest, _ := strings.Cut(text, "=")
 	if rest == "" {
@@ -51,12 +51,12 @@ func Parse(text string) (Goal, error) {
 	return Goal{}, fmt.Errorf("--for=%q: %q is not one of condition, phase and deployed-version", text, of)
 }
 
-// Condition is the goal that a condition has a status.
+// Condition returns the goal that a condition has a status.
 func Condition(conditionType, status string) Goal {
 	return Goal{of: condition, name: conditionType, want: status}
 }
 
-// String describes the goal for people, for example "condition Available=True".
+// String returns a description of the goal for users, for example "condition Available=True".
 func (g Goal) String() string {
 	if g.of == condition {
 		return "condition " + g.name + "=" + g.want
@@ -64,8 +64,8 @@ func (g Goal) String() string {
 	return strings.ReplaceAll(string(g.of), "-", " ") + " " + g.want
 }
 
-// Unknown returns a note if the status has conditions, but none of the awaited type: a typing error would otherwise
-// go unnoticed. It is not an error, since a condition may appear later.
+// Unknown returns a note if the status has conditions, but not the awaited type: this makes a typing error
+// visible. It is not an error, since a condition may appear later.
 func (g Goal) Unknown(r view.Resource) string {
 	if _, ok := r.Condition(g.name); g.of != condition || ok || len(r.Conditions) == 0 {
 		return ""
@@ -108,9 +108,9 @@ func (g Goal) missingPhase(r view.Resource) string {
 	return lag(fmt.Sprintf("the phase is %s but", r.Phase), phaseGeneration(r), r.Generation)
 }
 
-// phaseGeneration returns the generation that the phase is valid for. The status of an engine claims a generation
+// phaseGeneration returns the generation that the phase is valid for. The status of an engine has the latest generation
 // only after its rollout; during the rollout its Ready condition, which the operator writes together with the phase,
-// has the generation. At rest only the claim counts: an engine whose rollout has not begun is at rest too.
+// has it. In a terminal phase only the status counts: the rollout of the latest generation may not have started.
 func phaseGeneration(r view.Resource) int64 {
 	atRest := r.Phase == "stable" || r.Phase == "stopped"
 	if ready, ok := r.Condition("Ready"); ok && r.Kind == contract.FireboltEngine && !atRest {
@@ -126,7 +126,7 @@ func (g Goal) missingVersion(r view.Resource) string {
 	return lag(fmt.Sprintf("the deployed version is %s but", r.DeployedVersion), r.ObservedGeneration, r.Generation)
 }
 
-// lag describes how far a status is behind the spec; it is empty if it is current.
+// lag describes how far a status is behind the spec; it is empty if the status is current.
 func lag(what string, covered, generation int64) string {
 	switch {
 	case covered >= generation && covered > 0:
