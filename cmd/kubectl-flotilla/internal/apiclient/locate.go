@@ -26,7 +26,7 @@ func (t *tunnel) locate(ctx context.Context) (target, error) {
 	service, err := t.kube.CoreV1().Services(t.namespace).Get(ctx, Service, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return target{}, fmt.Errorf("%w: no Service %s in namespace %q; name another with --flotilla-namespace, or an address with --status-url",
+		return target{}, fmt.Errorf("%w: no Service %s in namespace %q; set --flotilla-namespace or --status-url",
 			ErrNotFound, Service, t.namespace)
 	case err != nil:
 		return target{}, fmt.Errorf("%w: get Service %s/%s: %w", ErrNotFound, t.namespace, Service, err)

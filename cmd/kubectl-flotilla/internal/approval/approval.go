@@ -36,7 +36,7 @@ func (c Change) Warning() string {
 	if c.Annotation == AnnotationDowngrade {
 		return "An older Superset cannot read a newer metastore: restore a backup of the metastore from before the upgrade first."
 	}
-	return "The migration of the metastore cannot be taken back: make a backup first."
+	return "The migration of the metastore cannot be reverted: make a backup first."
 }
 
 // Patch returns the JSON merge patch that approves the change. The patch fails if the object has changed since it was read.
@@ -69,7 +69,7 @@ func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
 	c.Approved = upgrade("approvedAt") != "" || c.Token != "" && u.GetAnnotations()[c.Annotation] == c.Token
 	switch {
 	case observed < u.GetGeneration():
-		return Change{}, fmt.Errorf("%w yet: the operator has seen generation %d of the spec, which is at %d; try again in a moment",
+		return Change{}, fmt.Errorf("%w yet: the operator has observed generation %d of the spec, which is at %d; try again in a moment",
 			ErrNothing, observed, u.GetGeneration())
 	case c.Token == "":
 		return Change{}, fmt.Errorf("%w: no image change waits (the phase is %q)", ErrNothing, read("status", "phase"))

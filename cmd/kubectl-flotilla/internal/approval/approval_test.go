@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 			u := superset("Supervised", "Upgrade", nil, nil)
 			u.SetGeneration(5)
 			return u
-		}(), false, false, "", "has seen generation 4"},
+		}(), false, false, "", "has observed generation 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := approval.Decide(tc.u, tc.downgrade)

@@ -131,7 +131,7 @@ func TestWhyWithoutStatusAPI(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error {
 		out := s.run("why", "superset/main")
 		for _, want := range []string{
-			"Source: the cluster itself, since the status API gave no answer: status aggregator not found: no Service status-aggregator",
+			"Source: the cluster itself, since the status API did not respond: status aggregator not found: no Service status-aggregator",
 			"Degraded            True     2m50s   flotilla-conditions   CrashLoop",
 			"main-web-server   Deployment   -      0/2",
 			"main-web-server: 2 in CrashLoop (main-web-server-",
@@ -202,7 +202,7 @@ func TestHistory(t *testing.T) {
 	}
 	api.Refuse(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
-	if !strings.Contains(s.err.String(), "the status API gave no answer (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
+	if !strings.Contains(s.err.String(), "the status API did not respond (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
 		t.Errorf("it is not said: %q", s.err)
 	}
 }

@@ -31,7 +31,7 @@ func (a *App) approveCommand() *cobra.Command {
 		Short: "Approve the pending image change of a Superset",
 		Long: `Approves the image change that a Superset with upgradeMode Supervised waits for, or, with --downgrade, the return to
 an older version, which is blocked otherwise. The approval is valid for that one change: if the image changes again in
-the meantime, it approves nothing. The command shows the change and prompts for confirmation.`,
+the meantime, the approval has no effect. The command shows the change and prompts for confirmation.`,
 		Example: `  kubectl flotilla approve-upgrade main
   kubectl flotilla approve-upgrade superset/main --yes
   kubectl flotilla approve-upgrade main --downgrade`,
@@ -41,8 +41,8 @@ the meantime, it approves nothing. The command shows the change and prompts for 
 			return a.runApprove(cmd.Context(), o, args)
 		},
 	}
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&o.downgrade, "downgrade", false, "approve the way back to an older version")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation prompt")
+	c.Flags().BoolVar(&o.downgrade, "downgrade", false, "approve the return to an older version")
 	dryRunFlag(c, &o.dryRun)
 	return c
 }
@@ -76,7 +76,7 @@ func (a *App) runApprove(ctx context.Context, o approveOptions, args []string) e
 		return fmt.Errorf("%s: %w", t, err)
 	}
 	if change.Approved {
-		fmt.Fprintf(a.Streams.Out, "%s: %s to %s is approved already\n", t, change.From, change.To)
+		fmt.Fprintf(a.Streams.Out, "%s: %s to %s is already approved\n", t, change.From, change.To)
 		return nil
 	}
 	if err := a.confirm(o, t, u, change); err != nil {

@@ -67,7 +67,7 @@ func TestApproveUpgradeWritesChangeToken(t *testing.T) {
 	if got := annotation(t, sup, upgradeAnnotation); got != "sha256:one" {
 		t.Errorf("the annotation holds %q", got)
 	}
-	if out := s.run("approve-upgrade", "supersets", "main", "--yes"); !strings.Contains(out, "is approved already") {
+	if out := s.run("approve-upgrade", "supersets", "main", "--yes"); !strings.Contains(out, "is already approved") {
 		t.Errorf("got %q", out)
 	}
 }
@@ -92,7 +92,7 @@ func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 	waiting(t, sup, "Automatic", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
 	s.fail("needs no approval", "approve-upgrade", "main", "--yes")
 	s.fail("leave --downgrade out", "approve-upgrade", "main", "--yes", "--downgrade")
-	s.fail("the operator has seen generation 0", "approve-upgrade", "new", "--yes")
+	s.fail("the operator has observed generation 0", "approve-upgrade", "new", "--yes")
 	s.fail("only one superset", "approve-upgrade", "fireng", "shop")
 }
 

@@ -42,8 +42,8 @@ func (a *App) eventsCommand() *cobra.Command {
 		Long: `Shows lifecycle events: changes of conditions and phases, resources that appear and go. Each line begins with the time
 and the sequence of the event; a later call resumes behind any of them with --since.
 
-Without -f: the newest events of the resources that exist, or everything after --since; exits with 1 where the bus gives
-no answer, since events may be missing then. With -f: from now on, or after
+Without -f: the newest events of the existing resources, or all events after --since; exits with 1 if the bus does not
+respond, since events may be missing then. With -f: new events, or all events after
 --since, until interrupted; a broken connection is resumed without loss or repetition.`,
 		Example: `  kubectl flotilla events -A
   kubectl flotilla events -f
@@ -56,9 +56,9 @@ no answer, since events may be missing then. With -f: from now on, or after
 	}
 	a.apiFlags(c)
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "stream events until interrupted")
-	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces that you may read")
+	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "events of all namespaces that you may read")
 	c.Flags().StringVar(&o.since, "since", "", "sequence to resume after")
-	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: how many events, 1 to %d", longestHistory))
+	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: maximum number of events, 1 to %d", longestHistory))
 	outputFlag(c, &o.output, printer.JSON)
 	return c
 }

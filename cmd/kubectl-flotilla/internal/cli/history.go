@@ -29,9 +29,9 @@ func (a *App) historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history KIND/NAME",
 		Short: "Show the changes of a resource, oldest first",
-		Long: `Shows the changes of conditions and phase of one resource, oldest first. The status aggregator keeps them for as long as
-its stream does, 30 days by default. When it or the bus gives no answer, the changes of the phase that the resource itself
-remembers are shown, at most 20, and the command says so.`,
+		Long: `Shows the changes of conditions and phase of one resource, oldest first. The status aggregator keeps them for the
+retention time of its stream, 30 days by default. If the aggregator or the bus does not respond, the command reports this and
+shows the phase changes in the status of the resource, at most 20.`,
 		Example: `  kubectl flotilla history superset/main
   kubectl flotilla history fireng/shop --since=2h
   kubectl flotilla history superset/main --since=2026-03-01T08:00:00Z --limit=500`,
@@ -41,8 +41,8 @@ remembers are shown, at most 20, and the command says so.`,
 		},
 	}
 	a.apiFlags(c)
-	c.Flags().StringVar(&o.since, "since", "", "only what is younger: a duration such as 90m, or a time such as 2026-03-01T08:00:00Z")
-	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("the newest changes only, 1 to %d", longestHistory))
+	c.Flags().StringVar(&o.since, "since", "", "only changes since then: a duration such as 90m, or a time such as 2026-03-01T08:00:00Z")
+	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("maximum number of changes, newest first, 1 to %d", longestHistory))
 	outputFlag(c, &o.output, printer.JSON, printer.YAML)
 	return c
 }
@@ -68,7 +68,7 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		missing = fmt.Sprintf("the status API gave no answer (%v)", err)
+		missing = fmt.Sprintf("the status API did not respond (%v)", err)
 	}
 	switch {
 	case missing != "" && len(detail.History) == 0:

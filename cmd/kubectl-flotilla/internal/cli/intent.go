@@ -29,22 +29,22 @@ type writeOptions struct {
 var intentWords = map[intent.Verb]struct{ short, long string }{
 	intent.Pause: {
 		"Pause reconciliation: the operator changes nothing",
-		`Pauses: the operator changes nothing until "resume", while the status stays fresh. It sets the annotation
-operator-command to Paused; on a Superset that is stopped it sets spec.suspend, since the annotation is taken.`,
+		`Pauses reconciliation until "resume"; the operator still updates the status. The command sets the annotation
+operator-command to Paused; on a stopped Superset it sets spec.suspend, since the annotation is in use.`,
 	},
 	intent.Resume: {
 		"Resume reconciliation",
-		`Removes a pause, whether the annotation operator-command or spec.suspend sets it. A stop stays.`,
+		`Removes a pause, set by the annotation operator-command or by spec.suspend. It never removes a stop.`,
 	},
 	intent.Stop: {
 		"Scale resources to zero pods and keep everything else",
-		`Stops: the operator scales the resource to zero pods. A running task of a Superset finishes first, an engine drains its
-queries, an instance waits for its engines. Services, configuration and volumes stay. It sets the annotation
+		`Scales the resource to zero pods. A running task of a Superset finishes first, an engine drains its
+queries, an instance waits for its engines. Services, configuration and volumes stay. The command sets the annotation
 operator-command to Stopped.`,
 	},
 	intent.Start: {
 		"Start stopped resources",
-		`Removes a stop. A pause stays.`,
+		`Removes a stop. It never removes a pause.`,
 	},
 }
 
@@ -61,7 +61,7 @@ func (a *App) intentCommand(verb intent.Verb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   string(verb) + " KIND/NAME ...",
 		Short: intentWords[verb].short,
-		Long:  intentWords[verb].long + "\n\nDoing it twice changes nothing. With --wait the command ends when the operator reports " + verb.Goal().String() + ".",
+		Long:  intentWords[verb].long + "\n\nThe command is idempotent. With --wait the command ends when the operator reports " + verb.Goal().String() + ".",
 		Example: fmt.Sprintf("  kubectl flotilla %[1]s superset/main\n  kubectl flotilla %[1]s fireng shop archive --wait --timeout=10m\n"+
 			"  kubectl flotilla %[1]s superset/main --dry-run=server", verb),
 		ValidArgsFunction: a.completeResources,

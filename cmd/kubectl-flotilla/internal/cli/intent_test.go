@@ -35,7 +35,7 @@ func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 		{"pause --dry-run=client", "paused (dry run)", "", ""},
 		{"pause --dry-run=server", "paused (server dry run)", "", ""},
 		{"pause", "paused", "", "Paused"},
-		{"pause", "is paused already, by annotation operator-command", "", "Paused"},
+		{"pause", "is already paused by annotation operator-command", "", "Paused"},
 		{"start", "is not stopped", "it is paused by annotation operator-command", "Paused"},
 		{"resume", "resumed", "", ""},
 		{"stop", "stopped", "", "Stopped"},
@@ -70,7 +70,7 @@ func TestIntentKeepsOtherIntent(t *testing.T) {
 	}
 	s.run("resume", "fireng/shop")
 	s.run("stop", "fireng/shop")
-	s.fail("a pause would forget the stop", "pause", "fireng/shop")
+	s.fail("a pause would remove the stop", "pause", "fireng/shop")
 	s.fail("not found in namespace", "pause", "superset/none")
 }
 

@@ -22,10 +22,10 @@ func (a *App) pageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "page",
 		Short: "Open the status page in the browser, with your own credentials",
-		Long: `Serves the status page on this machine only and opens it in the browser. Every request is passed on with your own
-credentials, so the page shows what you may read and no more. It ends with Ctrl-C.
+		Long: `Serves the status page on this machine only and opens it in the browser. Requests are forwarded with your own
+credentials, so the page shows only what you may read. Press Ctrl-C to stop the server.
 
-The address holds a key: other users of this machine and other pages in the browser cannot use it. The aggregator checks
+The address contains a key: other users of this machine and other pages in the browser cannot use it. The aggregator checks
 bearer tokens. If your kubeconfig authenticates by a client certificate, name a ServiceAccount with --service-account.`,
 		Example: `  kubectl flotilla page
   kubectl flotilla page --no-browser --port=8088
@@ -62,7 +62,7 @@ func (a *App) runPage(ctx context.Context, port int, noBrowser bool) error {
 	}
 	page := proxy.New(listener.Addr().String(), rand.Text(), api.Base, api.Transport)
 	fmt.Fprintf(a.Streams.Out, "Status page: %s\n", page.URL())
-	a.say("It reads with your credentials: do not pass the address on. Ctrl-C ends it.")
+	a.say("The page uses your credentials: do not share the address. Press Ctrl-C to stop.")
 	if !noBrowser {
 		if err := a.Browse(ctx, page.URL()); err != nil {
 			a.say("note: no browser was opened (%v); open the address yourself", err)
@@ -77,7 +77,7 @@ func check(ctx context.Context, client *statusclient.Client) error {
 	defer cancel()
 	err := client.Check(ctx)
 	if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusUnauthorized {
-		return fmt.Errorf("%w; the aggregator does not know your token, since the API server would not: "+
+		return fmt.Errorf("%w; the API server does not accept your token, so neither does the aggregator: "+
 			"name a ServiceAccount with --service-account", err)
 	}
 	if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusForbidden {

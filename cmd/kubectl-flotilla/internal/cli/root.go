@@ -146,13 +146,13 @@ func (a *App) connectionFlags(root *cobra.Command) {
 func (a *App) apiFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&a.status.URL, "status-url", os.Getenv(envStatusURL),
-		"address of the status aggregator's API; without it the way is through the Kubernetes API server ("+envStatusURL+")")
+		"address of the status aggregator's API; empty means through the Kubernetes API server ("+envStatusURL+")")
 	flags.StringVar(&a.status.CAFile, "status-ca-file", os.Getenv(envStatusCA),
-		"file with the certificates to trust there in place of the system's ("+envStatusCA+")")
+		"file with the trusted certificates of that address; empty means the system's ("+envStatusCA+")")
 	flags.StringVar(&a.status.Namespace, "flotilla-namespace", apiclient.DefaultNamespace, "namespace of the Service "+apiclient.Service)
 	flags.StringVar(&a.status.ServiceAccount, "service-account", os.Getenv(envAccount),
-		"ask as this ServiceAccount, [NAMESPACE/]NAME; needed where you have no token of your own, as with client certificates ("+envAccount+")")
-	flags.StringVar(&a.status.Audience, "audience", "", "audience of that ServiceAccount's token, where the aggregator demands one")
+		"ServiceAccount, [NAMESPACE/]NAME, to authenticate as; required if you have no token, for example with client certificates ("+envAccount+")")
+	flags.StringVar(&a.status.Audience, "audience", "", "audience of that ServiceAccount's token, if the aggregator requires one")
 }
 
 func (a *App) cluster() (*kinds.Cluster, error) { return kinds.New(a.config) }

@@ -26,10 +26,10 @@ func (a *App) statusCommand() *cobra.Command {
 		Use:   "status [KIND | KIND/NAME ...]",
 		Short: "Show all managed resources, or one with its components and conditions",
 		Long: `Lists the managed resources with their phase, version and conditions, or shows the named ones as trees: resource,
-components, tasks, conditions. It reads the resources themselves, so it needs no more than the Kubernetes API.
+components, tasks, conditions. It reads the resources themselves, so it needs only the Kubernetes API.
 
-NOTE is the one word to see first: why a resource is degraded, unavailable or in motion, that it is paused or stopped,
-or SpecNotObserved while the status is of an older spec.`,
+NOTE is the most important reason: why a resource is degraded, unavailable or progressing, that it is paused or stopped,
+or SpecNotObserved while the status belongs to an older spec.`,
 		Example: `  kubectl flotilla status
   kubectl flotilla status -A -o wide
   kubectl flotilla status fireng
@@ -42,7 +42,7 @@ or SpecNotObserved while the status is of an older spec.`,
 	}
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the resources of all namespaces")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show every change until interrupted")
-	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of headers")
+	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "omit the header line")
 	outputFlag(c, &o.output, printer.JSON, printer.YAML, printer.Wide)
 	return c
 }
@@ -157,7 +157,7 @@ func (a *App) statusOf(ctx context.Context, cluster *kinds.Cluster, o statusOpti
 }
 
 func outputFlag(c *cobra.Command, to *string, formats ...string) {
-	c.Flags().StringVarP(to, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; for people by default")
+	c.Flags().StringVarP(to, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; human-readable by default")
 	if err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		fmt.Fprintln(c.ErrOrStderr(), "warning:", err) // completion is a convenience
 	}

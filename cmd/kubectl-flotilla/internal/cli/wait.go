@@ -25,9 +25,9 @@ func (a *App) waitCommand() *cobra.Command {
 		Short: "Wait until resources meet a condition for their latest spec",
 		Long: `Waits until every named resource meets the condition, and exits with 1 if one does not before the timeout.
 
-It is never early. A condition counts only when its observedGeneration has reached the resource's generation, a phase or
-a deployed version only when the whole status has: right after a change of the spec, an answer about the old one does
-not end the wait. A type of condition that the resource does not have is noted at once.`,
+Only the latest generation counts: a condition must have an observedGeneration of at least the resource's generation; a
+phase or a deployed version requires this of the whole status. So right after a change of the spec, the previous status does
+not end the wait. The command prints a note at once if the resource has no condition of the type.`,
 		Example: `  kubectl flotilla wait superset/main --for=condition=Available
   kubectl flotilla wait superset/main --for=condition=Degraded=False --timeout=2m
   kubectl flotilla wait fireng/shop --for=phase=stable

@@ -22,7 +22,7 @@ func (a *App) whyCommand() *cobra.Command {
 		Long: `Shows each condition with its reason, since when it holds and who wrote it, and its causes: workloads, failing
 pods, tasks, needed resources, and the operator's last error.
 
-It queries the status aggregator. Without an answer it reads the resource, its workloads, their pods and the events from
+It queries the status aggregator. If that does not respond, it reads the resource, its workloads, their pods and the events from
 the cluster, and reports that.`,
 		Example: `  kubectl flotilla why superset/main
   kubectl flotilla why fireng shop -o yaml`,

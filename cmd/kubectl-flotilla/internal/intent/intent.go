@@ -92,11 +92,11 @@ type state struct {
 func (s state) pause() (Change, error) {
 	switch {
 	case s.intent.Paused:
-		return Change{Already: "is paused already, by " + s.intent.PausedBy, Note: s.alsoStopped()}, nil
+		return Change{Already: "is already paused by " + s.intent.PausedBy, Note: s.alsoStopped()}, nil
 	case s.intent.Stopped && s.kind == contract.Superset:
-		return Change{Patch: suspend(true), Note: "it is also stopped, which stays; spec.suspend is set, since the annotation is taken"}, nil
+		return Change{Patch: suspend(true), Note: "it is also stopped, and stays stopped; spec.suspend is set, since the annotation is in use"}, nil
 	case s.intent.Stopped:
-		return Change{}, fmt.Errorf("%w: it is stopped, and the annotation %s holds one command only, so a pause would forget the stop: start it first",
+		return Change{}, fmt.Errorf("%w: it is stopped, and the annotation %s holds one command only, so a pause would remove the stop: start it first",
 			ErrRefused, view.AnnotationCommand)
 	}
 	return Change{Patch: command(view.CommandPaused), Note: s.replaces()}, nil

@@ -48,7 +48,7 @@ func Report(w io.Writer, r evidence.Report, now time.Time) error {
 // source prints the source of the report.
 func source(out *writer, r evidence.Report, now time.Time) {
 	if r.Source == evidence.Cluster {
-		out.line("Source: the cluster itself, since the status API gave no answer: %s", cell(r.Why))
+		out.line("Source: the cluster itself, since the status API did not respond: %s", cell(r.Why))
 		return
 	}
 	p := r.Provenance

@@ -64,13 +64,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to.String(), http.StatusTemporaryRedirect)
 		return
 	}
-	refuse(w, http.StatusForbidden, "Forbidden", "Open the address that kubectl flotilla page printed: it holds the key.")
+	refuse(w, http.StatusForbidden, "Forbidden", "Open the address that kubectl flotilla page printed: it contains the key.")
 }
 
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, path string) {
 	plain, err := url.PathUnescape(path)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "BadRequest", "The path cannot be read.")
+		refuse(w, http.StatusBadRequest, "BadRequest", "The path is invalid.")
 		return
 	}
 	r = r.Clone(r.Context())
@@ -83,13 +83,13 @@ func (p *Proxy) reject(r *http.Request) string {
 	_, port, _ := strings.Cut(p.host, ":")
 	switch {
 	case r.Host != p.host && r.Host != "localhost:"+port:
-		return "This address is not the proxy's."
+		return "The Host is not the address of the proxy."
 	case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
 		return "The request comes from another origin."
 	case isCrossOrigin(r.Header):
 		return "The request comes from another origin."
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return "Only reading is possible here."
+		return "Only GET and HEAD are allowed."
 	}
 	return ""
 }

@@ -122,7 +122,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("decode the answer of the status API: %w", err)
+		return fmt.Errorf("decode the response of the status API: %w", err)
 	}
 	return nil
 }
@@ -133,12 +133,12 @@ func (c *Client) request(ctx context.Context, path string, query url.Values, hea
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("ask the status API: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	request.Header = header
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reach the status API: %w", err)
+		return nil, fmt.Errorf("connect to the status API: %w", err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -151,7 +151,7 @@ func refusal(response *http.Response) error {
 	said := &Error{Status: response.StatusCode, Code: strconv.Itoa(response.StatusCode), Message: http.StatusText(response.StatusCode)}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if err != nil {
-		return errors.Join(said, fmt.Errorf("read the answer of the status API: %w", err))
+		return errors.Join(said, fmt.Errorf("read the response of the status API: %w", err))
 	}
 	var e statusapi.Error
 	// A proxy may return an error in another format than the API's.
