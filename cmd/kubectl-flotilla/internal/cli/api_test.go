@@ -335,7 +335,7 @@ func TestPageReportsErrors(t *testing.T) {
 	admin.fail(`serviceaccounts "missing" not found`, "page", "--service-account=missing")
 	s.fail("--as ends at the API server", "page", "--as=jane")
 	s.fail("would send your credentials unencrypted", "page", "--status-url=http://status.example.org")
-	s.fail("reach the status API", "page", "--status-url=http://127.0.0.1:1")
+	s.fail("connect to the status API", "page", "--status-url=http://127.0.0.1:1")
 	api.Takes = func(string) bool { return false }
 	s.fail("the aggregator does not know your token", "page")
 	t.Setenv(envStatusURL, "")

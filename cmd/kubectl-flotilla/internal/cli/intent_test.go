@@ -41,7 +41,7 @@ func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 		{"stop", "stopped", "", "Stopped"},
 		{"stop", "is already stopped", "", "Stopped"},
 		{"resume", "is not paused", "it is stopped by annotation operator-command", "Stopped"},
-		{"pause", "paused", "spec.suspend is set, since the annotation is taken", "Stopped suspend=true"},
+		{"pause", "paused", "spec.suspend is set, since the annotation is in use", "Stopped suspend=true"},
 		{"start --dry-run=client", "started", "it starts only once it is resumed", "Stopped suspend=true"},
 		{"resume", "resumed", "it is stopped by", "Stopped"},
 		{"start", "started", "", ""},
