@@ -337,7 +337,7 @@ func TestPageReportsErrors(t *testing.T) {
 	s.fail("would send your credentials unencrypted", "page", "--status-url=http://status.example.org")
 	s.fail("connect to the status API", "page", "--status-url=http://127.0.0.1:1")
 	api.Takes = func(string) bool { return false }
-	s.fail("the aggregator does not know your token", "page")
+	s.fail("the API server does not accept your token", "page")
 	t.Setenv(envStatusURL, "")
 	admin.fail(`no Service status-aggregator in namespace "elsewhere"`, "page", "--flotilla-namespace=elsewhere")
 }
