@@ -26,11 +26,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
-// newID is the id of every instance that passes the webhook of a test.
+// newID is the id of every instance that the webhook of a test completes.
 const newID = "01JTESTTESTTESTTESTTESTTES"
 
-// admission is the operator's webhooks in this process, registered by URL for one
-// namespace, under the rights of config/rbac. Its controllers do not run.
+// admission runs the operator's webhooks in this process, registered by URL for one
+// namespace, with the permissions of config/rbac. The controllers do not run.
 type admission struct {
 	t         *testing.T
 	api       client.Client
@@ -43,7 +43,7 @@ type admission struct {
 	done      chan error
 }
 
-// prepare registers nothing yet and runs nothing yet.
+// prepare returns webhooks that are neither registered nor running.
 func prepare(t *testing.T, change func(*webhook.Options)) *admission {
 	t.Helper()
 	a := &admission{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t), clock: clock.RealClock{}}
@@ -73,7 +73,7 @@ func serveWebhooks(t *testing.T, change func(*webhook.Options)) *admission {
 	return a
 }
 
-// active waits until the API server knows the configurations and their caBundle.
+// active waits until the API server calls the webhooks and trusts their caBundle.
 func (a *admission) active() {
 	a.t.Helper()
 	expect.Eventually(a.t, expect.Long, func() error {
@@ -89,8 +89,8 @@ func (a *admission) user() string {
 	return "system:serviceaccount:" + a.namespace + ":engine-operator"
 }
 
-// authorize gives the operator its rights in the namespace, and for its configurations,
-// which are called as the namespace.
+// authorize grants the operator its permissions in the namespace, and on its configurations,
+// which have the name of the namespace.
 func (a *admission) authorize() {
 	a.t.Helper()
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: a.namespace, Name: "engine-operator"}}
@@ -119,7 +119,7 @@ func (a *admission) authorize() {
 	)
 }
 
-// create creates objects; those without a namespace go when the test ends.
+// create creates objects; cluster-scoped objects are deleted when the test ends.
 func (a *admission) create(objects ...client.Object) {
 	a.t.Helper()
 	for _, o := range objects {
@@ -136,8 +136,8 @@ func (a *admission) create(objects ...client.Object) {
 	}
 }
 
-// register installs config/webhook by URL, for the namespace. Without conditions the API
-// server asks about every update.
+// register installs config/webhook by URL, for the namespace. Without match conditions the API
+// server calls the webhooks for every update.
 func (a *admission) register(conditions bool) {
 	a.t.Helper()
 	objects := manifests(a.t, "../config/webhook/manifests.yaml")
@@ -218,7 +218,7 @@ func (a *admission) halt() {
 	}
 }
 
-// checks takes the readiness checks, as the service's own endpoint does.
+// checks collects the readiness checks, like the service's own endpoint.
 type checks struct {
 	ctrl.Manager
 	ready map[string]healthz.Checker
@@ -229,7 +229,7 @@ func (c *checks) AddReadyzCheck(name string, check healthz.Checker) error {
 	return nil
 }
 
-// mount writes a bundle as cert-manager's Secret is mounted: a link is turned to a new directory.
+// mount writes a bundle like a mounted Secret of cert-manager: a symbolic link is moved to a new directory.
 func mount(t *testing.T, dir, version string, b *certs.Bundle) {
 	t.Helper()
 	data, err := b.Data()
@@ -256,7 +256,7 @@ func mount(t *testing.T, dir, version string, b *certs.Bundle) {
 	}
 }
 
-// says checks that an error has every one of the texts.
+// says checks that an error contains every text.
 func says(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {

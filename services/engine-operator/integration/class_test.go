@@ -24,8 +24,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// yard is a namespace with an operator and no instance: its engines wait, and that is
-// all the same to their classes.
+// yard returns a namespace with an operator and without an instance: its engines wait, which
+// does not matter to their classes.
 func yard(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{api: apiServer(t)}
@@ -76,7 +76,7 @@ func (s *shop) editClass(c *v1alpha1.FireboltEngineClass, change func(*v1alpha1.
 	}
 }
 
-// told waits for the events about a class: their reasons and how they begin.
+// told waits for the events about a class, and compares their reasons and prefixes.
 func (s *shop) told(c *v1alpha1.FireboltEngineClass, want ...string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
@@ -98,7 +98,7 @@ func (s *shop) told(c *v1alpha1.FireboltEngineClass, want ...string) {
 	})
 }
 
-// classRequests are those that the operator made for classes, or with writes only those that change something.
+// classRequests returns the operator's requests for classes; with writes only those that change an object.
 func (s *shop) classRequests(writes bool) []string {
 	return slices.DeleteFunc(s.requests.list(writes), func(r string) bool { return !strings.Contains(r, "/fireboltengineclasses/") })
 }
@@ -149,7 +149,7 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
-	expect.Never(t, short, func() error { // it waits for the watch and asks no one
+	expect.Never(t, short, func() error { // it waits for the watch and sends no requests
 		if r := s.classRequests(false); len(r) > 0 {
 			return fmt.Errorf("%s", strings.Join(r, ", "))
 		}
@@ -175,8 +175,8 @@ func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 	expect.Gone(t, s.api, c)
 }
 
-// A class that a foreign finalizer holds never gets ours back: the API server would
-// refuse it, forever.
+// A class that a foreign finalizer holds never gets our finalizer again: the API server would
+// reject every attempt.
 func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
@@ -259,10 +259,10 @@ func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 	}
 }
 
-// The class cannot know whose Secrets it hands on; each engine that uses it does.
+// A class has no instance, so each engine that uses it checks the Secrets.
 func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	t.Parallel()
-	s := newShop(t) // its database's credentials are the Secret "db"
+	s := newShop(t) // the Secret "db" has the database credentials
 	c := classOf("c")
 	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}}
 	s.create(c)
@@ -293,7 +293,7 @@ func TestUnchangedClassIsNotWritten(t *testing.T) {
 	s.halt()
 	s.requests.reset()
 	s.run()
-	last := classOf("last") // its status shows that the restarted operator has been at work
+	last := classOf("last") // its status shows that the restarted operator reconciles
 	s.create(last)
 	s.shows(last, v1alpha1.ReasonAdmissible, 0)
 	expect.Never(t, short, func() error {
@@ -305,7 +305,7 @@ func TestUnchangedClassIsNotWritten(t *testing.T) {
 	})
 }
 
-// behind is a cache that has not seen the newest engines, and shows a class as it was.
+// behind is a stale cache: it lacks the latest engines and returns an old version of a class.
 type behind struct {
 	client.Client
 	class *v1alpha1.FireboltEngineClass
@@ -333,7 +333,7 @@ func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.Firebolt
 	return result
 }
 
-// An engine that the cache does not know yet holds its class all the same.
+// An engine that the cache does not have yet also holds its class.
 func TestClassDeletionUsesAPIReader(t *testing.T) {
 	t.Parallel()
 	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
@@ -351,7 +351,7 @@ func TestClassDeletionUsesAPIReader(t *testing.T) {
 	expect.Gone(t, s.api, c)
 }
 
-// A decision from an old copy of the class never lands; it is made again, and that is not an error.
+// A decision from an old version of the class is never written; it is made again, without an error.
 func TestStaleClassIsReconciledAgain(t *testing.T) {
 	t.Parallel()
 	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}

@@ -18,10 +18,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// obstacle keeps pods of a namespace from being created.
+// obstacle prevents the creation of pods in a namespace.
 type obstacle struct {
 	objects []client.Object
-	says    string // part of the API server's answer
+	says    string // part of the API server's response
 }
 
 func obstacles(namespace string) map[string]obstacle {
@@ -60,7 +60,7 @@ func obstacles(namespace string) map[string]obstacle {
 	}
 }
 
-// obstruct puts an obstacle in the way, waits until it works, and returns what removes it.
+// obstruct creates an obstacle, waits until it is effective, and returns a function that removes it.
 func (s *shop) obstruct(o obstacle) (remove func()) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
@@ -90,7 +90,7 @@ func (s *shop) obstruct(o obstacle) (remove func()) {
 	return remove
 }
 
-// explained wants conditions of the given types to contain a text.
+// explained checks that the conditions of the given types contain a text.
 func explained(conditions []metav1.Condition, text string, types ...string) error {
 	for _, kind := range types {
 		if c := meta.FindStatusCondition(conditions, kind); c == nil || !strings.Contains(c.Message, text) {
@@ -100,7 +100,7 @@ func explained(conditions []metav1.Condition, text string, types ...string) erro
 	return nil
 }
 
-// The API server's answer to the creation of an engine's pods is on the engine.
+// The engine reports the API server's response to the creation of its pods.
 func TestEngineReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	for name := range obstacles("") {
@@ -127,7 +127,7 @@ func TestEngineReportsFailedPodCreation(t *testing.T) {
 	}
 }
 
-// So it is for an instance: its Deployments and its own database.
+// The same for an instance: its Deployments and its own database.
 func TestInstanceReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}

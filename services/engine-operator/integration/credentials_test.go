@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// No event reports a deleted Secret: the instance does within ten seconds, and
-// no engine begins anything meanwhile, also one that checks once.
+// No event reports a deleted Secret: the instance reports it within ten seconds, and
+// no engine starts a rollout meanwhile, also one that checks only once.
 func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -44,7 +44,7 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
 		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
 	}
-	// A failure that only a user can fix degrades at once, of the present generation.
+	// A failure that only a user can fix degrades at once, for the current generation.
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		for kind, want := range map[string]metav1.ConditionStatus{"Progressing": metav1.ConditionFalse, "Degraded": metav1.ConditionTrue} {
 			c := meta.FindStatusCondition(i.Status.Conditions, kind)

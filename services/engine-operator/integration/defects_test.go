@@ -84,7 +84,7 @@ func (s *shop) fail(pod, how string) {
 	})
 }
 
-// Defect 10: an evicted pod and its replacement are not one pod too many.
+// Defect 10: an evicted pod and its replacement do not exceed the desired number.
 func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -112,7 +112,7 @@ func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// lines collects what the operator logs.
+// lines collects the operator's log.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -144,8 +144,8 @@ func (l *lines) reset() []string {
 	return out
 }
 
-// Defect 13: passes that change nothing say nothing; no right is wider than its use; the
-// webhooks are on unless a user turns them off.
+// Defect 13: reconciles without a change emit no events; permissions are minimal; the
+// webhooks are enabled by default.
 func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -1,4 +1,4 @@
-// Package integration tests the engine operator as a whole against a real control plane
-// with simulated nodes: the schema, the walk of an engine through its phases, restarts
-// in the middle, and what all of it costs in requests.
+// Package integration tests the complete engine operator against a real control plane
+// with simulated nodes: the schema, the phases of an engine, restarts
+// in each phase, and the number of requests.
 package integration

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 )
 
-// drained is an engine whose rollouts wait for its queries.
+// drained returns an engine whose rollouts wait for its queries.
 func drained(name string, replicas int32, interval time.Duration) *v1alpha1.FireboltEngine {
 	e := engineOf(name, replicas)
 	e.Spec.DrainCheckEnabled = nil
@@ -122,7 +122,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	}
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
 	n.behave(server.Slow, "a-g0-1")
-	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and can be seen
+	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
 	n.behave(server.Sound, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
 		t.Fatalf("generation 0 is gone while it has a query: %v", got)
@@ -133,15 +133,15 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	expect.Condition(t, n.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// patient waits for a pod forever, longer than any real transport would.
+// patient waits for a pod without a timeout, unlike a real transport.
 type patient struct{ drain.Transport }
 
 func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
 	return p.Transport.Metrics(context.WithoutCancel(ctx), pod)
 }
 
-// Defect 12: with one worker and scrapes in the reconcile, a pod that does not answer kept
-// every other engine waiting. Here it never does, so that a caller that waits for it waits without end.
+// Defect 12: with one worker and scrapes in the reconcile, an unresponsive pod blocked
+// every other engine. Here the pod never responds, so a caller that waits for it never returns.
 func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -173,7 +173,7 @@ func TestDrainTimeoutEndsDrain(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	const timeout = 8 * time.Second
-	// Looks an hour apart: only the timeout itself can end this drain.
+	// Checks are an hour apart: only the timeout can end this drain.
 	e := drained("a", 1, time.Hour)
 	e.Spec.DrainTimeout = &metav1.Duration{Duration: timeout}
 	e.Spec.Template = template("example.com/engine:1.0")

@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// bed is a namespace in which StatefulSets are written as the operator writes them, and
-// no one reconciles.
+// bed is a namespace in which StatefulSets are written like the operator writes them, without a
+// controller.
 type bed struct {
 	t         *testing.T
 	api       client.Client
@@ -44,7 +44,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// failer is what a test of examples and a test of random cases have in common.
+// failer is the common interface of example and random tests.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -82,8 +82,8 @@ func (b *bed) stored(t failer, g render.Generation) *appsv1.StatefulSet {
 	return live
 }
 
-// touched is the same StatefulSet after an edit that was taken back: nothing about its
-// history says any more that it is what was written.
+// touched returns the same StatefulSet after a reverted edit: its
+// history no longer shows that it is unchanged.
 func touched(live *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := live.DeepCopy()
 	out.Generation += 2
@@ -117,8 +117,8 @@ func otherwise(t failer, desired render.Generation, live *appsv1.StatefulSet) st
 	return strings.Join(out, "; ")
 }
 
-// Random templates go through the API server and back. Nothing that it fills in, drops,
-// rounds or spells otherwise is drift; every rendered field that is changed is.
+// Random templates go through the API server and back. Defaults, dropped fields, rounding and other
+// notations are not drift; every change of a rendered field is.
 func TestDefect1APIServerDefaultsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	b, in := newBed(t), readIngredients(t)
@@ -137,7 +137,7 @@ func TestDefect1APIServerDefaultsAreNotDrift(t *testing.T) {
 		expectMatch(rt, engine.Same, again, touched(through(rt, live)), "after a round trip through JSON")
 
 		leaves := leavesOf(rt, g.StatefulSet)
-		for range 6 { // all of them: edits_test.go
+		for range 6 { // edits_test.go covers all of them
 			leaf := rapid.SampledFrom(leaves).Draw(rt, "leaf")
 			expectMatch(rt, engine.Differs, g, leaf.changed(rt, touched(live)), "after a change of "+leaf.String())
 		}
@@ -152,7 +152,7 @@ func TestDefect1APIServerDefaultsAreNotDrift(t *testing.T) {
 	})
 }
 
-// through sends a value through JSON.
+// through encodes a value as JSON and decodes it.
 func through[T any](t failer, from *T) *T {
 	out := new(T)
 	if err := convert(from, out); err != nil {
@@ -166,8 +166,8 @@ type leaf []any
 
 func (l leaf) String() string { return fmt.Sprint([]any(l)) }
 
-// leavesOf lists what is rendered. Empty objects count where they say something: which
-// kind of volume it is.
+// leavesOf lists the rendered values. Empty objects count if they carry information, such as the
+// kind of a volume.
 func leavesOf(t failer, set *appsv1.StatefulSet) []leaf {
 	t.Helper()
 	var tree content
@@ -216,7 +216,7 @@ func listsOf(leaves []leaf) []leaf {
 	return out
 }
 
-// longer returns a copy of the StatefulSet in which the list has its first entry twice.
+// longer returns a copy of the StatefulSet in which the first entry of the list is duplicated.
 func (l leaf) longer(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	t.Helper()
 	return edited(t, set, func(tree content) {
@@ -227,7 +227,7 @@ func (l leaf) longer(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	})
 }
 
-// changed returns a copy of the StatefulSet in which the value is another.
+// changed returns a copy of the StatefulSet with a different value.
 func (l leaf) changed(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	t.Helper()
 	return edited(t, set, func(tree content) {
@@ -254,7 +254,7 @@ func edited(t failer, set *appsv1.StatefulSet, edit func(content)) *appsv1.State
 	return out
 }
 
-// in returns what stands at the path, nil for nothing.
+// in returns the value at the path, nil if there is none.
 func (l leaf) in(tree any) any {
 	at := tree
 	for _, step := range l {
@@ -288,7 +288,7 @@ func (l leaf) set(at any) {
 	}
 }
 
-// amounts are the fields whose values have to stay quantities.
+// amount reports whether the value must stay a valid quantity.
 func (l leaf) amount() bool {
 	for _, step := range l {
 		if s, _ := step.(string); s == "limits" || s == "requests" || s == "overhead" || s == "sizeLimit" || s == "divisor" {

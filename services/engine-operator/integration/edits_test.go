@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
-// hands are edits of a StatefulSet behind the operator's back: of what was rendered, and
-// of what was not.
+// hands are manual edits of a StatefulSet: of rendered fields, and
+// of other fields.
 var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Container){
 	"the command": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
 		c.Command = []string{"sleep"}
@@ -89,7 +89,7 @@ var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Co
 	},
 }
 
-// Each edit is made with an Update by another manager, on a StatefulSet of its own.
+// Each edit is an Update by another manager, on a separate StatefulSet.
 func TestDefect2ManualEditsAreDrift(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
@@ -114,7 +114,7 @@ spec:
 	}
 }
 
-// Every value that is rendered, one after the other, is another in what was read back.
+// Each rendered value, one at a time, is changed in the stored object.
 func TestDefect2ChangedRenderedValuesAreDrift(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
@@ -134,7 +134,7 @@ func TestDefect2ChangedRenderedValuesAreDrift(t *testing.T) {
 	}
 }
 
-// Who only touches a StatefulSet, and who takes an edit back, has changed nothing.
+// An update without a change and a reverted edit are not drift.
 func TestRevertedEditIsNotDrift(t *testing.T) {
 	b := newBed(t)
 	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, engineOf("e", 0))
@@ -145,14 +145,14 @@ func TestRevertedEditIsNotDrift(t *testing.T) {
 	expectMatch(t, engine.Same, g, b.update(original), "after it was taken back")
 }
 
-// update writes the spec as a user with an editor does, and returns what is stored.
+// update writes the spec like a user with an editor, and returns the stored object.
 func (b *bed) update(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	b.t.Helper()
 	live := &appsv1.StatefulSet{}
 	if err := b.api.Get(b.t.Context(), client.ObjectKeyFromObject(set), live); err != nil {
 		b.t.Fatal(err)
 	}
-	live.Spec, live.ResourceVersion = set.Spec, "" // its controller writes the status meanwhile
+	live.Spec, live.ResourceVersion = set.Spec, "" // its controller also writes the status
 	if err := b.api.Update(b.t.Context(), live, client.FieldOwner("kubectl-edit")); err != nil {
 		b.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// shop is a namespace with an instance that is ready, and an operator that runs.
+// shop is a namespace with a ready instance and a running operator.
 type shop struct {
 	*operator
 	api client.Client
@@ -79,7 +79,7 @@ func (s *shop) edit(e *v1alpha1.FireboltEngine, change func(*v1alpha1.FireboltEn
 	}
 }
 
-// settled waits until the engine's newest spec is rolled out in the given phase and generation.
+// settled waits until the engine's latest spec is rolled out in the given phase and generation.
 func (s *shop) settled(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase, generation int64) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -173,8 +173,8 @@ func template(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: image}}}}
 }
 
-// within compares the writes since the last call with a budget. Reads are left out: each reconcile that a lagging cache causes
-// reads the Secret again, and what a decision rests on.
+// within compares the writes since the last call with a budget. Reads are not limited: each reconcile that a stale cache causes
+// reads the Secret and the inputs of its decision again.
 func (s *shop) within(budget int, what string) {
 	s.t.Helper()
 	writes := s.requests.list(true)
@@ -185,11 +185,11 @@ func (s *shop) within(budget int, what string) {
 	s.requests.reset()
 }
 
-// watchRoute records the cluster Service and its pods. The returned function ends that and
+// watchRoute records the cluster Service and its pods. The returned function stops recording and
 // lists the moments at which the Service was absent or selected no ready pod.
 func (s *shop) watchRoute(e *v1alpha1.FireboltEngine) func() []string {
 	s.t.Helper()
-	name := names.Cluster(e.Name) // e itself changes meanwhile
+	name := names.Cluster(e.Name) // e changes concurrently
 	h := s.record(corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"))
 	return func() []string {
 		return h.problems(func(m moment) string { return routeProblem(m, name) })
@@ -324,7 +324,7 @@ func TestDeletedServiceIsRecreatedDuringRollout(t *testing.T) {
 	e := engineOf("a", 1)
 	s.create(e)
 	s.settled(e, v1alpha1.PhaseStable, 0)
-	// A generation that can never become ready holds the rollout in creating.
+	// A generation that never becomes ready holds the rollout in creating.
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template = template("example.com/engine:2.0")
 		e.Spec.Template.Spec.NodeSelector = map[string]string{"no": "such-node"}
@@ -339,7 +339,7 @@ func TestDeletedServiceIsRecreatedDuringRollout(t *testing.T) {
 			}
 			return nil
 		})
-	// Another change abandons generation 1; its number is not used again.
+	// Another change abandons generation 1; its number is not reused.
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
 	s.settled(e, v1alpha1.PhaseStable, 2)
 	if diff := cmp.Diff([]string{"a-g2", "a-g2-config", "a-g2-hl", "a-service"}, s.children(e)); diff != "" {

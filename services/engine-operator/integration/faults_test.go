@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// The operator is stopped as soon as it has recorded a phase, and started again.
+// The operator is stopped as soon as it has recorded a phase, and restarted.
 func TestOperatorResumesInEachPhase(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -28,7 +28,7 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 	for i, phase := range []v1alpha1.EnginePhase{v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning} {
 		s.edit(e, func(e *v1alpha1.FireboltEngine) {
 			e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i))
-			e.Spec.DrainCheckEnabled = new(phase == v1alpha1.PhaseDraining) // without one there is no such phase
+			e.Spec.DrainCheckEnabled = new(phase == v1alpha1.PhaseDraining) // without a check the phase is skipped
 		})
 		want := int64(i + 1)
 		expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -52,8 +52,8 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 	}
 }
 
-// Defaults of the API server are not drift: each of these fields reads back differently
-// from how it was rendered.
+// Defaults of the API server are not drift: each of these fields is stored differently
+// from the rendering.
 func TestDefaultedFieldsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -96,7 +96,7 @@ spec:
 		expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	}
 	s.writesNothingAnew(2 * short)
-	// An edit behind the operator's back is drift.
+	// A manual edit is drift.
 	set := &appsv1.StatefulSet{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-g0"}, set); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 	})
 }
 
-// Defect 3: a finalizer is never added to what is being deleted.
+// Defect 3: a finalizer is never added to a terminating object.
 func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -202,8 +202,8 @@ func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	expect.Gone(t, s.api, e)
 }
 
-// leftAlone fails the test if a user changes the object from now on. What the operator
-// sends from a copy that is behind does not count: the API server refuses it.
+// leftAlone fails the test if the object changes from now on. Writes of the operator from a stale
+// cache do not count: the API server rejects them.
 func (s *shop) leftAlone(o client.Object) {
 	s.t.Helper()
 	left := o.GetResourceVersion()

@@ -22,13 +22,13 @@ import (
 )
 
 // history records every version of the objects of some kinds in a namespace, so that a
-// test can check what holds at every moment. Samples would miss moments between them.
+// test can check invariants at every moment. Polling would miss moments.
 type history struct {
 	t     *testing.T
 	api   client.WithWatch
 	kinds []schema.GroupVersionKind
 	in    client.InNamespace
-	start uint64 // every later state of all kinds is known
+	start uint64 // all later states of all kinds are recorded
 
 	mu       sync.Mutex
 	versions []version
@@ -37,7 +37,7 @@ type history struct {
 	stop     context.CancelFunc
 }
 
-// version is an object at one revision of the store, which is one for all kinds.
+// version is an object at one revision of the store, which is common to all kinds.
 type version struct {
 	revision uint64
 	id       string
@@ -45,10 +45,10 @@ type version struct {
 	gone     bool
 }
 
-// moment is everything recorded that exists at one revision.
+// moment holds all recorded objects that exist at one revision.
 type moment map[string]*unstructured.Unstructured
 
-// of converts the objects of one kind, in the order of their names.
+// of returns the objects of one kind, sorted by name.
 func of[T any](m moment, kind string) []*T {
 	var names []string
 	for id, o := range m {
@@ -68,7 +68,7 @@ func of[T any](m moment, kind string) []*T {
 	return out
 }
 
-// record starts a history; what exists already is part of it.
+// record starts a history, which includes existing objects.
 func (s *shop) record(kinds ...schema.GroupVersionKind) *history {
 	s.t.Helper()
 	api, err := client.NewWithWatch(cluster.Get(s.t).Config, client.Options{Scheme: scheme(s.t)})
@@ -133,8 +133,8 @@ func (h *history) end() {
 	h.watches.Wait()
 }
 
-// moments waits until everything that exists by now was recorded, stops, and returns each
-// state in its order.
+// moments waits until everything that exists now was recorded, stops, and returns all
+// states in order.
 func (h *history) moments() []moment {
 	h.t.Helper()
 	for _, kind := range h.kinds {
@@ -157,7 +157,7 @@ func (h *history) moments() []moment {
 	return out
 }
 
-// reached reports what of a list was not recorded yet, or is recorded and gone.
+// reached returns an error if an object of the list is not recorded yet, or if a recorded one was deleted.
 func (h *history) reached(kind schema.GroupVersionKind, list *unstructured.UnstructuredList) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +183,7 @@ func (h *history) reached(kind schema.GroupVersionKind, list *unstructured.Unstr
 	return nil
 }
 
-// problems returns what the check reports of any moment, each text once.
+// problems returns the distinct results of the check for all moments.
 func (h *history) problems(check func(moment) string) []string {
 	h.t.Helper()
 	var out []string

@@ -31,7 +31,7 @@ func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
 	s.warned(`engine "a"`)
 
-	// The engine does not notice, and what it runs on is repaired as ever.
+	// The engine is not affected, and the objects that it uses are repaired as usual.
 	s.remove(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata"}})
 	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
@@ -47,7 +47,7 @@ func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	}
 }
 
-// instanceObjects are everything that belongs to an instance with an external database.
+// instanceObjects returns all objects of an instance with an external database.
 func (s *shop) instanceObjects() []client.Object {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
 	return []client.Object{
@@ -76,8 +76,8 @@ func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 	expect.Gone(t, s.api, i)
 }
 
-// A catalogue outlives its instance: volume, password and id are all still there when an
-// instance of the same name is made.
+// A catalog outlives its instance: volume, password and id still exist when an
+// instance with the same name is created.
 func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
@@ -112,7 +112,7 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 			i.Spec.ID, id, claim.UID, volume, string(secret.Data["password"]) == password)
 	}
 
-	// With the volume left and the password gone, none is made: no one could log in with it.
+	// If the volume exists without the password, no password is generated: the database would reject it.
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
-// read fetches objects from the API server.
+// read gets objects from the API server.
 func (s *shop) read(objects ...client.Object) {
 	s.t.Helper()
 	for _, o := range objects {

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// shopInstance is the instance of a shop, to be read.
+// shopInstance returns a reference to the instance of a shop, without content.
 func (s *shop) shopInstance() *v1alpha1.FireboltInstance {
 	i := instance("shop")
 	i.Namespace = s.namespace
@@ -42,8 +42,8 @@ func (s *shop) editInstance(change func(*v1alpha1.FireboltInstance)) *v1alpha1.F
 	return after
 }
 
-// instanceIs waits until the shop's instance is in the phase, for the reason of the
-// component's condition, and returns it.
+// instanceIs waits until the shop's instance is in the phase and the component's condition has the
+// reason, and returns the instance.
 func (s *shop) instanceIs(phase v1alpha1.InstancePhase, component, reason string) *v1alpha1.FireboltInstance {
 	s.t.Helper()
 	i := s.shopInstance()
@@ -109,7 +109,7 @@ func TestGatewayFailureDegradesInstanceOnly(t *testing.T) {
 	s.warned("Degraded")
 }
 
-// warned waits for a Warning event of the instance that holds the text.
+// warned waits for a Warning event of the instance that contains the text.
 func (s *shop) warned(text string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
@@ -239,8 +239,8 @@ func TestPausedInstanceStaysUnchanged(t *testing.T) {
 	})
 }
 
-// kubectl rollout restart writes an annotation into the pod template. It is not one of the
-// operator's fields, so it stays; an edit of one of those does not.
+// kubectl rollout restart writes an annotation into the pod template. The operator does not set
+// it, so it stays; edits of the operator's fields are reverted.
 func TestMetadataServiceAllowsRestartAndRepairsEdits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// earlier is what another operator left running: an instance with its own database, made
-// with Update under the name of its program, from other templates than ours.
+// earlier is an instance with its own database that another operator left running, written
+// with Update under the name of its program, from different templates.
 type earlier struct {
 	*shop
 	instance *v1alpha1.FireboltInstance
@@ -72,7 +72,7 @@ func leftBehind(t *testing.T) *earlier {
 	return l
 }
 
-// oldPod is a pod template that differs from ours in what users do not control.
+// oldPod returns a pod template that differs from ours in fields that users do not control.
 func oldPod(component, container, image string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: names.ComponentLabels("shop", component), Annotations: map[string]string{"firebolt.io/config-hash": "0ld"}},
@@ -101,7 +101,7 @@ func (l *earlier) makeOwned(o client.Object) {
 	l.make(o)
 }
 
-// serves waits until everything runs, and writes the status that says so.
+// serves waits until all components run, and writes the corresponding status.
 func (l *earlier) serves() {
 	l.t.Helper()
 	for name, want := range map[string]int32{"shop-metadata": 1, "shop-gateway": 2} {
@@ -128,8 +128,8 @@ func (l *earlier) serves() {
 	}
 }
 
-// running tells everything that must not change: the pods, by their uids, the templates
-// that they were made from, and the configuration that they have read.
+// running returns everything that must not change: the UIDs of the pods, their templates,
+// and their configuration.
 func (l *earlier) running() map[string]any {
 	l.t.Helper()
 	out := map[string]any{}
@@ -192,7 +192,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 		t.Errorf("credentials: %+v", secret.ObjectMeta)
 	}
 
-	// Another operator of ours finds nothing left to do, once Kubernetes has seen the marks and the last conditions are published.
+	// Another process of our operator has nothing to do, once Kubernetes has observed the annotations and the conditions are published.
 	for _, o := range []client.Object{metadata, gateway, database} {
 		expect.Object(t, l.api, o, func(o client.Object) error {
 			var seen int64
@@ -213,7 +213,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	expect.Condition(t, l.api, i, "Upgradable", metav1.ConditionTrue)
 	l.writesNothingAnew(2 * short)
 
-	// An edit of one component changes that component, and is applied in full.
+	// An edit of one component changes only that component, which is then applied in full.
 	l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8"
 	})

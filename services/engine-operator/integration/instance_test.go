@@ -18,10 +18,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// indent moves every line two columns to the right.
+// indent indents every line by two columns.
 func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
-// convert turns parsed YAML into a typed value.
+// convert converts parsed YAML to a typed value.
 func convert(from, into any) error {
 	raw, err := json.Marshal(from)
 	if err != nil {
@@ -30,7 +30,7 @@ func convert(from, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// volume makes a volume of the given size that any claim may bind.
+// volume creates a volume of the given size that any claim may bind.
 func (s *shop) volume(size string) {
 	s.t.Helper()
 	err := s.api.Create(s.t.Context(), &corev1.PersistentVolume{
@@ -77,7 +77,7 @@ func TestInstanceRunsOwnDatabase(t *testing.T) {
 
 	s.writesNothingAnew(2 * short)
 
-	// A lost password cannot be made again: the data was set up with the old one.
+	// A lost password cannot be regenerated: the data was initialized with the old one.
 	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata-postgres-creds"}})
 	before := i.DeepCopy()
 	i.Labels = map[string]string{"touched": "yes"}
@@ -151,7 +151,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 		t.Errorf("gateway has %d replicas, status %+v", *gateway.Spec.Replicas, i.Status)
 	}
 
-	// An engine that is created meanwhile does not start it again; removing the command does.
+	// Creating an engine does not start the instance; removing the command does.
 	b := engineOf("b", 1)
 	s.create(b)
 	expect.Never(t, short, func() error {
@@ -166,8 +166,8 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
-// The operator's own database goes after the last pod of the metadata service when the
-// instance stops, and permanently, except for its volume, when the spec names another one.
+// The operator's own database stops after the last pod of the metadata service when the
+// instance stops, and is deleted, except for its volume, when the spec names an external one.
 func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// quiet is a cache without events of one object: a cache that lags has no events of it either.
+// quiet is a cache that drops the events of one object, like a stale cache.
 type quiet struct {
 	cache.Cache
 	about client.Object
@@ -53,7 +53,7 @@ func (q quietHandler) OnUpdate(before, after any) {
 	q.ResourceEventHandler.OnUpdate(before, after)
 }
 
-// lagging is a client whose cache is stale for one object; its writes take effect.
+// lagging is a client whose cache is stale for one object; its writes are sent.
 type lagging struct {
 	client.Client
 	old client.Object
@@ -67,13 +67,13 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	return nil
 }
 
-// hold keeps the operator from seeing anything newer of an object than what is there now.
+// hold prevents the operator from reading a newer version of an object than the current one.
 func (s *shop) hold(o client.Object) {
 	s.t.Helper()
 	s.calm()
 	s.halt()
 	s.read(o)
-	old := o.DeepCopyObject().(client.Object) // a copy has the type of its original
+	old := o.DeepCopyObject().(client.Object) // DeepCopyObject returns the same type
 	s.newClient = func(cfg *rest.Config, options client.Options) (client.Client, error) {
 		c, err := client.New(cfg, options)
 		return lagging{c, old}, err
@@ -82,11 +82,11 @@ func (s *shop) hold(o client.Object) {
 		c, err := cache.New(cfg, options)
 		return quiet{c, old}, err
 	}
-	s.clock = clocktesting.NewFakeClock(time.Now()) // a write is remembered for a while only
+	s.clock = clocktesting.NewFakeClock(time.Now()) // writes are remembered for a limited time
 	s.run()
 }
 
-// The status that is right again is the one that an old cache shows: it is written nevertheless.
+// A status that equals the one in a stale cache is written nevertheless.
 func TestStatusWritesWithStaleCache(t *testing.T) {
 	t.Parallel()
 	t.Run("instance", func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestStatusWritesWithStaleCache(t *testing.T) {
 	})
 }
 
-// The last write of a leader may come to its successor as an event, after its first look: it is put right.
+// The last write of a former leader may reach its successor as an event after its first reconcile: it is corrected.
 func TestOperatorCorrectsWriteOfFormerLeader(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -160,7 +160,7 @@ func TestOperatorCorrectsWriteOfFormerLeader(t *testing.T) {
 	})
 }
 
-// late writes a status as another process of the operator would.
+// late writes a status like another process of the operator.
 func (s *shop) late(o client.Object, change func()) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {

@@ -46,7 +46,7 @@ func statefulSet(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// A serving StatefulSet that is deleted while its successor cannot start is made again as it was.
+// A serving StatefulSet that is deleted while its successor cannot start is restored to its last version.
 func TestServingGenerationIsRecreatedDuringCreating(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -64,8 +64,8 @@ func TestServingGenerationIsRecreatedDuringCreating(t *testing.T) {
 	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 }
 
-// A serving StatefulSet that is deleted while queries keep its predecessor gives traffic
-// back to it, without a drain timeout, and is made again.
+// If a serving StatefulSet is deleted while queries keep its predecessor, traffic returns
+// to the predecessor, without a drain timeout, and the StatefulSet is recreated.
 func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -101,7 +101,7 @@ func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
-// Children are found by their owner; labels that a user removes come back.
+// Children are found by their controller reference; labels that a user removes are restored.
 func TestRemovedLabelsAreRestored(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -139,7 +139,7 @@ func TestRemovedLabelsAreRestored(t *testing.T) {
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
-// A generation that loses its labels when it is to go is deleted all the same.
+// A terminating generation that loses its labels is still deleted.
 func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -158,8 +158,8 @@ func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	expect.Gone(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
 }
 
-// The next number follows from what the engine owns and from its status, not from what
-// anybody can write into a selector.
+// The next number depends on the engine's own objects and its status, not on
+// selectors, which any user can change.
 func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -180,7 +180,7 @@ func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 	}
 }
 
-// A name that belongs to another owner costs a number, and is left alone.
+// A name that belongs to another owner uses up a number; the object is not changed.
 func TestForeignNameSkipsGenerationNumber(t *testing.T) {
 	t.Parallel()
 	for name, object := range map[string]client.Object{

@@ -46,13 +46,13 @@ func scheme(t testing.TB) *runtime.Scheme {
 	return s
 }
 
-// apiServer is a client that always asks the API server.
+// apiServer returns a client without a cache.
 func apiServer(t testing.TB) client.Client {
 	t.Helper()
 	return cluster.Get(t).Client(t, scheme(t))
 }
 
-// manifests reads the objects of a file of several documents.
+// manifests reads the objects of a multi-document file.
 func manifests(t testing.TB, path string) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Clean(path))

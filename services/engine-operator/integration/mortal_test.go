@@ -22,10 +22,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mortal is a process that crashes right after a write: the API server has done it, and
-// nothing that would have followed happens.
+// mortal is a process that crashes right after a write: the API server has processed the write, and
+// the process does nothing afterwards.
 type mortal struct {
-	last func(write string) bool // says after which write
+	last func(write string) bool // selects the write
 
 	mu     sync.Mutex
 	dead   chan struct{}
@@ -109,7 +109,7 @@ func (m *mortal) gone() bool {
 	}
 }
 
-// diesAfter runs an operator that crashes right after a write whose name ends like this.
+// diesAfter runs an operator that crashes right after a write whose name has this suffix.
 func (s *shop) diesAfter(end string) {
 	s.t.Helper()
 	m := newMortal(func(write string) bool { return strings.HasSuffix(write, end) })
@@ -125,8 +125,8 @@ func (s *shop) diesAfter(end string) {
 	s.mortal = nil
 }
 
-// crash runs operators that crash after a write each, until the given state is reached, and
-// returns the writes after which one crashed.
+// crash runs operators that each crash after a write, until the given state is reached, and
+// returns these writes.
 func (s *shop) crash(reached func() bool) []string {
 	s.t.Helper()
 	var out []string
@@ -150,7 +150,7 @@ func (s *shop) crash(reached func() bool) []string {
 	return out
 }
 
-// Seed 001, "Crash recovery": the operator may die after any single write of an
+// Seed 001, "Crash recovery": the operator may crash after any single write of an
 // installation and of a rollout.
 func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	}
 }
 
-// Defect 4: a cluster Service that is deleted comes back in every phase, selecting the
+// Defect 4: a deleted cluster Service is recreated in every phase and selects the
 // generation that should serve.
 func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 	t.Parallel()
@@ -243,8 +243,8 @@ func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 	}
 }
 
-// selectedAfterDeletion lists the generations that the cluster Service selects, one after
-// the other, once it was gone.
+// selectedAfterDeletion lists the generations that the cluster Service selects, in order,
+// after it was deleted.
 func selectedAfterDeletion(moments []moment) []string {
 	var out []string
 	gone := false

@@ -22,8 +22,8 @@ import (
 )
 
 // nodes runs a real process for every engine pod of a shop, and writes its address into
-// the pod, as a kubelet does. It is less patient than one: a process is killed the moment
-// its pod is deleted, so that a query which the operator did not wait for is cut.
+// the pod, like a kubelet. Unlike a kubelet it kills a process as soon as
+// its pod is deleted, which cuts off a query that the operator did not wait for.
 type nodes struct {
 	*shop
 	mu sync.Mutex
@@ -31,7 +31,7 @@ type nodes struct {
 	by map[string]*stubengine.Node // by pod name
 }
 
-// newNodes replaces the shop's operator by one that asks the processes.
+// newNodes replaces the shop's operator with one that queries the processes.
 func newNodes(t *testing.T) *nodes {
 	t.Helper()
 	n := &nodes{shop: newShop(t), of: map[types.UID]*stubengine.Node{}, by: map[string]*stubengine.Node{}}
@@ -54,7 +54,7 @@ func newNodes(t *testing.T) *nodes {
 	return n
 }
 
-// keep follows the pods until the context ends, and leaves no process.
+// keep watches the pods until the context ends, and then ends all processes.
 func (n *nodes) keep(ctx context.Context) error {
 	defer func() {
 		for _, node := range n.of {
@@ -82,7 +82,7 @@ func (n *nodes) keep(ctx context.Context) error {
 	}
 }
 
-// end kills the processes whose pods are deleted or terminating.
+// end kills the processes of deleted and terminating pods.
 func (n *nodes) end(pods []corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,7 +95,7 @@ func (n *nodes) end(pods []corev1.Pod) {
 	}
 }
 
-// begin starts the process of a pod that runs.
+// begin starts the process of a running pod.
 func (n *nodes) begin(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || n.of[pod.UID] != nil {
 		return nil
@@ -129,7 +129,7 @@ func (n *nodes) process(name string) *stubengine.Node {
 	return node
 }
 
-// behave changes the metrics ports of some pods.
+// behave sets the mode of the metrics ports of some pods.
 func (n *nodes) behave(mode server.Mode, pods ...string) {
 	n.t.Helper()
 	for _, p := range pods {
@@ -139,8 +139,8 @@ func (n *nodes) behave(mode server.Mode, pods ...string) {
 	}
 }
 
-// hold runs a query on a pod and returns once it is counted there. Its end is sent;
-// cancel ends it before its time.
+// hold runs a query on a pod and returns once the pod counts it. ended receives the result;
+// cancel aborts the query.
 func (n *nodes) hold(pod string, length time.Duration) (ended <-chan error, cancel context.CancelFunc) {
 	n.t.Helper()
 	node := n.process(pod)
@@ -160,11 +160,11 @@ func (n *nodes) hold(pod string, length time.Duration) (ended <-chan error, canc
 	return end, cancel
 }
 
-// clients run queries on whatever pod the cluster Service leads to, one after the other.
-// The returned function lets the last ones end, and tells how many were answered and what
-// went wrong.
+// clients run queries continuously on the pods that the cluster Service selects.
+// The returned function waits for the last ones, and returns the number of successful queries and the
+// errors.
 func (n *nodes) clients(e *v1alpha1.FireboltEngine, count int, length time.Duration) func() (answered int, problems []string) {
-	name := names.Cluster(e.Name) // e itself changes meanwhile
+	name := names.Cluster(e.Name) // e changes concurrently
 	var (
 		mu       sync.Mutex
 		all      sync.WaitGroup
@@ -198,7 +198,7 @@ func (n *nodes) clients(e *v1alpha1.FireboltEngine, count int, length time.Durat
 	}
 }
 
-// ask runs one query, with the address that the Service has at its beginning.
+// ask runs one query, on the address of the Service at its start.
 func (n *nodes) ask(ctx context.Context, service string, i int, length time.Duration) error {
 	for {
 		s := &corev1.Service{}
@@ -227,7 +227,7 @@ func (n *nodes) ask(ctx context.Context, service string, i int, length time.Dura
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(25 * time.Millisecond): // pods that are ready get their processes a moment later
+		case <-time.After(25 * time.Millisecond): // ready pods get their processes with a delay
 		}
 	}
 }

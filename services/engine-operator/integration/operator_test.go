@@ -36,23 +36,23 @@ var images = render.Images{
 	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.40.0",
 }
 
-// operator is an engine operator in this process, for one namespace, that can be stopped
-// and started again.
+// operator runs an engine operator in this process, for one namespace. It can be stopped
+// and restarted.
 type operator struct {
 	t         *testing.T
 	namespace string
 	queries   *queries
 	settings  app.Settings
 	logged    *lines
-	// transport asks the pods for their queries; queries, unless a test has better.
+	// transport queries the pods; queries by default.
 	transport drain.Transport
-	// workers is how many engines are reconciled at a time.
+	// workers is the number of concurrent reconciles of engines.
 	workers int
-	// mortal, when set, ends the operator's requests after a write that it names.
+	// mortal, if set, makes the operator's requests fail after a write that it selects.
 	mortal *mortal
-	// newClient, when set, makes the client that the operator reads and writes by.
+	// newClient, if set, creates the operator's client.
 	newClient client.NewClientFunc
-	// newCache, when set, makes the cache that tells the operator what changes.
+	// newCache, if set, creates the operator's cache.
 	newCache cache.NewCacheFunc
 	clock    clock.WithTicker
 	requests *counter
@@ -74,8 +74,8 @@ func start(t *testing.T, namespace string) *operator {
 	return o
 }
 
-// user is who the operator is to the API server: it has the rights of config/rbac, in
-// its namespace, and no other.
+// user returns the operator's user name in the API server. It has the permissions of config/rbac in
+// its namespace only.
 func (o *operator) user() string { return "system:serviceaccount:" + o.namespace + ":engine-operator" }
 
 func (o *operator) authorize() {
@@ -137,7 +137,7 @@ func (o *operator) run() {
 	go func() { o.done <- mgr.Start(ctx) }()
 }
 
-// halt stops the operator, wherever it stands, and waits for its end.
+// halt stops the operator at any point and waits for its end.
 func (o *operator) halt() {
 	if o.stop == nil {
 		return
@@ -152,7 +152,7 @@ func (o *operator) halt() {
 	}
 }
 
-// queries answers for the pods, which are simulated and cannot.
+// queries responds for the simulated pods.
 type queries struct {
 	running atomic.Int64
 	broken  atomic.Bool
@@ -168,11 +168,11 @@ func (q *queries) Metrics(_ context.Context, _ *corev1.Pod) (io.ReadCloser, erro
 	return io.NopCloser(strings.NewReader(page)), nil
 }
 
-// counter counts requests as the API server does: no watches, no Leases.
+// counter counts requests to the API server, except watches and Leases.
 type counter struct {
 	mu    sync.Mutex
 	all   []string
-	wrote time.Time // the last that was no read
+	wrote time.Time // time of the last write
 }
 
 func (c *counter) add(r *http.Request) {
@@ -184,7 +184,7 @@ func (c *counter) add(r *http.Request) {
 	}
 }
 
-// calm waits until the operator has written nothing for a while, so that a stop interrupts nothing.
+// calm waits until the operator has written nothing for a while, so that a stop interrupts no reconcile.
 func (o *operator) calm() {
 	o.t.Helper()
 	expect.Eventually(o.t, expect.Long, func() error {
@@ -197,7 +197,7 @@ func (o *operator) calm() {
 	})
 }
 
-// writesNothingAnew restarts an operator that has done everything: the next one finds nothing left to do.
+// writesNothingAnew restarts an idle operator and checks that the new process writes nothing.
 func (o *operator) writesNothingAnew(watched time.Duration) {
 	o.t.Helper()
 	o.calm()
@@ -212,7 +212,7 @@ func (o *operator) writesNothingAnew(watched time.Duration) {
 	})
 }
 
-// reset forgets what was counted.
+// reset clears the counts.
 func (c *counter) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +246,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.mortal.trip(c.next, r)
 }
 
-// testWriter sends the operator's log to the test's.
+// testWriter writes the operator's log to the test's.
 type testWriter struct{ t *testing.T }
 
 func (w testWriter) Write(p []byte) (int, error) {

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// Bad input, without any webhook: every offending path is in the condition, the
-// generation that serves continues, and nothing is created.
+// Invalid input, without any webhook: the condition lists every offending path, the
+// serving generation stays, and nothing is created.
 func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -62,7 +62,7 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 1)
 }
 
-// What only the API server can refuse is in the engine's condition too.
+// The engine's condition also reports what only the API server can reject.
 func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -82,7 +82,7 @@ func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// A StatefulSet of another owner that has the name of the next generation is left alone.
+// A StatefulSet of another owner with the name of the next generation is not changed.
 func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -158,8 +158,8 @@ func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 0)
 }
 
-// Seed 001, "StatefulSet event propagation": what Kubernetes says about the StatefulSet
-// reaches the engine.
+// Seed 001, "StatefulSet event propagation": the engine reports the events
+// of the StatefulSet.
 func TestEngineReportsExceededQuota(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -185,7 +185,7 @@ func TestEngineReportsExceededQuota(t *testing.T) {
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// An instance that vanishes stops nothing that runs; the same instance, back again,
+// The deletion of an instance stops nothing that runs; recreating the same instance
 // changes nothing.
 func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, i); err != nil {
 		t.Fatal(err)
 	}
-	s.halt() // a user forces the instance out of its guard while the operator is unavailable
+	s.halt() // a user removes the finalizer while the operator is down
 	before := i.DeepCopy()
 	i.Finalizers = nil
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
@@ -247,7 +247,7 @@ func TestScaleSubresourceScalesEngine(t *testing.T) {
 	}
 }
 
-// A foreign finalizer on a child is reported, and blocks nothing.
+// A foreign finalizer on a child is reported and blocks nothing.
 func TestForeignFinalizerIsReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -275,7 +275,7 @@ func TestForeignFinalizerIsReported(t *testing.T) {
 	expect.Gone(t, s.api, e)
 }
 
-// release drops all finalizers.
+// release removes all finalizers.
 func (s *shop) release(o client.Object) {
 	s.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))

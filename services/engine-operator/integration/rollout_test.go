@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// unschedulable is a template whose pods no node takes: its generation never gets ready.
+// unschedulable returns a template whose pods fit no node: its generation never becomes ready.
 func unschedulable(image string) *corev1.PodTemplateSpec {
 	t := template(image)
 	t.Spec.NodeSelector = map[string]string{"no": "such-node"}
@@ -105,8 +105,8 @@ func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
 }
 
-// A class edit rolls its engines, no more at a time than the configured limit, and
-// no one waits who was changed for his own sake.
+// A class edit rolls its engines, at most as many at a time as the limit, and
+// an engine with a change of its own spec never waits.
 func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -149,8 +149,8 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	}
 }
 
-// A rollout that no one requested is held while another one cannot end; one that was
-// requested is not.
+// A rollout without a change of the engine's own spec is throttled while another one cannot end; one with
+// such a change is not.
 func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -195,7 +195,7 @@ func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	s.settled(held, v1alpha1.PhaseStable, 1)
 }
 
-// Defect 6: a bad spec that is taken back leads to the generation that still serves.
+// Defect 6: reverting a bad spec returns to the generation that still serves.
 func TestDefect6RevertedSpecReturnsToServingGeneration(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -215,8 +215,8 @@ func TestDefect6RevertedSpecReturnsToServingGeneration(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 2) // 1 is never used again
 }
 
-// Defect 7: a generation that does not get ready is shown after its deadline, and given
-// up where the user requested that.
+// Defect 7: a generation that does not become ready is reported after its deadline, and abandoned
+// if the user enabled the rollback.
 func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -237,7 +237,7 @@ func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	if e.Status.ObservedGeneration == e.Generation || e.Status.Phase != v1alpha1.PhaseStable {
 		t.Errorf("phase %s, observed %d of %d: a rollback must not claim the new spec", e.Status.Phase, e.Status.ObservedGeneration, e.Generation)
 	}
-	// It stays so, also for another operator process.
+	// The rejection survives a restart of the operator.
 	s.halt()
 	s.run()
 	expect.Never(t, 2*short, func() error {
@@ -265,7 +265,7 @@ func TestManuallyEditedStatefulSetIsReplaced(t *testing.T) {
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Labels["by"] = "hand" },
 	} {
 		set := appears(s, &appsv1.StatefulSet{}, fmt.Sprintf("a-g%d", n))
-		before := set.DeepCopy() // without the version: its status changes at the same time
+		before := set.DeepCopy() // without the version: its status changes concurrently
 		change(set)
 		if err := s.api.Patch(t.Context(), set, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)

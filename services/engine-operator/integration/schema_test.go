@@ -56,7 +56,7 @@ func TestSamplesBecomeReady(t *testing.T) {
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
-// Defect 9, names that break Services and pod labels later, among them.
+// Defect 9, including names that would break Services and pod labels later.
 func TestDefect9SchemaRejectsInvalidManifestsByField(t *testing.T) {
 	t.Parallel()
 	c := apiServer(t)
@@ -133,8 +133,8 @@ func TestSchemaRejectsChangesOfImmutableFields(t *testing.T) {
 	}
 }
 
-// Templates without containers and with metadata are admissible: users override single
-// fields of what the operator renders.
+// Templates without containers and with metadata are valid: users override single
+// fields of the operator's rendering.
 func TestSchemaKeepsTemplateFields(t *testing.T) {
 	t.Parallel()
 	c := apiServer(t)

@@ -22,15 +22,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// left is an engine that an earlier operator brought to stable, with pods that run. That
-// operator wrote with Update, and its status knows of no number that was ever allocated.
+// left returns an engine that an earlier operator brought to stable, with running pods. That
+// operator wrote with Update, and its status has no allocated number.
 func left(t *testing.T) (*shop, *v1alpha1.FireboltEngine) {
 	t.Helper()
 	return leftAs(t, "old", nil, nil)
 }
 
 // leftAs is [left] for an engine of the given name, with changes of its spec and of the
-// StatefulSet that the earlier operator made for it.
+// StatefulSet of the earlier operator.
 func leftAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), made func(*appsv1.StatefulSet)) (*shop, *v1alpha1.FireboltEngine) {
 	t.Helper()
 	s := newShop(t)
@@ -108,7 +108,7 @@ func (s *shop) set(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-// fetch reads an object as it is now.
+// fetch gets the current object.
 func fetch[T client.Object](s *shop, o T) T {
 	s.t.Helper()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -180,7 +180,7 @@ func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 		}
 		return nil
 	})
-	// Also of what no field of the spec controls.
+	// The same for fields that the spec does not control.
 	edited := fetch(s, s.set("old-g4"))
 	edited.Spec.Template.Spec.Containers[0].Command = []string{"sleep", "infinity"}
 	if err := s.api.Update(t.Context(), edited); err != nil {
@@ -189,8 +189,8 @@ func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	s.settled(e, v1alpha1.PhaseStable, 5)
 }
 
-// Objects that an earlier operator accepted and ran are adopted unchanged, stay editable, and
-// what nothing comes of is a warning.
+// Objects that an earlier operator accepted and ran are adopted unchanged and stay editable, and
+// fields without effect cause warnings.
 func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	t.Parallel()
 	sidecar := corev1.Container{
@@ -261,7 +261,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	}
 }
 
-// warnedOf searches for a Warning event about an engine.
+// warnedOf finds a Warning event about an engine.
 func (s *shop) warnedOf(e *v1alpha1.FireboltEngine, reason, text string) error {
 	var list eventsv1.EventList
 	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {

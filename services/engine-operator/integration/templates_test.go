@@ -19,7 +19,7 @@ type (
 	content = map[string]any
 )
 
-// ingredients are what random templates are made from: testdata/templates.yaml.
+// ingredients are the parts of random templates: testdata/templates.yaml.
 type ingredients struct {
 	Pod            values `json:"pod"`
 	PodLists       values `json:"podLists"`
@@ -44,12 +44,12 @@ func readIngredients(t *testing.T) ingredients {
 	return out
 }
 
-// layers draws a class and an engine.
+// layers generates a class and an engine.
 func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alpha1.FireboltEngine) {
 	class := &v1alpha1.FireboltEngineClass{}
 	class.Name = "class"
 	in.template(t, "class", &class.Spec.Template)
-	// What mounts, devices and claims refer to is always there.
+	// Volumes that mounts, devices and claims refer to always exist.
 	spec := &class.Spec.Template.Spec
 	spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimName: new("z")})
 	for _, name := range []string{"m1", "m2"} {
@@ -86,7 +86,7 @@ func (in ingredients) template(t *rapid.T, label string, out *corev1.PodTemplate
 	helper := in.container(t, label, "helper", in.Sidecar, in.SidecarLists)
 	helper["restartPolicy"] = "Always"
 	first := in.container(t, label, "first", nil, in.SidecarLists)
-	delete(first, "lifecycle") // these two are refused on containers that end
+	delete(first, "lifecycle") // invalid on containers that end
 	delete(first, "resizePolicy")
 	spec["initContainers"] = []any{first, helper}
 	meta := content{}
@@ -109,7 +109,7 @@ func (in ingredients) container(t *rapid.T, label, name string, more, moreLists 
 	return out
 }
 
-// fields draws some of the fields, each with one of its values.
+// fields generates some of the fields, each with one of its values.
 func fields(t *rapid.T, label string, pool values) content {
 	out := content{}
 	for _, name := range slices.Sorted(maps.Keys(pool)) {
@@ -121,7 +121,7 @@ func fields(t *rapid.T, label string, pool values) content {
 	return out
 }
 
-// lists draws up to four entries of each list, also none and an empty list.
+// lists generates up to four entries of each list, also absent and empty lists.
 func lists(t *rapid.T, label string, pool values, out content) {
 	for _, name := range slices.Sorted(maps.Keys(pool)) {
 		if n := rapid.IntRange(-1, 4).Draw(t, label+" "+name); n >= 0 {

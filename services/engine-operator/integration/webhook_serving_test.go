@@ -56,7 +56,7 @@ func TestStoppedOperatorBlocksEnginesNotInstances(t *testing.T) {
 	a.halt()
 	says(t, a.try("f", "{instanceRef: i, replicas: 1}"), `failed calling webhook "fireboltengine.compute.firebolt.io"`, "connection refused")
 
-	// The id is left to the controller; but the instance's own rules fail closed.
+	// The controller sets the id; but the webhook for the instance's rules fails closed.
 	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
 	if err := a.api.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (a *admission) bundle() string {
 	return string(configuration.Webhooks[0].ClientConfig.CABundle)
 }
 
-// handshake connects again, which the API server does only when the caBundle changes.
+// handshake opens a new connection, which the API server does only when the caBundle changes.
 func (a *admission) handshake(bundle string, now func() time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(bundle))
@@ -113,8 +113,8 @@ func (a *admission) handshake(bundle string, now func() time.Time) error {
 
 const begin = "-----BEGIN CERTIFICATE-----"
 
-// The clock runs ahead here, so that several authorities follow each other while requests never stop. It waits for the
-// keeper, which has a third of a lifetime to renew what ends.
+// The clock runs fast, so that several CAs follow each other while requests never stop. The test waits for the
+// rotator, which has a third of a lifetime to renew what expires.
 func TestCertificateRotationFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
@@ -168,7 +168,7 @@ func TestMountedCertificatesAreReloaded(t *testing.T) {
 		t.Errorf("a Secret was made although certificates are mounted: %v", err)
 	}
 	mount(t, dir, "second", second)
-	a.trust(second) // from now on the first one is refused
+	a.trust(second) // from now on the first one is rejected
 	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
 }
 
@@ -181,7 +181,7 @@ func issue(t *testing.T) *certs.Bundle {
 	return b
 }
 
-// trust writes the caBundle, as cert-manager does.
+// trust writes the caBundle, like cert-manager.
 func (a *admission) trust(of ...*certs.Bundle) {
 	a.t.Helper()
 	var bundle []byte
@@ -200,7 +200,7 @@ func (a *admission) trust(of ...*certs.Bundle) {
 	}
 }
 
-// keeper is one replica's.
+// keeper returns the rotator of one replica.
 func (a *admission) keeper() (*certs.Rotator, *certs.Serving) {
 	serving := &certs.Serving{}
 	return certs.NewRotator(certs.Config{

@@ -26,7 +26,7 @@ func (a *admission) apply(manifest string) error {
 	return a.api.Create(a.t.Context(), u)
 }
 
-// try creates an engine without storing it.
+// try creates an engine as a dry run.
 func (a *admission) try(name, spec string) error {
 	u := parse(a.t, engineYAML(name, spec))
 	u.SetNamespace(a.namespace)
@@ -37,7 +37,7 @@ func classYAML(name, spec string) string {
 	return "apiVersion: compute.firebolt.io/v1alpha1\nkind: FireboltEngineClass\nmetadata: {name: " + name + "}\nspec: " + spec
 }
 
-// causes are the fields that the API server's answer names.
+// causes returns the fields in the API server's response.
 func causes(t *testing.T, err error) []string {
 	t.Helper()
 	var status apierrors.APIStatus
@@ -166,8 +166,8 @@ func TestClassAndInstanceWebhooksListErrors(t *testing.T) {
 		"spec.metadata.postgres.credentialsSecretRef.name")
 }
 
-// Objects that an earlier operator or release accepted stay manageable: with the conditions of
-// config/webhook the API server does not even ask; without them the operator lets it pass.
+// Objects that an earlier operator or release accepted stay manageable: with the match conditions of
+// config/webhook the API server does not call the webhook; without them the webhook accepts the request.
 func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 	t.Parallel()
 	for name, conditions := range map[string]bool{"with match conditions": true, "without": false} {
@@ -212,7 +212,7 @@ func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 				if err := a.api.Delete(t.Context(), o); err != nil {
 					t.Errorf("%s: its deletion: %v", kind, err)
 				}
-				// As an earlier operator may do it: the last finalizer goes with a change of the spec.
+				// Like an earlier operator: the last finalizer is removed together with a change of the spec.
 				last := strings.Replace(change[o.GetName()], "{", `{"metadata":{"finalizers":null},`, 1)
 				if err := a.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(last))); err != nil {
 					t.Errorf("%s: its last finalizer: %v", kind, err)
@@ -225,7 +225,7 @@ func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 	}
 }
 
-// change are changes of a spec, by the names of the objects above.
+// change lists changes of a spec, by the names of the objects above.
 var change = map[string]string{
 	"e": `{"spec":{"replicas":2}}`,
 	"c": `{"spec":{"uiSidecar":true}}`,

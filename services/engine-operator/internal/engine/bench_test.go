@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// BenchmarkDecide is the figure engine.compute.ns_per_op of the budgets: one decision,
-// taken in turn of each phase of a rollout.
+// BenchmarkDecide measures engine.compute.ns_per_op of the budgets: one decision,
+// alternating between the phases of a rollout.
 func BenchmarkDecide(b *testing.B) {
 	both := seen(0, map[int64]Generation{0: older(), 1: full()})
 	moved := seen(1, map[int64]Generation{0: older(), 1: full()})

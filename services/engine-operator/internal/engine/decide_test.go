@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// full is a generation with two ready pods that is as the spec wants it.
+// full returns a generation with two ready pods that matches the spec.
 func full() Generation {
 	return Generation{
 		StatefulSet: Present, Headless: Present, Config: Present, Match: Same,
@@ -17,10 +17,10 @@ func full() Generation {
 	}
 }
 
-// older is a generation with two ready pods that is not as the spec wants it.
+// older returns a generation with two ready pods that does not match the spec.
 func older() Generation { return with(full(), func(g *Generation) { g.Match = Differs }) }
 
-// blind is a generation with two ready pods that cannot be compared with the spec.
+// blind returns a generation with two ready pods that cannot be compared with the spec.
 func blind() Generation { return with(full(), func(g *Generation) { g.Match = Unknown }) }
 
 func with(g Generation, change func(*Generation)) Generation {
@@ -55,7 +55,7 @@ func runEdges(t *testing.T, edges map[string]edge) {
 	}
 }
 
-// All edges of the state machine (seed 001 and reference 2.4), seen from a confirmed state.
+// All edges of the state machine (seed 001 and reference 2.4), from a confirmed state.
 func TestDecideEdges(t *testing.T) {
 	serve := func(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
 	runEdges(t, map[string]edge{
@@ -278,7 +278,7 @@ func TestDecideEdges(t *testing.T) {
 	})
 }
 
-// A deletion confirms the state, and where the Service is.
+// A deletion confirms the state and the route of the Service.
 func TestDecideConfirmsRouteBeforeDeletion(t *testing.T) {
 	in := Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})}
 	if p := Decide(in); !p.Confirm {

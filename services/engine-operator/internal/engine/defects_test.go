@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// A cluster Service that is deleted during a rollout comes back for the generation that
+// A cluster Service that is deleted during a rollout is recreated for the generation that
 // should serve, in every phase, and never for one that is not ready.
 func TestDefect4DeletedServiceSelectsServingGeneration(t *testing.T) {
 	starting := waiting(full())
@@ -48,8 +48,8 @@ func TestDefect5SwitchingChecksPodsAgain(t *testing.T) {
 	}
 }
 
-// Pods that are terminating or were evicted are not counted, so neither too few nor too
-// many pods of a generation are ready pods of it.
+// Terminating and evicted pods do not count, so they neither replace nor
+// exceed the desired pods of a generation.
 func TestDefect10ReadinessCountsDesiredPods(t *testing.T) {
 	cases := map[string]struct {
 		total, ready int32

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
-// environment lists what everybody but the operator can do next.
+// environment lists the next steps of all actors except the operator.
 func (m *model) environment(w world, add func(what string, n world)) {
 	m.users(w, add)
 	m.cluster(w, add)
@@ -61,7 +61,7 @@ func (m *model) users(w world, add func(string, world)) {
 	}
 }
 
-// cluster does what Kubernetes, queries and clocks do.
+// cluster lists the steps of Kubernetes, queries and clocks.
 func (m *model) cluster(w world, add func(string, world)) {
 	for i, c := range w.kids.cells {
 		switch {
@@ -100,10 +100,10 @@ func (m *model) cluster(w world, add func(string, world)) {
 	}
 }
 
-// hopeless pods never become ready.
+// hopeless reports whether the pods never become ready.
 func (m *model) hopeless(c cell) bool { return m.bad > 0 && c.made > nothing && c.made.spec() == m.bad }
 
-// vandalism deletes and edits what the operator owns, and makes pods fail.
+// vandalism deletes and edits the operator's objects, and makes pods fail.
 func (m *model) vandalism(w world, add func(string, world)) {
 	touch := func(what string, change func(*children)) {
 		n := w
@@ -165,7 +165,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 		return
 	}
 	touch("the cluster Service is deleted", func(k *children) { k.route = int8(None) })
-	if w.lagging { // no one could know of it
+	if w.lagging { // the lagging cache would hide it
 		return
 	}
 	if unused := min(max(newest(w.kids), w.eng.st.allocated)+1, slots-1); m.squats && unused != w.kids.route {
@@ -178,7 +178,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	}
 }
 
-// newest is the greatest generation of which something exists.
+// newest returns the greatest generation with an existing object.
 func newest(c children) int8 {
 	out := int8(None)
 	for i := range c.cells {

@@ -1,8 +1,8 @@
 package engine
 
-// invariants are what the search checks, by name. Where a sentence says "seen", it speaks
-// of the view that the reconcile was made from: what changes between reading and writing, and
-// is done by another client, no operator can know.
+// invariants are the properties that the search checks, by name. "Seen" refers
+// to the view of the reconcile: changes by other clients between reading and writing
+// are invisible to an operator.
 var invariants = map[string]string{
 	"ClusterServiceSelectsExistingReadyGeneration": "The cluster Service only selects the generation that serves by record, or in switching one whose StatefulSet was seen with all pods ready; and the switch is recorded only while that StatefulSet exists, if there is another to return to.",
 	"SettledMatchesSpec":                           "A reconcile marks the engine as settled only when its generation was seen to match the spec.",
@@ -70,8 +70,8 @@ func (p *pass) checkWrite(wr Write, before children) {
 	}
 }
 
-// newestSeen is the greatest number that the reconcile read anything of: one beyond the
-// recorded numbers is recorded as given out.
+// newestSeen returns the greatest number of which the reconcile read an object: a number beyond the
+// recorded ones is recorded as allocated.
 func (p *pass) newestSeen() int8 {
 	out := int8(None)
 	for n, c := range p.seen.cells {
@@ -143,8 +143,8 @@ func referenced(r record) (n int) {
 	return n
 }
 
-// checkWaiting checks a reconcile that left the recorded state as it is: until something
-// happens, the world stays like this.
+// checkWaiting checks a reconcile that left the recorded state unchanged: the world stays
+// the same until an event occurs.
 func (p *pass) checkWaiting() {
 	st := p.world.eng.st
 	if p.world.lagging || p.view.cached {
@@ -162,7 +162,7 @@ func (p *pass) checkWaiting() {
 	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
 }
 
-// checkLost checks a reconcile that left traffic with a StatefulSet that is gone.
+// checkLost checks a reconcile that left traffic with a deleted StatefulSet.
 func (p *pass) checkLost(serves int8) {
 	st, kids := p.world.eng.st, p.world.kids
 	if serves < 0 || kids.cells[serves].sts == int8(Present) || p.seen.cells[serves].sts == int8(Present) {
@@ -180,7 +180,7 @@ func (p *pass) checkLost(serves int8) {
 	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(p.before.kids) < 2)
 }
 
-// nothingWorks reports whether all that could serve is gone, except for what never gets ready.
+// nothingWorks reports whether all generations that could serve are deleted, except those that never become ready.
 func (m *model) nothingWorks(w world) bool {
 	if m.bad == 0 || w.eng.spec != m.bad || w.eng.st.phase != creating || w.eng.st.active < 0 {
 		return false
@@ -189,7 +189,7 @@ func (m *model) nothingWorks(w world) bool {
 	return c.sts == int8(Absent) && (c.past == nothing || c.past == w.eng.wants())
 }
 
-// checkRest checks a state in which nothing moves any more.
+// checkRest checks a state without further changes.
 func (m *model) checkRest(o outcome) string {
 	w := o.world
 	a := w.eng.st.active

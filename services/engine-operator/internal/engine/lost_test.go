@@ -13,7 +13,7 @@ func remembered(g Generation) Generation { return Generation{Match: g.Match, Res
 
 func leaving(g Generation) Generation { g.StatefulSet = Terminating; return g }
 
-// What happens to a serving generation whose StatefulSet is deleted, in every phase.
+// The decisions for a serving generation whose StatefulSet is deleted, in every phase.
 func TestDecideLostServing(t *testing.T) {
 	draining, creating := at(v1alpha1.PhaseDraining, 1, 1, 0), at(v1alpha1.PhaseCreating, 1, 0, None)
 	waits := with(full(), func(g *Generation) { g.PodsReady = 0 })
@@ -124,7 +124,7 @@ func TestDecideLostServing(t *testing.T) {
 	})
 }
 
-// Numbers that no operator gives out are as good as lost, and never overflow.
+// Numbers that no operator allocates are treated as lost, and never overflow.
 func TestStateOfBoundsNumbers(t *testing.T) {
 	const absurd = 1<<63 - 1
 	status := func(current, active int64, allocated *int64) v1alpha1.FireboltEngineStatus {

@@ -7,22 +7,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// The model: one engine, its children and its surroundings, small enough that every state
-// of it can be visited, and comparable, so that visited states are the keys of a map. The
-// operator in it is the real [Decide] with the rules of the write layer around it, see
-// operator_test.go; what others do is in environment_test.go.
+// The model has one engine, its children and its environment. It is small enough to visit every state,
+// and comparable, so that visited states can be map keys. Its
+// operator is the real [Decide] with the rules of the write layer around it, see
+// operator_test.go; environment_test.go has the other actors.
 
-// slots is how many generations can be told apart at a time. Numbers grow forever, but
-// Decide only compares them and adds one, so [world.renumbered] closes the gaps that gone
-// generations leave.
+// slots is the number of generations that can be distinguished at a time. Numbers grow without limit, but
+// Decide only compares them and adds one, so [world.renumbered] closes the gaps of deleted
+// generations.
 const slots = 8
 
-// rendering stands for the text of a StatefulSet or of a configuration: the engine's own
+// rendering represents the content of a StatefulSet or of a ConfigMap: the engine's own
 // spec, its class and the instance's endpoint.
 type rendering int8
 
-// nothing is the empty rendering, byHand one that a user edited; those that the operator
-// makes are above.
+// nothing is the empty rendering, byHand is one that a user edited; renderings of the operator
+// are greater.
 const (
 	nothing rendering = 0
 	byHand  rendering = -1
@@ -55,7 +55,7 @@ func (r rendering) String() string {
 	return fmt.Sprintf("spec%d-class%d-endpoint%d", r.spec(), (r-1)>>2&1, (r-1)>>3&1)
 }
 
-// renderingNames spares a string for each decision.
+// renderingNames avoids a string allocation for each decision.
 var renderingNames = func() (out [17]string) {
 	for i := range out {
 		out[i] = rendering(i).String()
@@ -68,21 +68,21 @@ type cell struct {
 	sts        int8 // an [Existence]
 	hl, cm     bool
 	made, conf rendering // inputs of the StatefulSet and of the configuration
-	past       rendering // record of a StatefulSet that does not exist
+	past       rendering // last version of a deleted StatefulSet
 	ready      bool      // all pods are ready
 	some       bool      // some pods are ready
 	bare       bool      // the StatefulSet lost its labels
 	taken      bool      // the StatefulSet's name belongs to a foreign object
-	retired    bool      // the operator deleted something of it
+	retired    bool      // the operator deleted one of its objects
 	kept       bool      // the StatefulSet has a foreign finalizer
 }
 
 func (c cell) gone() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
 
-// held reports whether only a foreign finalizer keeps the rest.
+// held reports whether only a foreign finalizer holds the remaining objects.
 func (c cell) held() bool { return c.sts == int8(Terminating) && c.kept && !c.hl && !c.cm }
 
-// able reports whether traffic could go there.
+// able reports whether traffic could be routed there.
 func (c cell) able() bool {
 	return c.sts == int8(Present) && (c.ready || c.made.replicas() == 0)
 }
@@ -98,7 +98,7 @@ type children struct {
 	route int8 // generation that the cluster Service selects, or None
 }
 
-// record is a [State], made small.
+// record is a compact [State].
 type record struct {
 	phase                                int8 // index into phases
 	current, active, draining, allocated int8
@@ -151,12 +151,12 @@ func (r record) refers(n int8) bool {
 	return n != int8(None) && (n == r.current || n == r.active || n == r.draining)
 }
 
-// object is the engine's own object and what else it is rendered from. A change of class,
-// endpoint or instance moves neither its resource version nor its generation.
+// object is the engine object and the other inputs of its rendering. A change of class,
+// endpoint or instance changes neither its resource version nor its generation.
 type object struct {
 	st                    record
 	spec, class, endpoint int8
-	up                    bool // the instance is there
+	up                    bool // the instance exists
 	asked                 bool // the spec changed since the engine settled
 }
 
@@ -165,8 +165,8 @@ func (o object) wants() rendering { return 1 + rendering(o.spec|o.class<<2|o.end
 // world is one state of the model.
 type world struct {
 	eng object
-	// old is what a cache of the engine and of what it refers to may still hold. newer and
-	// edited reports whether its resource version and its generation have passed since.
+	// old is the state that a cache of the engine and its inputs may still hold. newer and
+	// edited report whether its resource version and its generation have changed since.
 	old           object
 	newer, edited bool
 	kids          children
@@ -175,12 +175,12 @@ type world struct {
 	lagging bool
 
 	drained, expired, overdue bool
-	squatter                  bool // the next new name will be another owner's
+	squatter                  bool // the next new name will belong to another owner
 
-	budget // how much more of it may happen
+	budget // remaining number of events
 }
 
-// endless is a budget without limit.
+// endless is an unlimited budget.
 const endless = 100
 
 func spend(budget *int8) {
@@ -189,7 +189,7 @@ func spend(budget *int8) {
 	}
 }
 
-// seen is what the cache shows of the children.
+// seen returns the children in the cache.
 func (w *world) seen() *children {
 	if w.lagging {
 		return &w.lag
@@ -197,9 +197,9 @@ func (w *world) seen() *children {
 	return &w.kids
 }
 
-// renumbered closes gaps: numbers of which nothing is left and to which nothing refers
-// are forgotten, the order of the others stays. What was handed out last becomes the
-// greatest that is left, so the next number is a new one again.
+// renumbered closes gaps: it removes numbers without objects and references
+// and keeps the order of the others. The last allocated number becomes the
+// greatest remaining one, so the next number is new again.
 func (w world) renumbered() world {
 	var to ranks
 	next := int8(0)
@@ -222,7 +222,7 @@ func (w world) renumbered() world {
 	return w.forgetful()
 }
 
-// ranks maps a number to its rank among the living ones, a dead one to that below it.
+// ranks maps a number to its rank among the existing ones, and a deleted one to the rank below it.
 type ranks [slots]int8
 
 func (r ranks) of(n int8) int8 {
@@ -244,7 +244,7 @@ func (c children) renumbered(to ranks) children {
 	return out
 }
 
-// forgetful drops what no longer makes a difference.
+// forgetful resets state that no longer makes a difference.
 func (w world) forgetful() world {
 	for n := range int8(slots) {
 		c := &w.kids.cells[n]

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
 )
 
-// survives runs the search against the changed source and reports the violation when the
-// invariant does not break.
+// survives runs the search against the changed source and returns a message if the
+// invariant is not violated.
 func survives(t *testing.T, m mutants.Mutant) string {
 	t.Helper()
 	output, err := m.Test(t, "TestSearch", "FLOTILLA_ENGINE_SEARCH=quick")

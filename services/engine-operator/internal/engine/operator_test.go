@@ -1,17 +1,17 @@
 package engine
 
-// view is what one reconcile works from: an engine object, fresh or cached, and what the cache
-// shows of the children.
+// view is the input of one reconcile: an engine object, fresh or cached, and the children in the
+// cache.
 type view struct {
 	object
 	cached bool
-	// raced is a reconcile whose read from the API server returned just before the spec
-	// was edited.
+	// raced marks a reconcile whose read from the API server returned just before an edit of
+	// the spec.
 	raced bool
-	held  bool // other rollouts take all places
+	held  bool // other rollouts hold all slots
 }
 
-// result of a reconcile.
+// outcome is the result of a reconcile.
 type outcome struct {
 	world  world
 	plan   Plan
@@ -20,7 +20,7 @@ type outcome struct {
 	writes int    // requests that changed something or tried to
 }
 
-// input is what the controller hands to Decide.
+// input returns the input of Decide, like the controller.
 func (m *model) input(w *world, v view) Input {
 	wants := v.wants()
 	in := Input{
@@ -83,19 +83,19 @@ type decided struct {
 	plan   Plan
 	writes []Write
 	broken string
-	// asked reports whether the API server was read to confirm, refused whether it did not.
+	// asked reports whether the API server was read for confirmation, refused whether it did not confirm.
 	asked, refused bool
-	current        bool // the status write will find the version that it rests on
+	current        bool // the status write will not conflict
 }
 
-// decide follows internal/controller/engine: decide, and confirm when asked to.
+// decide implements internal/controller/engine: decide, and confirm if the plan requires it.
 func (m *model) decide(w *world, v view) decided {
 	in := m.input(w, v)
 	d := decided{view: v, plan: Decide(in), current: !v.cached || !w.newer}
 	if d.plan.Confirm {
 		d.asked = true
 		if v.st != w.eng.st || (v.cached && w.edited && !v.raced) {
-			d.refused = true // the cache has to catch up
+			d.refused = true // the cache is stale
 			return d
 		}
 		d.current = !v.raced // the reconcile continues with the object that the API server has
@@ -108,7 +108,7 @@ func (m *model) decide(w *world, v view) decided {
 	return d
 }
 
-// carryOut runs the reconcile, which crashes before write number `crash`; the status write is the last.
+// carryOut executes the reconcile, which crashes before write number `crash`; the status write is the last.
 func (m *model) carryOut(w world, d decided, crash int) outcome {
 	out := outcome{world: w, plan: d.plan, asked: d.asked, broken: d.broken}
 	if d.refused || d.broken != "" {
@@ -135,11 +135,11 @@ func (m *model) carryOut(w world, d decided, crash int) outcome {
 	return out
 }
 
-// pass is one reconcile under way.
+// pass is one reconcile in progress.
 type pass struct {
 	*model
 	view   view
-	before *world // when it began
+	before *world // at its start
 	plan   Plan
 	world  *world
 	seen   *children
@@ -152,9 +152,9 @@ func (p *pass) breaks(name string, when bool) {
 	}
 }
 
-// write carries one write out. did reports whether a request was sent to the API server, ok
-// whether the reconcile continues: the write layer stops when the cache proves to be behind, and
-// when an object is being deleted.
+// write executes one write. did reports whether a request was sent to the API server, ok
+// whether the reconcile continues: the write layer stops when the cache is stale, and
+// when an object is terminating.
 func (p *pass) write(wr Write) (did, ok bool) {
 	n := int8(wr.Generation)
 	c, seen, wants := &p.world.kids.cells[n], p.seen.cells[n], p.view.wants()
@@ -246,8 +246,8 @@ func (p *pass) record() {
 	}, true, false)
 }
 
-// change makes a new version of the engine object, or of what it refers to. The cache
-// keeps the version before.
+// change creates a new version of the engine object, or of its inputs. The cache
+// keeps the previous version.
 func (m *model) change(w *world, change func(*object), newer, edited bool) {
 	if m.stale {
 		w.old, w.newer, w.edited = w.eng, newer, edited

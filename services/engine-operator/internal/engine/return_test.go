@@ -11,8 +11,8 @@ func waiting(g Generation) Generation { g.PodsReady = 0; return g }
 
 func rejecting(s State, rendering string) State { s.Rejected = rendering; return s }
 
-// The ways back to the generation that serves: a reverted spec (defect 6), a rollback and
-// an end of waiting (defect 7), and what holds afterwards.
+// The edges that return to the serving generation: a reverted spec (defect 6), a rollback and
+// a progress deadline (defect 7), and their consequences.
 func TestDecideReturns(t *testing.T) {
 	serve := []Ensure{{Generation: 0, Headless: true}}
 	inPlace := []Ensure{{Generation: 0, Headless: true, Config: true}}
@@ -176,7 +176,7 @@ func TestDecideReturns(t *testing.T) {
 	})
 }
 
-// Rollouts that the engine's own spec did not request wait for each other.
+// Rollouts that the engine's own spec did not request throttle each other.
 func TestDecideHolds(t *testing.T) {
 	stable := at(v1alpha1.PhaseStable, 1, 1, None)
 	next := Plan{

@@ -2,35 +2,35 @@ package engine
 
 import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
-// budget limits how often a user may edit what is wanted, disturb what exists, and how
-// often the cache of the children may stop.
+// budget limits the number of edits of the desired state, of faults, and of
+// interruptions of the children's cache.
 type budget struct{ edits, vandals, lags int8 }
 
-// model is what may happen in one search.
+// model configures one search.
 type model struct {
 	name        string
 	quick, full budget
 	budget
-	specs              int8 // specs to choose from; the last of three requests zero replicas
+	specs              int8 // number of specs; the last of three requests zero replicas
 	class, endpoint    bool // may be edited
 	instance           bool // may be lost
-	stale              bool // the cache of the engine may be behind, with far by more than one version
+	stale              bool // the cache of the engine may be stale, with far by more than one version
 	far                bool
-	deadline, rollback bool // the progress deadline may pass, and then leads back
+	deadline, rollback bool // the progress deadline may pass, and then causes a rollback
 	bad                int8 // the spec whose pods never become ready; 0 for none
-	holds              bool // others may take all places
+	holds              bool // others may hold all slots
 	skip, expires      bool // no drain check; the drain timeout may end
 	stuck              bool // a query never ends
 	endless            bool // a query never ends, and there is no drain timeout
 	some               bool // some of a generation's pods may be ready
 	labels             bool // StatefulSets may lose their labels
-	restarts           bool // the operator may forget what it remembers
+	restarts           bool // the operator may lose its memory
 	squats             bool // a user may take a name
 	finalizers         bool // StatefulSets may get a foreign finalizer, forever
 	forgets            bool // the status may be lost
 	serving            bool // starts with a generation that serves
-	anywhere           bool // starts with every record there could be, also such as no one writes
-	limit              int  // more states than this are a mistake
+	anywhere           bool // starts with every possible record, also invalid ones
+	limit              int  // more states are an error of the model
 }
 
 func (m *model) start() []world {
@@ -48,7 +48,7 @@ func (m *model) start() []world {
 	return []world{w}
 }
 
-// anywhere lists records and objects that do not fit together.
+// anywhere lists inconsistent records and objects.
 func anywhere(w world) (out []world) {
 	none := int8(None)
 	for phase := stable; int(phase) < len(phases); phase++ {
@@ -74,8 +74,8 @@ func anywhere(w world) (out []world) {
 	return out
 }
 
-// scenarios are the searches. Each checks some of what can happen together, since all of
-// it at once has no end.
+// scenarios lists the searches. Each covers a subset of the possible events, since their
+// combination has too many states.
 func scenarios(full bool) []model {
 	list := []model{
 		{

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The search visits every state of the model that can be reached, breadth first, so that
-// the way to a broken invariant is a shortest one. `go test` runs it with small budgets of
-// edits and disturbances, `make verify-engine` with the full ones (docs/state-machine.md).
+// The search visits every reachable state of the model, breadth first, so that
+// the path to a violated invariant is a shortest one. `go test` runs it with small budgets of
+// edits and faults, `make verify-engine` with the full ones (docs/state-machine.md).
 
 // search is one run.
 type search struct {
@@ -18,10 +18,10 @@ type search struct {
 	worlds []world
 	from   []arrival
 	edges  int
-	rests  map[world]bool // states from which undisturbed steps are known to come to rest
+	rests  map[world]bool // states from which undisturbed steps reach a fixed point
 }
 
-// arrival is how a state was first reached.
+// arrival records how a state was first reached.
 type arrival struct {
 	parent int32
 	what   string
@@ -66,7 +66,7 @@ func (s *search) visit(w world, parent int32, what string) {
 	s.from = append(s.from, arrival{parent, what})
 }
 
-// operator tries every reconcile: from the fresh or the cached engine, held or not, and dying
+// operator runs every reconcile: from the fresh or the cached engine, held or not, and with a crash
 // before each of its writes.
 func (s *search) operator(w world, add func(string, world)) (broken, what string) {
 	for _, v := range s.views(w) {
@@ -82,7 +82,7 @@ func (s *search) operator(w world, add func(string, world)) (broken, what string
 	return "", ""
 }
 
-// name is constant for a view: formatting would cost more than the reconcile.
+// name returns a constant for a view: formatting would cost more than the reconcile.
 func name(v view) string {
 	switch {
 	case v.raced:
@@ -109,7 +109,7 @@ func (s *search) views(w world) []view {
 	return out
 }
 
-// undisturbed is one whole pass and one answer of the cluster to it.
+// undisturbed runs one complete reconcile and the reaction of the cluster.
 func (s *search) undisturbed(w world) (outcome, world) {
 	d := s.decide(&w, view{object: w.eng})
 	o := s.carryOut(w, d, len(d.writes)+1)
@@ -125,7 +125,7 @@ func (s *search) undisturbed(w world) (outcome, world) {
 	return o, s.calm(n)
 }
 
-// calm takes from a state what no one will disturb any more.
+// calm resets all pending faults of a state.
 func (s *search) calm(w world) world {
 	w.budget = budget{}
 	w.eng.up = true
@@ -136,7 +136,7 @@ func (s *search) calm(w world) world {
 	return w.renumbered()
 }
 
-// comesToRest follows undisturbed steps. What it learns it remembers, so each calm state
+// comesToRest checks that undisturbed steps reach a fixed point. It caches results, so each calm state
 // is checked once in a search.
 func (s *search) comesToRest(w world) (broken, what string) {
 	if w = s.calm(w); s.rests[w] {
@@ -166,7 +166,7 @@ func (s *search) comesToRest(w world) (broken, what string) {
 	return "", ""
 }
 
-// trace is the way to a state.
+// trace returns the path to a state.
 func (s *search) trace(at int32) (out []string) {
 	for {
 		out = append([]string{s.from[at].what + "\n      " + s.worlds[at].String()}, out...)
