@@ -116,7 +116,7 @@ func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 type lines struct {
 	mu  sync.Mutex
 	all []string
-	// both is true once controller-runtime has warned of a result next to an error.
+	// both is true if controller-runtime warned of a result next to an error.
 	both bool
 }
 

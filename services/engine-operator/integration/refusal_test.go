@@ -106,7 +106,7 @@ func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	}
 }
 
-// The cluster Service has one name only: an engine reports its owner, and continues once it is free.
+// The name of the cluster Service is fixed: an engine reports the other owner, and continues once the name is free.
 func TestEngineReportsForeignClusterService(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// running is a Deployment of an earlier operator, as the API server has defaulted it.
+// running returns a Deployment of an earlier operator with the defaults of the API server.
 func running() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Spec.Replicas = new(int32(2))

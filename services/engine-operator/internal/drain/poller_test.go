@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// pods answers for pods by name. A pod without an answer hangs until its time is over.
+// pods returns the responses of pods by name. A pod without one hangs until the timeout.
 type pods struct {
 	mu        sync.Mutex
-	answers   map[string]string // a page, or "!" and an error
+	answers   map[string]string // a page, or "!" followed by an error
 	asked     map[string]int
 	open, max int
 }
@@ -59,7 +59,7 @@ func page(queries int) string {
 	return fmt.Sprintf("firebolt_running_queries %d\nfirebolt_suspended_queries 0\n", queries)
 }
 
-// bench is a watch that runs, in a bubble of its own time.
+// bench is a running poller in a synctest bubble.
 type bench struct {
 	*Poller
 	pods *pods
@@ -73,7 +73,7 @@ func (b *bench) woken(name string) int {
 	return b.woke[name]
 }
 
-// inBubble runs test next to a watch; the watch has to end when its context does.
+// inBubble runs test with a poller, which must end with its context.
 func inBubble(t *testing.T, test func(*testing.T, *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 		q := query("a", 0, "a-0")
 		b.Check(q)
 		synctest.Wait()
-		for range 100 { // other events enqueue the engine, and do not count as a second check
+		for range 100 { // other events enqueue the engine without a second check
 			b.Check(q)
 		}
 		synctest.Wait()
@@ -276,7 +276,7 @@ func TestCheckReportsChangedErrors(t *testing.T) {
 	})
 }
 
-// Defect 12: one pod that does not answer stalled every engine.
+// Defect 12: one unresponsive pod stalled every engine.
 func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		t.Helper()
@@ -293,7 +293,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 			wait(100 * time.Millisecond)
 			synctest.Wait()
 		}
-		// 20 engines have four pods each in line, 16 at a time, three seconds each.
+		// 20 engines have four pods each, checked 16 at a time, three seconds each.
 		if took := time.Since(began); took > 6*podTimeout {
 			t.Errorf("a responding pod was scraped after %s", took)
 		}
@@ -374,5 +374,5 @@ func TestPollerHandlesManyEngines(t *testing.T) {
 	})
 }
 
-// wait lets the bubble's time pass.
+// wait advances the time of the bubble.
 func wait(d time.Duration) { <-time.After(d) }

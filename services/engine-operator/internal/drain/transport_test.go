@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// serve answers on loopback until the test ends.
+// serve serves on loopback until the test ends.
 func serve(t *testing.T, handler http.HandlerFunc) (host string, port int) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -34,7 +34,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (host string, port int) {
 	return host, port
 }
 
-// sampleOf checks one pod through the transport and returns what a verdict would say.
+// sampleOf checks one pod through the transport and returns the sample.
 func sampleOf(t *testing.T, mode v1alpha1.ScrapeMode, transport Transport, p corev1.Pod) (Sample, string) {
 	t.Helper()
 	s := NewProber(map[v1alpha1.ScrapeMode]Transport{mode: transport}, clock.RealClock{}).Sample(t.Context(), mode, []corev1.Pod{p})
@@ -93,7 +93,7 @@ func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 	}
 }
 
-// The clock of synctest stands while the page is parsed, however slow the machine is.
+// The clock of synctest does not advance while the page is parsed, however slow the machine is.
 func TestSampleRejectsPageBeyondLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		filler := strings.Repeat("other 1\n", maxBody/8)

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// TestAPIServerAcceptsRenderedObjects: the API server accepts the instance of every golden case and every object
-// rendered from it, a second apply changes nothing, and pods come up from it.
+// TestAPIServerAcceptsRenderedObjects checks that the API server accepts the instance of every golden case and every object
+// rendered from it, that a second apply changes nothing, and that pods start.
 func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -56,7 +56,7 @@ func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 					t.Fatalf("%T: %v %v", object, outcome, err)
 				}
 			}
-			// Another process knows nothing of what the first was answered.
+			// Another process lacks the cached responses of the first.
 			again := apply.New(cl, names.FieldManager)
 			for _, object := range list(render(t, i)) {
 				stored := object.DeepCopyObject().(client.Object)

@@ -21,14 +21,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
-// image is the one that the operator names by default: the version that these tests run.
+// image is the operator's default image, with the version that these tests run.
 var image = "envoyproxy/envoy:v" + envoy.Version
 
 func instance(name, namespace string) *v1alpha1.FireboltInstance {
 	return &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 }
 
-// configOf reads the rendered configuration back, as Envoy does: a field that the messages lack is an error.
+// configOf parses the rendered configuration like Envoy: an unknown field is an error.
 func configOf(t testing.TB, i *v1alpha1.FireboltInstance) *bootstrapv3.Bootstrap {
 	t.Helper()
 	o, err := gateway.Render(i, image, 2)
@@ -59,8 +59,8 @@ func manager(t testing.TB, l *listenerv3.Listener) *managerv3.HttpConnectionMana
 	return unpack(t, l.GetFilterChains()[0].GetFilters()[0].GetTypedConfig(), &managerv3.HttpConnectionManager{})
 }
 
-// broken lists what Envoy's own rules say against a message and all that is in it or packed into it.
-// The second result is the number of packed messages that were checked.
+// broken validates a message and all nested or packed messages by Envoy's own rules.
+// The second result is the number of packed messages.
 func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
 	t.Helper()
 	if v, ok := m.(interface{ ValidateAll() error }); ok {
@@ -102,7 +102,7 @@ func TestConfigPassesEnvoyValidation(t *testing.T) {
 	if len(problems) > 0 {
 		t.Errorf("Envoy would refuse: %s", strings.Join(problems, "; "))
 	}
-	// Two connection managers, six filters, two of each try, the retry predicate, and three extensions of the engines' cluster.
+	// Two connection managers, six filters, two of each attempt, the retry predicate, and three extensions of the engines' cluster.
 	if packed != 14 {
 		t.Errorf("got %d packed messages, want 14", packed)
 	}
@@ -132,7 +132,7 @@ func TestConfigRoutesQueries(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("filters (-want +got):\n%s", diff)
 	}
-	// A request that the Lua filter left alone has another authority, so it finds no route.
+	// A request that the Lua filter did not change has another authority, so it has no route.
 	if diff := cmp.Diff([]string{"*-service.data.svc.cluster.local:3473"}, hosts["query"].GetDomains()); diff != "" {
 		t.Errorf("authorities with a route (-want +got):\n%s", diff)
 	}

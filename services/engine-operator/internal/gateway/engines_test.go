@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ledger counts, by the ids of queries, tries that reached an engine and runs.
+// ledger counts, by query id, the attempts that reached an engine and the runs.
 type ledger struct {
 	mu    sync.Mutex
 	tries map[string]int
 	runs  map[string]int
-	hosts map[string]int // tries by address
+	hosts map[string]int // attempts by address
 }
 
 func newLedger() *ledger {
 	return &ledger{tries: map[string]int{}, runs: map[string]int{}, hosts: map[string]int{}}
 }
 
-// try counts a try and returns its number, from 1.
+// try counts an attempt and returns its number, from 1.
 func (l *ledger) try(id, host string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *ledger) ran(id string) {
 	l.runs[id]++
 }
 
-// query is one try of a query at an engine.
+// query is one attempt of a query at an engine.
 type query struct {
 	*ledger
 	host *host
@@ -74,8 +74,8 @@ type query struct {
 	try  int
 }
 
-// body reads what is left of the request.
-func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } // the fault follows
+// body reads the rest of the request.
+func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } // the fault is injected next
 
 // run runs the query.
 func (q *query) run() {
@@ -88,20 +88,20 @@ func (q *query) answer(status string, more ...string) {
 	fmt.Fprintf(q.conn, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n%s\r\n", status, strings.Join(more, ""))
 }
 
-// drained is the answer of an engine that does not take the query.
+// drained responds like an engine that does not accept the query.
 func (q *query) drained() { q.answer("503 Service Unavailable", "X-Firebolt-Drained: true\r\n") }
 
 // reset closes with RST, finish with FIN.
 func (q *query) reset()  { _ = q.conn.SetLinger(0); _ = q.conn.Close() } // the fault itself
 func (q *query) finish() { _ = q.conn.Close() }                          // the fault itself
 
-// serve is what a sound engine does.
+// serve behaves like a healthy engine.
 func serve(q *query) {
 	q.run()
 	q.answer("200 OK")
 }
 
-// host is one engine pod: an address of its own, and a behavior that a test sets.
+// host is one engine pod: its own address, and a behavior that a test sets.
 type host struct {
 	address string
 	ledger  *ledger
@@ -109,7 +109,7 @@ type host struct {
 	mu       sync.Mutex
 	listener net.Listener
 	behave   func(*query)
-	accepted func(*net.TCPConn) bool // before anything is read; false: nothing more is done
+	accepted func(*net.TCPConn) bool // called before any read; false stops processing
 	unready  bool
 	conns    map[net.Conn]struct{}
 }
@@ -149,17 +149,17 @@ func (h *host) open(t testing.TB) {
 func (h *host) refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.listener.Close() // of one that is closed
+	_ = h.listener.Close() // it may be closed already
 }
 
-// kill ends the host as SIGKILL ends a process.
+// kill terminates the host like SIGKILL a process.
 func (h *host) kill() {
 	h.refuse()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.conns {
 		_ = c.(*net.TCPConn).SetLinger(0)
-		_ = c.Close() // that it is gone is the point
+		_ = c.Close() // the connection is lost on purpose
 	}
 }
 
@@ -182,7 +182,7 @@ func (h *host) connection(c *net.TCPConn) {
 		return
 	}
 	defer func() {
-		_ = c.Close() // the behavior may have done so
+		_ = c.Close() // the behavior may have closed it
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.conns, c)
@@ -211,7 +211,7 @@ func (h *host) connection(c *net.TCPConn) {
 	}
 }
 
-// vanish drops every packet that arrives at a connection from now on: no acknowledgment, no reset, as when the node is gone.
+// vanish drops every further packet of a connection: no acknowledgment, no reset, as after the loss of a node.
 func vanish(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	raw, err := c.SyscallConn()

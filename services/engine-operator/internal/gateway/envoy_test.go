@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// headers are a request's or an answer's: names in lower case, values in the order in which they came.
+// headers are those of a request or a response: names in lower case, values in their order.
 type headers map[string][]string
 
 func (h headers) clone() headers {
@@ -41,7 +41,7 @@ func (h headers) first(name string) string {
 	return ""
 }
 
-// outcome is what became of a request: its headers as the engine gets them, or an answer of the gateway's own.
+// outcome is the result of a request: its headers as received by the engine, or a response of the gateway itself.
 type outcome struct {
 	Headers headers
 	Status  string
@@ -49,8 +49,8 @@ type outcome struct {
 	Body    string
 }
 
-// filtering is an Envoy with the query listener and the filters of an instance, whose engines are one server that answers
-// with the request that it got, byte by byte.
+// filtering is an Envoy with the query listener and the filters of an instance, whose engines are one server that responds
+// with the received request, byte by byte.
 type filtering struct {
 	address string
 	conn    net.Conn
@@ -65,14 +65,14 @@ func newFiltering(t testing.TB, i *v1alpha1.FireboltInstance) *filtering {
 	m.HttpFilters = slices.DeleteFunc(m.GetHttpFilters(), func(f *managerv3.HttpFilter) bool {
 		return f.GetName() == "envoy.filters.http.dynamic_forward_proxy"
 	})
-	m.GetRouteConfig().GetVirtualHosts()[0].Domains = []string{"*"} // requests that the filter passes by mistake fail
+	m.GetRouteConfig().GetVirtualHosts()[0].Domains = []string{"*"} // fails requests that the filter should have rejected
 	repack(t, config, m)
 	config.StaticResources.Clusters[0] = static(echo(t))
 	start(t, config)
 	return &filtering{address: query}
 }
 
-// loopback moves an Envoy's listeners to free ports of 127.0.0.1 and returns the address for queries.
+// loopback moves an Envoy's listeners to free ports of 127.0.0.1 and returns the address of the query listener.
 func loopback(t testing.TB, config *bootstrapv3.Bootstrap) string {
 	t.Helper()
 	ports, err := freeport.Pick(3)
@@ -87,7 +87,7 @@ func loopback(t testing.TB, config *bootstrapv3.Bootstrap) string {
 	return fmt.Sprintf("127.0.0.1:%d", ports[1])
 }
 
-// repack puts the changed manager of the query listener back.
+// repack packs the changed connection manager into the query listener.
 func repack(t testing.TB, config *bootstrapv3.Bootstrap, m *managerv3.HttpConnectionManager) {
 	t.Helper()
 	packed, err := anypb.New(m)
@@ -120,7 +120,7 @@ func static(host string, port uint32) *clusterv3.Cluster {
 	}
 }
 
-// echo answers each request with its head.
+// echo responds to each request with its head.
 func echo(t testing.TB) (host string, port uint32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel
@@ -135,7 +135,7 @@ func echo(t testing.TB) (host string, port uint32) {
 				return
 			}
 			go func() {
-				defer c.Close() // Envoy notices
+				defer c.Close() // Envoy detects it
 				for in := bufio.NewReader(c); ; {
 					head, err := readHead(in)
 					if err != nil {
@@ -164,7 +164,7 @@ func readHead(in *bufio.Reader) (string, error) {
 	}
 }
 
-// request sends one request, whose values may be anything at all.
+// request sends one request with arbitrary values.
 func (e *filtering) request(t testing.TB, in headers) outcome {
 	t.Helper()
 	var text strings.Builder
@@ -191,7 +191,7 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
-	defer answer.Body.Close() // the connection stays
+	defer answer.Body.Close() // the connection is kept
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
@@ -206,7 +206,7 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 	return outcome{Headers: parse(t, string(body))}
 }
 
-// parse reads a request's head, without what Envoy adds by itself.
+// parse reads a request's head, without the headers that Envoy adds itself.
 func parse(t testing.TB, head string) headers {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(head, "\r\n\r\n"), "\r\n")

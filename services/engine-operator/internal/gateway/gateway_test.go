@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// cases are the instances of testdata, by directory.
+// cases returns the instances of testdata, by directory.
 func cases(t *testing.T) map[string]*v1alpha1.FireboltInstance {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*/instance.yaml")
@@ -62,7 +62,7 @@ func list(o gateway.Objects) []client.Object {
 	return []client.Object{o.ServiceAccount, o.Config, o.Service, o.Deployment, o.Budget}
 }
 
-// TestGolden shows everything of a gateway. A change here restarts every gateway: look twice.
+// TestGolden compares all objects of a gateway. A change of a golden file restarts every gateway.
 func TestGolden(t *testing.T) {
 	for dir, i := range cases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestRenderIsDeterministicAndKeepsInstance(t *testing.T) {
 		if diff := cmp.Diff(first, second); diff != "" {
 			t.Errorf("%s: two renderings differ:\n%s", dir, diff)
 		}
-		// What applies an object writes the server's answer into it.
+		// Applying an object writes the server's response into it.
 		first.Deployment.Spec.Template.Spec.Containers[0].Resources.Requests["example.com/x"] = resource.MustParse("1")
 		first.Deployment.Spec.Template.Labels["x"] = "y"
 		if diff := cmp.Diff(before, i); diff != "" {
@@ -201,7 +201,7 @@ func TestPullPolicyAndWorkersFollowContainer(t *testing.T) {
 	}
 }
 
-// preStop is the script with another port and another time to wait.
+// preStop returns the script with another port and another wait.
 func preStop(t *testing.T, port, seconds string) *exec.Cmd {
 	t.Helper()
 	command := render(t, instance("main", "data")).Deployment.Spec.Template.Spec.Containers[0].Lifecycle.PreStop.Exec.Command

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// first is a fault of the first try of each query, at whichever host; later tries are served.
+// first injects a fault into the first attempt of each query, at any host; later attempts are served.
 func first(fault func(*query)) func(*query) {
 	return func(q *query) {
 		if q.try > 1 {
@@ -23,8 +23,8 @@ func first(fault func(*query)) func(*query) {
 	}
 }
 
-// TestFailuresRunNoQueryTwice injects every failure of an engine into the real Envoy, which must run no query again that
-// may have run. Only an engine that marks what it ran makes it do so: the mark says the opposite.
+// TestFailuresRunNoQueryTwice injects every failure of an engine into the real Envoy, which must not repeat a query that
+// may have run. Only an engine that wrongly marks such a query as not run causes a repetition.
 func TestFailuresRunNoQueryTwice(t *testing.T) {
 	all := func(behave func(*query)) func(*testing.T, *system) {
 		return func(_ *testing.T, s *system) {
@@ -44,7 +44,7 @@ func TestFailuresRunNoQueryTwice(t *testing.T) {
 	cases := map[string]struct {
 		with func(*testing.T, *system)
 		body int
-		want *figures // nil: how many fail is a race; none runs twice, and none runs that fails
+		want *figures // nil: the number of failures is a race; no query runs twice, and no failed query runs
 	}{
 		"none":           {func(*testing.T, *system) {}, 0, &served},
 		"refused by one": {one(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
@@ -85,7 +85,7 @@ func TestFailuresRunNoQueryTwice(t *testing.T) {
 	}
 }
 
-// swallow puts a listener in the host's place that drops every SYN.
+// swallow replaces the host's listener with one that drops every SYN.
 func (h *host) swallow(t *testing.T) {
 	t.Helper()
 	h.kill()
@@ -109,7 +109,7 @@ func tear(q *query) {
 	q.reset()
 }
 
-// markUnread is how an engine answers early without losing the answer: it closes its half and reads on.
+// markUnread sends an early response without losing it, like an engine: it closes its half and continues reading.
 func markUnread(q *query) {
 	fmt.Fprint(q.conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nX-Firebolt-Drained: true\r\n\r\n")
 	_ = q.conn.CloseWrite() // the fault itself
@@ -127,7 +127,7 @@ func TestMarkedResponsesReachClient(t *testing.T) {
 	}
 }
 
-// TestMarkedResponseEjectsHost asks faster than health checks do: without the mark's effect each third query would try the host.
+// TestMarkedResponseEjectsHost sends queries faster than health checks: without the ejection each third query would try the host.
 func TestMarkedResponseEjectsHost(t *testing.T) {
 	s := newSystem(t, 3)
 	s.hosts[0].set((*query).drained)
@@ -141,7 +141,7 @@ func TestMarkedResponseEjectsHost(t *testing.T) {
 	}
 }
 
-// TestManyQueriesSurviveUnavailableEngine has as many queries at once as would exhaust fewer retries than requests.
+// TestManyQueriesSurviveUnavailableEngine runs more concurrent queries than a lower retry limit would allow.
 func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 	const n = 300
 	t.Run("all refuse", func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 				t.Errorf("the response has no cause: %+v", r)
 			}
 			return
-		case http.StatusServiceUnavailable: // the tries were over before this client had sent what is kept
+		case http.StatusServiceUnavailable: // the retries were exhausted before the client had sent the buffered body
 		default:
 			t.Fatalf("got %+v", r)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
-// TestUpgradeKeepsRenderedObjects: what the previous release of the operator rendered is what this one
-// renders, so that installing it restarts no gateway.
+// TestUpgradeKeepsRenderedObjects checks that this release renders the same objects as the previous one,
+// so that an upgrade restarts no gateway.
 func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases: []string{"testdata/minimal", "testdata/layered"}, Inputs: []string{"instance.yaml"}, Changelog: "../../CHANGELOG.md",

@@ -10,14 +10,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
-// pod is the stand-in engine as a pod would run it.
+// pod runs the stub engine like a pod.
 type pod struct {
 	*host
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// newPods puts stand-in engines in the place of the system's hosts.
+// newPods replaces the system's hosts with stub engines.
 func newPods(t *testing.T, s *system) []*pod {
 	t.Helper()
 	var out []*pod
@@ -45,7 +45,7 @@ func newPods(t *testing.T, s *system) []*pod {
 	return out
 }
 
-// TestPlannedRemovalFailsNoQuery ends engines under load as Kubernetes does. The stand-in engine counts what it runs.
+// TestPlannedRemovalFailsNoQuery terminates engines under load like Kubernetes. The stub engine counts its runs.
 func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 	cases := map[string]struct{ from, left int }{
 		"one of three": {0, 2}, "all but one": {1, 1}, "all, replaced by the others": {0, 3},
@@ -86,7 +86,7 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 			var failed, n int
 			for _, r := range <-results {
 				if r.left {
-					continue // the end of the load
+					continue // the load has ended
 				}
 				n++
 				if r.status != 200 || r.torn {
@@ -102,7 +102,7 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 	}
 }
 
-// TestKilledEngineRepeatsNoQuery: the client loses the queries of a killed engine, and no other engine runs them.
+// TestKilledEngineRepeatsNoQuery checks that the client loses the queries of a killed engine, and no other engine runs them.
 func TestKilledEngineRepeatsNoQuery(t *testing.T) {
 	const queries, clients = 60, 20
 	s := newSystem(t, 3)
@@ -119,7 +119,7 @@ func TestKilledEngineRepeatsNoQuery(t *testing.T) {
 	// No query is in flight: one that the killed engine received but did not run would fail as well.
 	s.await(t, func() bool {
 		sent := int(s.next.Load())
-		const first = 1 // of newSystem
+		const first = 1 // the first address of newSystem
 		return len(s.runs) == first+sent && held > 0 && (sent == queries || held == clients)
 	})
 	s.hosts[0].kill()

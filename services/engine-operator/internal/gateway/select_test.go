@@ -12,7 +12,7 @@ import (
 
 const suffix = "-service.data.svc.cluster.local:3473"
 
-// asked is a request with the headers X-Firebolt-Engine given.
+// asked returns a request with the given X-Firebolt-Engine headers.
 func asked(path string, engine ...string) headers {
 	h := headers{":method": {"POST"}, ":path": {path}, ":authority": {"gateway.example"}}
 	if len(engine) > 0 {
@@ -127,7 +127,7 @@ func TestScriptRejectsOtherRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := e.request(t, tc.in)
 			if got.Status == "400" && illegal(tc.in.first(":path"), tc.in["x-firebolt-engine"]) {
-				return // Envoy itself refuses it
+				return // Envoy itself rejects it
 			}
 			if got.Status != "400" || !strings.Contains(got.Body, tc.reason) || !strings.HasPrefix(got.Type, "text/plain") {
 				t.Errorf("answer = %q %q %q, want 400 about %q in plain text", got.Status, got.Type, got.Body, tc.reason)
@@ -153,8 +153,8 @@ func TestScriptIgnoresRetryAndTimeoutHeaders(t *testing.T) {
 
 var authority = regexp.MustCompile(`\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?-service\.data\.svc\.cluster\.local:3473\z`)
 
-// expected returns what must become of a request, found in another way than the script's.
-// An empty authority stands for a refusal.
+// expected computes the expected result of a request with another algorithm than the script's.
+// An empty authority means a rejection.
 func expected(path string, header []string) (wantAuthority, wantPath string) {
 	before, query, marked := strings.Cut(path, "?")
 	var kept, values []string
@@ -188,18 +188,18 @@ func expected(path string, header []string) (wantAuthority, wantPath string) {
 	return engines[0] + suffix, before
 }
 
-// illegal reports whether Envoy may refuse the request before any filter sees it, by whichever status.
+// illegal reports whether Envoy may reject the request, with any status, before a filter sees it.
 func illegal(path string, header []string) bool {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	return strings.ContainsFunc(strings.Join(header, ""), control) ||
 		strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '#' || r >= 0x7f }) || path == ""
 }
 
-// check runs a request and compares the outcome. It reports whether the request went through.
+// check runs a request and compares the outcome. It reports whether the request was forwarded.
 func check(t *testing.T, e *filtering, path string, header []string) bool {
 	t.Helper()
 	for i, v := range header {
-		header[i] = strings.Trim(v, " \t") // no part of a header's value
+		header[i] = strings.Trim(v, " \t") // not part of a header's value
 	}
 	path = strings.TrimRight(path, " ") // nor of the path
 	in := asked(path, header...)
@@ -240,7 +240,7 @@ func FuzzAuthority(f *testing.F) {
 	})
 }
 
-// TestRandomRequestsReachEnginesOnly puts requests together from pieces that matter.
+// TestRandomRequestsReachEnginesOnly combines significant pieces into random requests.
 func TestRandomRequestsReachEnginesOnly(t *testing.T) {
 	pieces := []string{
 		"engine", "engine=", "%65ngine=", "=", "&", "?", "/", "etl", "etl", "etl", "a", "b-1", "%61", "%", "%2", "%25", "%00",

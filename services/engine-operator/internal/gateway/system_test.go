@@ -24,8 +24,8 @@ import (
 
 const enginePort = 3473
 
-// system is the real Envoy with the rendered configuration, of which only its own addresses and the name server are
-// changed, in front of engine pods that share a name.
+// system is the real Envoy with the rendered configuration, except for its own addresses and the name server,
+// in front of engine pods that share a name.
 type system struct {
 	*ledger
 	url    string
@@ -35,7 +35,7 @@ type system struct {
 	next   atomic.Int64
 }
 
-// newSystem starts n engine pods, a name server that knows them, and the gateway.
+// newSystem starts n engine pods, a name server that resolves them, and the gateway.
 func newSystem(t *testing.T, n int) *system {
 	t.Helper()
 	s := &system{ledger: newLedger(), names: newNameServer(t)}
@@ -55,7 +55,7 @@ func newSystem(t *testing.T, n int) *system {
 	return s
 }
 
-// addresses are n of loopback, which other tests do not use at the same time.
+// addresses returns n loopback addresses that no other test uses at the same time.
 func addresses(n int) []netip.Addr {
 	a, b := byte(rand.IntN(250)+1), byte(rand.IntN(250))
 	var out []netip.Addr
@@ -88,14 +88,14 @@ func gatewayOf(t *testing.T, names netip.AddrPort) string {
 	return query
 }
 
-// result is what a client saw of its query.
+// result is the result of a query for its client.
 type result struct {
 	id      string
-	status  int // 0: no answer
+	status  int // 0: no response
 	drained bool
 	text    string
-	torn    bool // the answer began and did not end
-	left    bool // the client left before its answer had ended
+	torn    bool // the response was truncated
+	left    bool // the client disconnected before the end of the response
 	took    time.Duration
 }
 
@@ -125,7 +125,7 @@ func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result
 	return out
 }
 
-// load is n queries by a number of clients. Its figures are those of the reference's table.
+// load sends n queries with a number of clients. Its figures are those of the table in the documentation.
 func (s *system) load(ctx context.Context, n, clients int, size int) []result {
 	var out []result
 	var mu sync.Mutex
@@ -150,7 +150,7 @@ func (s *system) load(ctx context.Context, n, clients int, size int) []result {
 	return out
 }
 
-// figures of a load: ok and failed by what clients saw, twice and lost (it ran and failed) by what engines did.
+// figures of a load: ok and failed as seen by clients, twice and lost (ran and failed) as counted by engines.
 type figures struct{ OK, Failed, Twice, Lost int }
 
 func (s *system) figures(results []result) figures {
@@ -173,7 +173,7 @@ func (s *system) figures(results []result) figures {
 	return f
 }
 
-// nameServer answers each question for an address with those of the hosts that were set.
+// nameServer resolves each name to the addresses of the current hosts.
 type nameServer struct {
 	address netip.AddrPort
 	mu      sync.Mutex
@@ -196,7 +196,7 @@ func newNameServer(t *testing.T) *nameServer {
 				return
 			}
 			if out := s.answer(in[:n]); out != nil {
-				_, _ = conn.WriteToUDPAddrPort(out, from) // it asks again
+				_, _ = conn.WriteToUDPAddrPort(out, from) // Envoy retries
 			}
 		}
 	}()

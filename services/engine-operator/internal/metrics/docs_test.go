@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// labelsOf are the labels of each metric that a registry knows and that is ours, in the
+// labelsOf returns the labels of each of our metrics in a registry, in the
 // order of the descriptions.
 func labelsOf(t *testing.T, s *set) map[string][]string {
 	t.Helper()
@@ -64,11 +64,11 @@ func TestPageListsRegisteredMetrics(t *testing.T) {
 	}
 }
 
-// podsTotal is a gauge in spite of its name, which dashboards of earlier operators know.
+// podsTotal is a gauge despite its name, which dashboards of earlier operators use.
 const podsTotal = "firebolt_engine_pods_total"
 
-// TestCountersHaveNoObjectNames: names of objects are in gauges, which go with the
-// object, and in the one counter that DeleteEngine clears, and in timestamps, which are gauges too.
+// TestCountersHaveNoObjectNames checks that only gauges, whose series are deleted with the
+// object, and the one counter that DeleteEngine clears have names of objects.
 func TestCountersHaveNoObjectNames(t *testing.T) {
 	allowed := []string{
 		podsTotal, "firebolt_engine_drain_check_errors_total",

@@ -31,7 +31,7 @@ func engine(status v1alpha1.FireboltEngineStatus) *v1alpha1.FireboltEngine {
 	return e
 }
 
-// registered is a registry with a set of its own.
+// registered returns a set of metrics with its own registry.
 func registered(t *testing.T, list Lister) (*set, *prometheus.Registry) {
 	t.Helper()
 	s, registry := newSet(), prometheus.NewRegistry()
@@ -49,7 +49,7 @@ func lists(engines []v1alpha1.FireboltEngine, instances []v1alpha1.FireboltInsta
 	}
 }
 
-// values are the series that are not zero: of histograms the sums.
+// values returns the series that are not zero: for histograms the sums.
 func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -75,7 +75,7 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-// moved is the status after another phase was entered.
+// moved returns the status after a change of the phase.
 func moved(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reason string, edits ...func(*v1alpha1.FireboltEngineStatus)) v1alpha1.FireboltEngineStatus {
 	out := *s.DeepCopy()
 	if out.Phase != p {
@@ -88,8 +88,8 @@ func moved(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reas
 	return out
 }
 
-// TestDefect14TransitionsHaveEventAndMetric walks all pairs of phases, of engines and
-// of instances, the one of an object that is new included.
+// TestDefect14TransitionsHaveEventAndMetric checks all pairs of phases, of engines and
+// of instances, including the first phase of a new object.
 func TestDefect14TransitionsHaveEventAndMetric(t *testing.T) {
 	for _, from := range append([]v1alpha1.EnginePhase{""}, enginePhases...) {
 		for _, to := range enginePhases {
@@ -138,9 +138,9 @@ func checkTransition(t *testing.T, from, to string, counted float64, told []stat
 	}
 }
 
-// TestEngineLifecycleCountsOnce walks through an installation, a rollout with a drain, one
-// that is abandoned and then reverted, one that is rolled back and two drains more, write
-// by write, as a leader sees them.
+// TestEngineLifecycleCountsOnce runs through an installation, a rollout with a drain, an
+// abandoned and reverted one, a rolled back one and two more drains, write
+// by write, like a leader.
 func TestEngineLifecycleCountsOnce(t *testing.T) {
 	gen := func(current, active int64, started int) func(*v1alpha1.FireboltEngineStatus) {
 		return func(s *v1alpha1.FireboltEngineStatus) {
@@ -197,7 +197,7 @@ func TestEngineLifecycleCountsOnce(t *testing.T) {
 		}
 		after := engine(status)
 		s.engine(before, after, second(w.at))
-		s.engine(after, after, second(w.at+1)) // a write that changed nothing of it
+		s.engine(after, after, second(w.at+1)) // a write without a change
 		before = after
 	}
 	s.engine(before, nil, second(700))

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Units that serve, start and stop: only the serving unit decides
+// Only the serving unit, and no starting or stopping one, decides
 // whether the engine is available.
 func TestRolesFollowServiceSelector(t *testing.T) {
 	none := engine.None
@@ -61,7 +61,7 @@ func TestRolesFollowServiceSelector(t *testing.T) {
 	}
 }
 
-// An engine that starts from nothing has a generation without pods that traffic still goes to. It serves no requests.
+// An engine that starts from zero routes traffic to a generation without pods. It serves no requests.
 func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	set := func(replicas int32) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(replicas)}}
@@ -113,7 +113,7 @@ func TestFailedReconcileIsReported(t *testing.T) {
 	}
 }
 
-// A probe that fails shows in no event: the clock of the reconcile decides.
+// A failing probe causes no watch event: the time of the reconcile decides.
 func TestFailedProbeIsReportedInTime(t *testing.T) {
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}

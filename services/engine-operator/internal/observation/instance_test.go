@@ -16,12 +16,12 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// up is a component with one ready pod.
+// up returns a component with one ready pod.
 func up() status.Component {
 	return status.Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
 }
 
-// unreadyAs is a component without ready pods whose Deployment says so much of its progress.
+// unreadyAs returns a component without ready pods whose Deployment has the given reason of Progressing.
 func unreadyAs(progress string) status.Component {
 	c := up()
 	c.Deployment.Status.ReadyReplicas = 0

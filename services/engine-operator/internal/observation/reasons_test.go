@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// apiReasons reads all reasons of the API from its source.
+// apiReasons returns all reasons of the API from its source code.
 func apiReasons(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, parser.SkipObjectResolution)
@@ -45,16 +45,16 @@ func apiReasons(t *testing.T) []string {
 	return out
 }
 
-// ownConditionsOnly are the reasons that do not appear in the six conditions: they are set on conditions
-// of which another reason tells what matters.
+// ownConditionsOnly lists the reasons that do not appear in the six conditions: they are set on conditions
+// whose state another reason reports.
 var ownConditionsOnly = []string{
 	v1alpha1.ReasonInstanceReady, v1alpha1.ReasonOnTime, v1alpha1.ReasonNotRolledBack,
 	v1alpha1.ReasonProgressDeadlineExceeded,                         // see the rows "Rolling, overdue" and "EngineReady, rolled back"
-	v1alpha1.ReasonDrainTimeoutExceeded,                             // the generation that ran queries for too long goes
-	v1alpha1.ReasonAdmissible, v1alpha1.ReasonOperatorOwnedFieldSet, // of a class, which has none of the six: see TestClassStatus
+	v1alpha1.ReasonDrainTimeoutExceeded,                             // the generation that ran queries for too long is deleted
+	v1alpha1.ReasonAdmissible, v1alpha1.ReasonOperatorOwnedFieldSet, // reasons of a class, which has none of the six: see TestClassStatus
 }
 
-// The tables are total: a reason that the API gets needs a row, of an engine or an instance.
+// The tables are complete: a new reason of the API needs a row, for an engine or an instance.
 func TestReasonsHaveRows(t *testing.T) {
 	rows := map[string]bool{}
 	for _, r := range ownConditionsOnly {
@@ -75,7 +75,7 @@ func TestReasonsHaveRows(t *testing.T) {
 	}
 }
 
-// serving is an engine of generation 4 whose generation g1 serves with all its pods, as
+// serving returns an engine of generation 4 whose generation g1 serves with all its pods, as
 // generation 3 of its spec requested.
 func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	object := &v1alpha1.FireboltEngine{
@@ -108,9 +108,9 @@ func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	return e, c
 }
 
-// says are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
+// says returns the statuses of Available, Progressing, Degraded, Upgradable, Paused and
 // Stopped, in this order: True, False or Unknown; and the reasons of Progressing and
-// Degraded; so long after the first observation.
+// Degraded; at the given time after the first observation.
 func says(o contract.Observation, generation int64, after time.Duration) (string, []metav1.Condition) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	in := conditions.Input{Observation: &o, Generation: generation, Now: now}
@@ -125,10 +125,10 @@ func says(o contract.Observation, generation int64, after time.Duration) (string
 	return string(out) + " " + find("Progressing") + " " + find("Degraded"), last.Conditions
 }
 
-// reasonRow is what one reason of Ready, or of a component, means for the six conditions,
-// on a spec that is new.
+// reasonRow has the six conditions for one reason of Ready, or of a component,
+// with a new spec.
 type reasonRow struct {
-	name    string // the reason, and what tells rows of one reason apart
+	name    string // the reason, and a suffix that distinguishes its rows
 	seen    contract.Observation
 	want    string // see says
 	message string // of Degraded or Upgradable

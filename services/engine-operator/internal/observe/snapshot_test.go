@@ -21,7 +21,7 @@ func draw(replicas int32) func(int64) (render.Generation, error) {
 	}
 }
 
-// children are generations as they were rendered for the given replicas.
+// children returns rendered generations with the given replicas.
 func children(t *testing.T, replicas map[int64]int32) Children {
 	t.Helper()
 	c := Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
@@ -113,7 +113,7 @@ func TestRouteFollowsServiceSelector(t *testing.T) {
 	}
 }
 
-// A pod that is going or finished must not hold up its replacement (defect 10 of earlier operators).
+// A terminating or finished pod must not delay its replacement (defect 10 of earlier operators).
 func TestDefect10CountSkipsTerminatingAndFinishedPods(t *testing.T) {
 	now := metav1.Now()
 	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}

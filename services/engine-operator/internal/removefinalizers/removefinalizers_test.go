@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// now is when all tests run the command.
+// now is the time at which all tests run the command.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const foreign = "example.com/keep"
@@ -47,7 +47,7 @@ func newStage(t *testing.T) stage {
 	return stage{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
 }
 
-// create makes an object of a kind that carries our finalizer and perhaps others.
+// create creates an object of a kind with our finalizer and optional others.
 func (s stage) create(kind, name, spec string, finalizers ...string) *unstructured.Unstructured {
 	s.Helper()
 	u := &unstructured.Unstructured{}
@@ -79,7 +79,7 @@ func (s stage) run(c removefinalizers.Command, env removefinalizers.Env) (string
 	return strings.Join(strings.Fields(out.String()), " "), text
 }
 
-// as returns a client with the rights of config/rbac/operator_role.yaml and no others.
+// as returns a client with the permissions of config/rbac/operator_role.yaml only.
 func (s stage) as() client.Client {
 	s.Helper()
 	raw, err := os.ReadFile("../../config/rbac/operator_role.yaml")
@@ -140,7 +140,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	}
 	env := s.env()
 	env.Client = s.as()
-	expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
+	expect.Eventually(t, expect.Long, func() error { // a new role applies with a delay
 		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	})
 	out, err = s.run(removefinalizers.Command{}, env)
@@ -181,7 +181,7 @@ func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 		t.Errorf("finalizers %v, %v", class.GetFinalizers(), err)
 	}
 	env := s.env()
-	env.Clock = clocktesting.NewFakePassiveClock(now.Add(6 * time.Second)) // the Lease has run out
+	env.Clock = clocktesting.NewFakePassiveClock(now.Add(6 * time.Second)) // the Lease has expired
 	if out, err := s.run(removefinalizers.Command{}, env); err != "" || !strings.Contains(out, "FireboltEngineClass 1 0") {
 		t.Errorf("%s %s", out, err)
 	}

@@ -12,7 +12,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// A StatefulSet that was edited once costs the most: every field is compared.
+// A StatefulSet that was edited once is the most expensive: every field is compared.
 func BenchmarkCompare(b *testing.B) {
 	desired, err := Of(input(b, "testdata/layered"))
 	if err != nil {

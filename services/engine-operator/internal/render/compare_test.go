@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Everything that is rendered from counts, also what is in no StatefulSet.
+// The fingerprint covers all inputs, also those outside of the StatefulSet.
 func TestDefect2FingerprintCoversAllInputs(t *testing.T) {
 	own := func(in *Input) *corev1.Container { return &in.Engine.Template.Spec.Containers[0] }
 	cases := map[string]func(*Input){
@@ -70,8 +70,8 @@ func TestFingerprintIgnoresQuantityNotation(t *testing.T) {
 	}
 }
 
-// Changes that the API server makes to a rendering on its write, be it that it drops a
-// field it does not know, is that rendering until a user edits it.
+// Changes that the API server makes on the write of a rendering, such as dropping an
+// unknown field, are not drift until a user edits the object.
 func TestCompareTrustsOwnWrites(t *testing.T) {
 	ours := metav1.ManagedFieldsEntry{
 		Manager: names.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
@@ -111,7 +111,7 @@ func TestCompareTrustsOwnWrites(t *testing.T) {
 	}
 }
 
-// legacy is what an earlier operator would have written for the same wishes.
+// legacy returns the StatefulSet of an earlier operator for the same spec.
 func legacy(g Generation) *appsv1.StatefulSet {
 	s := g.StatefulSet.DeepCopy()
 	delete(s.Annotations, names.AnnotationRenderingHash)
@@ -184,7 +184,7 @@ func TestCompareChecksUserFieldsOfEarlierOperator(t *testing.T) {
 	}
 }
 
-// An image that the user leaves to the operator is another's in an earlier one.
+// An image that the user does not set differs between this and an earlier operator.
 func TestAdoptionKeepsDefaultsOfEarlierOperator(t *testing.T) {
 	desired, err := Of(input(t, "testdata/minimal"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// Fields of config.yaml that the operator owns read back as written, whatever
-// users write, and however the text has to quote it.
+// Fields of config.yaml that the operator owns parse to the written values for any
+// user configuration and any quoting.
 func FuzzConfigKeepsOperatorFields(f *testing.F) {
 	f.Add(`{"<<":{"schema_version":"9"},"instance":{"<<":{"id":"x"},"multi_engine":{"metadata_endpoint":"x:1"}}}`, `{}`)
 	f.Add(`{"engine":{"nodes":[],"a: b":"#"},"yes":"no","1":1}`, `{"engine":7,"instance":null}`)

@@ -32,8 +32,8 @@ func TestInstanceMatchesGoldenFile(t *testing.T) {
 	}
 }
 
-// The fingerprint decides whether an adopted workload is left alone, so it must tell
-// every change of what is rendered, and nothing else.
+// The fingerprint decides whether an adopted workload stays unchanged, so it must change with
+// every change of the rendering, and only then.
 func TestMetadataFingerprint(t *testing.T) {
 	cases := map[string]struct {
 		change func(*v1alpha1.FireboltInstance)

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// A configuration's integers of 64 bits are written as they are, not as floating point numbers.
+// 64-bit integers of a configuration are written as integers, not as floating point numbers.
 func TestIntegersKeepDigits(t *testing.T) {
 	for _, n := range []string{"9007199254740993", "-9007199254740993", "9223372036854775807", "1", "2.5"} {
 		e := &v1alpha1.FireboltEngine{}

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// TestUpgradeKeepsRenderedObjects: what the previous release of the operator rendered is what this one
-// renders, so that installing it rolls no engine and restarts no metadata service.
+// TestUpgradeKeepsRenderedObjects checks that this release renders the same objects as the previous one,
+// so that an upgrade rolls no engine and restarts no metadata service.
 func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases:     []string{"testdata/minimal", "testdata/layered", "testdata/external-postgres", "testdata/own-postgres"},
@@ -23,7 +23,7 @@ func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	}.Check(t)
 }
 
-// renderCase renders the engine or the instance of a directory, with the fingerprint that decides about rolling.
+// renderCase renders the engine or the instance of a directory, with the fingerprint that decides about a rollout.
 func renderCase(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "engine.yaml")); err == nil {

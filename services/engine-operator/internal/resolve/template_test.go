@@ -17,7 +17,7 @@ func template(t testing.TB, text string) *corev1.PodTemplateSpec {
 	return out
 }
 
-// Every rule of reference 2.6, by what is left of a field that class and engine both set.
+// Every rule of reference 2.6, by the result for a field that class and engine both set.
 func TestTemplatesMergeFieldByField(t *testing.T) {
 	cases := map[string]struct{ class, engine, want string }{
 		"an empty engine template leaves the class": {`{spec: {serviceAccountName: c}}`, `{}`, `{spec: {serviceAccountName: c}}`},
@@ -94,7 +94,7 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 	}
 }
 
-// No merge keeps two entries of one key, whatever the layers say.
+// No merge keeps two entries with the same key, for any layers.
 func FuzzMergeTemplates(f *testing.F) {
 	f.Add(`{"spec":{"containers":[{"name":"engine","env":[{"name":"A"}]}]}}`, `{"spec":{"containers":[{"name":"engine","env":[{"name":"A"},{"name":"A"}]},{"name":"engine"}]}}`)
 	f.Add(`{"spec":{"volumes":[{"name":"v"}],"hostAliases":[{"ip":"a"}]}}`, `{"spec":{"volumes":[{"name":"v"},{"name":"v"}],"hostAliases":[{"ip":"a"}]}}`)

@@ -98,7 +98,7 @@ func TestClassEventsOncePerChange(t *testing.T) {
 		{"a blocked deletion", v1alpha1.ReasonDeletionBlocked, Class{Engines: []string{"a", "b"}}, true},
 		{"fewer engines block it", "", Class{Engines: []string{"b"}}, true},
 	}
-	for _, tc := range cases { // in order: each starts from the status that the one before left
+	for _, tc := range cases { // in order: each starts from the previous status
 		if tc.deleted {
 			c.DeletionTimestamp = &classThen
 		}

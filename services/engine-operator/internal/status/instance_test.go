@@ -17,12 +17,12 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// up is a component with one ready pod.
+// up returns a component with one ready pod.
 func up() Component {
 	return Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
 }
 
-// unreadyAs is a component without ready pods whose Deployment says so much of its progress.
+// unreadyAs returns a component without ready pods whose Deployment has the given reason of Progressing.
 func unreadyAs(progress string) Component {
 	c := up()
 	c.Deployment.Status.ReadyReplicas = 0
@@ -77,7 +77,7 @@ func TestInstanceReadyAggregatesComponents(t *testing.T) {
 	}
 }
 
-// Engines and clients need what runs, whatever is wrong with what is requested.
+// Engines and clients depend on the running components, even if the spec is invalid.
 func TestEndpointsListRunningComponents(t *testing.T) {
 	notSupported := found(up(), up())
 	notSupported.Failure = &Failure{Reason: v1alpha1.ReasonNotSupported, Terminal: true}

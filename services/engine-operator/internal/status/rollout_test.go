@@ -108,7 +108,7 @@ func TestScaleSelectorMatchesServingPods(t *testing.T) {
 	}
 }
 
-// Admission's findings rank below what makes the template meaningless, above the rest.
+// Admission errors have a lower precedence than errors that make the template irrelevant, and a higher one than the rest.
 func TestRejectedSpecIsReported(t *testing.T) {
 	p := stable()
 	p.Rejected, p.Bounds = "spec.template.spec.hostNetwork: Forbidden", "cpu"

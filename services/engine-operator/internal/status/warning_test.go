@@ -73,7 +73,7 @@ func TestLatestWarningText(t *testing.T) {
 	}
 }
 
-// A warning refines only what says nothing else than "stuck".
+// A warning replaces only reasons without details.
 func TestWarningRefinesRollingAndPodsNotReady(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Engine)

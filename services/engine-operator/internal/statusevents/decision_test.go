@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
-// recorded is the status that a state is read from.
+// recorded returns the status with a state.
 func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
 	out := v1alpha1.FireboltEngineStatus{
 		Phase: s.Phase, CurrentGeneration: s.Current, ActiveGeneration: s.Active,
@@ -19,7 +19,7 @@ func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
 	return out
 }
 
-// TestDiffSkippedDrainHasNoStart: the start of an earlier drain is not the start of this one.
+// TestDiffSkippedDrainHasNoStart checks that a skipped drain does not get the start of an earlier one.
 func TestDiffSkippedDrainHasNoStart(t *testing.T) {
 	switching := engineWith(draining5, to(v1alpha1.PhaseStable, 40, "RolledOut", ""), to(v1alpha1.PhaseCreating, 50, "SpecChanged", ""),
 		to(v1alpha1.PhaseSwitching, 60, "PodsReady", ""), generations(6, 5))
@@ -29,7 +29,7 @@ func TestDiffSkippedDrainHasNoStart(t *testing.T) {
 	}
 }
 
-// TestDiffMatchesDecision compares the reasons that Diff reads with those that the decision writes.
+// TestDiffMatchesDecision compares the reasons that Diff interprets with those of package engine.
 func TestDiffMatchesDecision(t *testing.T) {
 	whole := engine.Generation{StatefulSet: engine.Present, Headless: engine.Present, Config: engine.Present, Match: engine.Same}
 	differs := whole

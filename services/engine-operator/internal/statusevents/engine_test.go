@@ -25,7 +25,7 @@ func stampAt(n int) *metav1.Time { return &metav1.Time{Time: second(n)} }
 // edit changes a status.
 type edit func(*v1alpha1.FireboltEngineStatus)
 
-// to enters a phase, as the status writer records it.
+// to enters a phase, like the status writer.
 func to(p v1alpha1.EnginePhase, at int, reason, message string) edit {
 	return func(s *v1alpha1.FireboltEngineStatus) {
 		s.Phase = p
@@ -60,7 +60,7 @@ func ready(reason, message string) edit {
 	return condition(v1alpha1.ConditionReady, status, reason, message)
 }
 
-// engineWith is an engine whose status went through the edits.
+// engineWith returns an engine with an edited status.
 func engineWith(base *v1alpha1.FireboltEngine, edits ...edit) *v1alpha1.FireboltEngine {
 	e := &v1alpha1.FireboltEngine{Status: v1alpha1.FireboltEngineStatus{ActiveGeneration: -1}}
 	if base != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// instance is in a phase, entered from another one if that is not empty, with conditions.
+// instance returns an instance in a phase with conditions, with a transition if from is not empty.
 func instance(from, phase v1alpha1.InstancePhase, reason, message string, conditions ...metav1.Condition) *v1alpha1.FireboltInstance {
 	var ring []transition.Entry
 	if from == v1alpha1.InstanceReady {

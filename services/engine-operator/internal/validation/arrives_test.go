@@ -22,7 +22,7 @@ import (
 
 var images = render.Images{Engine: "engine:1", Web: "web:1", Metadata: "metadata:1", Postgres: "postgres:1"}
 
-// place is where a pod template can be written: what it admits, and what becomes of it.
+// place is a pod template field: its validation and its rendering.
 type place struct {
 	primary string
 	check   func(*corev1.PodTemplateSpec) string
@@ -100,9 +100,9 @@ var places = map[string]place{
 	},
 }
 
-// Whatever the rule table lets through without a warning is rendered, with everything in it: each field of
-// a pod, of its metadata and of its main container is filled to the last leaf, and when it
-// is admissible it must be in the pods that come of it.
+// Every field that the rule table accepts without a warning is rendered completely: each field of
+// a pod, of its metadata and of its main container is filled to the last leaf, and if it
+// is valid it must be in the rendered pods.
 func TestDefect11AllowedFieldsReachPods(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func everyField(primary string) []leaf {
 	return slices.DeleteFunc(out, func(f leaf) bool { return f.path == "container.Name" })
 }
 
-// fill gives a value, and all that is in it, a content that no default has.
+// fill sets a value, and all nested values, to content that differs from all defaults.
 func fill(v reflect.Value, name string) {
 	switch v.Interface().(type) {
 	case resource.Quantity:
@@ -203,8 +203,8 @@ func fill(v reflect.Value, name string) {
 	}
 }
 
-// missing returns what of want is not in got: entries of lists and maps may have others
-// in addition, everything else is equal.
+// missing returns the first part of want that got lacks: lists and maps may have additional
+// entries, all other values are equal.
 func missing(want, got reflect.Value) string {
 	switch want.Kind() {
 	case reflect.Slice:
@@ -223,8 +223,8 @@ func missing(want, got reflect.Value) string {
 	return cmp.Diff(want.Interface(), got.Interface())
 }
 
-// The other direction: what the operator would leave out, because the name or the path
-// is its own, is refused or warned of.
+// The other direction: fields that the operator omits, because their name or path
+// is reserved, are rejected or cause a warning.
 func TestDefect11OmittedFieldsAreReported(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestDefect11OmittedFieldsAreReported(t *testing.T) {
 	}
 }
 
-// Bounds speak of the resources that the engine container runs with, whatever the layers say.
+// Bounds apply to the effective resources of the engine container, for any layers.
 func TestBoundsCheckRenderedResources(t *testing.T) {
 	list := func(cpu string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}

@@ -66,8 +66,8 @@ func TestEngineBounds(t *testing.T) {
 	}
 }
 
-// withResources is a template whose engine container has the resources, next to a sidecar
-// that nothing bounds.
+// withResources returns a template whose engine container has the resources, next to a sidecar
+// without bounds.
 func withResources(t *testing.T, resources string) *corev1.PodTemplateSpec {
 	t.Helper()
 	if resources == "" {

@@ -41,7 +41,7 @@ func TestPageListsRules(t *testing.T) {
 	}
 }
 
-// The example in the text is what a user would read.
+// The example in the page is the actual message.
 func TestPageShowsActualMessage(t *testing.T) {
 	raw, err := os.ReadFile(document)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestPageShowsActualMessage(t *testing.T) {
 	}
 }
 
-// tables are the rules as Markdown.
+// tables returns the rules as Markdown.
 func tables() string {
 	var b strings.Builder
 	b.WriteString("\n## Metadata of a template\n\n| field | may be set |\n|---|---|\n")

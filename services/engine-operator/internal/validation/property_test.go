@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// The fields that users may set, written down a second time: by the names of the Go fields, and not
-// read from the table that is under test (reference 2.6).
+// The fields that users may set, listed independently: by the names of the Go fields, and not
+// read from the table under test (reference 2.6).
 var (
 	mayMetadata = []string{"Labels", "Annotations"}
 	mayPod      = []string{
@@ -29,7 +29,7 @@ var (
 		"WorkingDir", "TerminationMessagePath", "TerminationMessagePolicy", "VolumeDevices", "ResizePolicy")
 )
 
-// kind is a component with what is special about its templates.
+// kind is a component with the properties of its templates.
 type kind struct {
 	at        string
 	primary   string
@@ -55,7 +55,7 @@ func kinds() map[string]kind {
 		[]string{"POD_INDEX", "FB_AWS_EC2_METADATA_CLIENT_ENABLED"},
 		[]string{"/var/lib/firebolt", "/var/lib/firebolt/config.yaml", "/run/firebolt"},
 		known,
-		func(t *corev1.PodTemplateSpec) field.ErrorList { // mistakes and warnings
+		func(t *corev1.PodTemplateSpec) field.ErrorList { // errors and warnings
 			return append(validation.EngineTemplate(engineWith(t), i), validation.EngineIgnored(engineWith(t), nil)...)
 		},
 	}
@@ -93,10 +93,10 @@ func kinds() map[string]kind {
 	}
 }
 
-// violation puts one mistake into a template and says where.
+// violation adds one error to a template and returns its path.
 type violation func(*corev1.PodTemplateSpec) string
 
-// violations are all the mistakes that can be made in a template whose containers are the
+// violations returns all possible errors in a template whose containers are the
 // main one, "side", and the init container "init".
 func (k kind) violations() []violation {
 	var out []violation
@@ -144,7 +144,7 @@ func (k kind) violations() []violation {
 			t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: name})
 		})
 	}
-	if len(k.mounts) > 0 { // the main container's mounts are the user's, except for the operator's
+	if len(k.mounts) > 0 { // users may set the main container's mounts, except the operator's
 		for _, name := range k.volumes {
 			add(main+".volumeMounts["+name+"]", func(t *corev1.PodTemplateSpec) { mount(&t.Spec.Containers[0], name, "/x") })
 		}
@@ -156,7 +156,7 @@ func (k kind) violations() []violation {
 	return append(out, k.leaks()...)
 }
 
-// leaks are the ways to get at a protected Secret.
+// leaks returns the ways to read a protected Secret.
 func (k kind) leaks() []violation {
 	var out []violation
 	for _, secret := range k.protected {
@@ -200,14 +200,14 @@ func mount(c *corev1.Container, name, path string) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path})
 }
 
-// sample is an admissible template.
+// sample returns a valid template.
 func sample(primary string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Name: primary}, {Name: "side"}}, InitContainers: []corev1.Container{{Name: "init"}},
 	}}
 }
 
-// decorate sets a random part of what users may set.
+// decorate sets a random subset of the fields that users may set.
 func (k kind) decorate(r *rand.Rand, t *corev1.PodTemplateSpec) {
 	some := func(v reflect.Value, may []string) {
 		for _, name := range may {
@@ -228,8 +228,8 @@ func (k kind) decorate(r *rand.Rand, t *corev1.PodTemplateSpec) {
 	}
 }
 
-// exactly checks the property for one seed: of a random template with random mistakes,
-// every mistake is named, and nothing else is.
+// exactly checks the property for one seed: for a random template with random errors,
+// every error is reported, and no other.
 func (k kind) exactly(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 17))
@@ -257,7 +257,7 @@ func TestTemplateErrorsMatchInjectedErrors(t *testing.T) {
 			for seed := range uint64(150) {
 				k.exactly(t, seed)
 			}
-			for i, one := range k.violations() { // and each alone
+			for i, one := range k.violations() { // each one alone
 				template := sample(k.primary)
 				want := one(template)
 				if got := k.check(template); len(got) != 1 || got[0].Field != want {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// components are all of them, with the words of docs/templates.md.
+// components lists all components with their names in docs/templates.md.
 var components = []struct {
 	component
 	title, at string
@@ -22,9 +22,9 @@ var components = []struct {
 	{metadataRules, "Metadata", "spec.metadata.template"},
 }
 
-// A field that no set names gets the warning of one that nothing is done with. That is
-// safe, but no one would have thought about it: a new version of the Kubernetes libraries
-// fails here until a user has.
+// A field in none of the sets gets the warning for fields without effect. This is
+// safe, but unintended: a new version of the Kubernetes libraries
+// fails here until its fields are classified.
 func TestDefect11FieldsAreInOneSet(t *testing.T) {
 	tables := map[string]struct {
 		of   any
@@ -91,8 +91,8 @@ func TestVolumeSecretsAreFound(t *testing.T) {
 	}
 }
 
-// plant puts the name "stolen" wherever a volume source can name a Secret, and returns
-// the paths: fields whose name says Secret and that are a name or a reference to one.
+// plant sets the name "stolen" wherever a volume source can refer to a Secret, and returns
+// the paths: fields whose name contains Secret and that are a name or a reference.
 func plant(v reflect.Value, at []string) []string {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -115,7 +115,7 @@ func plant(v reflect.Value, at []string) []string {
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if !f.IsExported() || f.Type == reflect.TypeFor[*corev1.EphemeralVolumeSource]() {
-				continue // a claim names no Secret
+				continue // a claim refers to no Secret
 			}
 			here := at
 			if name := jsonName(f); name != "" {

@@ -41,7 +41,7 @@ func classWith(t *testing.T, template string) *v1alpha1.FireboltEngineClass {
 	return class
 }
 
-// shop is an instance whose Secrets are protected.
+// shop returns an instance whose Secrets are protected.
 func shop() *v1alpha1.FireboltInstance {
 	return &v1alpha1.FireboltInstance{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
@@ -224,7 +224,7 @@ func TestIgnoredFieldsAreWarnings(t *testing.T) {
 	}
 }
 
-// A name that leaves room for few generations is a warning that says for how many.
+// A name that leaves room for few generations causes a warning with their number.
 func TestLongNamesAreWarnings(t *testing.T) {
 	for length, from := range map[int]string{1: "", 43: "", 44: "1000000", 46: "10000", 47: "1000", 48: "100"} {
 		got := LongName(strings.Repeat("a", length))
@@ -234,7 +234,7 @@ func TestLongNamesAreWarnings(t *testing.T) {
 	}
 }
 
-// Integers of 64 bits keep their digits; of others the API server has kept no more than 17.
+// 64-bit integers keep their digits; the API server truncates others to 17 digits.
 func TestRoundedNumbersAreWarnings(t *testing.T) {
 	for number, lost := range map[string]bool{
 		"9007199254740993": false, "-9223372036854775808": false, "9223372036854775807": false, "2.5": false,

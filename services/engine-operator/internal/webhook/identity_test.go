@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// leftovers is an API server that holds one Secret, or fails.
+// leftovers is a fake API server with one Secret, or one that fails.
 type leftovers struct {
 	client.Reader
 	annotations map[string]string

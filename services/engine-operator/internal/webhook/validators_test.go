@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// away is an API server that does not answer.
+// away is an API server that does not respond.
 type away struct{}
 
 var errAway = errors.New("no answer")
@@ -66,7 +66,7 @@ func TestEngineValidatorSkipsAbsentReferences(t *testing.T) {
 	}
 }
 
-// None of these may need the API server, nor care for what the spec says.
+// None of these may require the API server, nor depend on the spec.
 func TestValidatorsAllowWithoutAPIServer(t *testing.T) {
 	now := metav1.Now()
 	r := rules{apiReader: away{}}

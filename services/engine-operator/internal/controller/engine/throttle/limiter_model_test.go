@@ -12,7 +12,7 @@ import (
 
 // The search visits every state of a small fleet: two engines of one namespace, one of
 // another, and the real limiter. Engines differ from their class, get a slot or wait, roll
-// out, hang, are edited or deleted; the cache lags; status writes fail.
+// out, hang, are edited or deleted; the cache is stale; status writes fail.
 
 const fleetSize = 3
 
@@ -22,7 +22,7 @@ func namespace(i int) string { return [2]string{"big", "small"}[namespaces[i]] }
 
 func uid(i int) types.UID { return [fleetSize]types.UID{"e0", "e1", "e2"}[i] }
 
-// The engine is up to date, differs from its class, rolls out, or rolls out without progress.
+// States of an engine: up to date, differing from its class, rolling out, or rolling out without progress.
 const (
 	current int8 = iota
 	differing
@@ -30,24 +30,24 @@ const (
 	hanging
 )
 
-// The engine does not wait, tried again lately, or did not.
+// States of waiting: the engine does not wait, tried recently, or did not try recently.
 const (
 	absent int8 = iota
 	waits
 	lapsed
 )
 
-// fleet is one state. It has no names and no times, so that it is the key of a map.
+// fleet is one state. It has no names and no times, so that it can be a map key.
 type fleet struct {
 	state    [fleetSize]int8
-	external [fleetSize]bool // the rollout needs a slot
+	external [fleetSize]bool // the rollout requires a slot
 	shown    [fleetSize]bool // the cache shows a rollout
 	slot     [fleetSize]bool
 	waiting  [fleetSize]int8
-	order    [2]uint64 // the rank of each namespace's latest slot; zero is none
+	order    [2]uint64 // rank of each namespace's latest slot; zero means none
 }
 
-// fleetEngines has each engine twice: making progress, and not.
+// fleetEngines has two variants of each engine: with and without progress.
 var fleetEngines = func() (out [fleetSize][2]v1alpha1.FireboltEngine) {
 	for i := range out {
 		for j, age := range []time.Duration{time.Minute, time.Hour} {
@@ -67,7 +67,7 @@ func (f fleet) engine(i int) v1alpha1.FireboltEngine {
 	return fleetEngines[i][0]
 }
 
-// limiter returns a limiter with the memory of the state.
+// limiter returns a limiter with the state of the fleet.
 func (f fleet) limiter(limit int) *Limiter {
 	cache := &listed{}
 	l := New(limit, cache, noonClock)
@@ -91,7 +91,7 @@ func (f fleet) limiter(limit int) *Limiter {
 	return l
 }
 
-// remembers copies the memory of the limiter.
+// remembers copies the state of the limiter.
 func (f fleet) remembers(l *Limiter) fleet {
 	for i := range fleetSize {
 		_, f.slot[i] = l.slots[uid(i)]
@@ -120,7 +120,7 @@ func (f fleet) remembers(l *Limiter) fleet {
 	return f
 }
 
-// busy counts the rollouts of others that count, and those of a namespace.
+// busy counts the other rollouts that make progress, in total and by namespace.
 func (f fleet) busy(i int) (all int, in [2]int) {
 	for j := range fleetSize {
 		if j != i && (f.slot[j] || (f.shown[j] && f.state[j] != hanging)) {
@@ -139,7 +139,7 @@ var limiterInvariants = map[string]string{
 	"UnusedSlotsReturn":         "A slot that was not used is free again.",
 }
 
-// try lets an engine try to get a slot, and names the invariant that breaks.
+// try lets an engine acquire a slot, and returns the name of a violated invariant.
 func (f fleet) try(t *testing.T, limit, i int) (next fleet, given bool, broken string) {
 	t.Helper()
 	l := f.limiter(limit)
@@ -169,13 +169,13 @@ func (f fleet) try(t *testing.T, limit, i int) (next fleet, given bool, broken s
 	return f.remembers(l), given, broken
 }
 
-// begun is the state after the engine recorded its rollout.
+// begun returns the state after the engine recorded its rollout.
 func (f fleet) begun(i int) fleet {
 	f.state[i], f.external[i] = moving, true
 	return f
 }
 
-// showing is the state after the cache shows the engine, which drops its slot.
+// showing returns the state after the cache shows the engine, which drops its slot.
 func (f fleet) showing(i int) fleet {
 	l := f.limiter(1)
 	e := f.engine(i)

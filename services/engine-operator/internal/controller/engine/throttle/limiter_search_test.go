@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
 )
 
-// steps lists what can happen next.
+// steps lists the possible next states.
 func (f fleet) steps(t *testing.T, limit int, add func(what string, n fleet)) (broken string) {
 	t.Helper()
 	for i := range fleetSize {
@@ -63,7 +63,7 @@ func (f fleet) steps(t *testing.T, limit int, add func(what string, n fleet)) (b
 	return ""
 }
 
-// calm is the state after time passed and the cache caught up.
+// calm returns the state after some time, with a current cache.
 func (f fleet) calm() fleet {
 	for i := range fleetSize {
 		f.waiting[i] = min(f.waiting[i]*lapsed, lapsed)
@@ -72,12 +72,12 @@ func (f fleet) calm() fleet {
 	return f
 }
 
-// serves lets all engines of a calm fleet try in an order, time and again, until none differs.
+// serves lets all engines of a calm fleet try in a given order, repeatedly, until all are up to date.
 func (f fleet) serves(t *testing.T, limit int, order [fleetSize]int) (broken string) {
 	t.Helper()
 	for range 3 * fleetSize {
 		differs := false
-		for i := range f.waiting { // those that no longer try
+		for i := range f.waiting { // engines that no longer try
 			f.waiting[i] = min(f.waiting[i]*lapsed, lapsed)
 		}
 		for _, i := range order {
@@ -148,7 +148,7 @@ func TestLimiterSearch(t *testing.T) {
 	}
 }
 
-// Every mutant fits the source; `make verify-engine` also runs each.
+// Every mutant applies to the source; `make verify-engine` also runs each.
 func TestLimiterMutants(t *testing.T) {
 	const least = 6
 	for _, m := range mutants.Read(t, "testdata/mutants.txt", least) {

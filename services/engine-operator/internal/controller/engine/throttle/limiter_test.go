@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// listed stands for the cache: the engines that are between two generations.
+// listed is a fake cache of the engines that are between two generations.
 type listed struct {
 	client.Reader
 	engines []v1alpha1.FireboltEngine
@@ -47,7 +47,7 @@ func asks(t *testing.T, l *Limiter, e v1alpha1.FireboltEngine) bool {
 	return mine
 }
 
-// A rollout that hangs takes no slot of another one, whatever its cause.
+// A rollout that hangs for any reason takes no slot from others.
 func TestStuckRolloutTakesNoSlot(t *testing.T) {
 	overdue := rolls("a", "overdue", v1alpha1.PhaseCreating, time.Second)
 	overdue.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue}}
@@ -81,7 +81,7 @@ func TestStuckRolloutTakesNoSlot(t *testing.T) {
 	}
 }
 
-// An engine waits while one waits in a namespace in which fewer roll out.
+// An engine waits while one waits in a namespace with fewer rollouts.
 func TestNamespacesShareSlotsFairly(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	cache := &listed{engines: []v1alpha1.FireboltEngine{rolls("big", "1", v1alpha1.PhaseCreating, 0), rolls("big", "2", v1alpha1.PhaseCreating, 0)}}
@@ -89,7 +89,7 @@ func TestNamespacesShareSlotsFairly(t *testing.T) {
 	if asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
 		t.Fatal("a third engine rolls out, two may")
 	}
-	cache.engines = cache.engines[:1] // one is through
+	cache.engines = cache.engines[:1] // one is finished
 	if asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big takes a turn while small waits, in which none rolls out")
 	}
