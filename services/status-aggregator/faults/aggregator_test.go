@@ -31,11 +31,11 @@ var errDown = errors.New("not reached")
 
 const settle = 5 * time.Second
 
-// aggregator is one process: the real parts, wired as package aggregator does it.
+// aggregator is one process: the real components, wired like in package app.
 type aggregator struct {
 	w    *world
 	name string
-	// unaware: the process was paused between its last check of its rights and its writes.
+	// unaware marks a process that was paused between its last permission check and its writes.
 	unaware bool
 
 	model    *model.Store
@@ -46,13 +46,13 @@ type aggregator struct {
 	cache    map[string]*unstructured.Unstructured
 	due      map[contract.Ref]time.Time
 
-	linked  int // the session of the bus that is read; 0: none
+	linked  int // bus session of the subscription; 0: none
 	era     int
-	from    uint64 // place in the stream of observations at which the session began
-	read    uint64 // place up to which it was read
+	from    uint64 // sequence of the observation stream at the start of the session
+	read    uint64 // last sequence read
 	beat    uint64
-	renewed time.Time // of the Lease, by us
-	stepped time.Time // last sign that the process runs
+	renewed time.Time // last renewal of the Lease by this process
+	stepped time.Time // last time that the process ran
 	held    bool
 }
 
@@ -98,9 +98,9 @@ func (a *aggregator) tick(ctx context.Context) {
 	}
 }
 
-// resume lets a process that was paused do what it was about to, before it receives that it
-// was replaced: with all that it assumed then, and only the guards of the writes between
-// it and the objects.
+// resume lets a paused process continue before it learns that it
+// was replaced: with its outdated state, and only the guards of the writes protect
+// the objects.
 func (a *aggregator) resume(ctx context.Context) {
 	a.unaware = true
 	for _, name := range names {
@@ -110,7 +110,7 @@ func (a *aggregator) resume(ctx context.Context) {
 	}
 }
 
-// at plans a reconcile; an earlier one that is planned stays.
+// at schedules a reconcile; an earlier scheduled one is kept.
 func (a *aggregator) at(r contract.Ref, after time.Duration) {
 	at := a.w.now().Add(after)
 	if planned, ok := a.due[r]; !ok || at.Before(planned) {
@@ -130,7 +130,7 @@ func (a *aggregator) announce() {
 	}
 }
 
-// watch lets the cache see some of what happened to the objects since.
+// watch delivers some of the pending changes to the cache.
 func (a *aggregator) watch() {
 	for _, name := range names {
 		live := a.w.objects[name]
@@ -146,7 +146,7 @@ func (a *aggregator) watch() {
 	}
 }
 
-// listen does what package ingest does with the two streams.
+// listen reads the two streams like package ingest.
 func (a *aggregator) listen() {
 	if !a.w.busUp {
 		a.linked = 0
@@ -159,12 +159,12 @@ func (a *aggregator) listen() {
 	}
 	for _, m := range a.w.log[min(a.read, uint64(len(a.w.log))):] {
 		if !a.w.chance(80) {
-			break // it is still in flight, with all behind it
+			break // it and all later messages are still in flight
 		}
 		a.hear(m, true)
 		a.read = m.sequence
 	}
-	if heard := a.w.log[a.from:a.read]; len(heard) > 0 && a.w.chance(10) { // one is delivered once more
+	if heard := a.w.log[a.from:a.read]; len(heard) > 0 && a.w.chance(10) { // redeliver one
 		a.hear(heard[a.w.random.IntN(len(heard))], true)
 	}
 	if a.w.beat.sequence > a.beat && a.w.chance(90) {
@@ -176,7 +176,7 @@ func (a *aggregator) listen() {
 	}
 }
 
-// snapshot begins a session: the latest message of each object, then what follows.
+// snapshot starts a session: the latest message of each object, then live messages.
 func (a *aggregator) snapshot() {
 	recreated := a.era != a.w.era
 	a.liveness.SetDisconnected()
@@ -207,7 +207,7 @@ func (a *aggregator) hear(m message, live bool) {
 	a.at(ref(m.name), object.Debounce)
 }
 
-// missed is the watchdog's direct look into the stream.
+// missed is the watchdog's probe of the stream.
 func (a *aggregator) missed(context.Context, string) (bool, error) {
 	if !a.w.busUp {
 		return false, errDown
@@ -215,7 +215,7 @@ func (a *aggregator) missed(context.Context, string) (bool, error) {
 	return a.w.beat.sequence > a.beat, nil
 }
 
-// renew keeps the Lease as package lease does.
+// renew renews the Lease like package lease.
 func (a *aggregator) renew() {
 	if a.linked == 0 {
 		a.renewed = time.Time{}
@@ -246,7 +246,7 @@ func (a *aggregator) sweep(r contract.Ref, upTo uint64) error {
 	return nil
 }
 
-// Get, GetUncached, GetUncachedUID, Last and Drop are the watcher's.
+// Get, GetUncached, GetUncachedUID, Last and Drop implement the watcher.
 func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
 	if u := a.cache[r.Name]; u != nil {
 		return observe.Read(kind, u.DeepCopy())
@@ -282,7 +282,7 @@ func (a *aggregator) Last(registry.Kind, contract.Ref, string) (observe.Object, 
 
 func (a *aggregator) Drop(contract.Ref) {}
 
-// ApplyConditions is the writer's.
+// ApplyConditions implements the writer.
 func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, said []metav1.Condition) (bool, error) {
 	if !a.w.apiUp {
 		return false, errDown

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
 )
 
-// elsewhere lists what shows the bars that no test of this package measures.
+// elsewhere lists where bars are measured that no test of this package measures.
 var elsewhere = map[string]string{
 	"B1":  "go test ./faults -run TestSimulation",
 	"B2":  "go test ./faults -run TestSimulation",

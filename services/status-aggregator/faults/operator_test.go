@@ -13,28 +13,28 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 )
 
-// operator publishes what it sees, and writes the conditions while no aggregator does.
-// It keeps to what packages bus and standalone promise.
+// operator publishes observations, and writes the conditions while no aggregator does.
+// It implements the guarantees of packages bus and standalone.
 type operator struct {
 	w     *world
 	up    bool
 	epoch int64
 	seqs  map[types.UID]uint64
-	saw   map[string]truth                 // when it was last offered
+	saw   map[string]truth                 // last offered state
 	said  map[string]contract.Observation  // last offered
 	out   map[string]*contract.Observation // not acknowledged; the newest of each object
-	built map[string]bool                  // has a seq already: a retry is the same message
-	era   int                              // of the stream that took our messages
+	built map[string]bool                  // has a seq: a retry is the same message
+	era   int                              // era of the stream that stored the messages
 	beats time.Time
-	lossy bool // a beat gets lost now and then
-	lost  bool // the last one was
+	lossy bool // heartbeats are lost occasionally
+	lost  bool // the last heartbeat was lost
 
-	seen struct { // the Lease, and when it was seen to change
+	seen struct { // the Lease, and when a change was last observed
 		renewed time.Time
 		at      time.Time
 	}
 	memory map[types.UID]conditions.State
-	due    map[string]time.Time // when a hold-down ends
+	due    map[string]time.Time // end of the hold-down
 }
 
 func newOperator(w *world) *operator {
@@ -43,7 +43,7 @@ func newOperator(w *world) *operator {
 	return o
 }
 
-// start begins a term: nothing in memory, an epoch above all that the stream knows.
+// start starts a new process: empty memory, and an epoch above all epochs in the stream.
 func (o *operator) start() {
 	var head int64
 	for _, m := range o.w.last {
@@ -64,7 +64,7 @@ func (o *operator) tick() {
 	}
 	changed := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(o.w.truths)) {
-		if now := *o.w.truths[name]; o.saw[name] != now { // package bus drops what repeats the latest message
+		if now := *o.w.truths[name]; o.saw[name] != now { // package bus drops repetitions of the latest message
 			o.saw[name] = now
 			o.offer(name, o.w.observation(name))
 			changed[name] = true
@@ -84,7 +84,7 @@ func (o *operator) offer(name string, obs contract.Observation) {
 	o.built[name] = false
 }
 
-// notice finds a stream that was lost, soon but not at once, and offers everything again.
+// notice detects a lost stream with a delay, and offers all observations again.
 func (o *operator) notice() {
 	if o.era == o.w.era || !o.w.chance(30) {
 		return
@@ -108,7 +108,7 @@ func (o *operator) beat() {
 	o.w.beat.epoch, o.w.beat.holding = o.epoch, len(o.out) > 0
 }
 
-// send tries what is not acknowledged: it arrives, or its acknowledgement gets lost, or all of it.
+// send sends unacknowledged messages: the message, or its acknowledgment, may be lost.
 func (o *operator) send() {
 	for _, name := range slices.Sorted(maps.Keys(o.out)) {
 		obs := o.out[name]
@@ -128,7 +128,7 @@ func (o *operator) send() {
 	}
 }
 
-// standIn writes the conditions as package standalone does.
+// standIn writes the conditions like package standalone.
 func (o *operator) standIn(changed map[string]bool) {
 	if !o.w.apiUp {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
 )
 
-// records is one process's view of the bucket: as package history has it, without the events.
+// records is the bucket as seen by one process: package history without the events.
 type records struct {
 	w                 *world
 	known, remembered map[contract.Ref]*history.Record
@@ -71,14 +71,14 @@ func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEnt
 	r.w.bucket[of] = entry{r.w.revision, value}
 	if r.w.chance(5) {
 		delete(r.known, of)
-		return nil, errDown // stored, but no one told us
+		return nil, errDown // stored, but not acknowledged
 	}
 	r.known[of] = &history.Record{Entry: e, Memory: m, Revision: r.w.revision}
 	return r.known[of], nil
 }
 
-// monotone checks that the provenance of an entry never regresses. A lower epoch is taken
-// once the greater one was stale for long enough; world.apply checks what comes of it.
+// monotone checks that the provenance of an entry never regresses. A lower epoch is accepted
+// once the greater one was stale for long enough; world.apply checks the result.
 func (r *records) monotone(before, after contract.StatusEntry) {
 	b, a := before.Provenance, after.Provenance
 	if b == nil || a == nil || before.Object.UID != after.Object.UID {

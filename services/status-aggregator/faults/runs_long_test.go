@@ -4,7 +4,7 @@ package faults
 
 import "time"
 
-// Schedules of faults, and time with an observer that crashes at intervals.
+// Number of fault schedules, and duration of the run with a crashing observer.
 const (
 	runs = 10_000
 	soak = 24 * time.Hour

@@ -4,7 +4,7 @@ package faults
 
 import "time"
 
-// Extent of the ordinary run; see runs_long_test.go for the full one.
+// Size of the short run; see runs_long_test.go for the full one.
 const (
 	runs = 100
 	soak = 4 * time.Hour

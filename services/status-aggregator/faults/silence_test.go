@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 )
 
-// A day in which beats come late, one is lost now and then but never two in a row, and
-// the operator crashes every ten minutes or so: it is reported stale each time, at its time,
-// and never else.
+// On a simulated day heartbeats are late, single ones but never two in a row are lost, and
+// the operator crashes about every ten minutes: it is reported stale after each crash, in time,
+// and at no other time.
 func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	m, err := newMetrics()
 	if err != nil {
@@ -33,7 +33,7 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 
 	var deaths, wrong int
 	soonest, latest := time.Hour, time.Duration(0)
-	var died time.Time // when the operator crashed; zero: it lives, and has for long enough
+	var died time.Time // when the operator crashed; zero: it runs and has settled
 	unknown := false
 	for range int(soak / time.Second) {
 		r.step(t.Context())
@@ -65,7 +65,7 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	printBar(t, "B8", float64(wrong), "times Unknown although fewer than two heartbeats were missed", "0")
 }
 
-// unknown reports whether the objects' conditions do not know; they must agree.
+// unknown reports whether the objects' conditions are Unknown; they must agree.
 func (r *run) unknown(t *testing.T) bool {
 	t.Helper()
 	said, err := conditionsOf(r.objects[names[0]])

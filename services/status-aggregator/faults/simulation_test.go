@@ -23,9 +23,9 @@ import (
 var oneSeed = flag.Uint64("seed", 0, "run the simulation of this seed only")
 
 const (
-	faultTime = 180 * time.Second // of faults in each run
-	quiet     = 60 * time.Second  // after which all that is not damped must be true
-	longQuiet = 15 * time.Minute  // after which all must be
+	faultTime = 180 * time.Second // duration of faults in each run
+	quiet     = 60 * time.Second  // after which all conditions that are not damped must be correct
+	longQuiet = 15 * time.Minute  // after which all conditions must be correct
 )
 
 var names = []string{"a", "b", "c"}
@@ -35,12 +35,12 @@ type run struct {
 	*world
 	operator *operator
 	alive    *aggregator
-	asleep   *aggregator // a former leader that is paused
+	asleep   *aggregator // a paused former leader
 	metrics  *metrics.Metrics
 	count    int
 }
 
-// step lets one second pass.
+// step advances the simulation by one second.
 func (r *run) step(ctx context.Context) {
 	r.clock.SetTime(r.clock.Now().Add(time.Second))
 	r.operator.tick()
@@ -54,7 +54,7 @@ func (r *run) startAggregator() {
 	r.alive = newAggregator(r.world, fmt.Sprintf("aggregator-%d", r.count), r.metrics)
 }
 
-// fault lets one thing happen, or none.
+// fault injects at most one fault.
 func (r *run) fault(ctx context.Context) {
 	name := names[r.random.IntN(len(names))]
 	t := r.truths[name]
@@ -80,7 +80,7 @@ func (r *run) fault(ctx context.Context) {
 		if r.alive == nil {
 			r.startAggregator()
 		}
-	case 9: // the leader is paused, and the standby leads at once
+	case 9: // the leader is paused, and the standby becomes the leader at once
 		if r.alive != nil {
 			r.asleep = r.alive
 			r.startAggregator()
@@ -105,7 +105,7 @@ func (r *run) fault(ctx context.Context) {
 	}
 }
 
-// change lets something happen to one object.
+// change changes one object.
 func (r *run) change(name string) {
 	t := r.truths[name]
 	switch r.random.IntN(8) {
@@ -142,7 +142,7 @@ func (r *run) heal() {
 	}
 }
 
-// end brings each object into a last state, so that what is expected does not depend on the way there.
+// end sets the final state of each object, so that the expected state does not depend on the schedule.
 func (r *run) end() {
 	for _, name := range names {
 		if r.truths[name] == nil {
@@ -164,7 +164,7 @@ func (r *run) end() {
 	}
 }
 
-// simulate returns what was wrong in the run of a seed.
+// simulate returns the violations in the run of a seed.
 func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, error) {
 	w, err := newWorld(seed)
 	if err != nil {
@@ -208,7 +208,7 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 	return r.violations, nil
 }
 
-// expect folds what is true of an object, as one would who has seen all of it.
+// expect computes the expected conditions of an object from complete observations.
 func (r *run) expect(name string, m conditions.State) conditions.Result {
 	obs := r.observation(name)
 	return conditions.Compute(conditions.Input{
@@ -216,7 +216,7 @@ func (r *run) expect(name string, m conditions.State) conditions.Result {
 	})
 }
 
-// check compares what is said with what is true; types that are damped may be left out.
+// check compares the conditions with the expected ones; damped types may be excluded.
 func (r *run) check(expected map[string]conditions.Result, when string, without ...string) {
 	for name, want := range expected {
 		said, err := conditionsOf(r.objects[name])
@@ -270,7 +270,7 @@ func brief(list []metav1.Condition, without []string) string {
 	return strings.Join(out, " ")
 }
 
-// Whatever happens, a minute after it is over what is said is true.
+// After any faults, the conditions are correct a minute after the last one.
 func TestSimulation(t *testing.T) {
 	m, err := newMetrics()
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 	namespace    = "team-a"
 )
 
-// truth is how one object really is.
+// truth is the actual state of one object.
 type truth struct {
 	uid        types.UID
 	generation int64
-	applied    int64 // the newest generation that all children have seen
+	applied    int64 // latest generation that all children have observed
 	available  int32
 	crashing   bool
 	paused     bool
@@ -36,7 +36,7 @@ type truth struct {
 
 const desired = 2
 
-// message is one in a stream.
+// message is a message of a stream.
 type message struct {
 	sequence uint64
 	name     string
@@ -49,7 +49,7 @@ type entry struct {
 	value    []byte
 }
 
-// world is everything that the processes share: the API server, the bus, the clock.
+// world is the shared environment of the processes: the API server, the bus, the clock.
 type world struct {
 	random *rand.Rand
 	clock  *clocktesting.FakePassiveClock
@@ -63,15 +63,15 @@ type world struct {
 	apiUp   bool
 
 	busUp    bool
-	era      int // of the streams: counts how often they were lost
-	session  int // counts how often the bus was reached again
+	era      int // number of times the streams were lost
+	session  int // number of reconnects to the bus
 	sequence uint64
 	last     map[string]message // observations, by subject
-	log      []message          // all of this era, for repetitions
+	log      []message          // all messages of this era, for redeliveries
 	beat     struct {
 		sequence uint64
 		epoch    int64
-		holding  bool // not all that the operator has to say has arrived
+		holding  bool // some messages of the operator are pending
 	}
 	bucket   map[contract.Ref]entry
 	revision uint64
@@ -82,7 +82,7 @@ type world struct {
 
 	basis      map[types.UID]time.Time // ObservedAt of the observation behind the conditions
 	lastSign   time.Time               // of life of the operator
-	fenced     int                     // writes that were refused because another client wrote first
+	fenced     int                     // writes that were rejected because another client wrote first
 	violations []string
 }
 
@@ -106,7 +106,7 @@ func newWorld(seed uint64) (*world, error) {
 	}, nil
 }
 
-// chance is true n times in a hundred.
+// chance returns true with a probability of n percent.
 func (w *world) chance(n int) bool { return w.random.IntN(100) < n }
 
 func (w *world) now() time.Time { return w.clock.Now() }
@@ -137,14 +137,14 @@ func (w *world) remove(name string) {
 	w.version++
 }
 
-// store writes an object and gives it its resource version.
+// store writes an object and sets its resource version.
 func (w *world) store(u *unstructured.Unstructured) {
 	w.version++
 	u.SetResourceVersion(fmt.Sprint(w.version))
 	w.objects[u.GetName()] = u
 }
 
-// respec changes the spec of an object, which its children take up later.
+// respec changes the spec of an object, which its children observe later.
 func (w *world) respec(name string) {
 	w.truths[name].generation++
 	u := w.objects[name].DeepCopy()
@@ -152,7 +152,7 @@ func (w *world) respec(name string) {
 	w.store(u)
 }
 
-// observation is what an operator sees of an object.
+// observation returns the operator's observation of an object.
 func (w *world) observation(name string) contract.Observation {
 	t := w.truths[name]
 	want := int32(desired)
@@ -174,7 +174,7 @@ func (w *world) observation(name string) contract.Observation {
 			ResourceVersion: w.objects[name].GetResourceVersion(),
 		},
 		Observer: contract.Observer{Name: observerName}, ValidForSeconds: 30, ObservedGeneration: t.applied,
-		ObservedAt: w.now(), // no rule reads it; here it tells old words from new ones
+		ObservedAt: w.now(), // no rule reads it; here it distinguishes old and new observations
 		Reconcile:  contract.Reconcile{Outcome: contract.Succeeded},
 		Intent:     contract.Intent{Paused: t.paused, Stopped: t.stopped},
 		Units:      []contract.Unit{u},
@@ -190,7 +190,7 @@ func (w *world) publish(name string, o contract.Observation) {
 	w.lastSign = w.now()
 }
 
-// wipe loses all that the bus holds.
+// wipe deletes all data of the bus.
 func (w *world) wipe() {
 	w.era++
 	w.sequence, w.revision = 0, 0
@@ -199,8 +199,8 @@ func (w *world) wipe() {
 	w.beat.sequence, w.beat.epoch = 0, 0
 }
 
-// apply is the API server's part of a write of conditions: it refuses one that was
-// decided from another version of the object.
+// apply simulates a write of conditions in the API server: it rejects a write that is
+// based on another version of the object.
 func (w *world) apply(who string, current *unstructured.Unstructured, conditions []metav1.Condition, seen time.Time) (changed, stale bool, err error) {
 	live := w.objects[current.GetName()]
 	if live == nil || live.GetUID() != current.GetUID() || live.GetResourceVersion() != current.GetResourceVersion() {
@@ -230,7 +230,7 @@ func (w *world) apply(who string, current *unstructured.Unstructured, conditions
 	return true, false, nil
 }
 
-// compare checks what must never go back.
+// compare checks the properties that must never regress.
 func (w *world) compare(who string, u *unstructured.Unstructured, before, after []metav1.Condition) {
 	for _, b := range before {
 		for _, a := range after {
@@ -250,7 +250,7 @@ func (w *world) compare(who string, u *unstructured.Unstructured, before, after 
 	}
 }
 
-// holder is what a status has that carries conditions.
+// holder is the part of a status that contains conditions.
 type holder struct {
 	Conditions []metav1.Condition `json:"conditions"`
 }

@@ -32,11 +32,11 @@ import (
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statustest"
 )
 
-// kubelet stands for an API server and the kubelet behind it: a Service, its pod, and port-forward to a server.
+// kubelet is a fake API server and kubelet: a Service, its pod, and port-forward to a server.
 type kubelet struct {
 	t      *testing.T
 	to     string // address of the server in the pod
-	scheme string // that the Service names
+	scheme string // scheme of the Service
 
 	mu     sync.Mutex
 	shared []httpstream.Connection
@@ -65,7 +65,7 @@ func (k *kubelet) answer(w http.ResponseWriter, v any) {
 }
 
 func (k *kubelet) forward(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost { // WebSockets begin with a GET; this one knows SPDY only
+	if r.Method != http.MethodPost { // WebSockets begin with a GET; this server supports only SPDY
 		http.Error(w, "no WebSockets here", http.StatusBadRequest)
 		return
 	}
@@ -119,7 +119,7 @@ func (k *kubelet) pipe(ctx context.Context, data, complaint httpstream.Stream) {
 	_ = data.Close()
 }
 
-// lose breaks all connections, as a kubelet that restarts does.
+// lose breaks all connections, like a restart of the kubelet.
 func (k *kubelet) lose() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +150,7 @@ func TestTunnelReconnectsToPod(t *testing.T) {
 	if n := k.lose(); n != 1 {
 		t.Errorf("%d connections to the pod instead of a shared one", n)
 	}
-	// A request that was under way may fail; the next one finds the way again.
+	// A request in flight may fail; the next one reconnects.
 	status, err := get(t, api, "/api/v1/resources")
 	if err != nil {
 		status, err = get(t, api, "/api/v1/resources")
@@ -192,7 +192,7 @@ func TestTunnelSendsNoTokenOverHTTP(t *testing.T) {
 	}
 }
 
-// certified starts a status API with a certificate for the Service's name, and returns the file that has it.
+// certified starts a status API with a certificate for the Service's name, and returns the file of the certificate.
 func certified(t *testing.T) (*httptest.Server, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

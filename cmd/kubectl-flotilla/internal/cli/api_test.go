@@ -27,7 +27,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// aggregator starts a status API that takes the tokens that the API server knows.
+// aggregator starts a status API that accepts the tokens of the API server.
 func aggregator(t *testing.T) *statustest.Server {
 	t.Helper()
 	s := statustest.Start(t)
@@ -49,7 +49,7 @@ func contractObject(kind contract.Kind, namespace, name string) contract.Object 
 	return contract.Object{GroupVersionKind: gvk, Namespace: namespace, Name: name, UID: "uid-" + name, Generation: 1}
 }
 
-// told is what the API says of superset/main of fleet.yaml.
+// told returns the API's details of superset/main of fleet.yaml.
 func told(namespace string) statusapi.ResourceDetail {
 	seen := contractObject(contract.Superset, namespace, "main")
 	return statusapi.ResourceDetail{
@@ -75,7 +75,7 @@ func told(namespace string) statusapi.ResourceDetail {
 	}
 }
 
-// happened are events of superset/main and of another resource.
+// happened returns events of superset/main and of another resource.
 func happened(namespace string) []statustest.Event {
 	main, shop := contractObject(contract.Superset, namespace, "main"), contractObject(contract.FireboltEngine, namespace, "shop")
 	up := contract.Condition{Type: "Available", Status: "True", Reason: "AllComponentsReady"}
@@ -88,7 +88,7 @@ func happened(namespace string) []statustest.Event {
 	}
 }
 
-// asReader is a shell of a user with a token, next to an aggregator that knows the fleet.
+// asReader returns a shell of a user with a token, and an aggregator with the fleet.
 func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell, *statustest.Server) {
 	t.Helper()
 	ns := cluster.Get(t).Namespace(t)
@@ -122,7 +122,7 @@ func TestWhyWithStatusAPI(t *testing.T) {
 	}
 }
 
-// TestWhyWithoutStatusAPI lets a Deployment of the resource crash for real, on the simulated nodes.
+// TestWhyWithoutStatusAPI makes a Deployment of the resource crash on the simulated nodes.
 func TestWhyWithoutStatusAPI(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
@@ -153,7 +153,7 @@ func TestWhyWithoutStatusAPI(t *testing.T) {
 	}
 }
 
-// crashing gives a resource a Deployment whose pods crash, and an event.
+// crashing adds a Deployment whose pods crash, and an event, to a resource.
 func crashing(t *testing.T, sup *unstructured.Unstructured) {
 	t.Helper()
 	cl := cluster.Get(t).Client(t, scheme.Scheme)
@@ -279,7 +279,7 @@ func TestEventsFollowContinuesAfterGap(t *testing.T) {
 			return fmt.Errorf("nothing is said: %q", s.err)
 		}
 		next := happened(s.namespace)[2]
-		next.Sequence = 45 + uint64(len(api.Asked())) // events that come before the feed is there again are not its own
+		next.Sequence = 45 + uint64(len(api.Asked())) // the feed does not show events from before its reconnect
 		api.Publish(next)
 		if s.out.String() == "" {
 			return fmt.Errorf("nothing came: %q", s.err)

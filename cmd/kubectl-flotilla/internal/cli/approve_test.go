@@ -17,7 +17,7 @@ const (
 	downgradeAnnotation = "superset.apache.org/approve-downgrade"
 )
 
-// waiting gives a Superset an image change that waits.
+// waiting adds a pending image change to a Superset.
 func waiting(t *testing.T, sup *unstructured.Unstructured, mode, direction, from, to, token string) {
 	t.Helper()
 	cl := cluster.Get(t).Client(t, runtime.NewScheme())
@@ -96,7 +96,7 @@ func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 	s.fail("only one superset", "approve-upgrade", "fireng", "shop")
 }
 
-// meanwhile is an answer that comes after something has happened.
+// meanwhile is an input that calls a function before it returns an answer.
 type meanwhile struct {
 	happens func()
 	answer  *strings.Reader

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// offered returns what completion offers for words, the last of which is being typed.
+// offered returns the completions for words, the last of which is incomplete.
 func (s *shell) offered(words ...string) string {
 	s.t.Helper()
 	all := append([]string{"__complete", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--namespace", s.namespace}, words...)

@@ -62,7 +62,7 @@ func TestCommandsReportUnreachableAPIServer(t *testing.T) {
 	s.fail("no cluster is named in "+missing+"; set KUBECONFIG or --kubeconfig", "status")
 }
 
-// reader makes a ServiceAccount that may read Supersets of its namespace and nothing else, and returns its token.
+// reader creates a ServiceAccount that may read only Supersets of its namespace, and returns its token.
 func reader(t *testing.T, namespace string) string {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(cluster.Get(t).Config)
@@ -90,7 +90,7 @@ func reader(t *testing.T, namespace string) string {
 	return token.Status.Token
 }
 
-// withToken writes a kubeconfig with two contexts: "reader", a token that may do little, and "admin". The first is current.
+// withToken writes a kubeconfig with two contexts: "reader", with a token of few permissions, and "admin". The first is current.
 func withToken(t *testing.T, token, readerNamespace, adminNamespace string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(cluster.Get(t).Kubeconfig)

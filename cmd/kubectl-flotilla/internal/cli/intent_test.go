@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// asked returns what an object requests now: the annotation's value, then spec.suspend if it is set.
+// asked returns the intent of an object: the annotation's value, then spec.suspend if it is set.
 func asked(t *testing.T, u *unstructured.Unstructured) string {
 	t.Helper()
 	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -111,7 +111,7 @@ func TestPauseByConcurrentWriters(t *testing.T) {
 	})
 }
 
-// TestPauseAndStopConflict runs both commands at once: the second one reads what the first one wrote, and is rejected.
+// TestPauseAndStopConflict runs both commands concurrently: the second one reads the write of the first one and is rejected.
 func TestPauseAndStopConflict(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	engine := create(t, ns, "fleet.yaml")[3]

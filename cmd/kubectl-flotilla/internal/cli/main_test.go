@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}}))
 }
 
-// noon is the time of the commands in tests. It lies before the objects are made, so that their AGE is 0s.
+// noon is the time of the commands in tests. It precedes the creation of the objects, so that their AGE is 0s.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // buffer can be read while a command writes to it.
@@ -55,14 +55,14 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// shell runs commands as a user does: with a kubeconfig, in a namespace.
+// shell runs commands like a user: with a kubeconfig, in a namespace.
 type shell struct {
 	t          *testing.T
 	kubeconfig string
-	cache      string // of discovery, shared by the commands of the shell as those of a user do
+	cache      string // discovery cache, shared by the commands of the shell
 	namespace  string
-	app        func(*App) // changes what the command is made of
-	bare       bool       // args are complete as they are
+	app        func(*App) // changes the dependencies of the command
+	bare       bool       // adds no arguments
 	stdin      string
 	out, err   *buffer
 }
@@ -77,7 +77,7 @@ func (s *shell) start(ctx context.Context, args ...string) error {
 	return <-s.background(ctx, args...)
 }
 
-// background starts one command; its error comes when it ends.
+// background starts one command; the channel receives its error when it ends.
 func (s *shell) background(ctx context.Context, args ...string) <-chan error {
 	s.out, s.err = &buffer{}, &buffer{}
 	app := &App{
@@ -108,7 +108,7 @@ func (s *shell) background(ctx context.Context, args ...string) <-chan error {
 	return run(append(args, all...))
 }
 
-// run is start for commands that must succeed.
+// run runs a command that must succeed.
 func (s *shell) run(args ...string) string {
 	s.t.Helper()
 	if err := s.start(s.t.Context(), args...); err != nil {
@@ -117,7 +117,7 @@ func (s *shell) run(args ...string) string {
 	return s.out.String()
 }
 
-// fail is start for commands that must fail with an error that says so.
+// fail runs a command that must fail with an error that contains want.
 func (s *shell) fail(want string, args ...string) {
 	s.t.Helper()
 	err := s.start(s.t.Context(), args...)
@@ -128,7 +128,7 @@ func (s *shell) fail(want string, args ...string) {
 
 func realClock(a *App) { a.Clock = clock.RealClock{} }
 
-// golden compares text with a file of testdata; names that differ from run to run are replaced first.
+// golden compares text with a file of testdata; it first replaces names that differ between runs.
 func (s *shell) golden(name, got string) {
 	s.t.Helper()
 	if s.namespace != "" {
@@ -150,7 +150,7 @@ func (s *shell) golden(name, got string) {
 	}
 }
 
-// create makes the objects of a file of testdata in a namespace, with their statuses.
+// create creates the objects of a file of testdata in a namespace, with their statuses.
 func create(t *testing.T, namespace, file string) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", file))
@@ -178,7 +178,7 @@ func create(t *testing.T, namespace, file string) []*unstructured.Unstructured {
 	return out
 }
 
-// setStatus writes a status as the operators and the aggregator would, with the object's own generation where the
+// setStatus writes a status like the operators and the aggregator, with the object's own generation if the
 // status has none.
 func setStatus(t *testing.T, u *unstructured.Unstructured, status any) {
 	t.Helper()

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// TestWaitIsNeverEarly changes the spec a hundred times while the status still reports that all is well, as it did for the
-// old spec. A wait that begins then must look, find that the answer is too old, and end only with the answer to the new one.
+// TestWaitIsNeverEarly changes the spec a hundred times while the status still reports success for the
+// old spec. A wait that starts then must read the status, find it outdated, and end only with the status of the new spec.
 func TestWaitIsNeverEarly(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
@@ -33,7 +33,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 		s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
 		ctx, cancel := context.WithCancel(t.Context())
 		done := s.background(ctx, "wait", "superset/main", "--for="+goals[i%len(goals)], "--timeout=1m")
-		// Two looks: its own and that of the watch. Both see the old answer.
+		// Two checks: its own and that of the watch. Both see the old status.
 		for range 2 {
 			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("observed generation %d, want %d", behind-1, behind)) {
 				t.Fatalf("change %d: a check of generation %d reported %q", i, behind, missing)
@@ -52,7 +52,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 	}
 }
 
-// settle makes the status report a healthy object for its latest spec.
+// settle writes the status of a healthy object for its latest spec.
 func settle(t *testing.T, sup *unstructured.Unstructured) {
 	t.Helper()
 	setStatus(t, sup, map[string]any{

@@ -26,7 +26,7 @@ func object(command string, suspend any) *unstructured.Unstructured {
 	return u
 }
 
-// TestDecideAllStatesAndVerbs lists what each verb writes in each state: "" is nothing.
+// TestDecideAllStatesAndVerbs lists the patch of each verb in each state; "" means no patch.
 func TestDecideAllStatesAndVerbs(t *testing.T) {
 	const (
 		pause   = `{"metadata":{"annotations":{"operator-command":"Paused"}}}`

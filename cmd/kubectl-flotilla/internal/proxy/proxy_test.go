@@ -15,7 +15,7 @@ import (
 
 const secret = "S3CRET"
 
-// credentials stands for the transport that adds the caller's.
+// credentials is a transport that adds the caller's credentials.
 type credentials struct{}
 
 func (credentials) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -24,7 +24,7 @@ func (credentials) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// fixture is a proxy before an upstream that echoes the request.
+// fixture returns a proxy with an upstream that echoes the request.
 func fixture(t *testing.T) (*httptest.Server, string) {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func fixture(t *testing.T) (*httptest.Server, string) {
 	return local, to.Host
 }
 
-// reply is what was answered.
+// reply is a response.
 type reply struct {
 	status int
 	header http.Header

@@ -114,7 +114,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 
 var errEnough = errors.New("enough")
 
-// collect follows until n events have come.
+// collect reads the stream until n events were received.
 func collect(t *testing.T, c *statusclient.Client, f statusclient.Follower, n int) ([]uint64, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -156,7 +156,7 @@ func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 	}
 }
 
-// TestFollowResumesFromStart loses the connection before the first event: the server has said where "now" is.
+// TestFollowResumesFromStart loses the connection before the first event: the server has sent the current position.
 func TestFollowResumesFromStart(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(1, "a"), event(2, "a"))
@@ -167,7 +167,7 @@ func TestFollowResumesFromStart(t *testing.T) {
 			s.Cut()
 		}
 	}
-	f.OnError = func(error) { s.Publish(event(3, "a")) } // while no one is connected
+	f.OnError = func(error) { s.Publish(event(3, "a")) } // published without a connection
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
 	if !errors.Is(err, errEnough) || got[0] != 3 {
 		t.Errorf("got %v, %v", got, err)
@@ -228,7 +228,7 @@ func TestFollowReconnectsSilentConnection(t *testing.T) {
 		connections++
 		w.(http.Flusher).Flush()
 		if connections == 1 {
-			<-r.Context().Done() // not a word
+			<-r.Context().Done() // sends nothing
 			return
 		}
 		fmt.Fprint(w, "id: 5\ndata: nonsense\n\n: comment\n\nid: x\ndata: {}\n\n")
@@ -251,7 +251,7 @@ func TestFollowReconnectsSilentConnection(t *testing.T) {
 	}
 }
 
-// A field that is lost on the way would be noticed here.
+// The test detects fields that are lost in decoding.
 func TestDecodingKeepsAllFields(t *testing.T) {
 	s := statustest.Start(t)
 	want := detail("a")

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// An object is deleted and made again under its name while everything is down: the
-// former one ends with a gap, and what was said of it never counts for the new one.
+// An object is deleted and recreated under its name while everything is down: the history of the
+// former one ends with a gap, and its observations never apply to the new one.
 func TestObjectRecreatedDuringOutage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

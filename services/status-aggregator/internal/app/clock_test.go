@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// shiftedClock runs like the real one, some time ahead of it or behind.
+// shiftedClock is the real clock with an offset.
 type shiftedClock struct {
 	clock.RealClock
 
@@ -75,8 +75,8 @@ func TestHoldDownSurvivesRestart(t *testing.T) {
 	})
 }
 
-// No rule reads an operator's clock: one that is wrong changes neither what is said nor
-// whose word counts, also when the operator starts again with a clock that was set back.
+// No rule reads an operator's clock: a wrong clock changes neither the conditions nor
+// the precedence of observations, also when the operator restarts after its clock was set back.
 func TestConditionsIgnoreOperatorClock(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

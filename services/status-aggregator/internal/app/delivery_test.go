@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// Acknowledgements that get lost leave one stored copy of each message, be it an
-// operator's observation or the aggregator's entry and events.
+// With lost acknowledgments each message is stored once, both an
+// operator's observation and the aggregator's entry and events.
 func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{"superset-operator", Name} {
@@ -54,7 +54,7 @@ func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 	}
 }
 
-// A state that comes back within the window of deduplication is a third state, not a duplicate of the first.
+// A state that recurs within the deduplication window is a third state, not a duplicate of the first.
 func TestRepeatedStateIsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -83,7 +83,7 @@ func TestRepeatedStateIsNoDuplicate(t *testing.T) {
 	})
 }
 
-// send publishes an observation as it is, past the publisher and without an id.
+// send publishes an observation directly, without the publisher and without an id.
 func (o *operator) send(u *unstructured.Unstructured, available int32, seq uint64) {
 	o.f.t.Helper()
 	obs := o.observation(u, available)
@@ -100,7 +100,7 @@ func (o *operator) send(u *unstructured.Unstructured, available int32, seq uint6
 	}
 }
 
-// What comes twice and in any order leads to the same end as what comes once and in order.
+// Duplicated and reordered messages lead to the same state as messages in order.
 func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -138,8 +138,8 @@ func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 	f.history() // reports ids that are in the stream twice
 }
 
-// A late retry of an old message, which a restarted server does not know for a
-// duplicate any more, takes the newer one's place in the stream and changes nothing.
+// A late retry of an old message, which a restarted server no longer deduplicates,
+// replaces the newer one in the stream and changes nothing.
 func TestLateRetryAfterServerRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -176,7 +176,7 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 		}
 		return nil
 	})
-	// Nor does it for a process that knows nothing but what the stream holds now.
+	// The same holds for a process that has read only the current content of the stream.
 	r.stop()
 	since := time.Now()
 	f.start()

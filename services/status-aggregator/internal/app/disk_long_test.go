@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// smallDisk mounts a file system of a few megabytes; ok is false where this process may not.
+// smallDisk mounts a file system of a few megabytes; ok is false without permission.
 func smallDisk(t *testing.T) (dir string, ok bool) {
 	t.Helper()
 	dir = t.TempDir()
@@ -58,9 +58,9 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// The server's disk returns errors: it assumes that it has space and cannot write. The
-// aggregator releases its Lease, the operator writes for itself, and nothing flips when
-// the disk has space again and the server was started again.
+// The server's disk returns errors: the server assumes free space and cannot write. The
+// aggregator releases its Lease, the operator writes the conditions, and no condition flips when
+// the disk has space again and the server was restarted.
 func TestServerDiskFails(t *testing.T) {
 	disk, ok := smallDisk(t)
 	if !ok {
@@ -81,7 +81,7 @@ func TestServerDiskFails(t *testing.T) {
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
 	seen := o.observe(u, 1)
-	// Writes of other clients to the stream provoke the error soon.
+	// Writes of other clients to the stream provoke the error earlier.
 	expect.Eventually(t, 2*expect.Long, func() error {
 		fill(t, filler)
 		_, err := f.conn.Publish(t.Context(), bus.Message{

@@ -39,21 +39,21 @@ const (
 	shortSettle = 500 * time.Millisecond
 )
 
-// fixture is a bus, a namespace of a cluster, and what runs between them.
+// fixture is a bus, a namespace of a cluster, and the processes that use them.
 type fixture struct {
 	t         *testing.T
 	nats      *natstest.Server
 	cluster   *cluster.Cluster
 	namespace string
 	client    client.Client
-	conn      *bus.Conn    // the test's own
+	conn      *bus.Conn    // connection of the test
 	identity  *rest.Config // of the aggregator's account
 	running   *running
-	clock     clock.WithTicker // of the aggregators
+	clock     clock.WithTicker // clock of the aggregators
 	url       string
-	urls      map[string]string // of clients that do not connect directly, by name
+	urls      map[string]string // addresses of clients that do not connect directly, by name
 	params    bus.Params
-	interval  time.Duration // that operators' heartbeats promise
+	interval  time.Duration // interval in the operators' heartbeats
 }
 
 // running is one process of the aggregator.
@@ -65,7 +65,7 @@ type running struct {
 	stop     func()
 }
 
-// tappedBus lets a test refuse publishes of the aggregator.
+// tappedBus lets a test reject publishes of the aggregator.
 type tappedBus struct {
 	*bus.Conn
 	refuse atomic.Pointer[func(bus.Message) error]
@@ -80,8 +80,8 @@ func (b *tappedBus) Publish(ctx context.Context, m bus.Message, opts ...jetstrea
 	return b.Conn.Publish(ctx, m, opts...)
 }
 
-// requests counts what is sent to the API server, leases and watches left out, and
-// may answer in its place.
+// requests counts requests to the API server, except leases and watches, and
+// can respond in its place.
 type requests struct {
 	next   http.RoundTripper
 	count  *atomic.Int64
@@ -113,7 +113,7 @@ func newFixture(t *testing.T, options ...natstest.Option) *fixture {
 	return f
 }
 
-// newFixtureAt works with servers of the test's own.
+// newFixtureAt uses servers of the test.
 func newFixtureAt(t *testing.T, url string, params bus.Params) *fixture {
 	t.Helper()
 	f := &fixture{
@@ -153,7 +153,7 @@ func (f *fixture) bootstrap() {
 	})
 }
 
-// start runs an aggregator, which leads as soon as no other one does.
+// start runs an aggregator, which becomes the leader when there is no other one.
 func (f *fixture) start() *running {
 	f.t.Helper()
 	r := &running{conn: f.connect(Name), registry: prometheus.NewRegistry()}
@@ -190,7 +190,7 @@ func (f *fixture) manager(cfg *rest.Config) ctrl.Manager {
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                true,
-		LeaderElectionID:              Name + ".flotilla.dev", // as package service names it
+		LeaderElectionID:              Name + ".flotilla.dev", // same as in package service
 		LeaderElectionNamespace:       f.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
@@ -204,7 +204,7 @@ func (f *fixture) manager(cfg *rest.Config) ctrl.Manager {
 	return mgr
 }
 
-// run starts something in the background and returns how to end it and wait for that.
+// run starts a function in the background and returns a function that stops it and waits for its end.
 func (f *fixture) run(start func(context.Context) error) func() {
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), ctrl.Log))
 	done := make(chan error, 1)
@@ -219,7 +219,7 @@ func (f *fixture) run(start func(context.Context) error) func() {
 	return stop
 }
 
-// lease reads the Lease; nil while there is none.
+// lease returns the Lease; nil if it does not exist.
 func (f *fixture) lease() *coordinationv1.Lease {
 	f.t.Helper()
 	l := &coordinationv1.Lease{}
@@ -233,7 +233,7 @@ func (f *fixture) lease() *coordinationv1.Lease {
 	return l
 }
 
-// leading waits until an aggregator holds the Lease, and has renewed it after the given time.
+// leading waits until an aggregator holds the Lease and has renewed it after the given time.
 func (f *fixture) leading(since time.Time) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
@@ -277,7 +277,7 @@ func describe(l contract.Lifecycle) string {
 	return line
 }
 
-// wantHistory waits until the stream holds exactly these events.
+// wantHistory waits until the stream contains exactly these events.
 func (f *fixture) wantHistory(want ...string) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// said returns the latest message of an object that the stream of observations holds; nil for none.
+// said returns the latest message of an object in the observation stream; nil for none.
 func (f *fixture) said(name string) (*contract.Observation, error) {
 	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.superset-operator", clusterName, f.namespace, name)
 	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
@@ -44,8 +44,8 @@ func (f *fixture) swept(name string) {
 	})
 }
 
-// An operator that went before its object leaves its latest message, which goes with the
-// object: while the aggregator watches, and when it finds out later.
+// The last observation of an operator that was removed before its object is purged with the
+// object: while the aggregator watches, and when it detects the deletion later.
 func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -72,7 +72,7 @@ func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	}
 }
 
-// Nothing but the bus knows of an object whose entry was lost too.
+// The object is known only from the bus, since its entry was lost too.
 func TestTombstoneOfUnknownObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -95,8 +95,8 @@ func TestTombstoneOfUnknownObject(t *testing.T) {
 	f.wantHistory()
 }
 
-// A cluster that is restored from a backup has phase changes with lower numbers. That
-// is published once, and what follows is published.
+// A cluster that is restored from a backup has phase changes with lower numbers. The regression
+// is published once, and later changes are published as usual.
 func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // Two readers of one stream see different heads, simulated by a second server that
-// continued from a copy of the first one's disk. The standby reads the old head; conditions
-// stay those of the leader, who reads the new one.
+// continues from a copy of the first one's disk. The standby reads the old head; the conditions
+// remain those of the leader, which reads the new one.
 func TestStreamWithTwoHeads(t *testing.T) {
 	var store string
 	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })

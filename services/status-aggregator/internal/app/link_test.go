@@ -16,12 +16,12 @@ type link struct {
 	server   string
 
 	mu    sync.Mutex
-	down  bool // no one gets through
-	deaf  bool // responses of the server do not arrive
+	down  bool // rejects all connections
+	deaf  bool // drops the responses of the server
 	conns map[net.Conn]bool
 }
 
-// link gives the clients of a name a wire of their own. It is to be called before they connect.
+// link returns a separate link for the clients of a name. Call it before they connect.
 func (f *fixture) link(name string) *link {
 	f.t.Helper()
 	l := newLink(f.t, strings.TrimPrefix(f.nats.URL(), "nats://"))
@@ -29,7 +29,7 @@ func (f *fixture) link(name string) *link {
 	return l
 }
 
-// newLink leads to a server, host:port.
+// newLink starts a proxy to a server, host:port.
 func newLink(t *testing.T, server string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a listener of the test, on loopback
@@ -63,7 +63,7 @@ func (l *link) accept() {
 	}
 }
 
-// keep reports whether the wire takes the connection.
+// keep tracks the connections and reports whether the link accepts them.
 func (l *link) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,14 +94,14 @@ func (l *link) isDeaf() bool {
 	return l.deaf
 }
 
-// deafen drops what the server says: publishes are stored, their acknowledgements get lost.
+// deafen drops the responses of the server: publishes are stored, their acknowledgments are lost.
 func (l *link) deafen() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deaf = true
 }
 
-// cut ends all connections and takes no new ones.
+// cut closes all connections and rejects new ones.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *link) cut() {
 	}
 }
 
-// heal lets clients through again, over new connections.
+// heal accepts clients again, over new connections.
 func (l *link) heal() {
 	l.cut()
 	l.mu.Lock()
@@ -126,7 +126,7 @@ func hangUp(ends ...io.Closer) {
 			continue
 		}
 		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			continue // the other end was faster
+			continue // the other end closed it first
 		}
 	}
 }

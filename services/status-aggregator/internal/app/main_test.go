@@ -16,7 +16,7 @@ import (
 // childEnv makes this program the service itself, for tests that stop whole processes.
 const childEnv = "FLOTILLA_TEST_CHILD"
 
-// The engine's CRDs are left out: one test, which is not parallel, installs them while the aggregator runs.
+// The engine's CRDs are not installed: one test, which is not parallel, installs them while the aggregator runs.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		service.Main(Spec())

@@ -26,16 +26,16 @@ var (
 	engineKind   = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltEngine"}
 )
 
-// operator is a stub for an operator: its observations and heartbeats are real, what it observes is made up.
+// operator is a stub operator: it publishes real messages with invented observations.
 type operator struct {
 	f            *fixture
 	name         string
 	kind         contract.Kind
 	conn         *bus.Conn
 	observations *bus.ObservationPublisher
-	mute         func() // ends the heartbeats
+	mute         func() // stops the heartbeats
 	ahead        time.Duration
-	interval     time.Duration // that its heartbeats promise
+	interval     time.Duration // interval in its heartbeats
 	folded       map[string]conditions.State
 }
 
@@ -44,7 +44,7 @@ func (f *fixture) operator(name string, kind contract.Kind) *operator {
 	return f.operatorWithClock(name, kind, 0)
 }
 
-// operatorWithClock has a clock that runs ahead of ours, or behind.
+// operatorWithClock returns an operator whose clock has an offset.
 func (f *fixture) operatorWithClock(name string, kind contract.Kind, ahead time.Duration) *operator {
 	f.t.Helper()
 	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), ahead: ahead, interval: f.interval, folded: map[string]conditions.State{}}
@@ -57,7 +57,7 @@ func (f *fixture) operatorWithClock(name string, kind contract.Kind, ahead time.
 	return o
 }
 
-// speak sends heartbeats, quicker than a real operator, until mute.
+// speak sends heartbeats, more often than a real operator, until mute.
 func (o *operator) speak() {
 	o.mute = o.f.run(func(ctx context.Context) error {
 		tick := time.NewTicker(200 * time.Millisecond)
@@ -94,7 +94,7 @@ func (o *operator) beat(ctx context.Context, n int) error {
 	return err
 }
 
-// superset creates an object that no one reconciles.
+// superset creates an object without a controller.
 func (f *fixture) superset(name string) *unstructured.Unstructured {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -113,7 +113,7 @@ func (f *fixture) superset(name string) *unstructured.Unstructured {
 	return u
 }
 
-// read brings the object up to date.
+// read gets the current version of the object.
 func (f *fixture) read(u *unstructured.Unstructured) {
 	f.t.Helper()
 	if err := f.client.Get(f.t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -140,7 +140,7 @@ func (o *operator) phase(u *unstructured.Unstructured, to string) {
 	})
 }
 
-// observation is that of a healthy object with two replicas, after a change.
+// observation returns the observation of a healthy object with two replicas, after a change.
 func (o *operator) observation(u *unstructured.Unstructured, available int32) contract.Observation {
 	gvk := u.GroupVersionKind()
 	return contract.Observation{
@@ -164,7 +164,7 @@ func (o *operator) observe(u *unstructured.Unstructured, available int32) contra
 	return obs
 }
 
-// standIn writes the conditions as an operator does while no aggregator is there.
+// standIn writes the conditions like an operator without an aggregator.
 func (o *operator) standIn(u *unstructured.Unstructured, obs contract.Observation) {
 	o.f.t.Helper()
 	expect.Eventually(o.f.t, expect.Long, func() error {
@@ -183,7 +183,7 @@ func (o *operator) standIn(u *unstructured.Unstructured, obs contract.Observatio
 	})
 }
 
-// recorder notes every status that a condition of an object ever had.
+// recorder records every status of the conditions of an object.
 type recorder struct {
 	mu    sync.Mutex
 	flips map[string][]string
@@ -236,7 +236,7 @@ func (r *recorder) of(conditionType string) string {
 	return fmt.Sprint(r.flips[conditionType])
 }
 
-// want compares all statuses that a condition ever had.
+// want compares the recorded statuses of a condition.
 func (r *recorder) want(t *testing.T, conditionType string, statuses ...string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {

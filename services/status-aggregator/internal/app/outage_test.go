@@ -14,7 +14,7 @@ import (
 )
 
 // With the bus down the aggregator holds no Lease and writes nothing; the operator
-// writes for itself. When the bus is back nothing flips that the operator did not flip.
+// writes the conditions. When the bus returns, only conditions that the operator changed flip.
 func TestBusOutageAndRecovery(t *testing.T) {
 	t.Parallel()
 	for name, wiped := range map[string]bool{"as it was": false, "empty": true} {
@@ -70,7 +70,7 @@ func TestBusOutageAndRecovery(t *testing.T) {
 	}
 }
 
-// Streams that are deleted under a running aggregator are read again once they are back.
+// Streams that are deleted while an aggregator runs are read again after they are re-created.
 func TestRecreatedStreamsAreReplayed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -111,7 +111,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	})
 }
 
-// Of two replicas one leads; the other becomes the leader when it stops.
+// One of two replicas is the leader; the other becomes the leader when it stops.
 func TestStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -18,10 +18,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
 )
 
-// One of three servers is cut off, with the aggregator on its side and the operator on
-// the other. The aggregator receives no heartbeat, publishes nothing, and releases its Lease
-// although it is connected and has read all that its server holds. The majority works on.
-// When the servers find each other again nothing is lost and nothing flips without cause.
+// One of three servers is partitioned together with the aggregator; the operator is on
+// the other side. The aggregator receives no heartbeat, publishes nothing, and releases its Lease
+// although it is connected and has read all messages of its server. The majority continues.
+// After the partition no message is lost and no condition flips without a cause.
 func TestPartitionedServers(t *testing.T) {
 	cluster := startTrio(t)
 	params := bus.DefaultParams()
@@ -45,7 +45,7 @@ func TestPartitionedServers(t *testing.T) {
 	cluster.isolate(0)
 	cut := time.Now()
 	seen := o.observe(u, 1)
-	s.more(t) // the majority continues, whichever replica led
+	s.more(t) // the majority continues, whichever replica was the leader
 	silent := false
 	expect.Eventually(t, 2*expect.Long, func() error {
 		state := map[string]string{"observer": o.name, "state": "Stale"}

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
 )
 
-// child runs the service in a process of its own: this program, see TestMain.
+// child runs the service in a separate process: this program, see TestMain.
 func (f *fixture) child(name string) *os.Process {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), os.Args[0],
@@ -32,7 +32,7 @@ func (f *fixture) child(name string) *os.Process {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() {
-		// Each fails when it has ended already.
+		// Each call fails if the process has already ended.
 		_ = cmd.Process.Signal(syscall.SIGCONT)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -51,7 +51,7 @@ func (f *fixture) heldBy(name string) {
 }
 
 // A leader is paused, another one becomes the leader and writes; when the first resumes it
-// changes nothing and tells nothing twice.
+// changes nothing and publishes no event twice.
 func TestPausedLeaderWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)

@@ -16,12 +16,12 @@ import (
 
 // poison is one message that must be rejected.
 type poison struct {
-	subject string // behind the stream's prefix and the cluster
+	subject string // suffix after the stream's prefix and the cluster
 	body    []byte
 	cause   string
 }
 
-// Whatever comes is counted, parked with its cause and its place, and everything else continues.
+// Every invalid message is counted and stored as a dead letter with its cause and origin, and all other messages are processed.
 func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -83,7 +83,7 @@ func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	}
 }
 
-// liftSizeLimit lets the stream take what an installation with other limits would let through.
+// liftSizeLimit makes the stream accept messages that an installation with other limits would accept.
 func (f *fixture) liftSizeLimit() {
 	f.t.Helper()
 	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
@@ -97,7 +97,7 @@ func (f *fixture) liftSizeLimit() {
 	}
 }
 
-// parked lists the dead letters: the subject that each had, and the one that it has now.
+// parked returns the dead letters: original subject by current subject.
 func (f *fixture) parked() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// account makes a service account with the rights of config/rbac and nothing more,
-// and returns credentials that act as it.
+// account creates a service account with exactly the permissions of config/rbac,
+// and returns its credentials.
 func (f *fixture) account() *rest.Config {
 	f.t.Helper()
 	file, err := os.ReadFile("../../config/rbac/role.yaml")
@@ -40,7 +40,7 @@ func (f *fixture) account() *rest.Config {
 	return cfg
 }
 
-// grant gives the account the rules of one document: in the cluster, or in the test's namespace.
+// grant grants the account the rules of one document: in the cluster, or in the test's namespace.
 func (f *fixture) grant(role rbacv1.ClusterRole) {
 	f.t.Helper()
 	subject := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: Name, Namespace: f.namespace}}

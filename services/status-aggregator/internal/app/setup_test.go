@@ -71,7 +71,7 @@ func TestServeRequiresBindAddress(t *testing.T) {
 	}
 }
 
-// serve runs a replica that does not lead but answers over HTTP, and returns where and a token.
+// serve runs a standby replica with the HTTP API, and returns its address and a token.
 func (f *fixture) serve() (base, token string) {
 	f.t.Helper()
 	kinds, err := registry.Managed()

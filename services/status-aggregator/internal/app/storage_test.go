@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// NATS that is restored from an old backup loses history, which is reported, and no state.
+// NATS that is restored from an old backup loses history, which is reported, but no state.
 func TestBusRestoredFromBackup(t *testing.T) {
 	t.Parallel()
 	var store string
@@ -58,7 +58,7 @@ func TestBusRestoredFromBackup(t *testing.T) {
 	flips.want(t, conditions.TypeDegraded, "False")
 }
 
-// A missing permission is distinguished from an outage, and ends the right to write: the
+// A missing permission is distinguished from an outage, and the aggregator releases the Lease: the
 // operators write instead.
 func TestMissingBucketPermissionEndsLeadership(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestMissingBucketPermissionEndsLeadership(t *testing.T) {
 	}
 }
 
-// A consumer that goes under its reader is noticed, and nothing is missed.
+// The deletion of a consumer is detected, and no message is missed.
 func TestDeletedConsumersAreRecreated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -125,7 +125,7 @@ func TestDeletedConsumersAreRecreated(t *testing.T) {
 	}
 }
 
-// reached waits until the test's own connection is back.
+// reached waits until the test's own connection is re-established.
 func (f *fixture) reached() {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// A connection that breaks again and again leaves neither consumers nor goroutines
-// behind, and nothing is said that is not so.
+// A connection that breaks repeatedly leaves neither consumers nor goroutines
+// behind, and the conditions stay correct.
 func TestReconnectStorm(t *testing.T) {
 	f := newFixture(t)
 	wire := f.link(Name)

@@ -194,14 +194,14 @@ func TestRecreatedObjectStartsAnew(t *testing.T) {
 	flips := f.record(u)
 	o.observe(u, 0)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
-	f.publish(o.observation(former, 2)) // a word about the dead one
+	f.publish(o.observation(former, 2)) // an observation of the deleted object
 	expect.Eventually(t, expect.Long, func() error {
 		if n := f.running.metric(t, "flotilla_status_observations_total", map[string]string{"outcome": "applied"}); n < 3 {
 			return fmt.Errorf("%v observations applied", n)
 		}
 		return nil
 	})
-	// The recorder's watch may lag behind the read above.
+	// The recorder's watch may lag behind the previous read.
 	flips.want(t, conditions.TypeAvailable, "False")
 	expect.Never(t, time.Second, func() error {
 		if got := flips.of(conditions.TypeAvailable); got != "[False]" {
@@ -246,8 +246,8 @@ func TestKindInstalledLater(t *testing.T) {
 		}
 		return out
 	}
-	// As an earlier definition had it: without defaults for what the operator writes. It is
-	// never served with them, so that no object is made by another schema.
+	// Simulate an earlier CRD, without defaults for the operator's fields. It is
+	// never served with them, so no object is created under another schema.
 	const status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/"
 	earlier := kubectl("patch", "--local", "-f", "../../../engine-operator/config/crd/compute.firebolt.io_fireboltengines.yaml", "-o", "yaml",
 		"--type", "json", "--patch", `[
@@ -266,7 +266,7 @@ func TestKindInstalledLater(t *testing.T) {
 	u.SetName("engine")
 	expect.Eventually(t, expect.Long, func() error { return f.client.Create(t.Context(), u) })
 	o.observe(u, 2)
-	// The schema refuses a status without the operator's own fields; once they are there it takes the conditions.
+	// The schema rejects a status without the operator's own fields; with them it accepts the conditions.
 	expect.Eventually(t, expect.Long, func() error {
 		if n := r.metric(t, "flotilla_status_condition_writes_total", map[string]string{"outcome": "refused"}); n == 0 {
 			return errors.New("no write was refused")
@@ -293,7 +293,7 @@ func TestKindInstalledLater(t *testing.T) {
 	f.wantHistory("engine snapshot", "engine deleted")
 }
 
-// encode makes a message of an observation, of a time long ago.
+// encode returns the message of an observation from a long time ago.
 func (f *fixture) encode(o contract.Observation) []byte {
 	f.t.Helper()
 	o.Observer.Name, o.Epoch, o.Seq = "superset-operator", 1, 99
@@ -307,7 +307,7 @@ func (f *fixture) encode(o contract.Observation) []byte {
 	return body
 }
 
-// publish sends an observation past the publisher.
+// publish publishes an observation without the publisher.
 func (f *fixture) publish(o contract.Observation) {
 	f.t.Helper()
 	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.superset-operator", clusterName, f.namespace, o.Object.Name)

@@ -25,13 +25,13 @@ import (
 type trio struct {
 	t       *testing.T
 	servers [3]*natstest.Server
-	wires   [3][3]*link // from one server to another; nil to itself
+	wires   [3][3]*link // links between the servers; nil to itself
 }
 
 func startTrio(t *testing.T) *trio {
 	t.Helper()
 	c := &trio{t: t}
-	ports, err := freeport.Pick(2 * len(c.servers)) // for the others, then for clients
+	ports, err := freeport.Pick(2 * len(c.servers)) // routes, then clients
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func startTrio(t *testing.T) *trio {
 	return c
 }
 
-// routes lays the wires from one server to the others.
+// routes creates the links from one server to the others.
 func (c *trio) routes(from int, ports []int) []string {
 	var out []string
 	for to, port := range ports {
@@ -59,7 +59,7 @@ func (c *trio) routes(from int, ports []int) []string {
 	return out
 }
 
-// isolate cuts the wires between one server and the others; clients still reach it.
+// isolate cuts the links between one server and the others; clients can still connect.
 func (c *trio) isolate(i int) { c.each(i, (*link).cut) }
 
 func (c *trio) rejoin(i int) { c.each(i, (*link).heal) }
@@ -77,7 +77,7 @@ func (c *trio) url() string {
 	return strings.Join([]string{c.servers[0].URL(), c.servers[1].URL(), c.servers[2].URL()}, ",")
 }
 
-// leader is the server that leads a stream.
+// leader returns the index of the server that is the leader of a stream.
 func (c *trio) leader(f *fixture, stream string) int {
 	c.t.Helper()
 	leader := -1
@@ -124,7 +124,7 @@ func (s *stubborn) run(ctx context.Context, conn *bus.Conn) error {
 	return nil
 }
 
-// more waits until some more messages are acknowledged.
+// more waits until more messages are acknowledged.
 func (s *stubborn) more(t *testing.T) {
 	t.Helper()
 	before := s.count.Load()
@@ -136,8 +136,8 @@ func (s *stubborn) more(t *testing.T) {
 	})
 }
 
-// Three servers lose their leader, then their majority: nothing that was acknowledged
-// is lost, nothing is said that is not so, and work continues.
+// Three servers lose their leader, then their majority: no acknowledged message
+// is lost, the conditions stay correct, and work continues.
 func TestThreeServersLoseMajority(t *testing.T) {
 	cluster := startTrio(t)
 	params := bus.DefaultParams()
@@ -195,7 +195,7 @@ func TestThreeServersLoseMajority(t *testing.T) {
 	report("B7", longest.Seconds(), "s without an acknowledgement when a stream's leader goes, at most", "5")
 }
 
-// missing counts the ids that are not in the stream of changes exactly once and in order.
+// missing counts the ids that do not occur in the stream of changes exactly once and in order.
 func (c *trio) missing(f *fixture, acked []string) int {
 	c.t.Helper()
 	var stored []string

@@ -20,7 +20,7 @@ import (
 
 var names = busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"}
 
-// command runs "bus" with its arguments as the identity.
+// command runs "bus" with the arguments and the given identity.
 func command(ctx context.Context, t *testing.T, url string, args ...string) (string, error) {
 	t.Helper()
 	f := &flags{}
@@ -63,7 +63,7 @@ func (f fixture) client(identity string) jetstream.JetStream {
 	return js
 }
 
-// bus runs the command as the identity that is made for it, and wants it to succeed.
+// bus runs the command with its own identity, and expects success.
 func (f fixture) bus(args ...string) string {
 	f.Helper()
 	out, err := command(f.Context(), f.T, f.As("bootstrap"), args...)
@@ -154,7 +154,7 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 		t.Errorf("changes are kept %s, want 24h", got)
 	}
 
-	// A changed setting is named, and reverted.
+	// verify names a changed setting, and bootstrap reverts it.
 	f.change(contract.StreamObservations, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 })
 	const drift = "FLOTILLA_OBS: max_msgs_per_subject is 7, want 1\n"
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || out != drift {
@@ -255,7 +255,7 @@ func TestCommandRejectsInvalidArguments(t *testing.T) {
 
 const allEvents = contract.LifecyclePrefix + ".>"
 
-// A refused request is never answered: the reason comes by another way and must be told.
+// A rejected request gets no response: the reason arrives separately and must be reported.
 func TestBootstrapNamesMissingPermission(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

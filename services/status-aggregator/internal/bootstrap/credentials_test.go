@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/natstls"
 )
 
-// The command comes with the certificate and the key that its flags name, to a server
-// that lets no one else in.
+// The command uses the certificate and the key of its flags, with a server
+// that rejects all others.
 func TestCommandUsesCertificateAndKey(t *testing.T) {
 	user, err := nkeys.CreateUser()
 	if err != nil {
@@ -53,7 +53,7 @@ func TestCommandUsesCertificateAndKey(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // a connection that fails is tried for a while
+			t.Parallel() // a failing connection is retried for a while
 			o := complete
 			tc.change(&o)
 			f := &flags{}

@@ -43,7 +43,7 @@ func object(uid string) contract.Object {
 	return contract.Object{GroupVersionKind: gvk, Namespace: ref.Namespace, Name: ref.Name, UID: uid, Generation: 1}
 }
 
-// service connects an identity as its service does.
+// service connects with an identity, like its service.
 func (f fixture) service(identity string) *bus.Conn {
 	f.Helper()
 	conn, err := bus.Connect(bus.Config{URL: f.As(identity), Name: identity})
@@ -71,7 +71,7 @@ func (f fixture) run(run func(context.Context) error) {
 	})
 }
 
-// reviewed checks each message on the bus against the published document.
+// reviewed validates each message on the bus against the published document.
 type reviewed struct {
 	mu       sync.Mutex
 	families map[string]int
@@ -89,7 +89,7 @@ func (f fixture) review() *reviewed {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if strings.HasPrefix(m.Subject, "$KV.") && len(m.Data) == 0 {
-			return // the marker of a key that is gone
+			return // the marker of a deleted key
 		}
 		if m.Header.Get("Test-Poison") != "" && !strings.HasPrefix(m.Subject, contract.DeadLetterPrefix) {
 			return
@@ -129,8 +129,8 @@ func (r *reviewed) seen(t *testing.T, families ...string) {
 	}
 }
 
-// The parts of the aggregator that speak to the bus do all that they ever do, under the
-// permissions that are shipped for it; and what they say is what the document says.
+// The aggregator's components use all features of the bus under the
+// shipped permissions, and their messages match the published document.
 func TestAggregatorHasLeastPrivilege(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap")
@@ -158,7 +158,7 @@ func TestAggregatorHasLeastPrivilege(t *testing.T) {
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, "KV_" + contract.BucketStatus} {
 		f.closeTail(conn, stream)
 	}
-	// Flow control answers come only when much flows.
+	// Flow control replies occur only under high load.
 	flow := map[string]bool{"$JS.FC.KV_FLOTILLA_STATUS.>": true, "$JS.FC.*.*.KV_FLOTILLA_STATUS.>": true}
 	expect.Eventually(t, expect.Long, func() error {
 		for _, right := range tap.Unused(t, me) {
@@ -171,7 +171,7 @@ func TestAggregatorHasLeastPrivilege(t *testing.T) {
 	f.WantNoViolations(t)
 }
 
-// reads starts what listens to the operators.
+// reads starts the subscriptions to the operators.
 func (f fixture) reads(conn *bus.Conn, m *metrics.Metrics) *ingest.Ingest {
 	f.Helper()
 	kinds, err := registry.Managed()
@@ -193,7 +193,7 @@ func (f fixture) reads(conn *bus.Conn, m *metrics.Metrics) *ingest.Ingest {
 	return in
 }
 
-// operates lets an operator speak: an observation, heartbeats, and a message that is none.
+// operates publishes as an operator: an observation, heartbeats, and an invalid message.
 func (f fixture) operates(reading *ingest.Ingest) {
 	f.Helper()
 	conn := f.service(operator)
@@ -218,7 +218,7 @@ func (f fixture) operates(reading *ingest.Ingest) {
 	})
 }
 
-// writes keeps an object's entry and history from its first sight to its end.
+// writes keeps an object's entry and history from its creation to its deletion.
 func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 	f.Helper()
 	ctx, now := f.Context(), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -253,7 +253,7 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 	must(store.Delete(ctx, ref, false))
 }
 
-// serves reads for the HTTP API: the history, what is new, and the newest observation.
+// serves reads for the HTTP API: the history, new events, and the latest observation.
 func (f fixture) serves(conn *bus.Conn) {
 	f.Helper()
 	hub := readmodel.NewHub(readmodel.HubConfig{Bus: conn, Cluster: "prod", Clock: clock.RealClock{}, Log: logr.Discard()})
@@ -279,7 +279,7 @@ func (f fixture) serves(conn *bus.Conn) {
 	})
 }
 
-// closeTail follows a stream until its snapshot is complete, and leaves.
+// closeTail reads a stream until its snapshot is complete, and closes the subscription.
 func (f fixture) closeTail(conn *bus.Conn, stream string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), expect.Long)

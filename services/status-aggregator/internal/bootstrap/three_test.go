@@ -16,7 +16,7 @@ import (
 )
 
 // three starts a cluster of three servers with the tag "bus" and a fourth without it, under
-// the permissions of deploy/nats, and returns where the first one listens.
+// the permissions of deploy/nats, and returns the address of the first one.
 func three(t *testing.T) string {
 	t.Helper()
 	users := []*natstest.User{
@@ -24,7 +24,7 @@ func three(t *testing.T) string {
 		{Username: busauth.Admin, Password: busauth.Password},
 	}
 	const size = 4
-	ports, err := freeport.Pick(2 * size) // for the others, then for clients
+	ports, err := freeport.Pick(2 * size) // routes, then clients
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func three(t *testing.T) string {
 	return strings.TrimPrefix(servers[0].URL(), "nats://")
 }
 
-// Three copies on the servers that have the tag: made, left alone the second time, and changed.
+// Three copies on the tagged servers: created, unchanged by a second run, and updated.
 func TestBootstrapWithThreeReplicas(t *testing.T) {
 	address := three(t)
 	url := func(user string) string { return "nats://" + user + ":" + busauth.Password + "@" + address }
@@ -60,13 +60,13 @@ func TestBootstrapWithThreeReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, expect.Long, func() error { // a cluster needs a moment to find its leader
+	expect.Eventually(t, expect.Long, func() error { // a cluster needs a moment to elect its leader
 		_, err := admin.AccountInfo(t.Context())
 		return err
 	})
 	bus := func(args ...string) (out string) {
 		t.Helper()
-		expect.Eventually(t, expect.Long, func() (err error) { // and its servers a moment to know each other
+		expect.Eventually(t, expect.Long, func() (err error) { // and its servers need a moment to connect
 			out, err = command(t.Context(), t, url("bootstrap"), args...)
 			return err
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// A bucket that answers questions but takes no writes does not work.
+// A bucket that serves reads but rejects writes is not healthy.
 func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
@@ -44,7 +44,7 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	}
 }
 
-// A stream that takes no events is left alone for long enough that the operators write.
+// A stream that rejects events is not used for long enough that the operators write.
 func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second

@@ -28,7 +28,7 @@ var (
 	ref   = contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main.v2"}
 )
 
-// faulty is a bus whose publishes can be made to fail before or after the stream took them.
+// faulty is a bus whose publishes can fail before or after the stream stored them.
 type faulty struct {
 	*bus.Conn
 	before, after func(bus.Message) error
@@ -76,7 +76,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// restart is a new process: nothing in memory.
+// restart simulates a new process with empty memory.
 func (f *fixture) restart() {
 	f.t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
@@ -93,7 +93,7 @@ func object(uid string) contract.Object {
 	}
 }
 
-// entry says the given statuses, each as "Type=Status@second".
+// entry returns an entry with the given statuses, each as "Type=Status@second".
 func (f *fixture) entry(uid string, statuses ...string) contract.StatusEntry {
 	e := contract.StatusEntry{Object: object(uid), Phase: "Running", UpdatedAt: f.clock.Now()}
 	for _, s := range statuses {
@@ -136,7 +136,7 @@ func (f *fixture) phases(uid string, ring []transition.Entry) int64 {
 	return last
 }
 
-// history reads the stream: one line for each event, revisions left out.
+// history returns the events of the stream as lines, without revisions.
 func (f *fixture) history() []string {
 	f.t.Helper()
 	var out []string
@@ -177,7 +177,7 @@ func (f *fixture) wantHistory(want ...string) {
 	}
 }
 
-// ring makes entries from one seq to another.
+// ring returns entries for a range of seq.
 func ring(from, to int64) []transition.Entry {
 	var out []transition.Entry
 	for seq := from; seq <= to; seq++ {
@@ -236,7 +236,7 @@ func TestSequencesOfObjectIncrease(t *testing.T) {
 }
 
 // A state that was never true has not ended: a new object has not recovered, nor was it resumed or
-// started. After a stale observation all is published, since the staleness was published too.
+// started. After a stale observation every change is published, since the staleness was published too.
 func TestNewObjectPublishesNoRecovery(t *testing.T) {
 	f := newFixture(t)
 	for _, e := range []contract.StatusEntry{
@@ -262,7 +262,7 @@ func TestNewObjectPublishesNoRecovery(t *testing.T) {
 	)
 }
 
-// A crash at any write leaves a history that the next process completes, with no event twice.
+// After a crash at any write the next process completes the history, without duplicate events.
 func TestCrashBetweenWritesLosesNoEvent(t *testing.T) {
 	want := []string{
 		"a phase 1:P1", "a phase 2:P2", "a snapshot 2:Running",
@@ -301,7 +301,7 @@ func TestCrashBetweenWritesLosesNoEvent(t *testing.T) {
 	}
 }
 
-// live is what a controller does for two states of an object.
+// live performs the writes of a controller for two states of an object.
 func (f *fixture) live() error {
 	steps := []struct {
 		ring  []transition.Entry
@@ -320,7 +320,7 @@ func (f *fixture) live() error {
 			return err
 		}
 		if s.ring[len(s.ring)-1].Seq < r.Entry.LastTransitionSeq {
-			continue // the object has continued since
+			continue // the object has changed since
 		}
 		if s.entry.LastTransitionSeq, err = f.store.Phases(ctx, ref, s.entry.Object, s.ring); err != nil {
 			return err
@@ -392,7 +392,7 @@ func TestFlushDetectsConflict(t *testing.T) {
 	f := newFixture(t)
 	f.put(f.entry("a", "Available=True@0"))
 	f.flush()
-	former := f.store // a leader that was paused
+	former := f.store // a paused leader
 	f.restart()
 	f.put(f.entry("a", "Available=False@0"))
 	f.flush()

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// A cluster that is restored from a backup counts phase changes from an earlier
-// number again. That is one gap event, and what follows has ids of its own.
+// After a restore from a backup the cluster counts phase changes from an earlier
+// number again. This publishes one gap event, and later events have distinct ids.
 func TestPhaseRegressionPublishesGap(t *testing.T) {
 	for name, lost := range map[string]func(*fixture){
 		"the entry is there":  func(*fixture) {},
@@ -48,7 +48,7 @@ func TestPhaseRegressionPublishesGap(t *testing.T) {
 	}
 }
 
-// An object that a backup restored is deleted a second time, which is published too.
+// An object that a backup restored is deleted a second time, and the deletion is published again.
 func TestDeletePublishesRestoredObjectAgain(t *testing.T) {
 	f := newFixture(t)
 	for range 2 {
@@ -61,7 +61,7 @@ func TestDeletePublishesRestoredObjectAgain(t *testing.T) {
 	f.wantHistory("a snapshot 0:Running", "a deleted 0:", "a snapshot 0:Running gap", "a deleted 0:")
 }
 
-// A bus that has lost all its data forgets which ids it has used; who reads from outside does not.
+// A wiped bus has no record of used ids, but consumers do.
 func TestEventIDsStayUniqueAfterWipe(t *testing.T) {
 	for name, begin := range map[string]func(*fixture){
 		"the same process": func(f *fixture) { f.store.Invalidate() },

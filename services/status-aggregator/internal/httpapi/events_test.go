@@ -48,7 +48,7 @@ func (f *feed) wantEvent(id, name string) {
 	}
 }
 
-// ended waits for the end of a stream and for the cause to be counted.
+// ended waits for the end of a stream and for the count of its cause.
 func (f *feed) ended(cause string) {
 	f.Helper()
 	for {
@@ -85,7 +85,7 @@ func TestEventsStreamLive(t *testing.T) {
 	b.happens(elsewhere, "hidden")
 	id := b.happens(b.Namespace, "main")
 	f.wantEvent(id, "main")
-	// The heartbeat moves on behind what the caller may not see.
+	// The heartbeat advances past events that the caller may not read.
 	hidden := b.happens(elsewhere, "hidden")
 	expect.Eventually(t, expect.Long, func() error {
 		if got := f.beat(); got.id != hidden || got.data != "" {
@@ -136,9 +136,9 @@ func TestEventsEndOnRevokedPermission(t *testing.T) {
 	if err := b.Client.Delete(t.Context(), granted[2]); err != nil {
 		t.Fatal(err)
 	}
-	narrow.ended(endRights) // its namespace is closed
+	narrow.ended(endRights) // the permission for its namespace was revoked
 	b.happens(elsewhere, "hidden")
-	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it continues with what is left
+	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it continues with the remaining namespace
 	if a := b.get(statusapi.PathEvents + "?namespace=" + elsewhere); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a new stream is %d", a.StatusCode)
 	}
@@ -185,7 +185,7 @@ func TestEventsLimitStreams(t *testing.T) {
 	expect.Eventually(t, expect.Long, b.admitted)
 }
 
-// One user's streams, even without events, leave the slots of the others free.
+// The streams of one user, even without events, do not occupy all slots.
 func TestEventsLimitStreamsPerUser(t *testing.T) {
 	const perUser = 2
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })
@@ -197,7 +197,7 @@ func TestEventsLimitStreamsPerUser(t *testing.T) {
 	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams of one user")
 	greedy := b.token
 	b.login("ada", b.Namespace)
-	// The refused request gives the common slot back a moment after its answer.
+	// The rejected request returns the common slot shortly after its response.
 	expect.Eventually(t, expect.Long, b.admitted)
 	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
 	b.token = greedy
@@ -205,7 +205,7 @@ func TestEventsLimitStreamsPerUser(t *testing.T) {
 	expect.Eventually(t, expect.Long, b.admitted)
 }
 
-// admitted is nil when one more stream is served.
+// admitted returns nil if another stream is accepted.
 func (b *bench) admitted() error {
 	response, err := b.client.Do(b.request(http.MethodHead, statusapi.PathEvents))
 	if err != nil {
@@ -224,18 +224,18 @@ func TestShutdownEndsStreamsCleanly(t *testing.T) {
 	f := b.follow("")
 	id := b.happens(b.Namespace, "main")
 	f.wantEvent(id, "main")
-	b.stop() // fails the test when the streams do not let it end
+	b.stop() // fails the test if the streams block the shutdown
 	f.ended(endShutdown)
 	if err := f.lines.Err(); err != nil {
 		t.Errorf("the stream broke off: %v", err)
 	}
 }
 
-// One who takes nothing is cut off while the others get everything, and may resume where it was.
+// A reader that does not read is disconnected while the others receive all events, and may resume.
 func TestEventsDisconnectSlowReader(t *testing.T) {
 	b := newBench(t, func(b *bench, c *Config) { c.Hub = b.NewHub(5) })
 	b.login("ada", b.Namespace)
-	// The connection takes less than what follows.
+	// The buffers of the connection are smaller than the following events.
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
 		return errors.Join(c.Control(func(fd uintptr) {

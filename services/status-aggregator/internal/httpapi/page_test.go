@@ -20,7 +20,7 @@ var (
 	expected = regexp.MustCompile(`(?m)^# => (.*)$`)
 )
 
-// TestHTTPAPIPageExamples runs docs/http-api.md as a reader would.
+// TestHTTPAPIPageExamples runs the examples of docs/http-api.md.
 func TestHTTPAPIPageExamples(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {

@@ -34,7 +34,7 @@ func names(list statusapi.ResourceList) []string {
 	return out
 }
 
-// listed waits until a list holds exactly these names.
+// listed waits until a list contains exactly these names.
 func (b *bench) listed(query string, want ...string) statusapi.ResourceList {
 	b.Helper()
 	var list statusapi.ResourceList
@@ -84,7 +84,7 @@ func TestListReturnsOnlyPermittedResources(t *testing.T) {
 	b.listed("?condition=Degraded=True", both...)
 }
 
-// One who may list in the whole cluster needs no right in each namespace.
+// A caller with permission for the whole cluster needs none for single namespaces.
 func TestListAcceptsClusterPermission(t *testing.T) {
 	b := newBench(t)
 	b.Superset("one", available)
@@ -132,7 +132,7 @@ func TestGetReturnsResource(t *testing.T) {
 	b.refused(b.get("/api/v1/namespaces/"+b.Namespace+"/boat/none"), http.StatusNotFound, "NotFound", `unknown kind "boat", want one of superset`)
 }
 
-// One who may not look cannot tell what is there from what is not.
+// A caller without permission cannot distinguish existing and missing objects.
 func TestGetForbiddenRevealsNothing(t *testing.T) {
 	b := newBench(t)
 	b.Superset("main", available)

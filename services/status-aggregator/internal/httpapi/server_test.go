@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
-// With a certificate everything is TLS, streams over HTTP/2 included.
+// With a certificate all requests use TLS, including streams over HTTP/2.
 func TestServerUsesTLS(t *testing.T) {
 	dir := t.TempDir()
 	roots := certdir.Write(t, dir)
@@ -48,7 +48,7 @@ func TestServerUsesTLS(t *testing.T) {
 	f.ended(endShutdown)
 }
 
-// broken is a view that does not work.
+// broken is a view that fails.
 type broken struct{ f func() error }
 
 func (b broken) List(readmodel.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
@@ -57,7 +57,7 @@ func (b broken) Detail(context.Context, string, contract.Kind, string, int) (sta
 	return statusapi.ResourceDetail{}, b.f()
 }
 
-// A failure of ours tells the caller nothing but that; the log has it, without the token.
+// The response to an internal error has no details; the log has them, without the token.
 func TestServerHidesInternalErrors(t *testing.T) {
 	var log bytes.Buffer
 	view := &broken{}
@@ -84,7 +84,7 @@ func TestServerHidesInternalErrors(t *testing.T) {
 			t.Errorf("%s: %v %s", name, a.Header, a.body)
 		}
 	}
-	b.stop() // nothing is logged any more
+	b.stop() // stop logging
 	if text := log.String(); !strings.Contains(text, "secret of ours") || strings.Contains(text, b.token) {
 		t.Errorf("the log lacks the cause or has the token:\n%s", text)
 	}

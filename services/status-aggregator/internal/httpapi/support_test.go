@@ -56,7 +56,7 @@ var document = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background())
 })
 
-// bench is the API with a real API server and a real bus behind it.
+// bench is the API with a real API server and a real bus.
 type bench struct {
 	*readmodeltest.Env
 	base     string
@@ -71,7 +71,7 @@ func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
 	t.Helper()
 	as := asAggregator(t)
 	b := &bench{Env: readmodeltest.New(t, as), registry: prometheus.NewRegistry()}
-	authorizer, err := access.New(as, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
+	authorizer, err := access.New(as, access.Options{TTL: time.Millisecond}) // new roles are effective at once
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
 
 const reader = "flotilla-status-api-reader"
 
-// asAggregator returns credentials with the rights of config/rbac/role.yaml and no others, and makes the role of callers.
+// asAggregator returns credentials with exactly the permissions of config/rbac/role.yaml, and creates the role of callers.
 func asAggregator(t *testing.T) *rest.Config {
 	t.Helper()
 	const user = "system:serviceaccount:flotilla-system:status-aggregator-api-test"
@@ -160,8 +160,8 @@ func (b *bench) create(o client.Object) {
 	}
 }
 
-// login makes a ServiceAccount that may read in some namespaces, uses its token from now on,
-// and waits until the API server knows of the roles. It returns the bindings.
+// login creates a ServiceAccount that may read in some namespaces, uses its token from now on,
+// and waits until the roles are effective. It returns the bindings.
 func (b *bench) login(name string, namespaces ...string) []client.Object {
 	b.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
@@ -192,7 +192,7 @@ func (b *bench) login(name string, namespaces ...string) []client.Object {
 	return out
 }
 
-// answer is an answer that has been read.
+// answer is a response that has been read.
 type answer struct {
 	*http.Response
 	body []byte
@@ -218,7 +218,7 @@ func (b *bench) get(path string, headers ...string) answer {
 	return b.send(http.MethodGet, path, headers...)
 }
 
-// send holds every answer against docs/openapi.yaml.
+// send sends a request and validates the response against docs/openapi.yaml.
 func (b *bench) send(method, path string, headers ...string) answer {
 	b.Helper()
 	r := b.request(method, path, headers...)
@@ -261,7 +261,7 @@ func (b *bench) validate(r *http.Request, a answer) {
 	}
 }
 
-// into decodes a success, strictly.
+// into decodes a successful response, strictly.
 func into[T any](b *bench, a answer) T {
 	b.Helper()
 	var out T
@@ -276,7 +276,7 @@ func into[T any](b *bench, a answer) T {
 	return out
 }
 
-// refused checks an answer that is not a success.
+// refused checks an error response.
 func (b *bench) refused(a answer, status int, code, text string) {
 	b.Helper()
 	var e statusapi.Error
@@ -285,7 +285,7 @@ func (b *bench) refused(a answer, status int, code, text string) {
 	}
 }
 
-// feed is a stream of events that is being read.
+// feed is an open stream of events.
 type feed struct {
 	*bench
 	*http.Response
@@ -293,7 +293,7 @@ type feed struct {
 	close func()
 }
 
-// block is one event, or a heartbeat.
+// block is an event or a heartbeat.
 type block struct{ id, data, comment, retry string }
 
 // follow opens a stream.
@@ -344,7 +344,7 @@ func (f *feed) next() (block, bool) {
 	return out, false
 }
 
-// event reads on to the next event; false at the end of the stream.
+// event reads until the next event; false at the end of the stream.
 func (f *feed) event() (block, bool) {
 	for {
 		b, ok := f.next()
@@ -354,7 +354,7 @@ func (f *feed) event() (block, bool) {
 	}
 }
 
-// beat reads on to the next heartbeat.
+// beat reads until the next heartbeat.
 func (f *feed) beat() block {
 	f.Helper()
 	for {

@@ -24,7 +24,7 @@ func managed(t testing.TB) registry.Set {
 	return kinds
 }
 
-// observationOf returns a good message after a change, and its subject.
+// observationOf returns a valid message after a change, and its subject.
 func observationOf(t testing.TB, change func(*contract.Event, *contract.Observation)) (string, []byte) {
 	t.Helper()
 	o := contract.Observation{
@@ -48,8 +48,8 @@ func observationOf(t testing.TB, change func(*contract.Event, *contract.Observat
 
 func TestObservation(t *testing.T) {
 	cases := map[string]struct {
-		subject string // in place of the good one
-		body    string // in place of the good one
+		subject string // replaces the valid one
+		body    string // replaces the valid one
 		change  func(*contract.Event, *contract.Observation)
 		cause   string // empty: accepted
 	}{

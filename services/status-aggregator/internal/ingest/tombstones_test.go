@@ -21,7 +21,7 @@ import (
 
 const subject = "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"
 
-// broom is a tombstonePurger on a real server.
+// broom is a tombstonePurger with a real server.
 type broom struct {
 	t          *testing.T
 	conn       *bus.Conn
@@ -56,7 +56,7 @@ func newBroom(t *testing.T, options ...natstest.Option) *broom {
 	return b
 }
 
-// store puts a message into the stream and returns its place.
+// store stores a message in the stream and returns its sequence.
 func (b *broom) store(body string) uint64 {
 	b.t.Helper()
 	ack, err := b.conn.JetStream().Publish(b.t.Context(), subject, []byte(body))
@@ -66,7 +66,7 @@ func (b *broom) store(body string) uint64 {
 	return ack.Sequence
 }
 
-// last is the body that the subject holds; empty for none.
+// last returns the body of the subject's message; empty for none.
 func (b *broom) last() string {
 	b.t.Helper()
 	stream, err := b.conn.JetStream().Stream(b.t.Context(), contract.StreamObservations)

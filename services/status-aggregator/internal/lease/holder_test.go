@@ -20,7 +20,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// unreliable refuses updates while broken.
+// unreliable rejects updates while broken.
 type unreliable struct {
 	client.Client
 	broken bool
@@ -64,7 +64,7 @@ func (f *fixture) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// pass lets time go by, one check at a time.
+// pass advances the time, one check at a time.
 func (f *fixture) pass(k *Holder, d time.Duration) error {
 	var err error
 	for range int(d / RetryEvery) {
@@ -101,7 +101,7 @@ func TestHolderRenewsWhileHealthy(t *testing.T) {
 	if err := f.pass(k, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	f.want(k, false, 20*time.Second) // no renewal, and our right ends at once
+	f.want(k, false, 20*time.Second) // no renewal, and the Lease is not held from now on
 
 	f.healthy = true
 	if err := f.pass(k, time.Second); err != nil {
@@ -116,7 +116,7 @@ func TestHolderRenewsWhileHealthy(t *testing.T) {
 	}
 }
 
-// Our right ends before that of the operators begins, 30 s after the last renewal.
+// The holder stops before the operators start, 30 s after the last renewal.
 func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
@@ -130,7 +130,7 @@ func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	if !k.Held() {
 		t.Error("lost after 24 s")
 	}
-	f.clock.Step(time.Second) // no look needed
+	f.clock.Step(time.Second) // no check needed
 	if k.Held() {
 		t.Error("still held after 25 s")
 	}
@@ -179,7 +179,7 @@ func TestStartRunsUntilContextEnds(t *testing.T) {
 	}
 }
 
-// A process that was paused holds nothing before it has renewed, and gets the notice that it
+// A process that was paused does not hold the Lease before it has renewed it, and is notified that it
 // did not hold it in between.
 func TestHolderDetectsStall(t *testing.T) {
 	f := newFixture(t)

@@ -20,7 +20,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// step is one thing that happens at a second.
+// step is an event at a given second.
 type step struct {
 	at   int
 	what string // connect, disconnect, see, hold, confirm
@@ -53,7 +53,7 @@ func TestTrackerState(t *testing.T) {
 		steps []step
 		at    int
 		want  State
-		until int // second at which it may change; -1: never
+		until int // second of the next possible change; -1: never
 	}{
 		"before the connection":                        {nil, 100, Disconnected, -1},
 		"connected, not seen yet":                      {[]step{{0, "connect"}}, 10, Unconfirmed, 30},
@@ -146,11 +146,11 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	}, clocktesting.NewFakeClock(start), func(_ string, v State) { published = append(published, v.String()) })
 
 	next := []time.Time{
-		dog.Step(t.Context(), at(0)),  // unsure until it has settled
-		dog.Step(t.Context(), at(5)),  // speaking until 30
-		dog.Step(t.Context(), at(30)), // asked without success: again in a second
+		dog.Step(t.Context(), at(0)),  // unconfirmed until it has settled
+		dog.Step(t.Context(), at(5)),  // alive until 30
+		dog.Step(t.Context(), at(30)), // the probe failed: retry in a second
 		dog.Step(t.Context(), at(31)), // the stream has something newer
-		dog.Step(t.Context(), at(61)), // nothing: stale
+		dog.Step(t.Context(), at(61)), // the probe found nothing: stale
 	}
 	want := []time.Time{at(5), at(30), at(31), at(61), {}}
 	if diff := cmp.Diff(want, next); diff != "" {
@@ -164,8 +164,8 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	}
 }
 
-// A stream that cannot be asked about a stale observer proves nothing, and for longer it
-// reports that we are cut off.
+// A failing probe of a stale observer proves nothing, and if it persists it
+// reports that this process is partitioned.
 func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
@@ -218,7 +218,7 @@ func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 	}
 }
 
-// nextVerdict steps the clock, whenever the watchdog waits for it, until it tells something.
+// nextVerdict advances the clock, whenever the watchdog waits for it, until a state changes.
 func nextVerdict(t *testing.T, clock *clocktesting.FakeClock, verdicts <-chan State) func(func(State) bool) {
 	t.Helper()
 	return func(yield func(State) bool) {

@@ -25,7 +25,7 @@ func available(status string, second int) []contract.Condition {
 	return []contract.Condition{{Type: "Available", Status: status, LastTransitionTime: start.Add(time.Duration(second) * time.Second)}}
 }
 
-// show does what the store and the controller do for one object.
+// show records one object like the store and the controller.
 func show(m *Metrics, ref contract.Ref) {
 	m.Conditions(ref, available("True", 0))
 	m.Flips(ref, available("True", 0), available("False", 90))
@@ -117,7 +117,7 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 	}
 }
 
-// Cost of a fleet: with ten thousand objects, each series of an object is ten thousand.
+// With ten thousand objects, each series of an object costs ten thousand series.
 func TestSeriesOfObjectAreBounded(t *testing.T) {
 	every := conditions.Compute(conditions.Input{Now: start, WithReady: true}).Conditions
 	published := make([]contract.Condition, len(every))
@@ -155,7 +155,7 @@ func TestSeriesOfObjectAreBounded(t *testing.T) {
 				m.Observed(ref, start)
 			}
 			before := count()
-			m.Forget(other) // what goes with one of two objects is what it had
+			m.Forget(other) // only the series of this object are deleted
 			if n := before - count(); n != tc.most {
 				t.Errorf("%d series of an object, want %d", n, tc.most)
 			}
@@ -163,7 +163,7 @@ func TestSeriesOfObjectAreBounded(t *testing.T) {
 	}
 }
 
-// names notes what is registered.
+// names collects the registered metrics.
 type names map[string]bool
 
 func (n names) Register(c prometheus.Collector) error {
@@ -199,7 +199,7 @@ func TestDocListsMetrics(t *testing.T) {
 	}
 }
 
-// Names and types pass the linter of Prometheus.
+// Names and types pass the Prometheus linter.
 func TestMetricsPassLinter(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m, err := New(r)

@@ -73,7 +73,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// Shuffled, doubled and replayed messages end in the same state.
+// Shuffled, duplicated and replayed messages result in the same state.
 func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) // reproducible
 	for round := range 300 {

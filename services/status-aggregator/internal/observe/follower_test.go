@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// An end that the watch missed is announced like any other. Its last state is not: what
-// was seen last is not all that happened.
+// A deletion that the watch missed is reported like any other, but without a last state: the
+// last observed state may lack later changes.
 func TestFollowerReportsDeletion(t *testing.T) {
 	cases := map[string]struct {
 		event any

@@ -24,7 +24,7 @@ func kind(t *testing.T) registry.Kind {
 	return k
 }
 
-// whole is an object as the API server sends it.
+// whole returns an object in the form of the API server.
 func whole() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "superset.apache.org/v1alpha1", "kind": "Superset",

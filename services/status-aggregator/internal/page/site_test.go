@@ -30,7 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// fleet is what the API answers from; it is a stub for the cluster, whose objects package live reads.
+// fleet is the data of the API; it replaces the cluster from which package readmodel reads.
 type fleet struct {
 	mu      sync.Mutex
 	details []statusapi.ResourceDetail
@@ -141,7 +141,7 @@ func (s *site) do(r request) (answer, error) {
 	return answer{}, nil
 }
 
-// serve answers requests, a line each, until they end.
+// serve responds to requests, one per line, until they end.
 func serve(t *testing.T, in io.Reader, out io.Writer) {
 	t.Helper()
 	s, requests, answers := newSite(t), json.NewDecoder(in), json.NewEncoder(out)
@@ -164,7 +164,7 @@ func serve(t *testing.T, in io.Reader, out io.Writer) {
 	}
 }
 
-// TestServe is what test/page opens in a browser: with FLOTILLA_PAGE_SERVE it takes its requests from standard input.
+// TestServe serves the page for test/page: with FLOTILLA_PAGE_SERVE it reads requests from standard input.
 func TestServe(t *testing.T) {
 	if os.Getenv("FLOTILLA_PAGE_SERVE") != "" {
 		serve(t, os.Stdin, os.Stdout)

@@ -49,7 +49,7 @@ func take(t *testing.T, s *readmodel.Subscription) readmodel.Event {
 	return readmodel.Event{}
 }
 
-// past reads the names of what was missed.
+// past returns the names of the missed events.
 func past(t *testing.T, s *readmodel.Subscription, after uint64) []string {
 	t.Helper()
 	var out []string
@@ -111,7 +111,7 @@ func TestHubReplaysThenStreams(t *testing.T) {
 		t.Errorf("live begins with %s at %d", e.Ref.Name, e.Sequence)
 	}
 	narrow := subscribe(t, h, readmodel.Filter{Name: "n3"}, &after)
-	b.Event(happened(object("team-a", "n3"))) // comes live, although it lies in the stream by now
+	b.Event(happened(object("team-a", "n3"))) // delivered live, although it is already in the stream
 	if got := past(t, narrow, after); !slices.Equal(got, []string{"n3@4"}) {
 		t.Errorf("missed %q of one object", got)
 	}
@@ -141,7 +141,7 @@ func TestHubRejectsExpiredSequence(t *testing.T) {
 	}
 }
 
-// One who does not read is cut off; the others get everything.
+// A consumer that does not read is disconnected; the others receive all events.
 func TestHubDisconnectsSlowReader(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(3)
@@ -156,7 +156,7 @@ func TestHubDisconnectsSlowReader(t *testing.T) {
 	if !errors.Is(slow.Cause(), readmodel.ErrSlowConsumer) {
 		t.Errorf("cut off by %v", slow.Cause())
 	}
-	for want := uint64(1); want <= 3; want++ { // the events before are in order, to resume behind them
+	for want := uint64(1); want <= 3; want++ { // earlier events are in order, so the consumer can resume after them
 		if e := <-slow.Events(); e.Sequence != want {
 			t.Errorf("has %d, want %d", e.Sequence, want)
 		}

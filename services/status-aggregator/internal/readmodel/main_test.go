@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// The engine's CRDs are left out: one test installs them while the view runs.
+// The engine's CRDs are not installed: one test installs them while the view runs.
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())

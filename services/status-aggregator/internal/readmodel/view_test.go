@@ -32,7 +32,7 @@ var (
 	sound       = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
 )
 
-// wantNames waits until a list holds exactly these names.
+// wantNames waits until a list contains exactly these names.
 func wantNames(t *testing.T, l *readmodeltest.Env, f readmodel.Filter, want ...string) {
 	t.Helper()
 	f.Namespace = l.Namespace
@@ -52,7 +52,7 @@ func wantNames(t *testing.T, l *readmodeltest.Env, f readmodel.Filter, want ...s
 	})
 }
 
-// detail waits until one object in full passes a check.
+// detail waits until the details of one object pass a check.
 func detail(t *testing.T, l *readmodeltest.Env, name string, events int, check func(statusapi.ResourceDetail) error) statusapi.ResourceDetail {
 	t.Helper()
 	var d statusapi.ResourceDetail
@@ -135,7 +135,7 @@ func eventsOf(d statusapi.ResourceDetail) []contract.LifecycleEvent {
 	return out
 }
 
-// An entry or an observation of an incarnation of before, or of another observer, is not shown.
+// An entry or an observation of an earlier incarnation, or of another observer, is omitted.
 func TestDetailOmitsForeignEntries(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", available)
@@ -217,8 +217,8 @@ func TestDetailDropsDeletedEntry(t *testing.T) {
 	said(false)
 }
 
-// A kind may be installed, removed and installed again while the view runs, and while the
-// aggregator's watcher ends the informer that both read.
+// A kind may be installed, removed and installed again while the view runs and while the
+// aggregator's watcher stops the informer that both use.
 func TestViewFollowsRemovedKind(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	l.Run(observe.New(observe.Config{

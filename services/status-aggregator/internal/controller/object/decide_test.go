@@ -26,7 +26,7 @@ func spoken(epoch int64, seq uint64) *contract.StatusEntry {
 	return &contract.StatusEntry{Provenance: &contract.Provenance{Epoch: epoch, Seq: seq}}
 }
 
-// shown is an entry that equals the conditions of an object.
+// shown returns an entry with the conditions of an object.
 func shown(epoch int64, seq uint64, present []metav1.Condition) *contract.StatusEntry {
 	e := spoken(epoch, seq)
 	e.Conditions = toContract(present)
