@@ -79,7 +79,7 @@ func (a *admission) active() {
 	expect.Eventually(a.t, expect.Long, func() error {
 		err := a.try("probe", "{instanceRef: i, replicas: 1, engineClassRef: no-such-class}")
 		if err == nil || !strings.Contains(err.Error(), "spec.engineClassRef") {
-			return fmt.Errorf("not refused by the webhook: %w", err)
+			return fmt.Errorf("not rejected by the webhook: %w", err)
 		}
 		return nil
 	})
@@ -260,12 +260,12 @@ func mount(t *testing.T, dir, version string, b *certs.Bundle) {
 func says(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("accepted, want an answer with %q", texts)
+		t.Errorf("accepted, want an error with %q", texts)
 		return
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			t.Errorf("the answer does not say %q:\n%v", text, err)
+			t.Errorf("the error does not contain %q:\n%v", text, err)
 		}
 	}
 }

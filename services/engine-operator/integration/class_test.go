@@ -275,7 +275,7 @@ func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}
 	if got := s.children(e); len(got) > 0 {
-		t.Errorf("made in spite of it: %v", got)
+		t.Errorf("created objects: %v", got)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 		t.Errorf("MetadataReady: %s: %s", c.Reason, c.Message)
 	}
 	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
-		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
+		t.Errorf("the instance reported it after %s, want at most 10 s", took)
 	}
 	// A failure that only a user can fix degrades at once, for the current generation.
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {

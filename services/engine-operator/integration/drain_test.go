@@ -89,7 +89,7 @@ func TestRolloutInterruptsNoQuery(t *testing.T) {
 	}
 	answered, problems := stop()
 	if len(problems) > 0 || answered == 0 {
-		t.Errorf("%d queries were answered, and:\n%s", answered, strings.Join(problems, "\n"))
+		t.Errorf("%d queries succeeded, errors:\n%s", answered, strings.Join(problems, "\n"))
 	}
 	if reason, _ := why(t, e, v1alpha1.PhaseCleaning); reason != "Drained" {
 		t.Errorf("cleaning began for %s", reason)
@@ -125,7 +125,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
 	n.behave(server.Sound, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
-		t.Fatalf("generation 0 is gone while it has a query: %v", got)
+		t.Fatalf("generation 0 was deleted while it has a query: %v", got)
 	}
 	cancel()
 	<-end
@@ -187,7 +187,7 @@ func TestDrainTimeoutEndsDrain(t *testing.T) {
 	}
 	n.settled(e, v1alpha1.PhaseStable, 1)
 	if err := <-end; err == nil {
-		t.Error("the query that would not end was answered")
+		t.Error("the endless query succeeded")
 	}
 	reason, ended := why(t, e, v1alpha1.PhaseCleaning)
 	_, began := why(t, e, v1alpha1.PhaseDraining)
@@ -226,7 +226,7 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 		n.roll(e)
 		expect.Never(t, short, func() error {
 			if got := n.children(e); !slices.Contains(got, name+"-g0") {
-				return fmt.Errorf("generation 0 went before anybody allowed it: %v", got)
+				return fmt.Errorf("generation 0 was deleted too early: %v", got)
 			}
 			return nil
 		})
@@ -236,7 +236,7 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 			t.Errorf("%s: cleaning began for %s", name, reason)
 		}
 		if err := <-end; err == nil {
-			t.Errorf("%s: the query was answered", name)
+			t.Errorf("%s: the query succeeded", name)
 		}
 		cancel()
 	}

@@ -128,12 +128,12 @@ func TestOldGenerationStaysUntilQueriesEnd(t *testing.T) {
 	asked := s.queries.asked.Load()
 	expect.Eventually(t, expect.Long, func() error {
 		if s.queries.asked.Load() < asked+20 {
-			return fmt.Errorf("asked %d times", s.queries.asked.Load())
+			return fmt.Errorf("queried %d times", s.queries.asked.Load())
 		}
 		return nil
 	})
 	if got := s.children(e); got[0] != "a-g0" {
-		t.Fatalf("generation 0 is gone while it has queries: %v", got)
+		t.Fatalf("generation 0 was deleted while it has queries: %v", got)
 	}
 	s.queries.running.Store(0)
 	s.settled(e, v1alpha1.PhaseStable, 1)
@@ -176,7 +176,7 @@ func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 	expect.Gone(t, s.api, i)
 	expect.Eventually(t, expect.Long, func() error {
 		if got := s.children(e); len(got) > 0 {
-			return fmt.Errorf("left behind: %v", got)
+			return fmt.Errorf("remaining objects: %v", got)
 		}
 		return nil
 	})

@@ -237,7 +237,7 @@ func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 					return nil
 				})
 			if seen := selectedAfterDeletion(services.moments()); len(seen) == 0 || seen[0] != tc.selected {
-				t.Errorf("the Service came back selecting %v, first it should select generation %s", seen, tc.selected)
+				t.Errorf("the recreated Service selected %v, want generation %s first", seen, tc.selected)
 			}
 		})
 	}

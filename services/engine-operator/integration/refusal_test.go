@@ -44,7 +44,7 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 		}
 	}
 	if want := validation.Message(validation.EngineTemplate(e, nil)); c.Message != want {
-		t.Errorf("the condition says %q, admission %q", c.Message, want)
+		t.Errorf("the condition has message %q, admission %q", c.Message, want)
 	}
 	if c.ObservedGeneration != e.Generation {
 		t.Errorf("the condition has observedGeneration %d, want %d", c.ObservedGeneration, e.Generation)
@@ -54,7 +54,7 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	}
 	expect.Never(t, short, func() error {
 		if diff := cmp.Diff(before, s.children(e)); diff != "" {
-			return fmt.Errorf("something was made or removed (-before +after):\n%s", diff)
+			return fmt.Errorf("objects were created or deleted (-before +after):\n%s", diff)
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	s.create(e)
 	c := waitReason(t, s, e, v1alpha1.ReasonApplyRefused)
 	if !strings.Contains(c.Message, "a-g0") || !strings.Contains(c.Message, "must be less than or equal to cpu limit") {
-		t.Errorf("Ready says %q", c.Message)
+		t.Errorf("Ready has message %q", c.Message)
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
 	s.settled(e, v1alpha1.PhaseStable, 0)
@@ -147,10 +147,10 @@ func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	s.create(e)
 	c := waitReason(t, s, e, v1alpha1.ReasonBoundsExceeded)
 	if !strings.Contains(c.Message, "spec.template.spec.containers[engine].resources.limits.cpu") || strings.Contains(c.Message, "memory") {
-		t.Errorf("the condition says %s", c.Message)
+		t.Errorf("the condition has message %s", c.Message)
 	}
 	if got := s.children(e); len(got) > 0 {
-		t.Errorf("made in spite of it: %v", got)
+		t.Errorf("created objects: %v", got)
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
@@ -178,7 +178,7 @@ func TestEngineReportsExceededQuota(t *testing.T) {
 	s.create(e)
 	c := waitReason(t, s, e, "FailedCreate")
 	if !strings.HasPrefix(c.Message, "StatefulSet a-g0: ") || !strings.Contains(c.Message, "exceeded quota") {
-		t.Errorf("Ready says %q", c.Message)
+		t.Errorf("Ready has message %q", c.Message)
 	}
 	s.remove(quota)
 	s.settled(e, v1alpha1.PhaseStable, 0)

@@ -165,7 +165,7 @@ func TestMountedCertificatesAreReloaded(t *testing.T) {
 	a.trust(first, second)
 	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
 	if err := a.api.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.options.CertSecret}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a Secret was made although certificates are mounted: %v", err)
+		t.Errorf("a Secret was created although certificates are mounted: %v", err)
 	}
 	mount(t, dir, "second", second)
 	a.trust(second) // from now on the first one is rejected

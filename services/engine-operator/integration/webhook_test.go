@@ -122,7 +122,7 @@ func TestEngineWebhookRequiresClassNotInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.try("e", "{instanceRef: later, replicas: 1, engineClassRef: none}"); err != nil {
-		t.Errorf("right after the class was made: %v", err)
+		t.Errorf("right after the creation of the class: %v", err)
 	}
 }
 

@@ -149,7 +149,7 @@ func TestWhyWithoutStatusAPI(t *testing.T) {
 	s.kubeconfig = withToken(t, reader(t, ns), ns, ns)
 	out := s.run("why", "superset/main")
 	if !strings.Contains(out, "Could not be read\n  - pods: pods is forbidden") || !strings.Contains(out, "Degraded            True") {
-		t.Errorf("without the right to read pods:\n%s", out)
+		t.Errorf("without permission to read pods:\n%s", out)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestHistory(t *testing.T) {
 	api.Refuse(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
 	if !strings.Contains(s.err.String(), "the status API did not respond (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
-		t.Errorf("it is not said: %q", s.err)
+		t.Errorf("the message is missing: %q", s.err)
 	}
 }
 
@@ -276,13 +276,13 @@ func TestEventsFollowContinuesAfterGap(t *testing.T) {
 	done := s.background(ctx, "events", "-f", "--since=3")
 	expect.Eventually(t, expect.Long, func() error {
 		if !strings.Contains(s.err.String(), "events are missing here") {
-			return fmt.Errorf("nothing is said: %q", s.err)
+			return fmt.Errorf("no output yet: %q", s.err)
 		}
 		next := happened(s.namespace)[2]
 		next.Sequence = 45 + uint64(len(api.Asked())) // the feed does not show events from before its reconnect
 		api.Publish(next)
 		if s.out.String() == "" {
-			return fmt.Errorf("nothing came: %q", s.err)
+			return fmt.Errorf("no event received: %q", s.err)
 		}
 		return nil
 	})

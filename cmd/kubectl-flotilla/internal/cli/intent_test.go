@@ -82,7 +82,7 @@ func TestPauseWaitsForOperator(t *testing.T) {
 	s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
 	done := s.background(t.Context(), "pause", "superset/main", "--wait")
 	if missing := <-looks; !strings.Contains(missing, "condition Paused is False") {
-		t.Errorf("the first look found %q", missing)
+		t.Errorf("the first check returned %q", missing)
 	}
 	patchStatus(t, sup, map[string]any{"status": map[string]any{"conditions": []any{condition("Paused", "True", "ReconciliationPaused", 1)}}})
 	if err := <-done; err != nil {

@@ -122,7 +122,7 @@ func (s *shell) fail(want string, args ...string) {
 	s.t.Helper()
 	err := s.start(s.t.Context(), args...)
 	if err == nil || !strings.Contains(err.Error(), want) {
-		s.t.Errorf("%s: got %v, want an error that says %q\n%s%s", strings.Join(args, " "), err, want, s.out, s.err)
+		s.t.Errorf("%s: got %v, want an error with %q\n%s%s", strings.Join(args, " "), err, want, s.out, s.err)
 	}
 }
 

@@ -138,7 +138,7 @@ func TestProxyRejectsForeignRequests(t *testing.T) {
 				t.Errorf("got %d %q", answer.status, body)
 			}
 			if strings.Contains(body, secret) || strings.Contains(answer.header.Get("Location"), secret) {
-				t.Error("the answer tells the secret")
+				t.Error("the response contains the secret")
 			}
 		})
 	}

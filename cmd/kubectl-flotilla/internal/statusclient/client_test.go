@@ -152,7 +152,7 @@ func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 		t.Error(diff)
 	}
 	if connections < 2 {
-		t.Errorf("%d connections: nothing was resumed", connections)
+		t.Errorf("%d connections: the stream was not resumed", connections)
 	}
 }
 

@@ -121,10 +121,10 @@ func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 		q := query("a", 0, "a-0")
 		began := time.Now()
 		if v := b.Check(q); v.Drained || v.Fresh || v.Error != "" {
-			t.Errorf("before any look: %+v", v)
+			t.Errorf("before any check: %+v", v)
 		}
 		if time.Now() != began {
-			t.Error("Look waited for a pod that does not answer")
+			t.Error("Check waited for an unresponsive pod")
 		}
 		wait(podTimeout)
 		synctest.Wait()
@@ -150,7 +150,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 		}
 		synctest.Wait()
 		if v := b.Check(q); v.Drained || b.pods.asked["a-0"] != 1 {
-			t.Errorf("within the interval: %+v, asked %d times", v, b.pods.asked["a-0"])
+			t.Errorf("within the interval: %+v, queried %d times", v, b.pods.asked["a-0"])
 		}
 		wait(q.Interval)
 		b.Check(q)
@@ -160,11 +160,11 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 		}
 		wait(valid)
 		if v := b.Check(q); v.Drained {
-			t.Error("an old answer still counts")
+			t.Error("an old result is still valid")
 		}
 		synctest.Wait()
 		if v := b.Check(q); !v.Drained {
-			t.Error("an old answer was not renewed")
+			t.Error("an old result was not renewed")
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestCheckResetsForNewGeneration(t *testing.T) {
 		}
 		synctest.Wait()
 		if v := b.Check(q); v.Drained {
-			t.Error("generation 1 is drained after one look")
+			t.Error("generation 1 is drained after one check")
 		}
 		b.Forget(q.UID)
 		if v := b.Check(q); v.Drained || v.Fresh {
@@ -222,7 +222,7 @@ func TestCheckDrainsWithoutRunningPods(t *testing.T) {
 		q := query("a", 0)
 		q.Pods = []corev1.Pod{pod("a-0", corev1.PodPending, ""), pod("a-1", corev1.PodFailed, "")}
 		if v := b.Check(q); !v.Drained || len(b.pods.asked) > 0 {
-			t.Errorf("%+v, asked %v", v, b.pods.asked)
+			t.Errorf("%+v, requested %v", v, b.pods.asked)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func TestCheckReportsChangedErrors(t *testing.T) {
 			b.Check(q)
 			synctest.Wait()
 			if v := b.Check(q); !v.Fresh || v.Error != step.trouble || v.Changed != step.changed {
-				t.Errorf("look %d: %+v, want %+v", i, v, step)
+				t.Errorf("check %d: %+v, want %+v", i, v, step)
 			}
 			wait(q.Interval)
 		}
@@ -302,7 +302,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 		}
 		wait(20 * podTimeout)
 		if b.pods.max > parallelism {
-			t.Errorf("%d pods were asked at a time", b.pods.max)
+			t.Errorf("%d pods were queried at a time", b.pods.max)
 		}
 		for i := range 20 {
 			name := fmt.Sprintf("silent%02d", i)

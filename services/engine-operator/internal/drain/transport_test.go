@@ -176,7 +176,7 @@ func TestProxyQueriesAPIServer(t *testing.T) {
 		t.Errorf("error %s, sample %+v", got, s)
 	}
 	if want := "/api/v1/namespaces/n/pods/a-0:9090/proxy/metrics"; asked.URL.Path != want || asked.Header.Get("Authorization") != "Bearer token" {
-		t.Errorf("asked %s, want %s; headers %v", asked.URL.Path, want, asked.Header)
+		t.Errorf("requested %s, want %s; headers %v", asked.URL.Path, want, asked.Header)
 	}
 	answer = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -100,7 +100,7 @@ func TestConfigPassesEnvoyValidation(t *testing.T) {
 	config := configOf(t, instance("main", "data"))
 	problems, packed := broken(t, config)
 	if len(problems) > 0 {
-		t.Errorf("Envoy would refuse: %s", strings.Join(problems, "; "))
+		t.Errorf("Envoy would reject: %s", strings.Join(problems, "; "))
 	}
 	// Two connection managers, six filters, two of each attempt, the retry predicate, and three extensions of the engines' cluster.
 	if packed != 14 {

@@ -132,7 +132,7 @@ func TestDefaults(t *testing.T) {
 	}
 	i.Spec.Gateway = v1alpha1.GatewaySpec{Replicas: new(int32(0)), MetricsPort: 1}
 	if r, p := gateway.EffectiveReplicas(i), gateway.MetricsPort(i); r != 0 || p != 1 {
-		t.Errorf("replicas, port = %d, %d, want what the spec says", r, p)
+		t.Errorf("replicas, port = %d, %d, want those of the spec", r, p)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {
 	select {
 	case got := <-asked:
 		if want := "POST /healthcheck/fail localhost "; got != want {
-			t.Errorf("asked %q, want %q", got, want)
+			t.Errorf("requested %q, want %q", got, want)
 		}
 	default:
 		t.Error("Envoy got no request")

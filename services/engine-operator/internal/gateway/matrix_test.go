@@ -245,7 +245,7 @@ func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 			t.Fatalf("got %+v", r)
 		}
 	}
-	t.Errorf("none of %d answers speaks of the limit", asks)
+	t.Errorf("none of %d responses reports the limit", asks)
 }
 
 func TestLostNodeFailsWithinSeconds(t *testing.T) {

@@ -130,10 +130,10 @@ func TestScriptRejectsOtherRequests(t *testing.T) {
 				return // Envoy itself rejects it
 			}
 			if got.Status != "400" || !strings.Contains(got.Body, tc.reason) || !strings.HasPrefix(got.Type, "text/plain") {
-				t.Errorf("answer = %q %q %q, want 400 about %q in plain text", got.Status, got.Type, got.Body, tc.reason)
+				t.Errorf("response = %q %q %q, want 400 about %q in plain text", got.Status, got.Type, got.Body, tc.reason)
 			}
 			if diff := cmp.Diff(tc.in.clone(), got.Headers); diff != "" {
-				t.Errorf("a refused request was changed (-want +got):\n%s", diff)
+				t.Errorf("a rejected request was changed (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -210,10 +210,10 @@ func check(t *testing.T, e *filtering, path string, header []string) bool {
 	wantAuthority, wantPath := expected(path, header)
 	if got.Status != "" {
 		if wantAuthority != "" || got.Status != "400" {
-			t.Fatalf("path %q, header %q: answered %s, want it at %s", path, header, got.Status, wantAuthority)
+			t.Fatalf("path %q, header %q: got response %s, want it at %s", path, header, got.Status, wantAuthority)
 		}
 		if diff := cmp.Diff(in.clone(), got.Headers); diff != "" {
-			t.Fatalf("path %q, header %q: refused and changed (-want +got):\n%s", path, header, diff)
+			t.Fatalf("path %q, header %q: rejected and changed (-want +got):\n%s", path, header, diff)
 		}
 		return false
 	}

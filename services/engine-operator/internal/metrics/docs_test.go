@@ -129,6 +129,6 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 		}
 	}
 	if got["firebolt_engine_drain_check_errors_total other"] != 1 {
-		t.Errorf("the errors of another engine are gone: %v", got)
+		t.Errorf("the errors of another engine were deleted: %v", got)
 	}
 }

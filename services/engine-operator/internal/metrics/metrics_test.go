@@ -127,14 +127,14 @@ func checkTransition(t *testing.T, from, to string, counted float64, told []stat
 		want = 0
 	}
 	if counted != float64(want) || len(told) != want {
-		t.Errorf("%s: counted %v times, told %+v", name, counted, told)
+		t.Errorf("%s: counted %v times, events %+v", name, counted, told)
 		return
 	}
 	if from == "" {
 		from = "none"
 	}
 	if want == 1 && (told[0].Reason != "After" || !strings.HasPrefix(told[0].Message, fmt.Sprintf("Phase %s, was %s", to, from))) {
-		t.Errorf("%s: told %+v", name, told)
+		t.Errorf("%s: got events %+v", name, told)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestFailedProbeIsReportedInTime(t *testing.T) {
 		return len(u.Failures) == 1 && u.Failures[0].Class == contract.FailureProbeFailing
 	}
 	if failing(started.Add(time.Second)) {
-		t.Error("a container that has just started is said to fail its probe")
+		t.Error("a container that has just started is reported with a failing probe")
 	}
 	if !failing(started.Add(time.Minute)) {
 		t.Error("a probe that has failed for long enough is not reported")

@@ -113,13 +113,13 @@ func TestRejectedSpecIsReported(t *testing.T) {
 	p := stable()
 	p.Rejected, p.Bounds = "spec.template.spec.hostNetwork: Forbidden", "cpu"
 	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != p.Rejected {
-		t.Errorf("Ready says %s: %s", c.Reason, c.Message)
+		t.Errorf("Ready has reason %s: %s", c.Reason, c.Message)
 	}
 	p.Rejected = ""
 	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "ResourceBoundsExceeded" || c.Message != "cpu" {
-		t.Errorf("Ready says %s: %s", c.Reason, c.Message)
+		t.Errorf("Ready has reason %s: %s", c.Reason, c.Message)
 	}
 	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.ObservedGeneration != p.Object.Generation {
-		t.Errorf("the refusal speaks of generation %d, want %d", c.ObservedGeneration, p.Object.Generation)
+		t.Errorf("the rejection has generation %d, want %d", c.ObservedGeneration, p.Object.Generation)
 	}
 }

@@ -92,7 +92,7 @@ func TestWarningRefinesRollingAndPodsNotReady(t *testing.T) {
 			tc.change(&p)
 			out := p.Next(now)
 			if c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady); c.Reason != tc.reason {
-				t.Fatalf("Ready says %s, want %s", c.Reason, tc.reason)
+				t.Fatalf("Ready has reason %s, want %s", c.Reason, tc.reason)
 			}
 		})
 	}

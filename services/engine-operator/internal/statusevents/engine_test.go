@@ -193,7 +193,7 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 				t.Errorf("events differ (-want +got):\n%s", diff)
 			}
 			if again := Engine(tc.after, tc.after); len(again) > 0 {
-				t.Errorf("told again: %+v", again)
+				t.Errorf("reported again: %+v", again)
 			}
 		})
 	}

@@ -80,7 +80,7 @@ func TestInstanceEvents(t *testing.T) {
 				t.Errorf("events differ (-want +got):\n%s", diff)
 			}
 			if again := Instance(tc.after, tc.after); len(again) > 0 {
-				t.Errorf("told again: %+v", again)
+				t.Errorf("reported again: %+v", again)
 			}
 		})
 	}

@@ -77,7 +77,7 @@ func TestRepeatedStateIsNoDuplicate(t *testing.T) {
 			}
 		}
 		if told != 4 {
-			return fmt.Errorf("%d flips of Available were told", told)
+			return fmt.Errorf("%d flips of Available were published", told)
 		}
 		return nil
 	})

@@ -38,7 +38,7 @@ func (f *fixture) swept(name string) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
 		if o, err := f.said(name); o != nil || err != nil {
-			return errors.Join(fmt.Errorf("the stream says of the object: %+v", o), err)
+			return errors.Join(fmt.Errorf("the stream has the observation %+v", o), err)
 		}
 		return nil
 	})
@@ -68,7 +68,7 @@ func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	second := f.start()
 	f.swept("missed")
 	if n, err := testutil.GatherAndCount(second.registry, "flotilla_status_condition", "flotilla_status_observation_timestamp_seconds"); err != nil || n != 0 {
-		t.Errorf("%d series of objects that are gone, %v", n, err)
+		t.Errorf("%d series of deleted objects, %v", n, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	}
 	want := []string{"main phase Initializing", "main phase Running", "main phase Degraded", "main gap Initializing gap", "main phase Running"}
 	if fmt.Sprint(told) != fmt.Sprint(want) {
-		t.Errorf("told %q, want %q", told, want)
+		t.Errorf("got events %q, want %q", told, want)
 	}
 }
 

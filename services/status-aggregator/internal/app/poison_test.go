@@ -104,7 +104,7 @@ func (f *fixture) parked() map[string]string {
 	for _, m := range natstest.Messages(f.t, f.conn.JetStream(), contract.StreamDeadLetters) {
 		out[m.Header.Get("Flotilla-Subject")] = m.Subject
 		if m.Header.Get("Flotilla-Sequence") == "" || m.Header.Get("Flotilla-Stream") == "" {
-			f.t.Errorf("a dead letter without its place: %v", m.Header)
+			f.t.Errorf("a dead letter without its origin: %v", m.Header)
 		}
 	}
 	return out

@@ -51,7 +51,7 @@ func TestBusRestoredFromBackup(t *testing.T) {
 	f.reached()
 	f.wantHistory("main snapshot", "main snapshot gap")
 	if e := f.entry(contract.Superset, u); e.Conditions[0].Status != "False" {
-		t.Errorf("the entry says %+v, want what the object says", e.Conditions[0])
+		t.Errorf("the entry has %+v, want the conditions of the object", e.Conditions[0])
 	}
 	o.observe(u, 2)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True")

@@ -95,7 +95,7 @@ func TestObservationsBecomeConditionsAndEvents(t *testing.T) {
 		return nil
 	})
 	if n, err := testutil.GatherAndCount(r.registry, "flotilla_status_condition"); err != nil || n != 0 {
-		t.Errorf("%d series of a deleted object are left, %v", n, err)
+		t.Errorf("%d series of a deleted object remain, %v", n, err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestCrashBetweenEntryAndEvents(t *testing.T) {
 		return nil
 	})
 	if diff := cmp.Diff(before, f.history()); diff != "" {
-		t.Fatalf("published in spite of the crash:\n%s", diff)
+		t.Fatalf("published despite the crash:\n%s", diff)
 	}
 	r.stop()
 	f.start()

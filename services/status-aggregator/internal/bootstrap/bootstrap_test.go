@@ -109,10 +109,10 @@ func TestBootstrapCreatesStreams(t *testing.T) {
 	f := newFixture(t)
 	want(t, f.bus("bootstrap", "--dry-run"), append(each("would be created"), "FLOTILLA_STATUS: would be created")...)
 	if names := f.streams(); len(names) != 0 {
-		t.Errorf("a dry run made %v", names)
+		t.Errorf("a dry run created %v", names)
 	}
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || strings.Count(out, "exists is false, want true") != 6 {
-		t.Errorf("verify says %v:\n%s", err, out)
+		t.Errorf("verify returned %v:\n%s", err, out)
 	}
 	want(t, f.bus("bootstrap"), append(each("created"), "FLOTILLA_STATUS: created")...)
 	want(t, f.bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
@@ -158,13 +158,13 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 	f.change(contract.StreamObservations, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 7 })
 	const drift = "FLOTILLA_OBS: max_msgs_per_subject is 7, want 1\n"
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || out != drift {
-		t.Errorf("verify says %v: %q", err, out)
+		t.Errorf("verify returned %v: %q", err, out)
 	}
 	if out := f.bus("bootstrap"); !strings.Contains(out, "FLOTILLA_OBS: max_msgs_per_subject changed from 7 to 1\n") {
 		t.Errorf("it says\n%s", out)
 	}
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify", "--lifecycle-max-age=24h"); !errors.Is(err, errDiffers) {
-		t.Errorf("verify with an age says %v: %q", err, out)
+		t.Errorf("verify with an age returned %v: %q", err, out)
 	}
 	stream, err := f.admin.Stream(t.Context(), contract.StreamLifecycle)
 	if err != nil || stream.CachedInfo().State.Msgs != 1 {
@@ -201,7 +201,7 @@ func TestBootstrapSetsPlacement(t *testing.T) {
 	f.bus("bootstrap", "--changes-max-age=24h")
 	want(t, f.bus("verify", "--placement-tags=ssd,zone-a"), "The bus is up to date.")
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify", "--placement-tags=hdd"); !errors.Is(err, errDiffers) || !strings.Contains(out, "FLOTILLA_OBS: placement_tags is [ssd zone-a], want [hdd]") {
-		t.Errorf("verify says %v: %s", err, out)
+		t.Errorf("verify returned %v: %s", err, out)
 	}
 }
 

@@ -117,7 +117,7 @@ func (r *reviewed) seen(t *testing.T, families ...string) {
 		defer r.mu.Unlock()
 		for _, family := range families {
 			if r.families[family] == 0 {
-				return fmt.Errorf("nothing on %s so far, but %v", family, r.families)
+				return fmt.Errorf("no message on %s yet: %v", family, r.families)
 			}
 		}
 		return nil

@@ -76,7 +76,7 @@ func TestDocumentListsKinds(t *testing.T) {
 	role := roleOf(t, "../../config/rbac/api_role.yaml")
 	for _, k := range kinds.Kinds() {
 		if !slices.Contains(described, string(k.Token)) {
-			t.Errorf("the document does not know %s", k.Token)
+			t.Errorf("the document lacks %s", k.Token)
 		}
 		granted := false
 		for _, rule := range role.Rules {
@@ -106,7 +106,7 @@ func TestDocumentListsErrorCodes(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(described)
 	if diff := cmp.Diff(want, described); diff != "" {
-		t.Errorf("codes (-answered +described):\n%s", diff)
+		t.Errorf("codes (-returned +documented):\n%s", diff)
 	}
 	if codes[http.StatusGone] != "Gone" {
 		t.Error("410 has no name")

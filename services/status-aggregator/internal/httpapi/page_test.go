@@ -57,7 +57,7 @@ func TestHTTPAPIPageExamples(t *testing.T) {
 		}
 		for _, want := range expected.FindAllStringSubmatch(script, -1) {
 			if !strings.Contains(string(out), want[1]) {
-				t.Errorf("%q is not in the answer\n%s\n%s", want[1], script, out)
+				t.Errorf("%q is not in the response\n%s\n%s", want[1], script, out)
 			}
 		}
 	}

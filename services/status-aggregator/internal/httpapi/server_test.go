@@ -32,7 +32,7 @@ func TestServerUsesTLS(t *testing.T) {
 	}
 	plain.Body.Close()
 	if plain.StatusCode != http.StatusBadRequest {
-		t.Errorf("plain HTTP is answered by %d", plain.StatusCode)
+		t.Errorf("plain HTTP returned %d", plain.StatusCode)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)

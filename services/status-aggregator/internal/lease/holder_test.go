@@ -109,7 +109,7 @@ func TestHolderRenewsWhileHealthy(t *testing.T) {
 	}
 	f.want(k, true, 86*time.Second)
 	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if l := f.lease(); *l.HolderIdentity != "one" || *l.LeaseTransitions != 0 || *l.LeaseDurationSeconds != 30 {
 		t.Errorf("lease %+v", l)
@@ -207,6 +207,6 @@ func TestHolderDetectsStall(t *testing.T) {
 	}
 	f.want(k, true, 2*f.cfg.Pause-time.Second+f.cfg.HoldOff)
 	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

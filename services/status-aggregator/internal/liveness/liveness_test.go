@@ -154,13 +154,13 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	}
 	want := []time.Time{at(5), at(30), at(31), at(61), {}}
 	if diff := cmp.Diff(want, next); diff != "" {
-		t.Errorf("next looks (-want +got):\n%s", diff)
+		t.Errorf("next checks (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"Unconfirmed", "Alive", "Stale"}, published); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if asked != len(answers) {
-		t.Errorf("asked %d times, want %d", asked, len(answers))
+		t.Errorf("queried %d times, want %d", asked, len(answers))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	failure = nil
 	dog.Step(t.Context(), clock.Now())
 	if dog.ProbeFailing(patience) {
-		t.Error("blind although the stream answered")
+		t.Error("probe failing although the stream responded")
 	}
 }
 
@@ -228,7 +228,7 @@ func nextVerdict(t *testing.T, clock *clocktesting.FakeClock, verdicts <-chan St
 				yield(v)
 				return
 			case <-t.Context().Done():
-				t.Fatal("the watchdog told nothing")
+				t.Fatal("the watchdog reported no change")
 			default:
 				if clock.HasWaiters() {
 					clock.Step(500 * time.Millisecond)

@@ -68,7 +68,7 @@ flotilla_status_observation_timestamp_seconds{kind="superset",name="main",namesp
 		t.Error(err)
 	}
 	if n := testutil.CollectAndCount(m.objects.lasted); n != 1 {
-		t.Errorf("%d series of the time in state, want that of the status that was left", n)
+		t.Errorf("%d series of the time in state, want that of the previous status", n)
 	}
 	m.Held(main, "Degraded", false)
 	if n := testutil.CollectAndCount(m.objects.held); n != 0 {
@@ -94,7 +94,7 @@ func TestSeriesAreDeletedWithObject(t *testing.T) {
 		for _, series := range f.GetMetric() {
 			for _, l := range series.GetLabel() {
 				if l.GetName() == "name" && l.GetValue() == main.Name {
-					t.Errorf("%s of an object that is gone: %v", f.GetName(), series.GetLabel())
+					t.Errorf("%s of a deleted object: %v", f.GetName(), series.GetLabel())
 				}
 				if l.GetName() == "name" && l.GetValue() == other.Name {
 					left++
@@ -103,7 +103,7 @@ func TestSeriesAreDeletedWithObject(t *testing.T) {
 		}
 	}
 	if left != 7 {
-		t.Errorf("%d series of the other object are left, want 7", left)
+		t.Errorf("%d series of the other object remain, want 7", left)
 	}
 	const want = `
 # HELP flotilla_status_resources Managed objects by the status of a condition.

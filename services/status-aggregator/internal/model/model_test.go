@@ -100,7 +100,7 @@ func TestPickNeverReturnsOlderVersion(t *testing.T) {
 		o, _ = o.Merge(heard("a", random.Int64N(50), random.Uint64N(50), place+1))
 		got, _, _ := o.Pick("a", func(Received) bool { return false })
 		if compareVersions(got, last) < 0 {
-			t.Fatalf("went back from %d/%d to %d/%d", last.Observation.Epoch, last.Observation.Seq,
+			t.Fatalf("regressed from %d/%d to %d/%d", last.Observation.Epoch, last.Observation.Seq,
 				got.Observation.Epoch, got.Observation.Seq)
 		}
 		last = got
@@ -165,7 +165,7 @@ func TestStore(t *testing.T) {
 		t.Error("the forgotten incarnation is still there")
 	}
 	if _, _, ok := s.Get(ref).Pick("new", nil); !ok || s.Len() != 1 {
-		t.Error("the other incarnation is gone")
+		t.Error("the other incarnation was dropped")
 	}
 	s.Forget(ref, "new")
 	if s.Len() != 0 || !s.Get(ref).Empty() {
@@ -204,7 +204,7 @@ func TestDeleteUpToKeepsLaterMessages(t *testing.T) {
 		t.Error("the deleted incarnation still exists")
 	}
 	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
-		t.Error("what came later is gone")
+		t.Error("later messages were lost")
 	}
 	if s.DeleteUpTo(ref, 8); s.Len() != 0 || len(s.Refs()) != 0 {
 		t.Errorf("%v are still there", s.Refs())

@@ -184,6 +184,6 @@ func TestServe(t *testing.T) {
 	serve(t, strings.NewReader(`{"details":[]}`+"\n"+string(event)+"\n"+`{"nats":"stop"}`+"\n"+`{"nats":"start"}`+"\n"), &out)
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if want := []string{`{"sequence":1}`, "{}", "{}"}; len(got) != 5 || !strings.HasPrefix(got[0], `{"base":"http://127.0.0.1:`) || !slices.Equal(got[2:], want) {
-		t.Errorf("answers are %q", got)
+		t.Errorf("responses are %q", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestListFollowsCluster(t *testing.T) {
 	l.Delete(b)
 	wantNames(t, l, readmodel.Filter{}, "a")
 	if _, err := l.View.Detail(t.Context(), l.Namespace, contract.Superset, "b", 1); !errors.Is(err, readmodel.ErrNotFound) {
-		t.Errorf("got %v of an object that is gone", err)
+		t.Errorf("got %v of a deleted object", err)
 	}
 }
 

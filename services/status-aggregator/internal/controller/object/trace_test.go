@@ -46,7 +46,7 @@ func TestSpanContinuesObservationTrace(t *testing.T) {
 			s := &reconcileState{ref: contract.Ref{Namespace: "ns", Name: "main"}, now: now, received: c.received, live: observe.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}}
 			s.kind.GVK.Kind = "Superset"
 			if within := trace.SpanContextFromContext(s.within(t.Context())); within.Equal(cause) != c.parent {
-				t.Errorf("nothing is said yet, and it belongs to %+v", within)
+				t.Errorf("no span yet, context is %+v", within)
 			}
 			first := trace.SpanContextFromContext(s.saying(t.Context()))
 			for _, ctx := range []trace.SpanContext{
