@@ -24,11 +24,11 @@ type Settings struct {
 const DefaultMaxRollouts = 10
 
 func (s *Settings) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.Images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "image of engines that name none")
+	f.StringVar(&s.Images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "default image of engines")
 	f.StringVar(&s.Images.Web, "ui-image", "ghcr.io/firebolt-db/firebolt-core-ui:latest", "image of the web interface of engines")
-	f.StringVar(&s.Images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "image of metadata services that name none")
+	f.StringVar(&s.Images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "default image of metadata services")
 	f.StringVar(&s.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
-	f.StringVar(&s.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "image of gateways that name none")
+	f.StringVar(&s.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "default image of gateways")
 	s.Admission.AddFlags(f)
 	f.IntVar(&s.MaxRollouts, "max-concurrent-rollouts", DefaultMaxRollouts,
 		"maximum concurrent rollouts from class edits or upgrades; 0 means unlimited")

@@ -198,7 +198,7 @@ func (d *decider) draining() {
 	case old.StatefulSet == Absent || d.Drain.Drained:
 		d.enter(v1alpha1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
 	case d.Drain.Expired:
-		d.enter(v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout is over.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout has expired.", s.Draining))
 	default:
 		if old.Headless == Absent {
 			d.ensure(Ensure{Generation: s.Draining, Headless: true})

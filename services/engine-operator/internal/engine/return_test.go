@@ -163,7 +163,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow,
-				Reason: "DrainTimeoutExceeded", Message: "Generation 0 still runs queries, but its drain timeout is over.",
+				Reason: "DrainTimeoutExceeded", Message: "Generation 0 still runs queries, but its drain timeout has expired.",
 			},
 		},
 		"switching returns when the new StatefulSet is deleted after the Service selected it": {

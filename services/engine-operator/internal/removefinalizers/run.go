@@ -74,7 +74,7 @@ func Commands() map[string]service.Command {
 // AddFlags adds the flags of the command.
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.Force, "force", false, "run even if an operator is the leader")
-	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "count the objects without changing them")
 }
 
 // Run removes the finalizers and prints the counts. The error reports objects that still have one.

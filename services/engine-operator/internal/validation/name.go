@@ -19,6 +19,6 @@ func LongName(engine string) string {
 		return ""
 	}
 	digits := label - hash - len(names.Generation(engine, 0)) + 1
-	return fmt.Sprintf("metadata.name has %d characters: from generation %.0f on Kubernetes makes no pods, since their labels are too long; at most %d are recommended",
+	return fmt.Sprintf("metadata.name has %d characters: from generation %.0f on Kubernetes creates no pods, since their labels are too long; at most %d are recommended",
 		len(engine), math.Pow10(digits), roomy)
 }

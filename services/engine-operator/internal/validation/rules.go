@@ -130,10 +130,10 @@ var protectedShapes = []string{
 const (
 	isOwned      = "is managed by the operator"
 	isUnused     = "is not used by the operator"
-	isReserved   = "keys that begin with " + reservedPrefix + " belong to the operator"
+	isReserved   = "keys that begin with " + reservedPrefix + " are managed by the operator"
 	isNameTaken  = "the operator creates a container of this name"
 	isPrimary    = "the name of the main container must not be an init container's"
-	isDuplicate  = "the name is used twice in the template"
+	isDuplicate  = "the name must be unique in the template"
 	isVolume     = "the operator creates a volume of this name"
 	isMountPath  = "the operator mounts its own volume at this path"
 	isProtected  = "the Secret belongs to the operator or to the instance and must not be exposed"

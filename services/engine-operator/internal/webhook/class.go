@@ -58,5 +58,5 @@ func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineC
 	}
 	slices.Sort(users)
 	return nil, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("fireboltengineclasses").GroupResource(), c.Name,
-		fmt.Errorf("metadata.name: the class is used by %d FireboltEngine(s): %s; delete them or give them another class first", len(users), some(users)))
+		fmt.Errorf("metadata.name: the class is used by %d FireboltEngine(s): %s; delete them or change their class first", len(users), some(users)))
 }
