@@ -192,7 +192,8 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 		t.Errorf("credentials: %+v", secret.ObjectMeta)
 	}
 
-	// Another process of our operator has nothing to do, once Kubernetes has observed the annotations and the conditions are published.
+	// Another process of our operator has nothing to do, once Kubernetes has observed the annotations and the
+	// conditions are published.
 	for _, o := range []client.Object{metadata, gateway, database} {
 		expect.Object(t, l.api, o, func(o client.Object) error {
 			var seen int64

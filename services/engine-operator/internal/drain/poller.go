@@ -54,7 +54,7 @@ type Result struct {
 	// Fresh is true for the first result after a check, Changed when its Error
 	// differs from that of the previous result.
 	Fresh, Changed bool
-	// Switched is the time of the query, or that of the first query if it is unknown.
+	// Switched is that of the query, or the time of the first query if that is zero.
 	Switched time.Time
 	// RequeueAfter is the delay until the next check; it is zero while a check runs, which enqueues the
 	// engine when it ends, and when no check is needed.

@@ -102,7 +102,8 @@ func TestConfigPassesEnvoyValidation(t *testing.T) {
 	if len(problems) > 0 {
 		t.Errorf("Envoy would reject: %s", strings.Join(problems, "; "))
 	}
-	// Two connection managers, six filters, two of each attempt, the retry predicate, and three extensions of the engines' cluster.
+	// Two connection managers, six filters, two of each attempt, the retry predicate, and three extensions of the
+	// engines' cluster.
 	if packed != 14 {
 		t.Errorf("got %d packed messages, want 14", packed)
 	}

@@ -178,7 +178,8 @@ func TestCompareDetectsRenderedFields(t *testing.T) {
 	}
 }
 
-// TestDatabasePullPolicyIgnoresDevTag checks that the database has the default pull policy of Kubernetes, which is not configurable.
+// TestDatabasePullPolicyIgnoresDevTag checks that the database has the default pull policy of Kubernetes, which is not
+// configurable.
 func TestDatabasePullPolicyIgnoresDevTag(t *testing.T) {
 	for image, want := range map[string]string{
 		"postgres:dev": "IfNotPresent", "postgres:16-alpine": "IfNotPresent", "postgres": "Always", "postgres:latest": "Always",

@@ -112,7 +112,7 @@ var errRights = errors.New("permission to read was revoked")
 
 func cause(ctx context.Context, err error) string {
 	switch {
-	case errors.Is(err, readmodel.ErrSlowConsumer), errors.Is(err, os.ErrDeadlineExceeded): // check before ctx, which a failed write cancels
+	case errors.Is(err, readmodel.ErrSlowConsumer), errors.Is(err, os.ErrDeadlineExceeded): // before ctx: a failed write cancels it
 		return endSlow
 	case ctx.Err() != nil, errors.Is(err, errWrite):
 		return endClient
