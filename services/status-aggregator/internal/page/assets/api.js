@@ -1,16 +1,16 @@
-// Talks to the HTTP API of the same server. All addresses are relative, so that the page
-// works behind a proxy that puts a prefix in front.
+// Client of the HTTP API of the same server. All URLs are relative, so that the page
+// works behind a proxy that adds a path prefix.
 
 const storageKey = 'flotilla-token';
 
-// token lives in this tab only.
+// token is kept in this tab only.
 export const token = {
   get: () => sessionStorage.getItem(storageKey),
   set: (value) => sessionStorage.setItem(storageKey, value),
   forget: () => sessionStorage.removeItem(storageKey),
 };
 
-// Failure is an answer that is not a success; status 0: there was none.
+// Failure is an error response; status 0 means no response.
 export class Failure extends Error {
   constructor(status, message, retryAfter) {
     super(message);
@@ -33,12 +33,12 @@ async function request(path, options = {}) {
   try {
     message = (await response.json()).message || message;
   } catch {
-    // no body that says more
+    // no body with details
   }
   throw new Failure(response.status, message, Number(response.headers.get('Retry-After')) || 0);
 }
 
-// resources returns all that the reader may list.
+// resources returns all resources that the user may list.
 export async function resources() {
   const out = [];
   let next = '';
@@ -52,7 +52,7 @@ export async function resources() {
   return out;
 }
 
-// detail returns all that is known of one resource.
+// detail returns the details of one resource.
 export async function detail(namespace, kind, name) {
   const path = ['namespaces', namespace, kind, name].map(encodeURIComponent).join('/');
   return (await request(`api/v1/${path}?limit=500`)).json();
@@ -61,9 +61,9 @@ export async function detail(namespace, kind, name) {
 const silence = 45000; // three heartbeats, in milliseconds
 const longestPause = 30000;
 
-// follow reads the events for as long as the page lives and resumes where it was. It tells
+// follow reads the events until the page is closed and resumes after interruptions. It calls
 // onState('open' | 'resumed' | 'lost' | 'away' | 'reset' | 'refused', message): after open
-// and reset something may have been missed, refused ends it.
+// and reset, events may have been missed; refused ends the stream.
 export async function follow({onEvent, onState, signal}) {
   let last = '';
   let pause = 1000;
@@ -100,7 +100,7 @@ export async function follow({onEvent, onState, signal}) {
   }
 }
 
-// read takes a stream of server-sent events apart, and gives up when it falls silent.
+// read parses a stream of server-sent events, and fails when no data arrives in time.
 async function read(body, watchdog, onBlock) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -118,7 +118,7 @@ async function read(body, watchdog, onBlock) {
   }
 }
 
-// parse reads one block: lines of "field: value", comments begin with a colon.
+// parse parses one block: lines of "field: value"; comments begin with a colon.
 export function parse(block) {
   let id = '';
   const data = [];

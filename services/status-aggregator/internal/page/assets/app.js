@@ -1,4 +1,4 @@
-// Starts the page: who reads, which view, and what comes in.
+// Starts the page: authentication, views, and live updates.
 
 import {follow, resources, token} from './api.js';
 import {byId, keepTimes, setText, show} from './dom.js';
@@ -24,7 +24,7 @@ function view(name, title, focus) {
   if (focus) byId(`${name}-title`).focus();
 }
 
-// route shows what the address says; focus moves the reader to the new view.
+// route shows the view of the URL; focus moves the keyboard focus to it.
 function route(focus) {
   if (refused) return view('token', 'Who are you?', focus);
   const parts = location.hash.replace(/^#\//, '').split('/').map(decode);
@@ -77,7 +77,7 @@ async function load() {
 function onState(state, message) {
   connection(state, state === 'away' ? 'Bus away: no live events' : message);
   if (state === 'refused') return denied({status: 401});
-  // What happened between the last list and now may have been missed.
+  // Events between the last list and now may have been missed.
   if (state !== 'resumed') return load();
 }
 
@@ -95,7 +95,7 @@ function connect() {
   follow({onEvent, onState, signal: stream.signal});
 }
 
-// later gathers changes: a burst of events draws the table once.
+// later debounces changes: a burst of events draws the table once.
 function later(f) {
   let waiting = false;
   return () => {
@@ -127,7 +127,7 @@ function start() {
     denied({status: 401});
   });
   byId('skip').addEventListener('click', (e) => {
-    e.preventDefault(); // the address says which view is shown
+    e.preventDefault(); // the URL selects the view
     byId('main').focus();
   });
   addEventListener('hashchange', () => route(true));

@@ -1,4 +1,4 @@
-// The live events, the newest first.
+// Live events, the newest first.
 
 import {byId, el, show, time} from './dom.js';
 import {href} from './fleet.js';
@@ -6,7 +6,7 @@ import {resourceOf} from './store.js';
 import {describe} from './words.js';
 
 const longest = 200;
-let held = null; // events that came while the list is held; null: it is not
+let held = null; // events received while the list is paused; null if it is not
 
 export function add(event, sequence) {
   if (held) {

@@ -1,4 +1,4 @@
-// The overview: how many resources are how, and which.
+// The overview: the number of resources in each state, and the list.
 
 import {byId, el, show, setText, table, time} from './dom.js';
 import {all, condition, keyOf, tone, types} from './store.js';
@@ -6,7 +6,7 @@ import {all, condition, keyOf, tone, types} from './store.js';
 const pageSize = 200;
 let shown = pageSize;
 
-// groups are what is counted, each a question to one resource.
+// groups are the counted states, each a predicate of a resource.
 const groups = [
   ['All', () => true],
   ['Degraded', (r) => is(r, 'Degraded', 'True')],
@@ -24,7 +24,7 @@ const is = (r, type, status) => condition(r, type)?.status === status;
 export const href = (r) =>
   '#/resource/' + [r.object.namespace, r.kind, r.object.name].map(encodeURIComponent).join('/');
 
-// badge shows a condition by its word, and by colour for those who see it.
+// badge shows a condition by text, and additionally by color.
 export function badge(c, type) {
   const status = c ? c.status : 'not said';
   return el('span', {class: `badge ${c ? tone(c) : 'calm'}`, title: c ? c.reason : null},
@@ -48,7 +48,7 @@ function matches(r, f) {
     && (!f.text || words.includes(f.text));
 }
 
-// since is when a condition of the resource last changed.
+// since returns when a condition of the resource last changed.
 function since(r) {
   return r.conditions.map((c) => c.lastTransitionTime).sort().pop();
 }
@@ -68,7 +68,7 @@ export function render() {
   byId('fleet-table').replaceChildren(rows.length === 0 ? el('p', {}, 'Nothing matches.') : table(
     'Resources', columns, rows.slice(0, shown).map(row)));
   show(byId('fleet-more'), rows.length > shown);
-  // A new table must not take the keyboard away from where it was.
+  // A new table must not move the keyboard focus.
   if (focused) document.querySelector(`#fleet-table a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
@@ -101,7 +101,7 @@ function choose(group) {
   restart();
 }
 
-// fill keeps what is chosen when the choices change.
+// fill keeps the selection when the options change.
 function fill(select, everything, values) {
   const pairs = [...(values instanceof Map ? values : new Map([...values].map((v) => [v, v])))];
   if (everything) pairs.sort();

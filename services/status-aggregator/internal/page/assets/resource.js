@@ -1,4 +1,4 @@
-// One resource in full.
+// The details of one resource.
 
 import {detail} from './api.js';
 import {byId, el, setText, table, time} from './dom.js';
@@ -9,7 +9,7 @@ import {describe} from './words.js';
 let current = null;
 let timer = 0;
 
-// open shows a resource; close forgets it.
+// open shows a resource; close resets the view.
 export function open(namespace, kind, name) {
   current = {namespace, kind, name};
   setText(byId('resource-title'), `${kind} ${namespace}/${name}`);
@@ -21,7 +21,7 @@ export function close() {
   current = null;
 }
 
-// touched reads the resource again, soon, when an event is about it.
+// touched reloads the resource with a delay when an event is about it.
 export function touched(r) {
   if (!current || r.kind !== current.kind || r.object.name !== current.name || r.object.namespace !== current.namespace) return;
   clearTimeout(timer);

@@ -1,4 +1,4 @@
-// What the page knows of the fleet: a list from the API, kept up to date by events.
+// The state of the fleet: a list from the API, updated by events.
 
 const items = new Map();
 const listeners = new Set();
@@ -23,13 +23,13 @@ function changed() {
 
 export const condition = (r, type) => (r.conditions || []).find((c) => c.type === type);
 
-// resourceOf names the resource of an event as the API does: the kind's token is its name in lower case.
+// resourceOf returns the API's key of an event's resource: the kind's token is its name in lower case.
 export function resourceOf(l) {
   return {kind: l.object.kind.toLowerCase(), object: l.object};
 }
 
-// apply brings the list up to date with one lifecycle event. Events may come twice and after
-// the list that holds them already: what is older than what is known changes nothing.
+// apply updates the list with one lifecycle event. Events may be duplicated, or be older than
+// the list: older state is ignored.
 export function apply(l) {
   const key = keyOf(resourceOf(l));
   let r = items.get(key);
@@ -53,13 +53,13 @@ function put(r, c) {
   r.conditions = [...r.conditions.filter((k) => k.type !== c.type), c];
 }
 
-// The conditions that every resource has, in the order in which they are shown.
+// The conditions of every resource, in display order.
 export const types = ['Available', 'Progressing', 'Degraded', 'Upgradable', 'Paused', 'Stopped'];
 
 const good = {Available: 'True', Degraded: 'False', Upgradable: 'True', Ready: 'True'};
 const bad = {Available: 'False', Degraded: 'True', Ready: 'False'};
 
-// tone says how a condition is to be shown: good, bad, unsure, busy or calm.
+// tone returns the presentation of a condition: good, bad, unsure, busy or calm.
 export function tone(c) {
   if (!c || c.status === 'Unknown') return 'unsure';
   if (bad[c.type] === c.status) return 'bad';

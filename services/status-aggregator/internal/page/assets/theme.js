@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// Light, dark, or the system setting.
 
 const storageKey = 'flotilla-theme';
 const themes = ['system', 'light', 'dark'];

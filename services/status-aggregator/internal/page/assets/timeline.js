@@ -1,10 +1,10 @@
-// Draws how the conditions of one resource changed, from its history.
+// Draws the changes of the conditions of one resource, from its history.
 
 import {el} from './dom.js';
 import {tone, types} from './store.js';
 
-// tracks turns events, oldest first, into segments: {type, from, to, condition, gap}. It
-// reads nothing but its arguments.
+// tracks converts events, oldest first, to segments: {type, from, to, condition, gap}. It
+// is a pure function.
 export function tracks(events, current, now) {
   const open = new Map();
   const segments = [];
@@ -36,7 +36,7 @@ export function tracks(events, current, now) {
 
 const percent = (at, begin, end) => (100 * (at - begin)) / Math.max(1, end - begin);
 
-// draw makes the picture. Those who do not see it are told the same in words, and in full by
+// draw creates the picture. Screen readers get a summary in text, and all details from
 // the table of the history.
 export function draw(events, current, now = new Date()) {
   const list = tracks(events, current, now);

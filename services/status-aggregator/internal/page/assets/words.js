@@ -1,4 +1,4 @@
-// Says in words what a lifecycle event tells.
+// Describes a lifecycle event in a sentence.
 
 export function describe(l) {
   const parts = [];
