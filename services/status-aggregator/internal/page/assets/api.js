@@ -26,10 +26,10 @@ async function request(path, options = {}) {
   try {
     response = await fetch(path, {...options, headers, cache: 'no-store', credentials: 'same-origin'});
   } catch (error) {
-    throw new Failure(0, `The server gives no answer: ${error.message}`);
+    throw new Failure(0, `The server does not respond: ${error.message}`);
   }
   if (response.ok) return response;
-  let message = `The server answers ${response.status}.`;
+  let message = `The server returned status ${response.status}.`;
   try {
     message = (await response.json()).message || message;
   } catch {
@@ -87,7 +87,7 @@ export async function follow({onEvent, onState, signal}) {
       if (error.status === 401 || error.status === 403) return onState('refused', error.message);
       if (error.status === 410) {
         last = '';
-        onState('reset', 'Reading everything again');
+        onState('reset', 'Reloading all data');
         continue;
       }
       onState(error.status === 503 ? 'away' : 'lost', error.status === 503 ? error.message : 'Reconnecting');

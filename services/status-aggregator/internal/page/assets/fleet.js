@@ -65,7 +65,7 @@ export function render() {
   setText(byId('fleet-summary'), `${rows.length} of ${list.length} resources`);
   const focused = document.activeElement?.getAttribute('href');
   const columns = ['Resource', 'Kind', 'Phase', 'Available', 'Progressing', 'Degraded', 'Last change'];
-  byId('fleet-table').replaceChildren(rows.length === 0 ? el('p', {}, 'Nothing matches.') : table(
+  byId('fleet-table').replaceChildren(rows.length === 0 ? el('p', {}, 'No resource matches.') : table(
     'Resources', columns, rows.slice(0, shown).map(row)));
   show(byId('fleet-more'), rows.length > shown);
   // A new table must not move the keyboard focus.

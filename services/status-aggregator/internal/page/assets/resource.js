@@ -53,7 +53,7 @@ function sections(d) {
     section('Conditions', conditions(d.resource.conditions)),
     section('Timeline', draw(d.history, d.resource.conditions)),
     list('Evidence', d.provenance?.evidence),
-    list('Reasons not to upgrade now', o.upgradeBlockers),
+    list('Upgrade blockers', o.upgradeBlockers),
     units(o.units),
     rows('Jobs', ['Job', 'State', 'Message'], (o.jobs || []).map((j) => [j.name, j.state, j.message || '–'])),
     rows('Dependencies', ['Dependency', 'Ready', 'Message'],
@@ -72,8 +72,8 @@ function facts(d) {
   const {resource: r, observation: o} = d;
   return definitions([
     ['Kind', r.object.kind], ['Namespace', r.object.namespace], ['Cluster', r.cluster], ['Phase', r.phase],
-    ['Version that runs', r.deployedVersion], ['Generation', String(r.object.generation)],
-    ['Asked for', intent(o?.intent)], ['Last word', r.updatedAt ? time(r.updatedAt) : null],
+    ['Running version', r.deployedVersion], ['Generation', String(r.object.generation)],
+    ['Requested', intent(o?.intent)], ['Updated', r.updatedAt ? time(r.updatedAt) : null],
   ]);
 }
 
@@ -84,7 +84,7 @@ function intent(i) {
 }
 
 function conditions(all) {
-  if (all.length === 0) return el('p', {}, 'Nothing has been said of this resource yet.');
+  if (all.length === 0) return el('p', {}, 'No conditions reported yet.');
   return table('Conditions', ['Condition', 'Status', 'Reason', 'Message', 'Since'], all.map((c) => [
     c.type, badge(c, c.type), c.reason, c.message || '–', time(c.lastTransitionTime)]));
 }
@@ -109,13 +109,13 @@ function units(all = []) {
 
 function provenance(d) {
   const p = d.provenance;
-  if (!p) return section('On whose word', el('p', {}, 'Nothing was observed yet.'));
-  return section('On whose word', definitions([
+  if (!p) return section('Provenance', el('p', {}, 'No observation yet.'));
+  return section('Provenance', definitions([
     ['Observer', p.observer.name], ['Process', p.observer.instance], ['Release', p.observer.version],
     ['Term', new Date(p.epoch).toLocaleString()], ['Observation', String(p.seq)],
-    ['Heard', time(p.receivedAt)], ['Observed', d.observation ? time(d.observation.observedAt) : null],
+    ['Received', time(p.receivedAt)], ['Observed', d.observation ? time(d.observation.observedAt) : null],
     ['Outcome', outcome(d.observation?.reconcile)],
-    ['Held back', p.held ? `${p.held.type} ${p.held.status} since ${new Date(p.held.since).toLocaleString()}, until ${new Date(p.held.until).toLocaleString()}` : null],
+    ['Delayed by damping', p.held ? `${p.held.type} ${p.held.status} since ${new Date(p.held.since).toLocaleString()}, until ${new Date(p.held.until).toLocaleString()}` : null],
   ]));
 }
 
@@ -125,7 +125,7 @@ function outcome(r) {
 
 function history(d) {
   const newest = [...d.history].reverse();
-  if (newest.length === 0) return section('History', el('p', {}, 'No events are kept.'));
-  return section('History', d.historyTruncated ? el('p', {}, 'There are older events; the stream holds them.') : null,
+  if (newest.length === 0) return section('History', el('p', {}, 'No events.'));
+  return section('History', d.historyTruncated ? el('p', {}, 'The stream has older events.') : null,
     table('Events, the newest first', ['Event', 'What', 'When'], newest.map((e) => [e.event, describe(e), time(e.time)])));
 }

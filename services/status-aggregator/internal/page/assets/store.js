@@ -23,7 +23,7 @@ function changed() {
 
 export const condition = (r, type) => (r.conditions || []).find((c) => c.type === type);
 
-// resourceOf returns the API's key of an event's resource: the kind's token is its name in lower case.
+// resourceOf returns the resource of an event in the form of the API: the kind's token is its name in lower case.
 export function resourceOf(l) {
   return {kind: l.object.kind.toLowerCase(), object: l.object};
 }

@@ -40,7 +40,7 @@ const percent = (at, begin, end) => (100 * (at - begin)) / Math.max(1, end - beg
 // the table of the history.
 export function draw(events, current, now = new Date()) {
   const list = tracks(events, current, now);
-  if (list.length === 0) return el('p', {}, 'There is no history yet.');
+  if (list.length === 0) return el('p', {}, 'No history yet.');
   const first = events.length > 0 ? new Date(events[0].time) : now;
   const starts = list.flatMap((t) => t.segments.map((s) => s.from)).filter((d) => d >= first || events.length === 0);
   const begin = new Date(Math.min(first, ...starts, now - 60000));

@@ -14,7 +14,7 @@ export function describe(l) {
   }
   if (l.event === 'snapshot') parts.unshift('First sight');
   if (l.event === 'deleted') parts.unshift('Deleted');
-  if (l.gap) parts.push('Something before this is missing');
+  if (l.gap) parts.push('Earlier changes are missing');
   if (l.message) parts.push(l.message);
   return parts.join('. ');
 }
