@@ -3,6 +3,7 @@ package markdown
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -88,7 +89,7 @@ func (p *Page) anchor(title string) {
 	slug := Slug(title)
 	name := slug
 	for n := 1; p.Anchors[name]; n++ {
-		name = slug + "-" + string(rune('0'+n))
+		name = slug + "-" + strconv.Itoa(n)
 	}
 	p.Anchors[name] = true
 }

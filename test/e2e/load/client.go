@@ -105,7 +105,9 @@ func (c *client) ask(ctx context.Context) Outcome {
 		if o.location == "" || c.Login == nil {
 			break
 		}
+		retried := o.Retried
 		o = c.try(ctx, o.location, "")
+		o.Retried = o.Retried || retried
 	}
 	o.Took = time.Since(began)
 	if c.ExecutionURL != "" {

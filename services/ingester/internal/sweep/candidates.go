@@ -142,7 +142,7 @@ func (s *Sweeper) closeOrphans(ctx context.Context, kind *registry.Kind, names [
 	}
 	if len(open) > closeBatchSize {
 		// So many rows at once usually have new objects of the same names; the next sweep checks the others.
-		s.metrics.dropped.WithLabelValues(kind.Name).Add(float64(len(names)))
+		s.metrics.dropped.WithLabelValues(kind.Name).Add(float64(len(open)))
 		s.cfg.Log.Info("Too many deleted objects have live rows, leaving them to the next sweep", "kind", kind.Name, "rows", len(open))
 		return nil
 	}

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -101,10 +102,7 @@ func (f *follower) leave(ctx context.Context) error {
 			w.cfg.OnObject(ref)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return w.cfg.Cache.RemoveInformer(ctx, f.template())
+	return errors.Join(err, w.cfg.Cache.RemoveInformer(ctx, f.template()))
 }
 
 func (f *follower) template() *unstructured.Unstructured {

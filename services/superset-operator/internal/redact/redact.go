@@ -81,7 +81,10 @@ func redact(text string) string {
 // userinfo extends to the last @ of a word, since passwords may contain that character.
 var userinfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s:]*:(\S*)@`)
 
-func passwords(text string) []span { return groups(userinfo, text) }
+// userToken matches a token in the place of a user: no name of a user is so long.
+var userToken = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s:/@]{20,})(?::[^\s/]*)?@`)
+
+func passwords(text string) []span { return append(groups(userinfo, text), groups(userToken, text)...) }
 
 var bearer = regexp.MustCompile(`(?i)\bbearer\s+(\S*\d\S*)`)
 

@@ -44,13 +44,15 @@ func (a *app) takeLock(ctx context.Context) (func() error, error) {
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	for signaled := 0; ; {
 		unlock, err := a.lock()
 		var locked errLocked
 		if !errors.As(err, &locked) {
 			return unlock, err
 		}
-		if !told {
+		// The holder has not recorded itself yet if the file is empty.
+		if locked.pid > 1 && locked.pid != signaled {
+			signaled = locked.pid
 			a.info("stopping the running command (process %d)", locked.pid)
 			if err := syscall.Kill(locked.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return nil, fmt.Errorf("stop process %d: %w", locked.pid, err)
