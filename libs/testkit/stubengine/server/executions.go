@@ -31,17 +31,18 @@ func (q *queries) reportExecution(r *http.Request) {
 	values := target.Query()
 	values.Set("run", fmt.Sprintf("%s-%d", q.Identity.Pod, q.executions.Add(1)))
 	target.RawQuery = values.Encode()
+	// What runs is reported even after its client disconnected.
+	ctx := context.WithoutCancel(r.Context())
 	for range reportTries {
-		if err = post(target.String()); err == nil {
+		if err = post(ctx, target.String()); err == nil {
 			return
 		}
 	}
 	q.Logf("report a query: %v", err)
 }
 
-// post does not end with the client of the query: what runs is reported, even after its client disconnected.
-func post(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
+func post(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
 	if err != nil {
