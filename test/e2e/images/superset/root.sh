@@ -36,7 +36,10 @@ install -d --owner=1000 --group=1000 "$root/app/superset_home"
 
 cp --archive "$("$here/venv.sh" "$release")" "$root/app/venv"
 site=$root/app/venv/lib/python3.11/site-packages
-unneeded "$site" | tr '\n' '\0' | xargs -0 rm -rf
+# The list is complete before anything is removed: find fails in a directory that goes meanwhile.
+unneeded "$site" > "$root.list"
+tr '\n' '\0' < "$root.list" | xargs -0 rm -rf
+rm "$root.list"
 find "$site" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2> "$root.strip" || : # some have nothing to strip
 rm "$root.strip"
 # The interpreter of the image, whichever made the environment.
