@@ -122,7 +122,7 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-cluster-", Key: markerKey})
+	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-cluster-", Key: markerKey})
 	if err != nil {
 		return nil, err
 	}

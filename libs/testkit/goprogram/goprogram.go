@@ -39,7 +39,7 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 	if p, ok := built.programs[pkg]; ok {
 		return p, nil
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
+	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
 	if err != nil {
 		return Program{}, err
 	}

@@ -175,7 +175,7 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 	}
 	// Creating a schema of 40 tables waits for hundreds of disk writes. A crash of the server loses no data in memory
 	// either.
-	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
+	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,7 +53,7 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 		return nil, err
 	}
 	// Each database consists of about 300 files.
-	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
+	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		return nil, err
 	}

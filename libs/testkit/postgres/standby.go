@@ -16,7 +16,7 @@ func (s *Server) Standby(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
+	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"testing"
@@ -166,29 +167,63 @@ func TestKilledNodeCutsQueries(t *testing.T) {
 
 func TestFrozenNodeAnswersNothing(t *testing.T) {
 	n := stubengine.Start(t)
-	running := make(chan error, 1)
-	go func() { running <- n.Query(t.Context(), time.Second) }()
-	shows(t, n, "firebolt_running_queries 1")
+	finish, running := begun(t, n)
 	if err := n.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n.Terminate()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if n.Live(ctx) || n.Query(ctx, 0) == nil {
-		t.Error("a frozen node answers")
+	finish()
+	for name, answers := range map[string]func(context.Context) bool{
+		"the health port": n.Live,
+		"the query port":  func(ctx context.Context) bool { return n.Query(ctx, 0) == nil },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		if answers(ctx) {
+			t.Errorf("%s of a frozen node answers", name)
+		}
+		cancel()
 	}
 	select {
 	case err := <-running:
-		t.Errorf("the query ended: %v", err)
+		t.Fatalf("the query ended: %v", err)
 	case <-n.Ended():
-		t.Error("SIGTERM ended a frozen node")
+		t.Fatal("SIGTERM ended a frozen node")
 	default:
 	}
 	n.Kill()
 	if err := <-running; err == nil {
 		t.Error("the query was answered")
 	}
+}
+
+// begun starts a query and returns when the node reads its body, which finish ends.
+func begun(t *testing.T, n *stubengine.Node) (finish func(), ended <-chan error) {
+	t.Helper()
+	reads := make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reads) }})
+	body, rest := io.Pipe()
+	address := "http://" + net.JoinHostPort(n.Address, strconv.Itoa(n.Ports.Query))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Expect", "100-continue")
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	result := make(chan error, 1)
+	go func() {
+		response, err := client.Do(request)
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			err = errors.Join(err, response.Body.Close())
+		}
+		result <- err
+	}()
+	<-reads
+	return func() {
+		if err := rest.Close(); err != nil {
+			t.Error(err)
+		}
+	}, result
 }
 
 func TestTerminatedNodeCutsQueriesAfterGracePeriod(t *testing.T) {

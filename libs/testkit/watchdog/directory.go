@@ -16,8 +16,8 @@ type Directory struct {
 	Marker string // KEY=value, see Cleanup
 }
 
-// Need describes the purpose of a directory.
-type Need struct {
+// Options describe the purpose of a directory.
+type Options struct {
 	// Prefix begins the name of the directory.
 	Prefix string
 	// Key of the marker.
@@ -33,18 +33,18 @@ type Need struct {
 const memory = "/dev/shm"
 
 // NewDirectory creates a directory.
-func NewDirectory(n Need) (Directory, error) {
+func NewDirectory(o Options) (Directory, error) {
 	parent := ""
 	var fs syscall.Statfs_t
-	if n.Memory > 0 && os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > n.Memory {
+	if o.Memory > 0 && os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > o.Memory {
 		parent = memory
 	}
-	dir, err := os.MkdirTemp(parent, n.Prefix)
+	dir, err := os.MkdirTemp(parent, o.Prefix)
 	if err != nil {
 		return Directory{}, fmt.Errorf("create a directory: %w", err)
 	}
-	c := Cleanup{Marker: Marker(n.Key, dir), Dir: dir}
-	if n.Container {
+	c := Cleanup{Marker: Marker(o.Key, dir), Dir: dir}
+	if o.Container {
 		c.Containers = []string{filepath.Base(dir)}
 	}
 	guard, err := Start(c)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestReleaseRemovesDirectory(t *testing.T) {
-	f, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-folder-", Key: "FLOTILLA_FOLDER_TEST"})
+	f, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-folder-", Key: "FLOTILLA_FOLDER_TEST"})
 	if err != nil {
 		t.Fatal(err)
 	}

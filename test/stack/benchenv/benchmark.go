@@ -82,7 +82,7 @@ func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	// The watchdog kills the processes with the marker and removes the directory when this process exits.
-	folder, err := watchdog.NewDirectory(watchdog.Need{
+	folder, err := watchdog.NewDirectory(watchdog.Options{
 		Prefix: "flotilla-bench-" + b.Subject + "-", Key: "FLOTILLA_BENCH_" + strings.ToUpper(b.Subject), Container: true,
 	})
 	if err != nil {

@@ -13,13 +13,13 @@ type Mode string
 
 // Modes of the metrics port.
 const (
-	Sound        Mode = ""         // like an engine
-	Broken       Mode = "broken"   // status 500
-	Slow         Mode = "slow"     // answers after a second
-	Unresponsive Mode = "silent"   // accepts the request and never answers
-	Missing      Mode = "missing"  // without the gauge of suspended queries
-	Labelled     Mode = "labelled" // gauges with labels only
-	Redirect     Mode = "redirect" // redirects to another path, whose gauges are 0
+	Sound        Mode = ""             // like an engine
+	Broken       Mode = "broken"       // status 500
+	Slow         Mode = "slow"         // answers after a second
+	Unresponsive Mode = "unresponsive" // accepts the request and never answers
+	Missing      Mode = "missing"      // without the gauge of suspended queries
+	Labelled     Mode = "labelled"     // gauges with labels only
+	Redirect     Mode = "redirect"     // redirects to another path, whose gauges are 0
 )
 
 var modes = []Mode{Sound, Broken, Slow, Unresponsive, Missing, Labelled, Redirect}

@@ -53,7 +53,9 @@ func fillLists(text string, kinds []*registry.Kind) (string, error) {
 	for i, kind := range kinds {
 		plurals[i], tokens[i] = kind.Plural, strings.ToLower(kind.Name)
 	}
+	lists := 0
 	out := inline.ReplaceAllStringFunc(text, func(list string) string {
+		lists++
 		suffix := inline.FindStringSubmatch(list)[1]
 		return strings.Join(plurals, suffix+", ") + suffix
 	})
@@ -70,12 +72,12 @@ func fillLists(text string, kinds []*registry.Kind) (string, error) {
 		from, to := extent(lines, i, found[1], found[3])
 		lines = slices.Replace(lines, from, to, fill(lines[from:to], names, found[1], found[3])...)
 		i = from + len(names)
+		lists++
 	}
-	out = strings.Join(lines, "\n")
-	if !strings.Contains(text, plurals[0]) && !strings.Contains(text, "."+tokens[0]+".") {
+	if lists == 0 {
 		return "", errNoList
 	}
-	return out, nil
+	return strings.Join(lines, "\n"), nil
 }
 
 // extent returns the range of consecutive lines around i that differ in the kind only.

@@ -48,7 +48,7 @@ func TestFillLists(t *testing.T) {
 			}
 		})
 	}
-	if _, err := fillLists("resources: [pods]\n", kinds); !errors.Is(err, errNoList) {
+	if _, err := fillLists("# of the models\nresources: [pods]\n", kinds); !errors.Is(err, errNoList) {
 		t.Errorf("got %v for a text without a list", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -106,6 +107,24 @@ func TestCandidatesAreLeftUnchanged(t *testing.T) {
 				t.Errorf("%d rows were closed", n)
 			}
 		})
+	}
+}
+
+// The metric counts the rows, not the candidates whose rows are closed already.
+func TestDroppedCandidatesAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.remove(w.stored("Model", "a", "closed")...)
+	w.exec("UPDATE model SET delete_time = NOW(6) WHERE name = 'closed'")
+	w.invented(closeBatchSize)
+	w.exec("UPDATE model SET name = 'a' WHERE name <> 'closed'")
+	s := w.sweeper()
+	s.AddCandidate("Model", w.namespace, "a")
+	s.AddCandidate("Model", w.namespace, "closed")
+	if err := s.examine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := testutil.ToFloat64(s.metrics.dropped.WithLabelValues("Model")); got != closeBatchSize+1 {
+		t.Errorf("%v rows were left, want %d", got, closeBatchSize+1)
 	}
 }
 

@@ -1,12 +1,17 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
 // A deletion that the watch missed is reported like any other, but without a last state: the
@@ -39,5 +44,34 @@ func TestFollowerReportsDeletion(t *testing.T) {
 				t.Errorf("last state is kept: %v, want %v", seen, tc.final)
 			}
 		})
+	}
+}
+
+// unlistable is a cache that cannot list objects.
+type unlistable struct {
+	cache.Cache
+	removed int
+}
+
+func (*unlistable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("unavailable")
+}
+
+func (c *unlistable) RemoveInformer(context.Context, client.Object) error {
+	c.removed++
+	return nil
+}
+
+func TestRemovedKindHasNoInformer(t *testing.T) {
+	kinds, err := registry.Managed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &unlistable{}
+	w := New(Config{Cluster: "prod", Cache: c, Kinds: kinds, OnObject: func(contract.Ref) {}})
+	f := &follower{watcher: w, kind: kind(t)}
+	w.setFollowed(f.kind.Token, true)
+	if err := f.leave(t.Context()); err == nil || c.removed != 1 {
+		t.Errorf("got %v and %d removed informers, want the error of the list and 1", err, c.removed)
 	}
 }

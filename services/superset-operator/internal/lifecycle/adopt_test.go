@@ -91,6 +91,9 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 			migrate: running(1), job: &lifecycle.Job{Image: "superset:0"}, state: v1alpha1.TaskPending, attempts: 0,
 			events: "TaskImageChanged", actions: remove(),
 		},
+		"a Job with the image that stands for the default": {
+			migrate: running(1), job: &lifecycle.Job{Image: inputImage}, state: v1alpha1.TaskRunning, attempts: 1,
+		},
 		"a pending next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
 		"a task that failed permanently": {
 			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
@@ -105,6 +108,9 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := earlier(cloned(), tc.migrate, complete("sha256:i"))
 			in.Status.Phase = v1alpha1.LifecycleMigrating
+			for i := range in.Steps {
+				in.Steps[i].ImageInput = inputImage
+			}
 			if tc.job != nil {
 				job("migrate", *tc.job)(&in)
 				if tc.job.PodHash == "" {

@@ -102,7 +102,8 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 	if job.Attempt == 0 {
 		otherPod = entry.PodSpecHash != step.PodHash
 	}
-	otherImage := (otherPod || job.Attempt == 0) && hasOtherImage(step, entry, job)
+	// Other Jobs have a checksum that covers the image, and an admission webhook may have rewritten theirs.
+	otherImage := job.Attempt == 0 && job.Image != "" && job.Image != step.Image && job.Image != step.ImageInput
 	switch {
 	case otherImage:
 		d.recreateJob(step, entry, job)
@@ -124,13 +125,6 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 		d.inProgress(step, entry)
 	}
 	return false
-}
-
-// hasOtherImage reports whether the Job runs another image than the step. An admission webhook may rewrite images, so
-// the image for which the attempt was started counts as well; the legacy operator recorded none.
-func hasOtherImage(step *Step, entry *v1alpha1.TaskRefStatus, job Job) bool {
-	same := func(image string) bool { return image == step.Image || image != "" && image == step.ImageInput }
-	return job.Image != "" && !same(job.Image) && (job.Attempt == 0 || !same(entry.Image))
 }
 
 func (d *decider) inProgress(step *Step, entry *v1alpha1.TaskRefStatus) {

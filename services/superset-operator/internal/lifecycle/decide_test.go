@@ -15,7 +15,11 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const image = "superset:1"
+const (
+	image = "superset:1"
+	// inputImage stands for image in checksums.
+	inputImage = "superset:default"
+)
 
 func at(seconds int) *metav1.Time {
 	return &metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}

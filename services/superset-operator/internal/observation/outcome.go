@@ -17,15 +17,19 @@ import (
 // Outcome returns how a reconcile ended. A rejected spec, which is permanent until it changes,
 // precedes a transient error. decision is nil if the tasks were not evaluated.
 func Outcome(violations []string, decision *lifecycle.Decision, failure error) contract.Reconcile {
+	var failed contract.Reconcile
+	if failure != nil {
+		failed = Failure(failure)
+	}
 	switch {
 	case len(violations) > 0:
 		return terminal(v1alpha1.ReasonInvalidSpec, resolve.InvalidSpecMessage(violations))
-	case failure != nil && Failure(failure).Terminal:
-		return Failure(failure)
+	case failed.Terminal:
+		return failed
 	case decision != nil && decision.Phase == v1alpha1.PhaseBlocked:
 		return terminal(decision.Condition.Reason, decision.Condition.Message)
 	case failure != nil:
-		return Failure(failure)
+		return failed
 	case decision != nil && decision.Phase == v1alpha1.PhaseAwaitingApproval:
 		return contract.Reconcile{Outcome: contract.Succeeded, Reason: decision.Condition.Reason, Message: decision.Condition.Message}
 	}
