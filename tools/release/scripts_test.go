@@ -96,6 +96,28 @@ func TestTestScriptRepeatsOnlyFailedModules(t *testing.T) {
 	}
 }
 
+// A module that reads the whole checkout is tested in place, where an edit can precede the record.
+func TestTestScriptRepeatsModuleWhoseInputsChanged(t *testing.T) {
+	c := newRepository(t)
+	c.write("modules.txt", "libs/good lib yes\nlibs/bad lib yes\nlibs/reader lib yes *\n")
+	c.write("libs/bad/a_test.go", "package a\n")
+	edit := "if err := os.WriteFile(\"../../README.md\", []byte(\"# Edited\\n\"), 0o600); err != nil { t.Fatal(err) }"
+	c.write("libs/reader/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestA(t *testing.T) {"+edit+"}\n")
+	out, modules := c.tested(true)
+	if len(strings.Fields(modules)) != 3 || !strings.Contains(out, "libs/reader is tested again next time: its inputs changed during its tests") {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	if !strings.Contains(out, "Slowest tests:\n") || !strings.Contains(out, "libs/good TestA ") {
+		t.Errorf("the slowest tests are not listed:\n%s", out)
+	}
+	if out, modules = c.tested(true); modules != "libs/reader" {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	if out, modules = c.tested(true); modules != "" {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+}
+
 func TestTestScriptCleansUpAfterInterrupt(t *testing.T) {
 	c := newRepository(t)
 	temp := t.TempDir()
