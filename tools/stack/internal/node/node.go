@@ -40,6 +40,8 @@ func New(c checkout.Checkout, cfg Config) (*Node, error) {
 const (
 	sandboxName  = "node"
 	readyTimeout = 2 * time.Minute
+	// hangTimeout is the time without an answer after which a running node is restarted.
+	hangTimeout = 30 * time.Second
 )
 
 // AuditLog returns the path of the audit log, with one line per request of Flotilla's services to the API server.
@@ -69,7 +71,8 @@ func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, er
 	if err != nil {
 		return false, err
 	}
-	if current && n.APIReady(ctx) == nil {
+	// A busy API server may miss one check, and a restart would stop all pods.
+	if current && await.Nil(ctx, hangTimeout, time.Second, n.APIReady) == nil {
 		return false, nil
 	}
 	if err := spec.Stop(ctx); err != nil {
