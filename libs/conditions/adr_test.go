@@ -40,55 +40,55 @@ func (c cell) surplus() bool { return c.available > c.desired }
 // Situations. In each, the unit was rolled out before and a failure has filled its
 // hold-down, unless the name states otherwise.
 const (
-	steady      = "steady"
-	young       = "a failure has only begun"
-	rolling     = "a rollout is in progress"
-	crashes     = "a container crashes in addition to the counted pods"
-	stopped     = "a stop is requested"
-	asleep      = "a pause is requested"
-	unapplied   = "no spec was applied yet"
-	silent      = "the operator is stale"
-	task        = "a task runs"
-	failedTask  = "a task has failed"
-	removal     = "the object is being deleted"
-	maintenance = "the maintenance page is up"
-	dependency  = "a dependency is missing"
-	quorum      = "one replica is enough"
+	steady         = "steady"
+	recentFailure  = "a failure has only begun"
+	rolling        = "a rollout is in progress"
+	crashes        = "a container crashes in addition to the counted pods"
+	stopped        = "a stop is requested"
+	pauseRequested = "a pause is requested"
+	unapplied      = "no spec was applied yet"
+	staleOperator  = "the operator is stale"
+	task           = "a task runs"
+	failedTask     = "a task has failed"
+	removal        = "the object is being deleted"
+	maintenance    = "the maintenance page is up"
+	dependency     = "a dependency is missing"
+	quorum         = "one replica is enough"
 )
 
 var situations = []string{
-	steady, young, rolling, crashes, stopped, asleep, unapplied, silent, task, failedTask, removal, maintenance, dependency, quorum,
+	steady, recentFailure, rolling, crashes, stopped, pauseRequested, unapplied, staleOperator, task, failedTask, removal, maintenance, dependency, quorum,
 }
 
 // adr returns every status that a row of the ADR's table gives. None means that
 // the ADR defines no status, two that it contradicts itself.
 func adr(c cell) map[string][]metav1.ConditionStatus {
 	var (
-		yes, no, open = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		statusTrue, statusFalse, statusUnknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 
 		out = map[string][]metav1.ConditionStatus{}
-		add = func(t string, s metav1.ConditionStatus, when bool) {
-			if when {
+		add = func(t string, s metav1.ConditionStatus, cond bool) {
+			if cond {
 				out[t] = append(out[t], s)
 			}
 		}
 	)
-	add("Available", yes, c.equal())
-	add("Available", no, !c.equal() && c.unknown == 0)
-	add("Available", open, !c.equal() && c.unknown > 0)
-	add("Progressing", yes, !c.equal() && c.healthy+c.unknown > 0)
-	add("Progressing", no, c.equal() || c.failed > 0)
-	add("Degraded", yes, c.below() && c.unknown+c.failed > 0)
-	add("Degraded", no, c.equal())
-	add("Paused", yes, c.in(asleep))
-	add("Paused", no, !c.in(asleep))
-	add("Stopped", yes, c.in(stopped))
-	add("Stopped", no, !c.in(stopped))
+	add("Available", statusTrue, c.equal())
+	add("Available", statusFalse, !c.equal() && c.unknown == 0)
+	add("Available", statusUnknown, !c.equal() && c.unknown > 0)
+	add("Progressing", statusTrue, !c.equal() && c.healthy+c.unknown > 0)
+	add("Progressing", statusFalse, c.equal() || c.failed > 0)
+	add("Degraded", statusTrue, c.below() && c.unknown+c.failed > 0)
+	add("Degraded", statusFalse, c.equal())
+	add("Paused", statusTrue, c.in(pauseRequested))
+	add("Paused", statusFalse, !c.in(pauseRequested))
+	add("Stopped", statusTrue, c.in(stopped))
+	add("Stopped", statusFalse, !c.in(stopped))
 	return out
 }
 
-// ours computes the conditions of the same state.
-func ours(c cell) conditions.Result {
+// compute computes the conditions of the same state.
+func compute(c cell) conditions.Result {
 	u := unit("web", available(c.available), func(u *contract.Unit) {
 		u.Desired, u.Current, u.Updated = c.desired, c.healthy+c.unknown, c.healthy+c.unknown
 		u.Observed, u.Routed = !c.in(rolling), !c.in(maintenance)
@@ -105,7 +105,7 @@ func ours(c cell) conditions.Result {
 		}
 	})
 	o := healthy(units(u), func(o *contract.Observation) {
-		o.Intent = contract.Intent{Paused: c.in(asleep), Stopped: c.in(stopped)}
+		o.Intent = contract.Intent{Paused: c.in(pauseRequested), Stopped: c.in(stopped)}
 		o.Deleting = c.in(removal)
 		switch c.situation {
 		case unapplied:
@@ -120,10 +120,10 @@ func ours(c cell) conditions.Result {
 	})
 	in := fresh(o)
 	in.Memory = conditions.State{UID: "uid-1", Settled: 2, BadSince: ago(conditions.MissingReplicasHold)}
-	if c.in(young) {
+	if c.in(recentFailure) {
 		in.Memory.BadSince = nil
 	}
-	if c.in(silent) {
+	if c.in(staleOperator) {
 		in.Freshness = conditions.ObserverStale
 	}
 	return conditions.Compute(in)
@@ -133,60 +133,60 @@ func ours(c cell) conditions.Result {
 type deviation struct {
 	name, conditionType string
 	adr                 []metav1.ConditionStatus
-	ours                metav1.ConditionStatus
+	computed            metav1.ConditionStatus
 	covers              func(cell) bool
 }
 
 // deviations are the deviations that README.md lists with their reasons.
 var deviations = []deviation{
-	{"surplus", "Available", says("False", "Unknown"), "True", func(c cell) bool { return c.surplus() && !c.in(silent, maintenance) }},
-	{"certain loss", "Available", says("Unknown"), "False", func(c cell) bool {
-		return c.below() && c.unknown > 0 && !c.in(silent, stopped, quorum) && (c.failed > 0 || c.in(crashes) || c.available+c.unknown < c.desired)
+	{"surplus", "Available", anyOf("False", "Unknown"), "True", func(c cell) bool { return c.surplus() && !c.in(staleOperator, maintenance) }},
+	{"certain loss", "Available", anyOf("Unknown"), "False", func(c cell) bool {
+		return c.below() && c.unknown > 0 && !c.in(staleOperator, stopped, quorum) && (c.failed > 0 || c.in(crashes) || c.available+c.unknown < c.desired)
 	}},
-	{"enough", "Available", says("False", "Unknown"), "True", func(c cell) bool { return c.in(quorum) && c.available == 1 }},
-	{"less than enough", "Available", says("Unknown"), "False", func(c cell) bool {
+	{"enough", "Available", anyOf("False", "Unknown"), "True", func(c cell) bool { return c.in(quorum) && c.available == 1 }},
+	{"less than enough", "Available", anyOf("Unknown"), "False", func(c cell) bool {
 		return c.in(quorum) && c.available == 0 && c.unknown > 0 && c.failed > 0
 	}},
-	{"not routed", "Available", says("True", "Unknown"), "False", func(c cell) bool {
+	{"not routed", "Available", anyOf("True", "Unknown"), "False", func(c cell) bool {
 		return c.in(maintenance) && (c.equal() || c.surplus() && c.unknown > 0)
 	}},
-	{"stopped", "Available", says("True"), "False", func(c cell) bool { return c.in(stopped) && c.equal() }},
-	{"pods left", "Stopped", says("True"), "False", func(c cell) bool {
+	{"stopped", "Available", anyOf("True"), "False", func(c cell) bool { return c.in(stopped) && c.equal() }},
+	{"pods left", "Stopped", anyOf("True"), "False", func(c cell) bool {
 		return c.in(stopped) && c.available+c.healthy+c.unknown > 0
 	}},
-	{"surplus to remove", "Progressing", says("False"), "True", func(c cell) bool {
-		quiet := c.in(steady, young, asleep, maintenance, dependency, quorum)
-		return quiet && (c.equal() && c.healthy+c.unknown > c.desired || c.surplus() && c.healthy+c.unknown == 0)
+	{"surplus to remove", "Progressing", anyOf("False"), "True", func(c cell) bool {
+		unchanged := c.in(steady, recentFailure, pauseRequested, maintenance, dependency, quorum)
+		return unchanged && (c.equal() && c.healthy+c.unknown > c.desired || c.surplus() && c.healthy+c.unknown == 0)
 	}},
-	{"rollout", "Progressing", says("False"), "True", func(c cell) bool { return c.in(rolling) && !c.below() }},
-	{"stop under way", "Progressing", says("False"), "True", func(c cell) bool {
+	{"rollout", "Progressing", anyOf("False"), "True", func(c cell) bool { return c.in(rolling) && !c.below() }},
+	{"stop under way", "Progressing", anyOf("False"), "True", func(c cell) bool {
 		return c.in(stopped) && c.available+c.healthy+c.unknown > 0
 	}},
-	{"task under way", "Progressing", says("False"), "True", func(c cell) bool { return c.in(task) }},
-	{"removal under way", "Progressing", says("False"), "True", func(c cell) bool { return c.in(removal) }},
-	{"spec not applied", "Progressing", says("False"), "True", func(c cell) bool { return c.in(unapplied) }},
-	{"stalled", "Progressing", says("True"), "False", func(c cell) bool { return c.in(crashes, failedTask) }},
-	{"failure with all replicas", "Degraded", says("False"), "True", func(c cell) bool { return c.in(crashes, failedTask, dependency) }},
-	{"hold-down", "Degraded", says("True"), "False", func(c cell) bool { return c.in(young) && c.failed == 0 }},
-	{"not applied yet", "Degraded", says("False"), "Unknown", func(c cell) bool { return c.in(unapplied) }},
-	{"stale", "any", says("True", "False"), "Unknown", func(c cell) bool { return c.in(silent) }},
+	{"task under way", "Progressing", anyOf("False"), "True", func(c cell) bool { return c.in(task) }},
+	{"removal under way", "Progressing", anyOf("False"), "True", func(c cell) bool { return c.in(removal) }},
+	{"spec not applied", "Progressing", anyOf("False"), "True", func(c cell) bool { return c.in(unapplied) }},
+	{"stalled", "Progressing", anyOf("True"), "False", func(c cell) bool { return c.in(crashes, failedTask) }},
+	{"failure with all replicas", "Degraded", anyOf("False"), "True", func(c cell) bool { return c.in(crashes, failedTask, dependency) }},
+	{"hold-down", "Degraded", anyOf("True"), "False", func(c cell) bool { return c.in(recentFailure) && c.failed == 0 }},
+	{"not applied yet", "Degraded", anyOf("False"), "Unknown", func(c cell) bool { return c.in(unapplied) }},
+	{"stale", "any", anyOf("True", "False"), "Unknown", func(c cell) bool { return c.in(staleOperator) }},
 }
 
-func says(s ...metav1.ConditionStatus) []metav1.ConditionStatus { return s }
+func anyOf(s ...metav1.ConditionStatus) []metav1.ConditionStatus { return s }
 
-// everyCellOfTheADR calls f with each possible cell.
-func everyCellOfTheADR(f func(cell)) int {
+// forEachCell calls f with each possible cell.
+func forEachCell(f func(cell)) int {
 	cells := 0
 	for _, situation := range situations {
 		for _, avail := range []int32{0, 1, 2, 3} {
 			for failed := range int32(3) {
 				for unknown := range int32(3) {
-					for sound := range int32(4) {
+					for healthyPods := range int32(4) {
 						// A failed or lost pod is not available, and an available pod is healthy.
-						if sound < avail && (avail <= 2 || sound > 0) {
+						if healthyPods < avail && (avail <= 2 || healthyPods > 0) {
 							continue
 						}
-						c := cell{situation: situation, desired: 2, available: avail, failed: failed, unknown: unknown, healthy: sound}
+						c := cell{situation: situation, desired: 2, available: avail, failed: failed, unknown: unknown, healthy: healthyPods}
 						if situation == stopped {
 							c.desired = 0
 						}
@@ -205,20 +205,20 @@ func everyCellOfTheADR(f func(cell)) int {
 // differ.
 func TestComputeMatchesADR027(t *testing.T) {
 	used := map[string]int{}
-	agreed := 0
-	n := everyCellOfTheADR(func(c cell) {
-		result := ours(c)
+	matching := 0
+	n := forEachCell(func(c cell) {
+		result := compute(c)
 		for conditionType, statuses := range adr(c) {
 			if len(statuses) != 1 {
 				continue // a contradiction: any status is correct
 			}
-			got := full(t, result, conditionType)
+			got := conditionOf(t, result, conditionType)
 			var names []string
 			for _, d := range deviations {
 				if (d.conditionType == conditionType || d.conditionType == "any") && d.covers(c) && slices.Contains(d.adr, statuses[0]) {
 					names = append(names, d.name)
-					if got.Status != d.ours {
-						t.Errorf("%s: %s is %s (%s), deviation %q has %s", c, conditionType, got.Status, got.Reason, d.name, d.ours)
+					if got.Status != d.computed {
+						t.Errorf("%s: %s is %s (%s), deviation %q has %s", c, conditionType, got.Status, got.Reason, d.name, d.computed)
 					}
 				}
 			}
@@ -231,11 +231,11 @@ func TestComputeMatchesADR027(t *testing.T) {
 				used[names[0]]++
 				used[names[0]+" for "+string(statuses[0])]++
 			default:
-				agreed++
+				matching++
 			}
 		}
 	})
-	t.Logf("%d cells, %d results agree, deviations %v", n, agreed, used)
+	t.Logf("%d cells, %d results agree, deviations %v", n, matching, used)
 	for _, d := range deviations {
 		for _, s := range d.adr {
 			if used[d.name+" for "+string(s)] == 0 {
@@ -256,11 +256,11 @@ func TestDeviationsFromADR027ArePublished(t *testing.T) {
 		got = append(got, strings.Join(row[1:5], " | "))
 	}
 	for _, d := range deviations {
-		var words []string
+		var statuses []string
 		for _, s := range d.adr {
-			words = append(words, string(s))
+			statuses = append(statuses, string(s))
 		}
-		want = append(want, fmt.Sprintf("%s | %s | %s | %s", d.name, d.conditionType, strings.Join(words, ", "), d.ours))
+		want = append(want, fmt.Sprintf("%s | %s | %s | %s", d.name, d.conditionType, strings.Join(statuses, ", "), d.computed))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("published deviations (-code +README):\n%s", diff)

@@ -27,8 +27,8 @@ func stopped(e *evaluation) (outcome, bool) {
 		return noMatch()
 	}
 	serving := e.units(serves)
-	gone := e.units(func(u contract.Unit) bool { return serves(u) && count(u, u.Available) == 0 })
-	if len(gone) == len(serving) || (len(gone) > 0 && !e.o.Intent.Paused) {
+	unavailable := e.units(func(u contract.Unit) bool { return serves(u) && count(u, u.Available) == 0 })
+	if len(unavailable) == len(serving) || (len(unavailable) > 0 && !e.o.Intent.Paused) {
 		return conditionFalse(ReasonStopped, "The object is stopped on request"+by(e.o.Intent.StoppedBy)+".")
 	}
 	return noMatch()
@@ -54,7 +54,7 @@ func notServing(e *evaluation) (outcome, bool) {
 func insufficientReplicas(e *evaluation) (outcome, bool) {
 	var parts []string
 	for _, u := range e.units(serves) {
-		if have, want := count(u, u.Available), needed(u); have < want && !lostWithNodes(u) {
+		if have, want := count(u, u.Available), needed(u); have < want && !explainedByLostNodes(u) {
 			parts = append(parts, fmt.Sprintf("%s has %d of %d replicas available", u.Name, have, want))
 		}
 	}
@@ -76,13 +76,13 @@ func notRouted(e *evaluation) (outcome, bool) {
 
 // nodeUnreachable returns Unknown: the pods of an unreachable node may or may not still serve.
 func nodeUnreachable(e *evaluation) (outcome, bool) {
-	lost := e.units(func(u contract.Unit) bool {
-		return serves(u) && count(u, u.Available) < needed(u) && lostWithNodes(u)
+	unreachable := e.units(func(u contract.Unit) bool {
+		return serves(u) && count(u, u.Available) < needed(u) && explainedByLostNodes(u)
 	})
-	if len(lost) == 0 {
+	if len(unreachable) == 0 {
 		return noMatch()
 	}
-	return conditionUnknown(ReasonNodeUnreachable, "Nodes that run replicas of "+list(names(lost))+" are unreachable.")
+	return conditionUnknown(ReasonNodeUnreachable, "Nodes that run replicas of "+list(names(unreachable))+" are unreachable.")
 }
 
 func scaledToZero(e *evaluation) (outcome, bool) {
@@ -106,8 +106,8 @@ func needed(u contract.Unit) int32 {
 	return max(0, u.Desired)
 }
 
-// lostWithNodes reports whether lost nodes alone explain the missing replicas of a unit.
-func lostWithNodes(u contract.Unit) bool {
+// explainedByLostNodes reports whether lost nodes alone explain the missing replicas of a unit.
+func explainedByLostNodes(u contract.Unit) bool {
 	var lost int32
 	for _, f := range u.Failures {
 		if f.Count <= 0 {

@@ -78,7 +78,7 @@ func unitSets() [][]contract.Unit {
 }
 
 func pairs() [][]contract.Unit {
-	telling := []contract.Unit{
+	distinct := []contract.Unit{
 		unit("", zero), unit("", available(1)), unit(""), unit("", absent), unit("", available(3)),
 		unit("", role(contract.Incoming), available(0)), unit("", role(contract.Outgoing)),
 		unit("", available(1), failing(contract.FailureCrashLoop, 1)), unit("", available(1), failing(contract.FailureNodeLost, 1)),
@@ -86,8 +86,8 @@ func pairs() [][]contract.Unit {
 		unit("", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }),
 	}
 	var out [][]contract.Unit
-	for i, a := range telling {
-		for _, b := range telling[i:] {
+	for i, a := range distinct {
+		for _, b := range distinct[i:] {
 			a.Name, b.Name = "web", "worker"
 			out = append(out, []contract.Unit{a, b})
 		}
@@ -123,7 +123,7 @@ var (
 		{UID: "uid-1", Settled: 2, BadSince: ago(time.Minute)},
 		{UID: "uid-1", Settled: 2, BadSince: ago(time.Hour)},
 		{UID: "uid-1", Settled: 2, BadSince: ago(time.Minute), GoodSince: ago(10 * time.Second)},
-		{UID: "uid-1", Settled: 2, BadSince: ago(time.Hour), GoodSince: ago(time.Minute), Flaps: conditions.Flaps{Cause: "CrashLoop", Generation: 2, Count: 1, Over: ago(time.Minute)}},
+		{UID: "uid-1", Settled: 2, BadSince: ago(time.Hour), GoodSince: ago(time.Minute), Flaps: conditions.Flaps{Cause: "CrashLoop", Generation: 2, Count: 1, ClearedAt: ago(time.Minute)}},
 		{UID: "uid-1", Degraded: true},
 		{UID: "uid-1", Degraded: true, GoodSince: ago(10 * time.Second)},
 		{UID: "uid-1", Degraded: true, GoodSince: ago(-time.Hour)},
@@ -131,7 +131,7 @@ var (
 		{UID: "uid-1", Degraded: true, GoodSince: ago(time.Minute), Flaps: conditions.Flaps{Cause: "InsufficientReplicas", Generation: 2, Count: conditions.FlapCount}},
 		{UID: "uid-1", Degraded: true, BadSince: ago(time.Minute), Flaps: conditions.Flaps{Generation: 2, Count: conditions.FlapCount}},
 		{UID: "uid-1", Degraded: true, BadSince: ago(time.Hour), Flaps: conditions.Flaps{Generation: 2, Count: conditions.FlapCount}},
-		{UID: "uid-1", Said: ago(2 * time.Hour), Settled: 1},
+		{UID: "uid-1", LastTransition: ago(2 * time.Hour), Settled: 1},
 		{UID: "another", Degraded: true, Settled: 7},
 	}
 	// previous are the conditions of an object: none, healthy, degraded, flapping.
@@ -151,11 +151,11 @@ func ago(d time.Duration) *time.Time {
 	return &at
 }
 
-// everyInput calls f with the classes of input of one of several parts, until f returns
+// forEachInput calls f with the classes of input of one of several parts, until f returns
 // false. It cycles through the states and previous conditions, so that each class of
 // observation is combined with all of them. It returns the number of visited classes and
 // of all classes.
-func everyInput(part, parts int, f func(conditions.Input) bool) (visited, all int) {
+func forEachInput(part, parts int, f func(conditions.Input) bool) (visited, all int) {
 	sets := unitSets()
 	sizes := []int{2, len(freshnesses), 2, len(intents), len(jobSets), len(reconciles), len(generations), len(sets)}
 	all = 1

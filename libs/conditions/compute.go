@@ -173,11 +173,11 @@ func computeStale(in Input, old map[string]metav1.Condition) Result {
 
 // types lists the condition types in the order in which they are published.
 func types(withReady bool) []string {
-	six := []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped}
+	all := []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped}
 	if withReady {
-		return append(six, TypeReady)
+		return append(all, TypeReady)
 	}
-	return six
+	return all
 }
 
 // publish converts outcomes to conditions. lastTransitionTime changes only with the status.

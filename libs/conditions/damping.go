@@ -11,7 +11,7 @@ import (
 // damp computes the published Degraded from the findings. It returns the time at which
 // the condition may change without a change of the input.
 func (e *evaluation) damp(now time.Time) (outcome, time.Time) {
-	e.state.forget(now, e.observedGeneration(TypeDegraded))
+	e.state.dropExpiredFlaps(now, e.observedGeneration(TypeDegraded))
 	if len(e.findings) > 0 {
 		return e.dampDegraded(now)
 	}
@@ -60,14 +60,14 @@ func (e *evaluation) dampRecovered(now time.Time) (outcome, time.Time) {
 	return e.notDegraded(), time.Time{}
 }
 
-// forget drops expired evidence of flapping: counts of another generation, an old
+// dropExpiredFlaps drops expired evidence of flapping: counts of another generation, an old
 // recovery, and the count of a failure that has become continuous.
-func (m *State) forget(now time.Time, generation int64) {
+func (m *State) dropExpiredFlaps(now time.Time, generation int64) {
 	if m.Flaps.Generation != generation {
 		m.Flaps = Flaps{}
 	}
-	if over := m.Flaps.Over; over != nil && !now.Before(over.Add(FlapWindow)) {
-		m.Flaps.Over = nil
+	if over := m.Flaps.ClearedAt; over != nil && !now.Before(over.Add(FlapWindow)) {
+		m.Flaps.ClearedAt = nil
 	}
 	if m.Degraded && m.BadSince != nil && !now.Before(m.BadSince.Add(FlapWindow)) {
 		m.Flaps.Count = 0
@@ -80,7 +80,7 @@ func (m *State) recordOnset(now time.Time, cause string, generation int64) {
 	ongoing := m.GoodSince == nil && (m.Degraded || m.BadSince != nil)
 	if !ongoing {
 		remaining := m.remaining(now)
-		returned := m.Degraded || remaining > 0 || m.Flaps.Over != nil
+		returned := m.Degraded || remaining > 0 || m.Flaps.ClearedAt != nil
 		m.Flaps = m.Flaps.count(cause, generation, returned)
 		onset := now.Add(-remaining)
 		m.BadSince, m.GoodSince = &onset, nil
@@ -100,7 +100,7 @@ func (m *State) recordClear(now time.Time) {
 		m.BadSince = nil
 	case m.remaining(now) == 0: // cleared within the hold-down
 		m.BadSince, m.GoodSince = nil, nil
-		if m.Flaps.Over == nil {
+		if m.Flaps.ClearedAt == nil {
 			m.Flaps = Flaps{}
 		}
 	}
@@ -118,8 +118,8 @@ func (m *State) remaining(now time.Time) time.Duration {
 
 func (m *State) degrade(now time.Time) {
 	m.Degraded = true
-	if m.Flaps.Over != nil {
-		m.Flaps.Count, m.Flaps.Over = FlapCount, nil
+	if m.Flaps.ClearedAt != nil {
+		m.Flaps.Count, m.Flaps.ClearedAt = FlapCount, nil
 	}
 	if m.Flaps.flapping() {
 		m.BadSince = &now // the earlier failure was not continuous
@@ -128,7 +128,7 @@ func (m *State) degrade(now time.Time) {
 
 func (m *State) recover(now time.Time, generation int64) {
 	m.Degraded, m.GoodSince = false, nil
-	m.Flaps.Generation, m.Flaps.Count, m.Flaps.Over = generation, 0, &now
+	m.Flaps.Generation, m.Flaps.Count, m.Flaps.ClearedAt = generation, 0, &now
 }
 
 // count adds one onset. Only the return of the same failure is flapping; a different

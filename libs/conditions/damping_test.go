@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	lacking  = healthy(units(unit("web", available(1))))
-	crashing = healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1))))
-	refusing = healthy(units(unit("web", available(1), failing(contract.FailureCreateFailed, 1))))
+	missingReplica = healthy(units(unit("web", available(1))))
+	crashing       = healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1))))
+	createFailing  = healthy(units(unit("web", available(1), failing(contract.FailureCreateFailed, 1))))
 )
 
 // step is one call of Compute in the history of an object.
@@ -31,50 +31,50 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 	tests := map[string][]step{
 		"missing replicas degrade at the deadline and not before": {
 			{0, healthy(), "False/AsExpected", 0},
-			{time.Minute, lacking, "False/WithinTolerance", hold},
-			{hold - time.Nanosecond, lacking, "False/WithinTolerance", time.Nanosecond},
-			{time.Nanosecond, lacking, "True/InsufficientReplicas", 0},
+			{time.Minute, missingReplica, "False/WithinTolerance", hold},
+			{hold - time.Nanosecond, missingReplica, "False/WithinTolerance", time.Nanosecond},
+			{time.Nanosecond, missingReplica, "True/InsufficientReplicas", 0},
 		},
 		"an interruption shortens the hold-down by half of its length": {
 			{0, healthy(), "False/AsExpected", 0},
-			{time.Minute, lacking, "False/WithinTolerance", hold},
+			{time.Minute, missingReplica, "False/WithinTolerance", hold},
 			{hold / 2, healthy(), "False/AsExpected", 0},
-			{20 * time.Second, lacking, "False/WithinTolerance", hold/2 + 10*time.Second},
-			{hold / 2, lacking, "False/WithinTolerance", 10 * time.Second},
-			{10 * time.Second, lacking, "True/InsufficientReplicas", 0},
+			{20 * time.Second, missingReplica, "False/WithinTolerance", hold/2 + 10*time.Second},
+			{hold / 2, missingReplica, "False/WithinTolerance", 10 * time.Second},
+			{10 * time.Second, missingReplica, "True/InsufficientReplicas", 0},
 		},
 		"a long interruption restarts the hold-down": {
 			{0, healthy(), "False/AsExpected", 0},
-			{time.Minute, lacking, "False/WithinTolerance", hold},
+			{time.Minute, missingReplica, "False/WithinTolerance", hold},
 			{hold / 2, healthy(), "False/AsExpected", 0},
-			{hold, lacking, "False/WithinTolerance", hold},
+			{hold, missingReplica, "False/WithinTolerance", hold},
 		},
 		"one held failure follows another": {
 			{0, healthy(), "False/AsExpected", 0},
-			{0, lacking, "False/WithinTolerance", hold},
+			{0, missingReplica, "False/WithinTolerance", hold},
 			{hold / 2, healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "False/WithinTolerance", hold / 2},
-			{hold / 2, lacking, "True/InsufficientReplicas", 0},
+			{hold / 2, missingReplica, "True/InsufficientReplicas", 0},
 		},
 		"a crash ends a hold-down": {
 			{0, healthy(), "False/AsExpected", 0},
-			{0, lacking, "False/WithinTolerance", hold},
+			{0, missingReplica, "False/WithinTolerance", hold},
 			{time.Second, crashing, "True/CrashLoop", 0},
 		},
 		"a pod that cannot be created degrades within seconds": {
 			{0, healthy(), "False/AsExpected", 0},
-			{0, refusing, "False/WithinTolerance", conditions.CreateFailureHold},
-			{conditions.CreateFailureHold, refusing, "True/CreateFailed", 0},
+			{0, createFailing, "False/WithinTolerance", conditions.CreateFailureHold},
+			{conditions.CreateFailureHold, createFailing, "True/CreateFailed", 0},
 		},
 		"it degrades at once when replicas have been missing for longer": {
 			{0, healthy(), "False/AsExpected", 0},
-			{0, lacking, "False/WithinTolerance", hold},
-			{hold / 2, refusing, "True/CreateFailed", 0},
+			{0, missingReplica, "False/WithinTolerance", hold},
+			{hold / 2, createFailing, "True/CreateFailed", 0},
 		},
 		"recovery is held, and any failure restarts it": {
 			{0, crashing, "True/CrashLoop", 0},
 			{time.Minute, healthy(), "True/Recovering", recovery},
 			{recovery - time.Second, healthy(), "True/Recovering", time.Second},
-			{0, lacking, "True/InsufficientReplicas", 0},
+			{0, missingReplica, "True/InsufficientReplicas", 0},
 			{time.Minute, healthy(), "True/Recovering", recovery},
 			{recovery, healthy(), "False/AsExpected", 0},
 		},
@@ -82,15 +82,15 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{0, crashing, "True/CrashLoop", 0},
 			{0, healthy(), "True/Recovering", recovery},
 			{recovery, healthy(), "False/AsExpected", 0},
-			{time.Second, lacking, "False/WithinTolerance", hold},
+			{time.Second, missingReplica, "False/WithinTolerance", hold},
 		},
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
 			for i, s := range steps {
-				r := h.fold(s.after, s.o)
-				if got := one(t, r, conditions.TypeDegraded); got != s.want {
+				r := h.compute(s.after, s.o)
+				if got := statusAndReason(t, r, conditions.TypeDegraded); got != s.want {
 					t.Errorf("step %d: Degraded is %s, want %s", i, got, s.want)
 				}
 				var next time.Duration
@@ -108,32 +108,32 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 func TestHoldDownContinuesWhileStale(t *testing.T) {
 	h := newHistory(t)
 	stale := func(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
-	h.fold(0, healthy())
-	h.fold(0, lacking)
-	compare(t, answers{Degraded: "Unknown/ObserverStale"}, h.fold(time.Minute, lacking, stale))
-	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(time.Minute, lacking))
-	compare(t, answers{Degraded: "Unknown/ObserverStale"}, h.fold(time.Minute, lacking, stale))
-	compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
+	h.compute(0, healthy())
+	h.compute(0, missingReplica)
+	compare(t, statuses{Degraded: "Unknown/ObserverStale"}, h.compute(time.Minute, missingReplica, stale))
+	compare(t, statuses{Degraded: "True/InsufficientReplicas"}, h.compute(time.Minute, missingReplica))
+	compare(t, statuses{Degraded: "Unknown/ObserverStale"}, h.compute(time.Minute, missingReplica, stale))
+	compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, healthy()))
 }
 
 func TestHoldDownRestartsAfterClockReset(t *testing.T) {
 	h := newHistory(t)
-	h.fold(0, healthy())
-	h.fold(time.Hour, lacking)
-	r := h.fold(-30*time.Minute, lacking)
+	h.compute(0, healthy())
+	h.compute(time.Hour, missingReplica)
+	r := h.compute(-30*time.Minute, missingReplica)
 	if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold {
 		t.Errorf("next computation in %s, want %s", got, conditions.MissingReplicasHold)
 	}
-	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(conditions.MissingReplicasHold, lacking))
+	compare(t, statuses{Degraded: "True/InsufficientReplicas"}, h.compute(conditions.MissingReplicasHold, missingReplica))
 }
 
 func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	h := newHistory(t)
-	h.fold(0, healthy())
-	h.fold(time.Hour, lacking)
-	h.fold(time.Minute, healthy())
-	r := h.fold(-30*time.Minute, lacking)
-	compare(t, answers{Degraded: "False/WithinTolerance"}, r)
+	h.compute(0, healthy())
+	h.compute(time.Hour, missingReplica)
+	h.compute(time.Minute, healthy())
+	r := h.compute(-30*time.Minute, missingReplica)
+	compare(t, statuses{Degraded: "False/WithinTolerance"}, r)
 	if got := r.Next.Sub(h.now); got != time.Minute {
 		t.Errorf("next computation in %s, want the remaining minute", got)
 	}
@@ -142,27 +142,27 @@ func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 // A writer that has lost its State, or replaces another writer, continues from the
 // conditions of the object.
 func TestLostStateIsLoadedFromObject(t *testing.T) {
-	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
+	dropState := func(in *conditions.Input) { in.Memory = conditions.State{} }
 	t.Run("a degraded object stays degraded until it has recovered", func(t *testing.T) {
 		h := newHistory(t)
-		h.fold(0, crashing)
-		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Minute, healthy(), forget))
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, healthy()))
+		h.compute(0, crashing)
+		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Minute, healthy(), dropState))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(conditions.RecoveryHold, healthy()))
 	})
 	t.Run("an object that was rolled out is not rolling out", func(t *testing.T) {
 		h := newHistory(t)
-		h.fold(0, healthy())
-		r := h.fold(time.Minute, lacking, forget)
-		compare(t, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
-		r = h.fold(time.Minute, lacking, forget)
-		compare(t, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
+		h.compute(0, healthy())
+		r := h.compute(time.Minute, missingReplica, dropState)
+		compare(t, statuses{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
+		r = h.compute(time.Minute, missingReplica, dropState)
+		compare(t, statuses{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
 	})
 	t.Run("another object of the same name starts without state", func(t *testing.T) {
 		h := newHistory(t)
-		h.fold(0, crashing)
-		h.stands = nil
+		h.compute(0, crashing)
+		h.conditions = nil
 		other := healthy(func(o *contract.Observation) { o.Object.UID = "uid-2" })
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Second, other))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(time.Second, other))
 	})
 }
 
@@ -170,33 +170,33 @@ func TestComputeDistinguishesRolloutFromLoss(t *testing.T) {
 	next := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 	}
-	third := func(in *conditions.Input) { in.Generation = 3 }
+	generation3 := func(in *conditions.Input) { in.Generation = 3 }
 	replacing := func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }
 	tests := map[string]struct {
-		life []*contract.Observation // the last one is judged
-		want answers
+		observations []*contract.Observation // the last one is judged
+		want         statuses
 	}{
-		"a first rollout":                       {[]*contract.Observation{next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a new spec, pods not available yet":    {[]*contract.Observation{healthy(), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a loss after the rollout":              {[]*contract.Observation{next(), next(available(1))}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
-		"a rollout without a new spec":          {[]*contract.Observation{next(), next(replacing), next(available(1))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a start after a stop":                  {[]*contract.Observation{next(), stoppedNow(next(zero)), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"components come back after a task":     {[]*contract.Observation{next(), withJob(next(available(0)), contract.JobRunning), withJob(next(available(0)), contract.JobComplete)}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
-		"a pod on a lost node is not a rollout": {[]*contract.Observation{next(), next(available(1), func(u *contract.Unit) { u.Current, u.Updated = 1, 1 })}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+		"a first rollout":                       {[]*contract.Observation{next(available(0))}, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a new spec, pods not available yet":    {[]*contract.Observation{healthy(), next(available(0))}, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a loss after the rollout":              {[]*contract.Observation{next(), next(available(1))}, statuses{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+		"a rollout without a new spec":          {[]*contract.Observation{next(), next(replacing), next(available(1))}, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a start after a stop":                  {[]*contract.Observation{next(), withStop(next(zero)), next(available(0))}, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"components come back after a task":     {[]*contract.Observation{next(), withJob(next(available(0)), contract.JobRunning), withJob(next(available(0)), contract.JobComplete)}, statuses{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a pod on a lost node is not a rollout": {[]*contract.Observation{next(), next(available(1), func(u *contract.Unit) { u.Current, u.Updated = 1, 1 })}, statuses{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
 			var r conditions.Result
-			for _, o := range tc.life {
-				r = h.fold(time.Second, o, third)
+			for _, o := range tc.observations {
+				r = h.compute(time.Second, o, generation3)
 			}
 			compare(t, tc.want, r)
 		})
 	}
 }
 
-func stoppedNow(o *contract.Observation) *contract.Observation { stopping(o); return o }
+func withStop(o *contract.Observation) *contract.Observation { stopping(o); return o }
 
 func withJob(o *contract.Observation, state contract.JobState) *contract.Observation {
 	job(state)(o)
@@ -206,16 +206,16 @@ func withJob(o *contract.Observation, state contract.JobState) *contract.Observa
 func TestLastTransitionTimeFollowsStatusOnly(t *testing.T) {
 	h := newHistory(t)
 	at := func(r conditions.Result) time.Time {
-		return full(t, r, conditions.TypeAvailable).LastTransitionTime.UTC()
+		return conditionOf(t, r, conditions.TypeAvailable).LastTransitionTime.UTC()
 	}
-	first := at(h.fold(0, healthy()))
+	first := at(h.compute(0, healthy()))
 	if !first.Equal(start) {
 		t.Errorf("first transition at %s, want %s", first, start)
 	}
-	if got := at(h.fold(time.Minute, healthy(units(unit("web", zero))))); !got.Equal(first) {
+	if got := at(h.compute(time.Minute, healthy(units(unit("web", zero))))); !got.Equal(first) {
 		t.Errorf("another reason moved the transition time to %s", got)
 	}
-	if got := at(h.fold(time.Minute, lacking)); !got.Equal(start.Add(2 * time.Minute)) {
+	if got := at(h.compute(time.Minute, missingReplica)); !got.Equal(start.Add(2 * time.Minute)) {
 		t.Errorf("the flip is at %s, want two minutes after the start", got)
 	}
 }
@@ -259,11 +259,11 @@ func TestObservedGenerationOfRejectedSpec(t *testing.T) {
 	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
 	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
 	for name, o := range map[string]*contract.Observation{
-		"refused":            healthy(refused(conditions.ReasonInvalidSpec)),
-		"waiting":            healthy(held(conditions.ReasonAwaitingApproval)),
+		"refused":            healthy(rejected(conditions.ReasonInvalidSpec)),
+		"waiting":            healthy(awaiting(conditions.ReasonAwaitingApproval)),
 		"a task failed":      healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending), older),
 		"paused":             healthy(paused, older),
-		"refused from birth": healthy(refused(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
+		"refused from birth": healthy(rejected(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range conditions.Compute(fresh(o)).Conditions {
@@ -301,20 +301,20 @@ func TestHeldReturnsRawStatus(t *testing.T) {
 			t.Errorf("held (-want +got):\n%s", diff)
 		}
 	}
-	want(h.fold(0, healthy()), nil)
-	r := h.fold(time.Minute, lacking)
+	want(h.compute(0, healthy()), nil)
+	r := h.compute(time.Minute, missingReplica)
 	onset := h.now
 	missing := &conditions.Held{Status: metav1.ConditionTrue, Since: onset, Until: onset.Add(conditions.MissingReplicasHold)}
 	want(r, missing)
-	want(h.fold(time.Minute, lacking), missing)
-	want(h.fold(time.Minute, lacking), nil) // published
-	r = h.fold(time.Minute, healthy())
+	want(h.compute(time.Minute, missingReplica), missing)
+	want(h.compute(time.Minute, missingReplica), nil) // published
+	r = h.compute(time.Minute, healthy())
 	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.RecoveryHold)})
 	for range conditions.FlapCount {
-		h.fold(time.Second, lacking)
-		r = h.fold(time.Second, healthy())
+		h.compute(time.Second, missingReplica)
+		r = h.compute(time.Second, healthy())
 	}
-	compare(t, answers{Degraded: "True/Flapping"}, r)
+	compare(t, statuses{Degraded: "True/Flapping"}, r)
 	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.FlapWindow)})
-	want(h.fold(time.Second, lacking), nil) // the reason changes, not the status
+	want(h.compute(time.Second, missingReplica), nil) // the reason changes, not the status
 }

@@ -149,11 +149,11 @@ func (e *evaluation) evidence() []string {
 		out = append(out, clamp("Flapping: "+orElse(flaps.Cause, "the failure")+" recurs repeatedly.", maxEvidenceBytes))
 	}
 	kept := e.findings
-	if most := MaxEvidence - len(out); len(kept) > most {
-		kept = slices.Clone(kept[:most])
+	if limit := MaxEvidence - len(out); len(kept) > limit {
+		kept = slices.Clone(kept[:limit])
 		derived := slices.IndexFunc(e.findings, func(f finding) bool { return f.rank == rankDependency })
-		if derived >= most {
-			kept[most-1] = e.findings[derived]
+		if derived >= limit {
+			kept[limit-1] = e.findings[derived]
 		}
 	}
 	for _, f := range kept {

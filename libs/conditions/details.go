@@ -8,10 +8,10 @@ import (
 // OnlyDetailsDiffer reports whether an object has all conditions of a list with the same statuses, and not all with the same
 // reason, message and observed generation. A writer may delay such a change: a client that waits for a status of the latest
 // generation returns later, and never early.
-func OnlyDetailsDiffer(present, wanted []metav1.Condition) bool {
+func OnlyDetailsDiffer(present, desired []metav1.Condition) bool {
 	old := indexByType(present)
 	differ := false
-	for _, c := range wanted {
+	for _, c := range desired {
 		was, found := old[c.Type]
 		if !found {
 			return false

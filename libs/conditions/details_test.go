@@ -31,9 +31,9 @@ func TestOnlyDetailsDiffer(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			wanted := slices.Clone(present[1:])
-			tc.change(&wanted[0])
-			if got := conditions.OnlyDetailsDiffer(present, wanted); got != tc.want {
+			desired := slices.Clone(present[1:])
+			tc.change(&desired[0])
+			if got := conditions.OnlyDetailsDiffer(present, desired); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -12,49 +12,49 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// turn is one change of Degraded.
-type turn struct {
-	at   time.Duration // since the start
-	says string
+// change is one change of Degraded.
+type change struct {
+	at        time.Duration // since the start
+	condition string
 }
 
 // flap runs a failure that appears and clears repeatedly and, like a caller, computes
 // at every deadline in between. It returns each change of Degraded.
-func flap(h *history, trouble *contract.Observation, bad, good, length time.Duration) []turn {
+func flap(h *history, failure *contract.Observation, badFor, goodFor, length time.Duration) []change {
 	h.t.Helper()
-	begin := h.now
-	var turns []turn
+	startedAt := h.now
+	var changes []change
 	var last string
-	look := func(at time.Time, o *contract.Observation) time.Time {
-		r := h.fold(at.Sub(h.now), o)
-		c := full(h.t, r, conditions.TypeDegraded)
-		if says := string(c.Status) + "/" + c.Reason + "/" + c.Message; says != last {
-			last = says
-			turns = append(turns, turn{at.Sub(begin), string(c.Status) + "/" + c.Reason})
+	compute := func(at time.Time, o *contract.Observation) time.Time {
+		r := h.compute(at.Sub(h.now), o)
+		c := conditionOf(h.t, r, conditions.TypeDegraded)
+		if current := string(c.Status) + "/" + c.Reason + "/" + c.Message; current != last {
+			last = current
+			changes = append(changes, change{at.Sub(startedAt), string(c.Status) + "/" + c.Reason})
 		}
 		return r.Next
 	}
-	for at := begin; at.Before(begin.Add(length)); {
+	for at := startedAt; at.Before(startedAt.Add(length)); {
 		for _, phase := range []struct {
 			o    *contract.Observation
 			take time.Duration
-		}{{trouble, bad}, {healthy(), good}} {
+		}{{failure, badFor}, {healthy(), goodFor}} {
 			end := at.Add(phase.take)
-			for next := look(at, phase.o); !next.IsZero() && next.Before(end); {
-				next = look(next, phase.o)
+			for next := compute(at, phase.o); !next.IsZero() && next.Before(end); {
+				next = compute(next, phase.o)
 			}
 			at = end
 		}
 	}
-	return turns
+	return changes
 }
 
 // transitions counts the published changes of status.
-func transitions(turns []turn) int {
+func transitions(changes []change) int {
 	n := 0
 	last := "False"
-	for _, x := range turns {
-		status, _, _ := strings.Cut(x.says, "/")
+	for _, x := range changes {
+		status, _, _ := strings.Cut(x.condition, "/")
 		if status != last {
 			last = status
 			n++
@@ -65,23 +65,23 @@ func transitions(turns []turn) int {
 
 func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
-		trouble *contract.Observation
+		failure *contract.Observation
 		within  time.Duration // until Degraded is True
 	}{
-		"a held failure":       {lacking, 10 * time.Minute},
+		"a held failure":       {missingReplica, 10 * time.Minute},
 		"an immediate failure": {crashing, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
-			h.fold(0, healthy())
-			turns := flap(h, tc.trouble, 15*time.Second, 15*time.Second, 10*time.Minute)
-			n := transitions(turns)
+			h.compute(0, healthy())
+			changes := flap(h, tc.failure, 15*time.Second, 15*time.Second, 10*time.Minute)
+			n := transitions(changes)
 			if n < 1 || n > 3 {
 				t.Errorf("%d transitions of Degraded in 10 minutes, want 1 to 3 (B9)", n)
 			}
 			var matured time.Duration = -1
-			for _, x := range turns {
-				if strings.HasPrefix(x.says, "True") {
+			for _, x := range changes {
+				if strings.HasPrefix(x.condition, "True") {
 					matured = x.at
 					break
 				}
@@ -89,9 +89,9 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 			if matured < 0 || matured > tc.within {
 				t.Errorf("Degraded is True after %s, want within %s", matured, tc.within)
 			}
-			t.Logf("B9: %d transitions of Degraded in 10 minutes, True after %s, %d changes of status or reason", n, matured, len(turns))
-			if last := turns[len(turns)-1]; last.says != "True/Flapping" {
-				t.Errorf("got %s last, want True/Flapping", last.says)
+			t.Logf("B9: %d transitions of Degraded in 10 minutes, True after %s, %d changes of status or reason", n, matured, len(changes))
+			if last := changes[len(changes)-1]; last.condition != "True/Flapping" {
+				t.Errorf("got %s last, want True/Flapping", last.condition)
 			}
 		})
 	}
@@ -100,21 +100,21 @@ func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 // One failure causes at most three transitions in any ten minutes, at any frequency.
 func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	const length = time.Hour
-	for _, trouble := range []*contract.Observation{lacking, crashing} {
-		for _, bad := range []time.Duration{1, 15, 60, 119, 121, 301, 601} {
-			for _, good := range []time.Duration{7, 29, 31, 60, 121, 301, 599} {
+	for _, failure := range []*contract.Observation{missingReplica, crashing} {
+		for _, badFor := range []time.Duration{1, 15, 60, 119, 121, 301, 601} {
+			for _, goodFor := range []time.Duration{7, 29, 31, 60, 121, 301, 599} {
 				h := newHistory(t)
-				h.fold(0, healthy())
+				h.compute(0, healthy())
 				at := []time.Duration{}
 				last := "False"
-				for _, x := range flap(h, trouble, bad*time.Second, good*time.Second, length) {
-					if status, _, _ := strings.Cut(x.says, "/"); status != last {
+				for _, x := range flap(h, failure, badFor*time.Second, goodFor*time.Second, length) {
+					if status, _, _ := strings.Cut(x.condition, "/"); status != last {
 						last, at = status, append(at, x.at)
 					}
 				}
 				for i := 3; i < len(at); i++ {
 					if at[i]-at[i-3] < conditions.FlapWindow {
-						t.Fatalf("bad %d s, good %d s: four transitions within %s: %v", bad, good, at[i]-at[i-3], at)
+						t.Fatalf("bad %d s, good %d s: four transitions within %s: %v", badFor, goodFor, at[i]-at[i-3], at)
 					}
 				}
 			}
@@ -128,16 +128,16 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	flapping := func(t *testing.T) *history {
 		t.Helper()
 		h := newHistory(t)
-		h.fold(0, healthy())
+		h.compute(0, healthy())
 		for range conditions.FlapCount + 1 {
-			h.fold(0, crashing)
-			h.fold(10*time.Second, healthy())
+			h.compute(0, crashing)
+			h.compute(10*time.Second, healthy())
 			h.now = h.now.Add(10 * time.Second)
 		}
-		h.fold(0, crashing)
+		h.compute(0, crashing)
 		return h
 	}
-	degraded := func(h *history) metav1.Condition { return find(h.stands, conditions.TypeDegraded) }
+	degraded := func(h *history) metav1.Condition { return find(h.conditions, conditions.TypeDegraded) }
 
 	t.Run("the failure clears", func(t *testing.T) {
 		h := flapping(t)
@@ -145,48 +145,48 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		if before.Reason != conditions.ReasonFlapping || !strings.Contains(before.Message, "crash") {
 			t.Fatalf("Degraded is %s, %q", before.Reason, before.Message)
 		}
-		r := h.fold(time.Second, healthy())
+		r := h.compute(time.Second, healthy())
 		if got := r.Next.Sub(h.now); got != conditions.FlapWindow {
 			t.Errorf("next computation in %s, want %s", got, conditions.FlapWindow)
 		}
 		if len(r.Evidence) != 1 || !strings.Contains(r.Evidence[0], "CrashLoop recurs") {
 			t.Errorf("evidence is %q", r.Evidence)
 		}
-		h.fold(conditions.FlapWindow-time.Nanosecond, healthy())
+		h.compute(conditions.FlapWindow-time.Nanosecond, healthy())
 		if diff := cmp.Diff(before, degraded(h)); diff != "" {
 			t.Errorf("Degraded was not frozen:\n%s", diff)
 		}
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Nanosecond, healthy()))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(time.Nanosecond, healthy()))
 	})
 	t.Run("the failure persists", func(t *testing.T) {
 		h := flapping(t)
-		r := h.fold(time.Second, crashing)
+		r := h.compute(time.Second, crashing)
 		if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold-time.Second {
 			t.Errorf("next computation in %s", got)
 		}
-		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.MissingReplicasHold-time.Second, crashing))
-		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
+		compare(t, statuses{Degraded: "True/CrashLoop"}, h.compute(conditions.MissingReplicasHold-time.Second, crashing))
+		compare(t, statuses{Degraded: "True/Flapping"}, h.compute(time.Second, healthy()))
 	})
 	t.Run("the failure persists for the flapping window", func(t *testing.T) {
 		h := flapping(t)
-		h.fold(conditions.FlapWindow, crashing)
-		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
+		h.compute(conditions.FlapWindow, crashing)
+		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, healthy()))
 	})
 	t.Run("the spec is fixed", func(t *testing.T) {
 		h := flapping(t)
-		mended := healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
-		third := func(in *conditions.Input) { in.Generation = 3 }
-		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, mended, third))
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, mended, third))
+		fixed := healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
+		generation3 := func(in *conditions.Input) { in.Generation = 3 }
+		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, fixed, generation3))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(conditions.RecoveryHold, fixed, generation3))
 	})
 	t.Run("another writer continues without state", func(t *testing.T) {
 		h := flapping(t)
 		before := degraded(h)
 		h.memory = conditions.State{}
-		h.fold(time.Second, crashing)
-		h.fold(time.Second, healthy())
+		h.compute(time.Second, crashing)
+		h.compute(time.Second, healthy())
 		h.memory = conditions.State{}
-		h.fold(time.Minute, healthy())
+		h.compute(time.Minute, healthy())
 		if diff := cmp.Diff(before, degraded(h)); diff != "" {
 			t.Errorf("Degraded follows the writer:\n%s", diff)
 		}
@@ -196,21 +196,21 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 // Each of several different failures in sequence is published.
 func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	h := newHistory(t)
-	h.fold(0, healthy())
+	h.compute(0, healthy())
 	for _, class := range []contract.FailureClass{contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailureCrashLoop} {
 		o := healthy(units(unit("web", available(1), failing(class, 1))))
-		compare(t, answers{Degraded: "True/" + string(class)}, h.fold(time.Second, o))
-		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, healthy()))
+		compare(t, statuses{Degraded: "True/" + string(class)}, h.compute(time.Second, o))
+		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, healthy()))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(conditions.RecoveryHold, healthy()))
 	}
 	t.Run("the same failure soon after a recovery is flapping", func(t *testing.T) {
-		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Minute, crashing))
-		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
-		compare(t, answers{Degraded: "True/Flapping"}, h.fold(conditions.FlapWindow-time.Second, healthy()))
-		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Second, healthy()))
+		compare(t, statuses{Degraded: "True/Flapping"}, h.compute(time.Minute, crashing))
+		compare(t, statuses{Degraded: "True/Flapping"}, h.compute(time.Second, healthy()))
+		compare(t, statuses{Degraded: "True/Flapping"}, h.compute(conditions.FlapWindow-time.Second, healthy()))
+		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(time.Second, healthy()))
 	})
 	t.Run("the same failure long after a recovery is not", func(t *testing.T) {
-		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.FlapWindow, crashing))
+		compare(t, statuses{Degraded: "True/CrashLoop"}, h.compute(conditions.FlapWindow, crashing))
 	})
 }
 
@@ -223,9 +223,9 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 		want   string
 		next   time.Duration
 	}{
-		"held":                          {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, time.Minute, "False/WithinTolerance", time.Minute},
-		"held long enough":              {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, 2 * time.Minute, "True/InsufficientReplicas", 0},
-		"degraded":                      {`{"uid":"uid-1","settled":2,"degraded":true}`, lacking, time.Minute, "True/InsufficientReplicas", 0},
+		"held":                          {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, missingReplica, time.Minute, "False/WithinTolerance", time.Minute},
+		"held long enough":              {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, missingReplica, 2 * time.Minute, "True/InsufficientReplicas", 0},
+		"degraded":                      {`{"uid":"uid-1","settled":2,"degraded":true}`, missingReplica, time.Minute, "True/InsufficientReplicas", 0},
 		"recovering":                    {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 10 * time.Second, "True/Recovering", 20 * time.Second},
 		"recovered":                     {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 30 * time.Second, "False/AsExpected", 0},
 		"a failure during the recovery": {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, crashing, 10 * time.Second, "True/CrashLoop", 0},
@@ -235,13 +235,13 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
-			through(t, rawJSON(tc.memory), &h.memory)
-			r := h.fold(tc.now, tc.o)
+			roundTrip(t, rawJSON(tc.memory), &h.memory)
+			r := h.compute(tc.now, tc.o)
 			var next time.Duration
 			if !r.Next.IsZero() {
 				next = r.Next.Sub(h.now)
 			}
-			if got := one(t, r, conditions.TypeDegraded); got != tc.want || next != tc.next {
+			if got := statusAndReason(t, r, conditions.TypeDegraded); got != tc.want || next != tc.next {
 				t.Errorf("Degraded is %s, next computation in %s; want %s, %s", got, next, tc.want, tc.next)
 			}
 		})
@@ -251,10 +251,10 @@ func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 // The State has a bounded size.
 func TestStateIsBounded(t *testing.T) {
 	h := newHistory(t)
-	h.fold(0, healthy())
+	h.compute(0, healthy())
 	for i := range 1000 {
-		o := []*contract.Observation{lacking, crashing, healthy()}[i%3]
-		h.fold(time.Duration(i%50)*time.Second, o)
+		o := []*contract.Observation{missingReplica, crashing, healthy()}[i%3]
+		h.compute(time.Duration(i%50)*time.Second, o)
 		if n := len(asJSON(t, h.memory)); n > 512 {
 			t.Fatalf("after %d calls the State has %d bytes: %s", i, n, asJSON(t, h.memory))
 		}

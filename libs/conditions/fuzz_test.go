@@ -12,7 +12,7 @@ import (
 
 // FuzzCompute checks that Compute returns one valid result for any input from the bus or the bucket.
 func FuzzCompute(f *testing.F) {
-	for _, o := range []*contract.Observation{healthy(), crashing, lacking, healthy(needing, stopping, paused, job(contract.JobFailed))} {
+	for _, o := range []*contract.Observation{healthy(), crashing, missingReplica, healthy(withDependencies, stopping, paused, job(contract.JobFailed))} {
 		raw, err := json.Marshal(o)
 		if err != nil {
 			f.Fatal(err)
@@ -40,7 +40,7 @@ func FuzzCompute(f *testing.F) {
 				t.Errorf("%+v", c)
 			}
 		}
-		for _, problem := range stable(in, r) {
+		for _, problem := range idempotent(in, r) {
 			t.Error(problem)
 		}
 		if _, err := json.Marshal(r.Memory); err != nil {

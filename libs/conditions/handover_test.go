@@ -25,8 +25,8 @@ type object struct {
 	conditions []metav1.Condition
 }
 
-// fold returns the conditions that the writer would write now.
-func (w *writer) fold(o *object, now time.Time, seen *contract.Observation) conditions.Result {
+// compute returns the conditions that the writer would write now.
+func (w *writer) compute(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	in := fresh(seen)
 	in.Generation, in.Now, in.Previous, in.Memory = o.generation, now, o.conditions, w.memory
 	return conditions.Compute(in)
@@ -35,26 +35,26 @@ func (w *writer) fold(o *object, now time.Time, seen *contract.Observation) cond
 // write computes the conditions and writes them to the object.
 func (w *writer) write(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	o.t.Helper()
-	r := w.fold(o, now, seen)
+	r := w.compute(o, now, seen)
 	w.memory = conditions.State{}
-	through(o.t, r.Memory, &w.memory)
-	through(o.t, r.Conditions, &o.conditions)
+	roundTrip(o.t, r.Memory, &w.memory)
+	roundTrip(o.t, r.Conditions, &o.conditions)
 	return r
 }
 
-// happen draws the next observation of the operator, which observes spec changes at once.
-func happen(r *rand.Rand, o *object) *contract.Observation {
+// nextObservation draws the next observation of the operator, which observes spec changes at once.
+func nextObservation(r *rand.Rand, o *object) *contract.Observation {
 	if r.IntN(20) == 0 {
 		o.generation++
 	}
-	shapes := []func(*contract.Unit){
+	changes := []func(*contract.Unit){
 		func(*contract.Unit) {}, func(*contract.Unit) {}, available(1), available(0), zero,
 		func(u *contract.Unit) { available(1)(u); failing(contract.FailureCrashLoop, 1)(u) },
 		func(u *contract.Unit) { available(1)(u); failing(contract.FailureNodeLost, 1)(u) },
 		func(u *contract.Unit) { available(1)(u); failing(contract.FailureUnschedulable, 1)(u) },
 		func(u *contract.Unit) { u.Current, u.Updated = 3, 1 },
 	}
-	seen := healthy(units(unit("web", shapes[r.IntN(len(shapes))])), func(s *contract.Observation) {
+	seen := healthy(units(unit("web", changes[r.IntN(len(changes))])), func(s *contract.Observation) {
 		s.Object.Generation, s.ObservedGeneration = o.generation, o.generation
 		s.Intent.Stopped = r.IntN(15) == 0
 		s.Intent.Paused = r.IntN(15) == 0
@@ -82,58 +82,58 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 
 // An operator that becomes the writer has no State; an aggregator that restarts has the State
 // from before its exit. A handover changes no condition, except in one case: a failure has
-// lasted for its hold-down according to a witness that never stopped, while the operator had to
+// lasted for its hold-down according to a writer that never stopped, while the operator had to
 // restart the hold-down.
 func TestHandoverChangesNoCondition(t *testing.T) {
-	handOvers, late, early := 0, 0, 0
+	handovers, late, early := 0, 0, 0
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 6)) // a history must be repeatable
 		o := &object{t: t, generation: 2}
-		aggregator, operator, witness := &writer{}, &writer{}, &writer{}
-		shadow := &object{t: t, generation: 2}
-		now, present := start, aggregator
+		aggregator, operator, continuous := &writer{}, &writer{}, &writer{}
+		reference := &object{t: t, generation: 2}
+		now, active := start, aggregator
 		var seen *contract.Observation
 		for i := range 60 {
 			if seen == nil || r.IntN(3) > 0 {
-				seen = happen(r, o)
+				seen = nextObservation(r, o)
 			}
 			published := seen.Bounded()
-			if diff := cmp.Diff(present.fold(o, now, &published).Conditions, present.fold(o, now, seen).Conditions); diff != "" {
+			if diff := cmp.Diff(active.compute(o, now, &published).Conditions, active.compute(o, now, seen).Conditions); diff != "" {
 				t.Fatalf("seed %d, step %d: conditions -of what is published +of what the operator holds\n%s", seed, i, diff)
 			}
-			said := present.write(o, now, seen)
-			shadow.generation = o.generation
-			truth := find(witness.write(shadow, now, seen).Conditions, conditions.TypeDegraded)
+			written := active.write(o, now, seen)
+			reference.generation = o.generation
+			expected := find(continuous.write(reference, now, seen).Conditions, conditions.TypeDegraded)
 			if r.IntN(6) == 0 {
-				if present = aggregator; r.IntN(2) == 0 {
+				if active = aggregator; r.IntN(2) == 0 {
 					operator.memory = conditions.State{} // it drops its State while the aggregator writes
-					present = operator
+					active = operator
 				}
-				handOvers++
-				after := present.write(o, now, seen)
-				if truth.Status == metav1.ConditionTrue && find(said.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
+				handovers++
+				after := active.write(o, now, seen)
+				if expected.Status == metav1.ConditionTrue && find(written.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
 					late++
 					continue
 				}
 				// A failure that appeared and cleared while a writer was unavailable, without a change of a
 				// condition, is not recorded: the recovery counts from before it.
-				if find(said.Conditions, conditions.TypeDegraded).Reason == conditions.ReasonRecovering &&
+				if find(written.Conditions, conditions.TypeDegraded).Reason == conditions.ReasonRecovering &&
 					find(after.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
 					early++
 					continue
 				}
-				if problem := turned(said, after); problem != "" {
-					t.Fatalf("seed %d, step %d: %s\nobservation %+v\nbefore %+v\nafter %+v", seed, i, problem, seen, said, o.conditions)
+				if problem := difference(written, after); problem != "" {
+					t.Fatalf("seed %d, step %d: %s\nobservation %+v\nbefore %+v\nafter %+v", seed, i, problem, seen, written, o.conditions)
 				}
 			}
 			now = now.Add(time.Duration(1+r.IntN(90)) * time.Second)
 		}
 	}
-	t.Logf("%d handovers, in %d of them the former writer was late, in %d the next one early", handOvers, late, early)
+	t.Logf("%d handovers, in %d of them the former writer was late, in %d the next one early", handovers, late, early)
 }
 
-// turned compares the conditions of two writers at the same time for the same observation.
-func turned(before, after conditions.Result) string {
+// difference compares the conditions of two writers at the same time for the same observation.
+func difference(before, after conditions.Result) string {
 	for _, c := range before.Conditions {
 		if now := find(after.Conditions, c.Type); now.Status != c.Status || !now.LastTransitionTime.Equal(&c.LastTransitionTime) || now.ObservedGeneration != c.ObservedGeneration {
 			return fmt.Sprintf("%s was %s (%s) of %s and is %s (%s) of %s", c.Type, c.Status, c.Reason, c.LastTransitionTime, now.Status, now.Reason, now.LastTransitionTime)
@@ -144,7 +144,7 @@ func turned(before, after conditions.Result) string {
 
 // Conditions that a writer would set too early or too late after an outage, case by case.
 func TestOutdatedStateIsIgnored(t *testing.T) {
-	third := func(change ...func(*contract.Unit)) *contract.Observation {
+	generation3 := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 	}
 	type act struct {
@@ -157,16 +157,16 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 	tests := map[string][]act{
 		"a failure that the other writer reported stays": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
-			{time.Minute, "operator", lacking, "False/WithinTolerance"},
-			{hold, "operator", lacking, "True/InsufficientReplicas"},
-			{time.Minute, "aggregator", lacking, "True/InsufficientReplicas"},
+			{time.Minute, "operator", missingReplica, "False/WithinTolerance"},
+			{hold, "operator", missingReplica, "True/InsufficientReplicas"},
+			{time.Minute, "aggregator", missingReplica, "True/InsufficientReplicas"},
 		},
 		"a failure after the other writer saw a recovery is held again": {
 			{0, "aggregator", crashing, "True/CrashLoop"},
 			{time.Minute, "operator", healthy(), "True/Recovering"},
 			{recovery, "operator", healthy(), "False/AsExpected"},
-			{time.Minute, "aggregator", lacking, "False/WithinTolerance"},
-			{hold, "aggregator", lacking, "True/InsufficientReplicas"},
+			{time.Minute, "aggregator", missingReplica, "False/WithinTolerance"},
+			{hold, "aggregator", missingReplica, "True/InsufficientReplicas"},
 		},
 		"a recovery that the other writer began is not shortened": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
@@ -177,16 +177,16 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 		},
 		"a rollout that the other writer saw complete is over": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
-			{time.Minute, "operator", third(available(0)), "False/AsExpected"},
-			{time.Minute, "operator", third(), "False/AsExpected"},
-			{time.Minute, "operator", third(available(1)), "False/WithinTolerance"},
-			{hold, "operator", third(available(1)), "True/InsufficientReplicas"},
-			{time.Second, "aggregator", third(available(1)), "True/InsufficientReplicas"},
-			{time.Hour, "aggregator", third(available(1)), "True/InsufficientReplicas"},
+			{time.Minute, "operator", generation3(available(0)), "False/AsExpected"},
+			{time.Minute, "operator", generation3(), "False/AsExpected"},
+			{time.Minute, "operator", generation3(available(1)), "False/WithinTolerance"},
+			{hold, "operator", generation3(available(1)), "True/InsufficientReplicas"},
+			{time.Second, "aggregator", generation3(available(1)), "True/InsufficientReplicas"},
+			{time.Hour, "aggregator", generation3(available(1)), "True/InsufficientReplicas"},
 		},
 		"a stop by the other writer is followed by a rollout": {
 			{0, "aggregator", healthy(), "False/AsExpected"},
-			{time.Minute, "operator", stoppedNow(healthy(units(unit("web", zero)))), "False/Stopped"},
+			{time.Minute, "operator", withStop(healthy(units(unit("web", zero)))), "False/Stopped"},
 			{time.Minute, "aggregator", healthy(units(unit("web", available(0)))), "False/AsExpected"},
 			{hold, "aggregator", healthy(units(unit("web", available(0)))), "False/AsExpected"},
 		},
@@ -197,7 +197,7 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 			writers := map[string]*writer{"aggregator": {}, "operator": {}}
 			for i, a := range acts {
 				now, o.generation = now.Add(a.after), a.seen.Object.Generation
-				if got := one(t, writers[a.by].write(o, now, a.seen), conditions.TypeDegraded); got != a.want {
+				if got := statusAndReason(t, writers[a.by].write(o, now, a.seen), conditions.TypeDegraded); got != a.want {
 					t.Errorf("act %d, %s: Degraded is %s, want %s", i, a.by, got, a.want)
 				}
 			}
@@ -209,7 +209,7 @@ func TestOutdatedStateIsIgnored(t *testing.T) {
 // that this generation loses count as missing.
 func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	o, now := &object{t: t, generation: 2}, start
-	waiting := held(conditions.ReasonAwaitingApproval)
+	waiting := awaiting(conditions.ReasonAwaitingApproval)
 	aggregator, operator := &writer{}, &writer{}
 	first := healthy()
 	first.Object.Generation, first.ObservedGeneration, o.generation = 1, 1, 1
@@ -219,35 +219,35 @@ func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	short := healthy(waiting, units(unit("web", available(1))))
 	operator.write(o, now, short)
 	r := operator.write(o, now.Add(conditions.MissingReplicasHold), short)
-	compare(t, answers{Degraded: "True/InsufficientReplicas"}, r)
+	compare(t, statuses{Degraded: "True/InsufficientReplicas"}, r)
 }
 
 // A failed write does not count as a change by another writer: the State stays valid.
 func TestHoldDownSurvivesLostWrite(t *testing.T) {
 	h := newHistory(t)
-	h.fold(0, healthy())
-	h.fold(time.Minute, lacking)
-	before := h.stands
-	h.fold(conditions.MissingReplicasHold, lacking)
-	h.stands = before // the API server rejected the write
-	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(time.Second, lacking))
+	h.compute(0, healthy())
+	h.compute(time.Minute, missingReplica)
+	before := h.conditions
+	h.compute(conditions.MissingReplicasHold, missingReplica)
+	h.conditions = before // the API server rejected the write
+	compare(t, statuses{Degraded: "True/InsufficientReplicas"}, h.compute(time.Second, missingReplica))
 }
 
 // A condition of another owner does not identify the writer of ours.
 func TestForeignReadyKeepsState(t *testing.T) {
 	h := newHistory(t)
-	without := func(in *conditions.Input) {
+	withoutReady := func(in *conditions.Input) {
 		in.WithReady = false
 		in.Previous = append(in.Previous, metav1.Condition{Type: conditions.TypeReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(h.now)})
 	}
-	h.fold(0, healthy(), without)
-	h.fold(time.Minute, lacking, without)
-	compare6 := func(r conditions.Result, want string) {
+	h.compute(0, healthy(), withoutReady)
+	h.compute(time.Minute, missingReplica, withoutReady)
+	compareDegraded := func(r conditions.Result, want string) {
 		t.Helper()
-		if got := one(t, r, conditions.TypeDegraded); got != want {
+		if got := statusAndReason(t, r, conditions.TypeDegraded); got != want {
 			t.Errorf("Degraded is %s, want %s", got, want)
 		}
 	}
-	compare6(h.fold(time.Minute, lacking, without), "False/WithinTolerance")
-	compare6(h.fold(time.Minute, lacking, without), "True/InsufficientReplicas")
+	compareDegraded(h.compute(time.Minute, missingReplica, withoutReady), "False/WithinTolerance")
+	compareDegraded(h.compute(time.Minute, missingReplica, withoutReady), "True/InsufficientReplicas")
 }

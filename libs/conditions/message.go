@@ -29,18 +29,18 @@ func clamp(text string, limit int) string {
 		return text
 	}
 	const ellipsis = "..."
-	cut := limit - len(ellipsis)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
+	end := limit - len(ellipsis)
+	for !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text[:cut] + ellipsis
+	return text[:end] + ellipsis
 }
 
 // sentence joins parts in alphabetical order.
 func sentence(parts []string) string {
 	slices.Sort(parts)
-	if rest := len(parts) - maxNamed; rest > 0 {
-		parts = append(parts[:maxNamed], fmt.Sprintf("and %d more", rest))
+	if remaining := len(parts) - maxNamed; remaining > 0 {
+		parts = append(parts[:maxNamed], fmt.Sprintf("and %d more", remaining))
 	}
 	return strings.Join(parts, "; ") + "."
 }
@@ -48,8 +48,8 @@ func sentence(parts []string) string {
 // list joins names in alphabetical order.
 func list(names []string) string {
 	names = slices.Sorted(slices.Values(names))
-	if rest := len(names) - maxNamed; rest > 0 {
-		names = append(names[:maxNamed], fmt.Sprintf("%d more", rest))
+	if remaining := len(names) - maxNamed; remaining > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", remaining))
 	}
 	return strings.Join(names, ", ")
 }

@@ -35,12 +35,12 @@ func TestComputeIsValidForAllInputs(t *testing.T) {
 			t.Run(fmt.Sprint(part), func(t *testing.T) {
 				t.Parallel()
 				here := map[[2]string]bool{}
-				n, all := everyInput(part, parts, func(in conditions.Input) bool {
+				n, all := forEachInput(part, parts, func(in conditions.Input) bool {
 					r := conditions.Compute(in)
 					for _, c := range r.Conditions {
 						here[[2]string{c.Type, c.Reason}] = true
 					}
-					problems := slices.Concat(wellFormed(r, known), stable(in, r), exactDeadline(in, r), truthful(in, r), orderless(in, r), apart(in, r))
+					problems := slices.Concat(wellFormed(r, known), idempotent(in, r), exactDeadline(in, r), consistent(in, r), orderIndependent(in, r), dependencyIndependent(in, r))
 					if len(problems) > 0 {
 						t.Errorf("%s\nin %+v\nof %+v\nout %+v", strings.Join(problems, "\n"), in, in.Observation, r)
 					}
@@ -89,33 +89,33 @@ func wellFormed(r conditions.Result, known map[string]bool) []string {
 	return problems
 }
 
-// stable checks that computing again at the same time from the result changes nothing.
-func stable(in conditions.Input, r conditions.Result) []string {
+// idempotent checks that computing again at the same time from the result changes nothing.
+func idempotent(in conditions.Input, r conditions.Result) []string {
 	in.Previous, in.Memory = r.Conditions, r.Memory
-	if again := conditions.Compute(in); !same(r, again) {
-		return []string{"not idempotent:\n" + cmp.Diff(r, again)}
+	if second := conditions.Compute(in); !equalResults(r, second) {
+		return []string{"not idempotent:\n" + cmp.Diff(r, second)}
 	}
 	return nil
 }
 
-func same(a, b conditions.Result) bool {
-	return slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Evidence, b.Evidence) && a.Next.Equal(b.Next) && remembers(a.Memory) == remembers(b.Memory)
+func equalResults(a, b conditions.Result) bool {
+	return slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Evidence, b.Evidence) && a.Next.Equal(b.Next) && comparableState(a.Memory) == comparableState(b.Memory)
 }
 
-// remembers returns a value of the State that == compares by times, not by their addresses.
-func remembers(m conditions.State) [2]any {
+// comparableState returns a value of the State that == compares by times, not by their addresses.
+func comparableState(m conditions.State) [2]any {
 	var times [4]time.Time
-	for i, at := range []*time.Time{m.BadSince, m.GoodSince, m.Said, m.Flaps.Over} {
+	for i, at := range []*time.Time{m.BadSince, m.GoodSince, m.LastTransition, m.Flaps.ClearedAt} {
 		if at != nil {
 			times[i] = at.UTC()
 		}
 	}
-	m.BadSince, m.GoodSince, m.Said, m.Flaps.Over = nil, nil, nil, nil
+	m.BadSince, m.GoodSince, m.LastTransition, m.Flaps.ClearedAt = nil, nil, nil, nil
 	return [2]any{m, times}
 }
 
-// orderless checks that the units in reverse order give the same result.
-func orderless(in conditions.Input, r conditions.Result) []string {
+// orderIndependent checks that the units in reverse order give the same result.
+func orderIndependent(in conditions.Input, r conditions.Result) []string {
 	if in.Observation == nil || len(in.Observation.Units) < 2 {
 		return nil
 	}
@@ -123,15 +123,15 @@ func orderless(in conditions.Input, r conditions.Result) []string {
 	o.Units = slices.Clone(o.Units)
 	slices.Reverse(o.Units)
 	in.Observation = &o
-	if again := conditions.Compute(in); !same(r, again) {
-		return []string{"depends on the order of units:\n" + cmp.Diff(r, again)}
+	if second := conditions.Compute(in); !equalResults(r, second) {
+		return []string{"depends on the order of units:\n" + cmp.Diff(r, second)}
 	}
 	return nil
 }
 
-// apart checks that a failed dependency does not change the conditions of the object's own
+// dependencyIndependent checks that a failed dependency does not change the conditions of the object's own
 // health, and that the evidence names it unless the object was stopped.
-func apart(in conditions.Input, r conditions.Result) []string {
+func dependencyIndependent(in conditions.Input, r conditions.Result) []string {
 	if in.Freshness != conditions.Fresh || in.Observation == nil || len(in.Observation.Dependencies) == 0 {
 		return nil
 	}
@@ -178,23 +178,23 @@ func exactDeadline(in conditions.Input, r conditions.Result) []string {
 	return problems
 }
 
-// truthful checks statements that must never be published.
-func truthful(in conditions.Input, r conditions.Result) []string {
-	o, says := in.Observation, map[string]metav1.ConditionStatus{}
+// consistent checks statements that must never be published.
+func consistent(in conditions.Input, r conditions.Result) []string {
+	o, statuses := in.Observation, map[string]metav1.ConditionStatus{}
 	if o == nil {
 		return nil
 	}
 	var problems []string
 	for _, c := range r.Conditions {
-		says[c.Type] = c.Status
+		statuses[c.Type] = c.Status
 		if before := find(in.Previous, c.Type); before.Status == c.Status && !before.LastTransitionTime.Equal(&c.LastTransitionTime) {
 			problems = append(problems, c.Type+" moved its transition time without a transition")
 		}
-		covers := o.ObservedGeneration
-		if c.Type == conditions.TypePaused || takesNoEffect(o) && c.Type != conditions.TypeAvailable && c.Type != conditions.TypeStopped && c.Type != conditions.TypeReady {
-			covers = max(covers, o.Object.Generation)
+		observed := o.ObservedGeneration
+		if c.Type == conditions.TypePaused || specIneffective(o) && c.Type != conditions.TypeAvailable && c.Type != conditions.TypeStopped && c.Type != conditions.TypeReady {
+			observed = max(observed, o.Object.Generation)
 		}
-		if c.ObservedGeneration > covers {
+		if c.ObservedGeneration > observed {
 			problems = append(problems, c.Type+" claims a generation that was not observed")
 		}
 		if in.Freshness != conditions.Fresh && c.Status != metav1.ConditionUnknown {
@@ -204,39 +204,39 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 	if in.Freshness != conditions.Fresh {
 		return problems
 	}
-	never := func(claim bool, what string) {
-		if claim {
-			problems = append(problems, what)
+	report := func(violated bool, problem string) {
+		if violated {
+			problems = append(problems, problem)
 		}
 	}
-	yes := metav1.ConditionTrue
-	never(says["Available"] == yes && len(o.Units) == 0 && (o.ObservedGeneration < in.Generation || o.Reconcile.Outcome == contract.Failed), "available without known workloads")
-	never(says["Progressing"] == yes && takesNoEffect(o) && !runs(o) && !o.Intent.Paused && !o.Intent.Stopped && !in.Deleting && o.Object.Generation >= in.Generation && len(o.Units) == 0,
+	statusTrue := metav1.ConditionTrue
+	report(statuses["Available"] == statusTrue && len(o.Units) == 0 && (o.ObservedGeneration < in.Generation || o.Reconcile.Outcome == contract.Failed), "available without known workloads")
+	report(statuses["Progressing"] == statusTrue && specIneffective(o) && !runs(o) && !o.Intent.Paused && !o.Intent.Stopped && !in.Deleting && o.Object.Generation >= in.Generation && len(o.Units) == 0,
 		"progressing although only a change of the spec helps")
-	never(says["Degraded"] == metav1.ConditionFalse && (o.Reconcile.Terminal || failedForGood(o)), "healthy although only a change of the spec helps")
-	never(says["Stopped"] == yes && !o.Intent.Stopped, "stopped although no stop is desired")
-	never((says["Paused"] == yes) != o.Intent.Paused, "paused differs from the desired state")
-	never(says["Upgradable"] == yes && (says["Progressing"] == yes || says["Degraded"] == yes || o.Intent.Paused), "upgradable while not steady")
-	never(says["Ready"] == yes && (says["Available"] != yes || says["Degraded"] == yes), "ready without being available and healthy")
-	never(says["Degraded"] == metav1.ConditionFalse && o.ObservedGeneration == 0 && !o.Intent.Paused, "healthy before anything was applied")
-	never(says["Progressing"] == metav1.ConditionFalse && o.Object.Generation < in.Generation && !o.Intent.Paused, "settled on a spec that was not observed")
+	report(statuses["Degraded"] == metav1.ConditionFalse && (o.Reconcile.Terminal || failedPermanently(o)), "healthy although only a change of the spec helps")
+	report(statuses["Stopped"] == statusTrue && !o.Intent.Stopped, "stopped although no stop is desired")
+	report((statuses["Paused"] == statusTrue) != o.Intent.Paused, "paused differs from the desired state")
+	report(statuses["Upgradable"] == statusTrue && (statuses["Progressing"] == statusTrue || statuses["Degraded"] == statusTrue || o.Intent.Paused), "upgradable while not steady")
+	report(statuses["Ready"] == statusTrue && (statuses["Available"] != statusTrue || statuses["Degraded"] == statusTrue), "ready without being available and healthy")
+	report(statuses["Degraded"] == metav1.ConditionFalse && o.ObservedGeneration == 0 && !o.Intent.Paused, "healthy before anything was applied")
+	report(statuses["Progressing"] == metav1.ConditionFalse && o.Object.Generation < in.Generation && !o.Intent.Paused, "settled on a spec that was not observed")
 	for _, u := range o.Units {
-		never(says["Stopped"] == yes && u.Current+u.Terminating > 0, "stopped with pods left")
-		never(says["Available"] == yes && u.Role == contract.Serving && (!u.Present && u.Desired > 0), "available with an absent unit")
-		never(says["Available"] == yes && u.Role == contract.Serving && u.Present && !u.Routed, "available although not routed")
-		never(says["Available"] == yes && u.Role == contract.Serving && max(0, u.Available) < needs(u), "available with too few replicas")
+		report(statuses["Stopped"] == statusTrue && u.Current+u.Terminating > 0, "stopped with pods left")
+		report(statuses["Available"] == statusTrue && u.Role == contract.Serving && (!u.Present && u.Desired > 0), "available with an absent unit")
+		report(statuses["Available"] == statusTrue && u.Role == contract.Serving && u.Present && !u.Routed, "available although not routed")
+		report(statuses["Available"] == statusTrue && u.Role == contract.Serving && max(0, u.Available) < required(u), "available with too few replicas")
 	}
 	return problems
 }
 
-// takesNoEffect reports whether the spec does not take effect by waiting alone.
-func takesNoEffect(o *contract.Observation) bool {
-	waits := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.Holds(), o.Reconcile.Reason)
-	return o.Intent.Paused || o.Reconcile.Terminal || waits || failedForGood(o)
+// specIneffective reports whether the spec does not take effect by waiting alone.
+func specIneffective(o *contract.Observation) bool {
+	waiting := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.Holds(), o.Reconcile.Reason)
+	return o.Intent.Paused || o.Reconcile.Terminal || waiting || failedPermanently(o)
 }
 
-// failedForGood reports whether a task has failed and none runs.
-func failedForGood(o *contract.Observation) bool {
+// failedPermanently reports whether a task has failed and none runs.
+func failedPermanently(o *contract.Observation) bool {
 	return !runs(o) && slices.ContainsFunc(o.Jobs, func(j contract.Job) bool { return j.State == contract.JobFailed })
 }
 
@@ -248,7 +248,7 @@ func runs(o *contract.Observation) bool {
 	return slices.ContainsFunc(o.Jobs, func(j contract.Job) bool { return slices.Contains(active, j.State) })
 }
 
-func needs(u contract.Unit) int32 {
+func required(u contract.Unit) int32 {
 	if u.MinAvailable != nil {
 		return *u.MinAvailable
 	}
@@ -283,18 +283,18 @@ func TestComputeIgnoresInputOrder(t *testing.T) {
 	want := conditions.Compute(in)
 	permutations(len(o.Units), func(order []int) {
 		shuffled := *o
-		shuffled.Units = pick(o.Units, order)
+		shuffled.Units = reorder(o.Units, order)
 		for i, u := range shuffled.Units {
 			shuffled.Units[i].Failures = slices.Clone(u.Failures)
 			slices.Reverse(shuffled.Units[i].Failures)
 		}
 		three := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return i == 3 })
-		shuffled.Jobs, shuffled.Dependencies = pick(o.Jobs, three), pick(o.Dependencies, three)
-		shuffled.UpgradeBlockers = pick(o.UpgradeBlockers, three)
-		again := in
-		again.Observation, again.Previous = &shuffled, slices.Clone(in.Previous)
-		slices.Reverse(again.Previous)
-		if diff := cmp.Diff(want, conditions.Compute(again)); diff != "" {
+		shuffled.Jobs, shuffled.Dependencies = reorder(o.Jobs, three), reorder(o.Dependencies, three)
+		shuffled.UpgradeBlockers = reorder(o.UpgradeBlockers, three)
+		second := in
+		second.Observation, second.Previous = &shuffled, slices.Clone(in.Previous)
+		slices.Reverse(second.Previous)
+		if diff := cmp.Diff(want, conditions.Compute(second)); diff != "" {
 			t.Errorf("order %v (-want +got):\n%s", order, diff)
 		}
 	})
@@ -303,7 +303,7 @@ func TestComputeIgnoresInputOrder(t *testing.T) {
 	}
 }
 
-func pick[T any](from []T, order []int) []T {
+func reorder[T any](from []T, order []int) []T {
 	out := make([]T, 0, len(order))
 	for _, i := range order {
 		out = append(out, from[i])
@@ -316,19 +316,19 @@ func permutations(n int, f func([]int)) {
 	for i := range order {
 		order[i] = i
 	}
-	var place func(int)
-	place = func(k int) {
+	var permute func(int)
+	permute = func(k int) {
 		if k == n {
 			f(order)
 			return
 		}
 		for i := k; i < n; i++ {
 			order[k], order[i] = order[i], order[k]
-			place(k + 1)
+			permute(k + 1)
 			order[k], order[i] = order[i], order[k]
 		}
 	}
-	place(0)
+	permute(0)
 }
 
 func TestComputeSanitizesTexts(t *testing.T) {
@@ -336,7 +336,7 @@ func TestComputeSanitizesTexts(t *testing.T) {
 		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Message: "bad\x00\r\n\xff" + strings.Repeat("ä", 40000)}
 	})
 	r := conditions.Compute(fresh(o))
-	c := full(t, r, conditions.TypeDegraded)
+	c := conditionOf(t, r, conditions.TypeDegraded)
 	if len(c.Message) > conditions.MaxMessageBytes || strings.ContainsAny(c.Message, "\x00\r\n") || strings.ToValidUTF8(c.Message, "") != c.Message {
 		t.Errorf("message of %d bytes starts with %q", len(c.Message), c.Message[:60])
 	}
@@ -353,7 +353,7 @@ func TestEvidenceNamesPodsButMessagesDoNot(t *testing.T) {
 	if diff := cmp.Diff(want, r.Evidence); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
-	if m := full(t, r, conditions.TypeDegraded).Message; strings.Contains(m, "pod-a") {
+	if m := conditionOf(t, r, conditions.TypeDegraded).Message; strings.Contains(m, "pod-a") {
 		t.Errorf("message %q changes with every new pod", m)
 	}
 	var many []contract.Unit

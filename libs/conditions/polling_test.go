@@ -11,19 +11,19 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// live computes the conditions now and at each deadline until the next event, and at the
+// run computes the conditions now and at each deadline until the next event, and at the
 // given times in between.
-func (h *history) live(o *contract.Observation, until time.Time, looks []time.Time, generation int64) {
+func (h *history) run(o *contract.Observation, until time.Time, times []time.Time, generation int64) {
 	h.t.Helper()
 	at := h.now
 	for {
-		seen := &object{t: h.t, generation: generation, conditions: h.stands}
+		seen := &object{t: h.t, generation: generation, conditions: h.conditions}
 		w := &writer{memory: h.memory}
 		r := w.write(seen, at, o)
-		h.memory, h.stands = w.memory, seen.conditions
+		h.memory, h.conditions = w.memory, seen.conditions
 		next := r.Next
-		if i := slices.IndexFunc(looks, func(l time.Time) bool { return l.After(at) }); i >= 0 && (next.IsZero() || looks[i].Before(next)) {
-			next = looks[i]
+		if i := slices.IndexFunc(times, func(l time.Time) bool { return l.After(at) }); i >= 0 && (next.IsZero() || times[i].Before(next)) {
+			next = times[i]
 		}
 		if next.IsZero() || !next.Before(until) {
 			h.now = until
@@ -38,20 +38,20 @@ func (h *history) live(o *contract.Observation, until time.Time, looks []time.Ti
 func TestFrequentComputeChangesNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9)) // a history must be repeatable
-		seldom, often := newHistory(t), newHistory(t)
+		rare, frequent := newHistory(t), newHistory(t)
 		o := &object{t: t, generation: 2}
 		for i := range 40 {
-			seen := happen(r, o)
-			until := seldom.now.Add(time.Duration(1+r.IntN(200)) * time.Second)
-			var looks []time.Time
+			seen := nextObservation(r, o)
+			until := rare.now.Add(time.Duration(1+r.IntN(200)) * time.Second)
+			var times []time.Time
 			for range r.IntN(4) {
-				looks = append(looks, seldom.now.Add(time.Duration(r.Int64N(int64(until.Sub(seldom.now))))))
+				times = append(times, rare.now.Add(time.Duration(r.Int64N(int64(until.Sub(rare.now))))))
 			}
-			slices.SortFunc(looks, time.Time.Compare)
-			seldom.live(seen, until, nil, o.generation)
-			often.live(seen, until, looks, o.generation)
-			if diff := cmp.Diff(seldom.stands, often.stands); diff != "" {
-				t.Fatalf("seed %d, event %d (-seldom +often):\n%s", seed, i, diff)
+			slices.SortFunc(times, time.Time.Compare)
+			rare.run(seen, until, nil, o.generation)
+			frequent.run(seen, until, times, o.generation)
+			if diff := cmp.Diff(rare.conditions, frequent.conditions); diff != "" {
+				t.Fatalf("seed %d, event %d (-rare +frequent):\n%s", seed, i, diff)
 			}
 		}
 	}

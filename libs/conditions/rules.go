@@ -55,7 +55,7 @@ func newEvaluation(in Input, old map[string]metav1.Condition) *evaluation {
 	e := &evaluation{in: in, o: in.Observation, published: old[TypeDegraded]}
 	e.state = loadState(in, old)
 	if isFresh(in) {
-		e.state.Settled = e.settle()
+		e.state.Settled = e.rolledOutGeneration()
 		e.findings = findings(e)
 	}
 	return e
@@ -139,10 +139,10 @@ func (e *evaluation) units(match func(contract.Unit) bool) []contract.Unit {
 
 func serves(u contract.Unit) bool { return u.Role == contract.Serving }
 
-// settle returns the newest generation known to be rolled out: the applied one if
+// rolledOutGeneration returns the newest generation known to be rolled out: the applied one if
 // observed matches desired, none while old pods are being replaced, a task runs or
 // a stop is requested, since a rollout follows each of these.
-func (e *evaluation) settle() int64 {
+func (e *evaluation) rolledOutGeneration() int64 {
 	if e.o.Intent.Stopped || e.taskRuns() || len(e.units(replacing)) > 0 {
 		return 0
 	}

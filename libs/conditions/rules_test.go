@@ -11,22 +11,22 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// answers are the expected results of one call of Compute; an empty one is not compared.
-type answers struct {
+// statuses are the expected results of one call of Compute; an empty one is not compared.
+type statuses struct {
 	Available, Progressing, Degraded, Upgradable, Paused, Stopped, Ready string
 }
 
-var good = answers{
+var allGood = statuses{
 	Available: "True/AllComponentsReady", Progressing: "False/AsExpected", Degraded: "False/AsExpected",
 	Upgradable: "True/AsExpected", Paused: "False/NotPaused", Stopped: "False/Running", Ready: "True/AllComponentsReady",
 }
 
-func compare(t *testing.T, want answers, r conditions.Result) {
+func compare(t *testing.T, want statuses, r conditions.Result) {
 	t.Helper()
-	got := answers{
-		one(t, r, conditions.TypeAvailable), one(t, r, conditions.TypeProgressing), one(t, r, conditions.TypeDegraded),
-		one(t, r, conditions.TypeUpgradable), one(t, r, conditions.TypePaused), one(t, r, conditions.TypeStopped),
-		one(t, r, conditions.TypeReady),
+	got := statuses{
+		statusAndReason(t, r, conditions.TypeAvailable), statusAndReason(t, r, conditions.TypeProgressing), statusAndReason(t, r, conditions.TypeDegraded),
+		statusAndReason(t, r, conditions.TypeUpgradable), statusAndReason(t, r, conditions.TypePaused), statusAndReason(t, r, conditions.TypeStopped),
+		statusAndReason(t, r, conditions.TypeReady),
 	}
 	for w, g := range map[*string]*string{
 		&want.Available: &got.Available, &want.Progressing: &got.Progressing, &want.Degraded: &got.Degraded,
@@ -42,8 +42,8 @@ func compare(t *testing.T, want answers, r conditions.Result) {
 }
 
 func TestAvailable(t *testing.T) {
-	away := func(u *contract.Unit) { u.Routed = false }
-	least := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
+	unrouted := func(u *contract.Unit) { u.Routed = false }
+	minAvailable := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
 	tests := map[string]struct {
 		o    *contract.Observation
 		want string
@@ -51,8 +51,8 @@ func TestAvailable(t *testing.T) {
 		"all replicas available":                                  {healthy(), "True/AllComponentsReady"},
 		"more replicas than desired":                              {healthy(units(unit("web", available(3)))), "True/AllComponentsReady"},
 		"one missing replica":                                     {healthy(units(unit("web", available(1)))), "False/InsufficientReplicas"},
-		"enough for minAvailable":                                 {healthy(units(unit("web", available(1), least(1)))), "True/AllComponentsReady"},
-		"less than minAvailable, although fewer are desired":      {healthy(units(unit("web", zero, least(1)))), "False/InsufficientReplicas"},
+		"enough for minAvailable":                                 {healthy(units(unit("web", available(1), minAvailable(1)))), "True/AllComponentsReady"},
+		"less than minAvailable, although fewer are desired":      {healthy(units(unit("web", zero, minAvailable(1)))), "False/InsufficientReplicas"},
 		"an absent workload":                                      {healthy(units(unit("web"), unit("worker", absent))), "False/InsufficientReplicas"},
 		"an absent workload with stale counts":                    {healthy(units(unit("web", func(u *contract.Unit) { u.Present = false }))), "False/InsufficientReplicas"},
 		"no component is enabled":                                 {healthy(units()), "True/NoComponentsEnabled"},
@@ -61,9 +61,9 @@ func TestAvailable(t *testing.T) {
 		"nothing serving yet":                                     {healthy(units(unit("g1", role(contract.Incoming)))), "False/InsufficientReplicas"},
 		"the next generation not ready":                           {healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0)))), "True/AllComponentsReady"},
 		"the last generation terminating":                         {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), available(0)))), "True/AllComponentsReady"},
-		"the maintenance page selected":                           {healthy(units(unit("web", away))), "False/NotRouted"},
-		"the maintenance page selected, no pods behind it":        {healthy(units(unit("web", away, available(0)))), "False/InsufficientReplicas"},
-		"the maintenance page selected, scaled to zero behind it": {healthy(units(unit("web", away, zero))), "False/NotRouted"},
+		"the maintenance page selected":                           {healthy(units(unit("web", unrouted))), "False/NotRouted"},
+		"the maintenance page selected, no pods behind it":        {healthy(units(unit("web", unrouted, available(0)))), "False/InsufficientReplicas"},
+		"the maintenance page selected, scaled to zero behind it": {healthy(units(unit("web", unrouted, zero))), "False/NotRouted"},
 		"scaled to zero":                                          {healthy(units(unit("web", zero))), "True/ScaledToZero"},
 		"one of two is scaled to zero":                            {healthy(units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
 		"a failure of zero pods explains nothing": {
@@ -87,7 +87,7 @@ func TestAvailable(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, answers{Available: tc.want}, conditions.Compute(fresh(tc.o)))
+			compare(t, statuses{Available: tc.want}, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -120,12 +120,12 @@ func TestProgressing(t *testing.T) {
 		"a task runs after another one failed": {
 			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobRunning)), "True/JobRunning",
 		},
-		"the spec is rejected":                            {healthy(refused(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
-		"an unknown reason":                               {healthy(refused("Whim")), "False/ReconcileError"},
-		"the spec waits for an approval":                  {healthy(held(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
-		"the spec waits for an approval during a rollout": {healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))), "True/RollingOut"},
-		"a rollout waits for a slot":                      {healthy(held(conditions.ReasonRolloutThrottled)), "False/RolloutThrottled"},
-		"an unknown reason of a success":                  {healthy(held("Fine")), "True/SpecNotObserved"},
+		"the spec is rejected":                            {healthy(rejected(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
+		"an unknown reason":                               {healthy(rejected("Whim")), "False/ReconcileError"},
+		"the spec waits for an approval":                  {healthy(awaiting(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
+		"the spec waits for an approval during a rollout": {healthy(awaiting(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))), "True/RollingOut"},
+		"a rollout waits for a slot":                      {healthy(awaiting(conditions.ReasonRolloutThrottled)), "False/RolloutThrottled"},
+		"an unknown reason of a success":                  {healthy(awaiting("Fine")), "True/SpecNotObserved"},
 		"a terminal error without a reason": {healthy(func(o *contract.Observation) {
 			o.ObservedGeneration, o.Reconcile = 1, contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "False/ReconcileError"},
@@ -157,7 +157,7 @@ func TestProgressing(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, answers{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
+			compare(t, statuses{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -222,8 +222,8 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 		"a terminal reconcile error": {healthy(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "True/ReconcileError", "True/ReconcileError"},
-		"a rejected spec": {healthy(refused(conditions.ReasonInvalidSpec)), "True/InvalidSpec", "True/InvalidSpec"},
-		"a waiting spec":  {healthy(held(conditions.ReasonAwaitingApproval)), "False/AsExpected", "False/AsExpected"},
+		"a rejected spec": {healthy(rejected(conditions.ReasonInvalidSpec)), "True/InvalidSpec", "True/InvalidSpec"},
+		"a waiting spec":  {healthy(awaiting(conditions.ReasonAwaitingApproval)), "False/AsExpected", "False/AsExpected"},
 		"the serving unit is lost during a rollout": {
 			healthy(units(unit("g1", available(0)), unit("g2", role(contract.Incoming), available(0)))), "False/WithinTolerance", "True/InsufficientReplicas",
 		},
@@ -243,35 +243,35 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t)
-			compare(t, answers{Degraded: tc.first}, h.fold(0, tc.o))
-			compare(t, answers{Degraded: tc.later}, h.fold(conditions.MissingReplicasHold, tc.o))
+			compare(t, statuses{Degraded: tc.first}, h.compute(0, tc.o))
+			compare(t, statuses{Degraded: tc.later}, h.compute(conditions.MissingReplicasHold, tc.o))
 		})
 	}
 }
 
 func TestIntents(t *testing.T) {
-	leaving := func(u *contract.Unit) { u.Terminating = 1 }
+	terminatingPod := func(u *contract.Unit) { u.Terminating = 1 }
 	tests := map[string]struct {
 		o    *contract.Observation
-		want answers
+		want statuses
 	}{
-		"none": {healthy(), good},
-		"paused": {healthy(paused), answers{
+		"none": {healthy(), allGood},
+		"paused": {healthy(paused), statuses{
 			Paused: "True/ReconciliationPaused", Stopped: "False/Running", Upgradable: "False/ReconciliationPaused",
 		}},
 		"paused before the newest spec was read": {
 			healthy(paused, func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }),
-			answers{Paused: "True/ReconciliationPaused"},
+			statuses{Paused: "True/ReconciliationPaused"},
 		},
-		"stopped":           {healthy(stopping, units(unit("web", zero))), answers{Stopped: "True/Stopped", Upgradable: "False/Stopped"}},
-		"stopping":          {healthy(stopping), answers{Stopped: "False/Stopping", Upgradable: "False/Stopped"}},
-		"last pod leaves":   {healthy(stopping, units(unit("web", zero, leaving))), answers{Stopped: "False/Stopping"}},
-		"old unit leaves":   {healthy(stopping, units(unit("g2", zero), unit("g1", zero, leaving, role(contract.Outgoing)))), answers{Stopped: "False/Stopping"}},
-		"a task still runs": {healthy(stopping, units(unit("web", zero)), job(contract.JobRunning)), answers{Stopped: "False/Stopping"}},
+		"stopped":           {healthy(stopping, units(unit("web", zero))), statuses{Stopped: "True/Stopped", Upgradable: "False/Stopped"}},
+		"stopping":          {healthy(stopping), statuses{Stopped: "False/Stopping", Upgradable: "False/Stopped"}},
+		"last pod leaves":   {healthy(stopping, units(unit("web", zero, terminatingPod))), statuses{Stopped: "False/Stopping"}},
+		"old unit leaves":   {healthy(stopping, units(unit("g2", zero), unit("g1", zero, terminatingPod, role(contract.Outgoing)))), statuses{Stopped: "False/Stopping"}},
+		"a task still runs": {healthy(stopping, units(unit("web", zero)), job(contract.JobRunning)), statuses{Stopped: "False/Stopping"}},
 		"paused and stopped, pods left": {
-			healthy(stopping, paused), answers{Stopped: "Unknown/ReconciliationPaused", Paused: "True/ReconciliationPaused", Available: "True/AllComponentsReady"},
+			healthy(stopping, paused), statuses{Stopped: "Unknown/ReconciliationPaused", Paused: "True/ReconciliationPaused", Available: "True/AllComponentsReady"},
 		},
-		"paused and stopped, no pods left": {healthy(stopping, paused, units(unit("web", zero))), answers{Stopped: "True/Stopped"}},
+		"paused and stopped, no pods left": {healthy(stopping, paused, units(unit("web", zero))), statuses{Stopped: "True/Stopped"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -283,18 +283,18 @@ func TestIntents(t *testing.T) {
 func TestUpgradableAndReadyFollowOtherConditions(t *testing.T) {
 	tests := map[string]struct {
 		o    *contract.Observation
-		want answers
+		want statuses
 	}{
-		"healthy":       {healthy(), good},
-		"rolling out":   {healthy(units(unit("web", available(1)))), answers{Upgradable: "False/RollingOut", Ready: "False/InsufficientReplicas"}},
-		"a task runs":   {healthy(job(contract.JobRunning)), answers{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
-		"degraded":      {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
-		"deleting":      {healthy(func(o *contract.Observation) { o.Deleting = true }), answers{Upgradable: "False/Deleting"}},
-		"held failure":  {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
-		"rejected":      {healthy(refused(conditions.ReasonInvalidSpec)), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
-		"waiting":       {healthy(held(conditions.ReasonAwaitingApproval)), answers{Upgradable: "False/AwaitingApproval", Ready: "True/AllComponentsReady"}},
-		"a blocker":     {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), answers{Upgradable: "False/UpgradeBlocked"}},
-		"no components": {healthy(units()), answers{Ready: "True/NoComponentsEnabled"}},
+		"healthy":       {healthy(), allGood},
+		"rolling out":   {healthy(units(unit("web", available(1)))), statuses{Upgradable: "False/RollingOut", Ready: "False/InsufficientReplicas"}},
+		"a task runs":   {healthy(job(contract.JobRunning)), statuses{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
+		"degraded":      {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), statuses{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"deleting":      {healthy(func(o *contract.Observation) { o.Deleting = true }), statuses{Upgradable: "False/Deleting"}},
+		"held failure":  {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), statuses{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
+		"rejected":      {healthy(rejected(conditions.ReasonInvalidSpec)), statuses{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"waiting":       {healthy(awaiting(conditions.ReasonAwaitingApproval)), statuses{Upgradable: "False/AwaitingApproval", Ready: "True/AllComponentsReady"}},
+		"a blocker":     {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), statuses{Upgradable: "False/UpgradeBlocked"}},
+		"no components": {healthy(units()), statuses{Ready: "True/NoComponentsEnabled"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -304,25 +304,25 @@ func TestUpgradableAndReadyFollowOtherConditions(t *testing.T) {
 }
 
 func TestUnknownWithoutFreshObservation(t *testing.T) {
-	never := answers{
+	notObserved := statuses{
 		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",
 		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",
 	}
-	stale := answers{
+	stale := statuses{
 		"Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale",
 		"Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale",
 	}
 	tests := map[string]struct {
 		o         *contract.Observation
 		freshness conditions.Freshness
-		want      answers
+		want      statuses
 	}{
-		"fresh":                              {healthy(), conditions.Fresh, good},
+		"fresh":                              {healthy(), conditions.Fresh, allGood},
 		"stale":                              {healthy(paused, stopping), conditions.ObserverStale, stale},
-		"never observed":                     {nil, conditions.NeverObserved, never},
-		"fresh without an observation":       {nil, conditions.Fresh, never},
-		"stale without an observation":       {nil, conditions.ObserverStale, never},
-		"never observed with an observation": {healthy(), conditions.NeverObserved, never},
+		"never observed":                     {nil, conditions.NeverObserved, notObserved},
+		"fresh without an observation":       {nil, conditions.Fresh, notObserved},
+		"stale without an observation":       {nil, conditions.ObserverStale, notObserved},
+		"never observed with an observation": {healthy(), conditions.NeverObserved, notObserved},
 		"an unknown freshness":               {healthy(), conditions.Freshness(42), stale},
 	}
 	for name, tc := range tests {

@@ -23,9 +23,9 @@ type State struct {
 	// Settled is the newest generation whose rollout was observed as complete; replicas
 	// that are missing after that are no longer due to the rollout.
 	Settled int64 `json:"settled,omitempty"`
-	// Said is the newest transition that [Compute] returned. A later one on the object is
+	// LastTransition is the newest transition that [Compute] returned. A later one on the object is
 	// from another writer, and this State is stale.
-	Said *time.Time `json:"said,omitempty"`
+	LastTransition *time.Time `json:"said,omitempty"`
 	// Flaps counts the returns of the same failure.
 	Flaps Flaps `json:"flaps,omitzero"`
 }
@@ -38,8 +38,8 @@ type Flaps struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Count is the number of returns of the failure, at most [FlapCount].
 	Count int `json:"count,omitempty"`
-	// Over is when Degraded last went False; nil if that was before the last [FlapWindow].
-	Over *time.Time `json:"over,omitempty"`
+	// ClearedAt is when Degraded last went False; nil if that was before the last [FlapWindow].
+	ClearedAt *time.Time `json:"over,omitempty"`
 }
 
 // loadState returns the State of this incarnation of the object. If there is none, or
@@ -93,12 +93,12 @@ func pins(progressing metav1.Condition) bool {
 // overtaken reports whether another writer has changed a condition since this State
 // was computed. Unknown does not describe the object, and does not count.
 func (m State) overtaken(old map[string]metav1.Condition, types []string) bool {
-	if m.Said == nil {
+	if m.LastTransition == nil {
 		return false
 	}
 	for _, t := range types {
 		c, ok := old[t]
-		if ok && c.Status != metav1.ConditionUnknown && c.LastTransitionTime.After(*m.Said) {
+		if ok && c.Status != metav1.ConditionUnknown && c.LastTransitionTime.After(*m.LastTransition) {
 			return true
 		}
 	}
@@ -108,8 +108,8 @@ func (m State) overtaken(old map[string]metav1.Condition, types []string) bool {
 // recordTransitions records the newest transition among the conditions that [Compute] returns.
 func (m *State) recordTransitions(out []metav1.Condition) {
 	for i := range out {
-		if at := out[i].LastTransitionTime.Time; m.Said == nil || at.After(*m.Said) {
-			m.Said = &at
+		if at := out[i].LastTransitionTime.Time; m.LastTransition == nil || at.After(*m.LastTransition) {
+			m.LastTransition = &at
 		}
 	}
 }

@@ -82,16 +82,16 @@ func jobs(pairs ...any) func(*contract.Observation) {
 	}
 }
 
-// refused returns a change of an observation to a rejected spec, with an older one in effect.
-func refused(reason string) func(*contract.Observation) {
+// rejected returns a change of an observation to a rejected spec, with an older one in effect.
+func rejected(reason string) func(*contract.Observation) {
 	return func(o *contract.Observation) {
 		o.ObservedGeneration = 1
 		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: "Change the spec."}
 	}
 }
 
-// held returns a change of an observation to a spec that waits, with an older one in effect.
-func held(reason string) func(*contract.Observation) {
+// awaiting returns a change of an observation to a spec that waits, with an older one in effect.
+func awaiting(reason string) func(*contract.Observation) {
 	return func(o *contract.Observation) {
 		o.ObservedGeneration = 1
 		o.Reconcile = contract.Reconcile{Outcome: contract.Succeeded, Reason: reason, Message: "Approve it."}
@@ -102,14 +102,14 @@ func fresh(o *contract.Observation) conditions.Input {
 	return conditions.Input{Observation: o, Generation: 2, Now: start, WithReady: true}
 }
 
-// one returns the condition of a type as "Status/Reason".
-func one(t *testing.T, r conditions.Result, conditionType string) string {
+// statusAndReason returns the condition of a type as "Status/Reason".
+func statusAndReason(t *testing.T, r conditions.Result, conditionType string) string {
 	t.Helper()
-	c := full(t, r, conditionType)
+	c := conditionOf(t, r, conditionType)
 	return string(c.Status) + "/" + c.Reason
 }
 
-func full(t *testing.T, r conditions.Result, conditionType string) metav1.Condition {
+func conditionOf(t *testing.T, r conditions.Result, conditionType string) metav1.Condition {
 	t.Helper()
 	for _, c := range r.Conditions {
 		if c.Type == conditionType {
@@ -123,24 +123,24 @@ func full(t *testing.T, r conditions.Result, conditionType string) metav1.Condit
 // history computes the conditions of one object repeatedly, as its writer does, and
 // encodes the State and the conditions as JSON in between.
 type history struct {
-	t      *testing.T
-	now    time.Time
-	memory conditions.State
-	stands []metav1.Condition
+	t          *testing.T
+	now        time.Time
+	memory     conditions.State
+	conditions []metav1.Condition
 }
 
-func (h *history) fold(after time.Duration, o *contract.Observation, change ...func(*conditions.Input)) conditions.Result {
+func (h *history) compute(after time.Duration, o *contract.Observation, change ...func(*conditions.Input)) conditions.Result {
 	h.t.Helper()
 	h.now = h.now.Add(after)
 	in := fresh(o)
-	in.Now, in.Memory, in.Previous = h.now, h.memory, h.stands
+	in.Now, in.Memory, in.Previous = h.now, h.memory, h.conditions
 	for _, c := range change {
 		c(&in)
 	}
 	r := conditions.Compute(in)
-	h.memory, h.stands = conditions.State{}, nil
-	through(h.t, r.Memory, &h.memory)
-	through(h.t, r.Conditions, &h.stands)
+	h.memory, h.conditions = conditions.State{}, nil
+	roundTrip(h.t, r.Memory, &h.memory)
+	roundTrip(h.t, r.Conditions, &h.conditions)
 	return r
 }
 
@@ -149,7 +149,7 @@ func newHistory(t *testing.T) *history {
 	return &history{t: t, now: start}
 }
 
-func through(t *testing.T, from, to any) {
+func roundTrip(t *testing.T, from, to any) {
 	t.Helper()
 	raw, err := json.Marshal(from)
 	if err != nil {

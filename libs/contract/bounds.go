@@ -51,9 +51,9 @@ func Text(s string) string {
 		return s
 	}
 	const ellipsis = "..."
-	cut := MaxTextBytes - len(ellipsis)
-	for !utf8.RuneStart(s[cut]) {
-		cut--
+	end := MaxTextBytes - len(ellipsis)
+	for !utf8.RuneStart(s[end]) {
+		end--
 	}
-	return s[:cut] + ellipsis
+	return s[:end] + ellipsis
 }

@@ -60,12 +60,12 @@ func TestGoldenMessagesRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := reencode(message)
+			second, err := reencode(message)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var want, got any
-			for raw, into := range map[*[]byte]*any{&message: &want, &again: &got} {
+			for raw, into := range map[*[]byte]*any{&message: &want, &second: &got} {
 				if err := json.Unmarshal(*raw, into); err != nil {
 					t.Fatal(err)
 				}
@@ -144,17 +144,17 @@ func TestDecodeRejectsOtherMajorVersion(t *testing.T) {
 }
 
 func TestEncodeRejectsInvalidEvent(t *testing.T) {
-	whole := contract.Event{ID: "a", Source: "s", Time: at}
+	valid := contract.Event{ID: "a", Source: "s", Time: at}
 	tests := map[string]struct {
 		event contract.Event
 		text  string
 		want  error
 	}{
-		"whole":     {whole, "", nil},
+		"whole":     {valid, "", nil},
 		"no id":     {contract.Event{Source: "s", Time: at}, "", contract.ErrMalformed},
 		"no source": {contract.Event{ID: "a", Time: at}, "", contract.ErrMalformed},
 		"no time":   {contract.Event{ID: "a", Source: "s"}, "", contract.ErrMalformed},
-		"too large": {whole, strings.Repeat("x", contract.MaxMessageBytes), contract.ErrTooLarge},
+		"too large": {valid, strings.Repeat("x", contract.MaxMessageBytes), contract.ErrTooLarge},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -219,12 +219,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := reencode(message)
+		second, err := reencode(message)
 		if err != nil {
 			return
 		}
-		if _, err := contract.DecodeEnvelope(again); err != nil {
-			t.Errorf("%q became %q: %v", message, again, err)
+		if _, err := contract.DecodeEnvelope(second); err != nil {
+			t.Errorf("%q became %q: %v", message, second, err)
 		}
 	})
 }

@@ -53,11 +53,11 @@ func TestEarlierMessagesDecodeInFull(t *testing.T) {
 	for _, dir := range releases(t) {
 		for name, message := range files(t, filepath.Join(dir, "golden", "*.json")) {
 			t.Run(filepath.Base(dir)+"/"+name, func(t *testing.T) {
-				again, err := reencode(message)
+				second, err := reencode(message)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, lost := range missing(parse(t, message), parse(t, again), "") {
+				for _, lost := range missing(parse(t, message), parse(t, second), "") {
 					t.Errorf("lost %s", lost)
 				}
 			})

@@ -71,7 +71,7 @@ func TestMessagesMatchSchemas(t *testing.T) {
 }
 
 func TestSchemasRejectInvalidMessages(t *testing.T) {
-	tests := map[string]struct{ sample, old, new string }{
+	tests := map[string]struct{ sample, old, replacement string }{
 		"a missing epoch":                {"observation-full", `"epoch":1763719200000,`, ``},
 		"a missing object":               {"observation-full", `"object":`, `"obj":`},
 		"a missing count of a unit":      {"observation-full", `"desired":2,`, ``},
@@ -96,7 +96,7 @@ func TestSchemasRejectInvalidMessages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			broken := bytes.Replace(message, []byte(tc.old), []byte(tc.new), 1)
+			broken := bytes.Replace(message, []byte(tc.old), []byte(tc.replacement), 1)
 			if bytes.Equal(message, broken) {
 				t.Fatalf("the sample has no %s", tc.old)
 			}

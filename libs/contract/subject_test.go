@@ -40,9 +40,9 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// hostile are names that must never appear in a subject: each would add a token, a
+// malicious are names that must never appear in a subject: each would add a token, a
 // wildcard or a line, or be ambiguous after encoding.
-var hostile = map[string]string{
+var malicious = map[string]string{
 	"nothing": "", "a wildcard": "*", "a full wildcard": ">", "a hidden wildcard": "a.*.b", "a token too many": "a..b",
 	"a leading dot": ".a", "a trailing dot": "a.", "a space": "a b", "a tab": "a\tb", "a line break": "a\r\nPUB x 1", "a zero byte": "a\x00",
 	"an underscore": "a_b", "upper case": "Main", "not ASCII": "ä", "not UTF-8": "\xff", "a leading hyphen": "-a", "a trailing hyphen": "a-",
@@ -50,9 +50,9 @@ var hostile = map[string]string{
 }
 
 func TestSubjectsRejectHostileNames(t *testing.T) {
-	for name, bad := range hostile {
+	for name, bad := range malicious {
 		t.Run(name, func(t *testing.T) {
-			makers := map[string]func() (string, error){
+			encoders := map[string]func() (string, error){
 				"token":       func() (string, error) { return contract.EncodeToken(bad) },
 				"cluster":     contract.Ref{Cluster: bad, Namespace: "n", Kind: contract.Superset, Name: "a"}.Key,
 				"namespace":   contract.Ref{Cluster: "c", Namespace: bad, Kind: contract.Superset, Name: "a"}.Key,
@@ -64,7 +64,7 @@ func TestSubjectsRejectHostileNames(t *testing.T) {
 				"operation":   func() (string, error) { return contract.ChangeSubject(main, contract.ChangeOperation(bad)) },
 				"dead letter": func() (string, error) { return contract.DeadLetterSubject(contract.StreamLifecycle, bad) },
 			}
-			for where, encode := range makers {
+			for where, encode := range encoders {
 				if got, err := encode(); !errors.Is(err, contract.ErrInvalidSubject) {
 					t.Errorf("%s: got %q and %v, want ErrInvalidSubject", where, got, err)
 				}
@@ -152,7 +152,7 @@ func TestKindRegistryIsConsistent(t *testing.T) {
 }
 
 func FuzzEncodeToken(f *testing.F) {
-	for _, s := range hostile {
+	for _, s := range malicious {
 		f.Add(s)
 	}
 	f.Add("my.engine-1.v2")
@@ -175,7 +175,7 @@ func FuzzEncodeToken(f *testing.F) {
 }
 
 func FuzzDecodeToken(f *testing.F) {
-	for _, s := range hostile {
+	for _, s := range malicious {
 		f.Add(s)
 	}
 	f.Add("a_b")

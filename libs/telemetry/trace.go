@@ -32,13 +32,13 @@ var propagator = propagation.TraceContext{}
 // buffered spans; it is never nil.
 func SetupTracing(ctx context.Context, service string) (shutdown func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagator)
-	nothing := func(context.Context) error { return nil }
+	noop := func(context.Context) error { return nil }
 	if !tracingConfigured() {
-		return nothing, nil
+		return noop, nil
 	}
 	exporter, err := newExporter(ctx)
 	if err != nil {
-		return nothing, fmt.Errorf("set up tracing: %w", err)
+		return noop, fmt.Errorf("set up tracing: %w", err)
 	}
 	res, err := resource.New(ctx,
 		resource.WithAttributes(
@@ -49,7 +49,7 @@ func SetupTracing(ctx context.Context, service string) (shutdown func(context.Co
 		resource.WithFromEnv(), // last, so that OTEL_SERVICE_NAME wins
 	)
 	if err != nil {
-		return nothing, fmt.Errorf("set up tracing: describe process: %w", err)
+		return noop, fmt.Errorf("set up tracing: describe process: %w", err)
 	}
 	log := logr.FromContextOrDiscard(ctx).WithName("tracing")
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {

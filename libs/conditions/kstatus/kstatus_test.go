@@ -19,11 +19,11 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 // state is one possible state of a resource.
 type state struct {
-	units      []contract.Unit
-	change     func(*conditions.Input)
-	own        metav1.ConditionStatus // of the Ready that the operator itself writes; empty: the test writes ours
-	differs    string                 // the row of README.md with the reason for the difference
-	want, says status.Status          // ours, the library's
+	units         []contract.Unit
+	change        func(*conditions.Input)
+	own           metav1.ConditionStatus // of the Ready that the operator itself writes; empty: the test writes the one that Compute returns
+	differs       string                 // the row of README.md with the reason for the difference
+	want, kstatus status.Status          // by the six conditions, by the library
 }
 
 func unit(change ...func(*contract.Unit)) contract.Unit {
@@ -56,80 +56,80 @@ func observation(f func(*contract.Observation)) func(*conditions.Input) {
 var (
 	stopping = observation(func(o *contract.Observation) { o.Intent.Stopped = true })
 	paused   = observation(func(o *contract.Observation) { o.Intent.Paused = true })
-	lagging  = observation(func(o *contract.Observation) { o.ObservedGeneration = 1 })
+	outdated = observation(func(o *contract.Observation) { o.ObservedGeneration = 1 })
 )
 
 var states = map[string]state{
-	"available":                     {units: []contract.Unit{unit()}, want: "Current", says: "Current"},
-	"more than desired":             {units: []contract.Unit{unit(available(3))}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
-	"scaled to zero":                {units: []contract.Unit{unit(zero)}, want: "Current", says: "Current"},
-	"first rollout":                 {units: []contract.Unit{unit(available(0))}, want: "InProgress", says: "InProgress"},
-	"rollout with replicas missing": {units: []contract.Unit{unit(updating, available(1))}, want: "InProgress", says: "InProgress"},
-	"rollout that keeps serving":    {units: []contract.Unit{unit(updating)}, want: "InProgress", says: "Current", differs: "rolling out, and serving"},
+	"available":                     {units: []contract.Unit{unit()}, want: "Current", kstatus: "Current"},
+	"more than desired":             {units: []contract.Unit{unit(available(3))}, want: "InProgress", kstatus: "Current", differs: "rolling out, and serving"},
+	"scaled to zero":                {units: []contract.Unit{unit(zero)}, want: "Current", kstatus: "Current"},
+	"first rollout":                 {units: []contract.Unit{unit(available(0))}, want: "InProgress", kstatus: "InProgress"},
+	"rollout with replicas missing": {units: []contract.Unit{unit(updating, available(1))}, want: "InProgress", kstatus: "InProgress"},
+	"rollout that keeps serving":    {units: []contract.Unit{unit(updating)}, want: "InProgress", kstatus: "Current", differs: "rolling out, and serving"},
 	"a task runs": {
 		units:  []contract.Unit{unit(available(0))},
 		change: observation(func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobRunning}} }),
-		want:   "InProgress", says: "InProgress",
+		want:   "InProgress", kstatus: "InProgress",
 	},
 	"behind the maintenance page": {
-		units: []contract.Unit{unit(func(u *contract.Unit) { u.Routed = false })}, want: "InProgress", says: "InProgress",
+		units: []contract.Unit{unit(func(u *contract.Unit) { u.Routed = false })}, want: "InProgress", kstatus: "InProgress",
 	},
 	"stalled": {
 		units: []contract.Unit{unit(available(0), func(u *contract.Unit) { u.Stalled = true })},
-		want:  "Failed", says: "InProgress", differs: "degraded",
+		want:  "Failed", kstatus: "InProgress", differs: "degraded",
 	},
 	"degraded, yet serving": {
-		units: []contract.Unit{unit(failing(contract.FailureCrashLoop))}, want: "Failed", says: "InProgress", differs: "degraded",
+		units: []contract.Unit{unit(failing(contract.FailureCrashLoop))}, want: "Failed", kstatus: "InProgress", differs: "degraded",
 	},
 	"degraded": {
-		units: []contract.Unit{unit(available(1), failing(contract.FailureImagePull))}, want: "Failed", says: "InProgress", differs: "degraded",
+		units: []contract.Unit{unit(available(1), failing(contract.FailureImagePull))}, want: "Failed", kstatus: "InProgress", differs: "degraded",
 	},
 	"a task failed": {
 		units:  []contract.Unit{unit(available(0))},
 		change: observation(func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobFailed}} }),
-		want:   "Failed", says: "InProgress", differs: "degraded",
+		want:   "Failed", kstatus: "InProgress", differs: "degraded",
 	},
 	"a failure within the hold-down": {
 		units:  []contract.Unit{unit()},
 		change: observation(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }),
-		want:   "Current", says: "Current",
+		want:   "Current", kstatus: "Current",
 	},
-	"paused":                       {units: []contract.Unit{unit()}, change: paused, want: "Current", says: "Current"},
-	"paused, the spec not applied": {units: []contract.Unit{unit()}, change: both(paused, lagging), want: "InProgress", says: "InProgress"},
-	"stopped":                      {units: []contract.Unit{unit(zero)}, change: stopping, want: "Current", says: "InProgress", differs: "stopped"},
-	"stopping":                     {units: []contract.Unit{unit(available(0))}, change: stopping, want: "InProgress", says: "InProgress"},
+	"paused":                       {units: []contract.Unit{unit()}, change: paused, want: "Current", kstatus: "Current"},
+	"paused, the spec not applied": {units: []contract.Unit{unit()}, change: both(paused, outdated), want: "InProgress", kstatus: "InProgress"},
+	"stopped":                      {units: []contract.Unit{unit(zero)}, change: stopping, want: "Current", kstatus: "InProgress", differs: "stopped"},
+	"stopping":                     {units: []contract.Unit{unit(available(0))}, change: stopping, want: "InProgress", kstatus: "InProgress"},
 	"the spec is not observed": {
 		units:  []contract.Unit{unit()},
 		change: observation(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }),
-		want:   "InProgress", says: "InProgress",
+		want:   "InProgress", kstatus: "InProgress",
 	},
-	"the spec is not applied to every child": {units: []contract.Unit{unit()}, change: lagging, want: "InProgress", says: "InProgress"},
+	"the spec is not applied to every child": {units: []contract.Unit{unit()}, change: outdated, want: "InProgress", kstatus: "InProgress"},
 	"deleting": {
-		units: []contract.Unit{unit()}, change: func(in *conditions.Input) { in.Deleting = true }, want: "Terminating", says: "Terminating",
+		units: []contract.Unit{unit()}, change: func(in *conditions.Input) { in.Deleting = true }, want: "Terminating", kstatus: "Terminating",
 	},
 	"stale": {
 		units:  []contract.Unit{unit()},
 		change: func(in *conditions.Input) { in.Freshness = conditions.ObserverStale },
-		want:   "Unknown", says: "InProgress", differs: "not known",
+		want:   "Unknown", kstatus: "InProgress", differs: "not known",
 	},
 	"never observed": {
-		change: func(in *conditions.Input) { in.Observation = nil }, want: "InProgress", says: "InProgress",
+		change: func(in *conditions.Input) { in.Observation = nil }, want: "InProgress", kstatus: "InProgress",
 	},
-	"no component is enabled": {want: "Current", says: "Current"},
+	"no component is enabled": {want: "Current", kstatus: "Current"},
 	"the spec is rejected": {
-		units: []contract.Unit{unit()}, change: both(lagging, observation(func(o *contract.Observation) {
+		units: []contract.Unit{unit()}, change: both(outdated, observation(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonInvalidSpec}
 		})),
-		want: "InProgress", says: "InProgress",
+		want: "InProgress", kstatus: "InProgress",
 	},
 	"the node is lost": {
-		units: []contract.Unit{unit(available(1), failing(contract.FailureNodeLost))}, want: "Unknown", says: "InProgress", differs: "not known",
+		units: []contract.Unit{unit(available(1), failing(contract.FailureNodeLost))}, want: "Unknown", kstatus: "InProgress", differs: "not known",
 	},
 	// An engine's own Ready, as seed 001 has it.
-	"an engine that is stable":  {units: []contract.Unit{unit()}, own: metav1.ConditionTrue, want: "Current", says: "Current"},
-	"an engine that is rolling": {units: []contract.Unit{unit(), incoming()}, own: metav1.ConditionFalse, want: "InProgress", says: "InProgress"},
+	"an engine that is stable":  {units: []contract.Unit{unit()}, own: metav1.ConditionTrue, want: "Current", kstatus: "Current"},
+	"an engine that is rolling": {units: []contract.Unit{unit(), incoming()}, own: metav1.ConditionFalse, want: "InProgress", kstatus: "InProgress"},
 	"an engine that is stopped": {
-		units: []contract.Unit{unit(zero)}, change: stopping, own: metav1.ConditionFalse, want: "Current", says: "InProgress", differs: "stopped",
+		units: []contract.Unit{unit(zero)}, change: stopping, own: metav1.ConditionFalse, want: "Current", kstatus: "InProgress", differs: "stopped",
 	},
 }
 
@@ -188,8 +188,8 @@ func (s state) object(t *testing.T, in conditions.Input, written []metav1.Condit
 	return &unstructured.Unstructured{Object: content}
 }
 
-// ours maps the six conditions to a status of the library.
-func ours(in conditions.Input, written []metav1.Condition) status.Status {
+// expected maps the six conditions to a status of the library.
+func expected(in conditions.Input, written []metav1.Condition) status.Status {
 	c := map[string]metav1.Condition{}
 	for _, w := range written {
 		c[w.Type] = w
@@ -223,16 +223,16 @@ func TestKstatusMatchesConditionsOrExceptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := ours(in, written); got != s.want {
+			if got := expected(in, written); got != s.want {
 				t.Errorf("ours is %s, want %s: %+v", got, s.want, written)
 			}
-			if result.Status != s.says {
-				t.Errorf("the library returns %s (%s), want %s", result.Status, result.Message, s.says)
+			if result.Status != s.kstatus {
+				t.Errorf("the library returns %s (%s), want %s", result.Status, result.Message, s.kstatus)
 			}
 			switch {
-			case s.differs == "" && s.want != s.says:
-				t.Errorf("ours is %s, the library's %s, and no exception is named", s.want, s.says)
-			case s.differs != "" && s.want == s.says:
+			case s.differs == "" && s.want != s.kstatus:
+				t.Errorf("ours is %s, the library's %s, and no exception is named", s.want, s.kstatus)
+			case s.differs != "" && s.want == s.kstatus:
 				t.Errorf("%q is named as an exception, and is none", s.differs)
 			case s.differs != "" && !listed[s.differs]:
 				t.Errorf("README.md does not list %q", s.differs)

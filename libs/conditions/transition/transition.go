@@ -56,16 +56,16 @@ func (e *Entry) DeepCopy() *Entry {
 // Append returns the ring with the change to phase `to`, and never more than [Keep]
 // entries. It returns the ring unchanged if `to` is already the latest phase. It never
 // writes to the given slice, which can come from a cache.
-func Append(ring []Entry, to, reason, message string, now time.Time) []Entry {
+func Append(entries []Entry, to, reason, message string, now time.Time) []Entry {
 	next := Entry{Seq: 1, Time: metav1.NewTime(now.Truncate(time.Second)), To: to, Reason: reason, Message: clamp(message)}
-	if len(ring) > 0 {
-		last := ring[len(ring)-1]
+	if len(entries) > 0 {
+		last := entries[len(entries)-1]
 		if last.To == to {
-			return ring
+			return entries
 		}
 		next.Seq, next.From = last.Seq+1, last.To
 	}
-	kept := ring[max(0, len(ring)+1-Keep):]
+	kept := entries[max(0, len(entries)+1-Keep):]
 	out := make([]Entry, 0, len(kept)+1)
 	return append(append(out, kept...), next)
 }
@@ -77,9 +77,9 @@ func clamp(message string) string {
 		return message
 	}
 	const ellipsis = "..."
-	cut := MaxMessageBytes - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(message[cut]) {
-		cut--
+	end := MaxMessageBytes - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
 	}
-	return message[:cut] + ellipsis
+	return message[:end] + ellipsis
 }

@@ -18,9 +18,9 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.UTC)
 func TestAppend(t *testing.T) {
 	second := metav1.NewTime(now.Truncate(time.Second))
 	tests := map[string]struct {
-		ring []transition.Entry
-		to   string
-		want []transition.Entry
+		entries []transition.Entry
+		to      string
+		want    []transition.Entry
 	}{
 		"the first entry": {nil, "Initializing", []transition.Entry{{Seq: 1, Time: second, To: "Initializing", Reason: "r", Message: "m"}}},
 		"the next entry": {
@@ -32,7 +32,7 @@ func TestAppend(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, transition.Append(tc.ring, tc.to, "r", "m", now)); diff != "" {
+			if diff := cmp.Diff(tc.want, transition.Append(tc.entries, tc.to, "r", "m", now)); diff != "" {
 				t.Errorf("ring (-want +got):\n%s", diff)
 			}
 		})
@@ -40,19 +40,19 @@ func TestAppend(t *testing.T) {
 }
 
 func TestAppendKeepsLatestEntriesAndUniqueNumbers(t *testing.T) {
-	var ring []transition.Entry
+	var entries []transition.Entry
 	for i := range 100 {
-		before := append([]transition.Entry{}, ring...)
-		next := transition.Append(ring, fmt.Sprint(i), "", "", now)
-		if diff := cmp.Diff(before, append([]transition.Entry{}, ring...)); diff != "" {
+		before := append([]transition.Entry{}, entries...)
+		next := transition.Append(entries, fmt.Sprint(i), "", "", now)
+		if diff := cmp.Diff(before, append([]transition.Entry{}, entries...)); diff != "" {
 			t.Fatalf("the given ring was changed:\n%s", diff)
 		}
-		ring = next
+		entries = next
 	}
-	if len(ring) != transition.Keep {
-		t.Fatalf("%d entries, want %d", len(ring), transition.Keep)
+	if len(entries) != transition.Keep {
+		t.Fatalf("%d entries, want %d", len(entries), transition.Keep)
 	}
-	for i, e := range ring {
+	for i, e := range entries {
 		if want := int64(100 - transition.Keep + i + 1); e.Seq != want {
 			t.Errorf("entry %d has seq %d, want %d", i, e.Seq, want)
 		}
@@ -97,10 +97,10 @@ func TestEntryJSONRoundTrip(t *testing.T) {
 }
 
 func ExampleAppend() {
-	var ring []transition.Entry
-	ring = transition.Append(ring, "Initializing", "TasksPending", "Waiting for migrate", now)
-	ring = transition.Append(ring, "Running", "AllComponentsReady", "All components are ready", now.Add(time.Minute))
-	for _, e := range ring {
+	var entries []transition.Entry
+	entries = transition.Append(entries, "Initializing", "TasksPending", "Waiting for migrate", now)
+	entries = transition.Append(entries, "Running", "AllComponentsReady", "All components are ready", now.Add(time.Minute))
+	for _, e := range entries {
 		fmt.Printf("%d %q -> %q\n", e.Seq, e.From, e.To)
 	}
 	// Output:
