@@ -33,12 +33,12 @@ func BenchmarkOfferObservation(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := bus.NewObservationPublisher(bus.NewPublisher(conn), "prod", me, nil)
-	same := seen("a", "Running")
+	equal := observation("a", "Running")
 	for i := range 6 {
-		same.Units = append(same.Units, contract.Unit{Name: fmt.Sprint(i), Kind: "Deployment", Role: contract.Serving})
+		equal.Units = append(equal.Units, contract.Unit{Name: fmt.Sprint(i), Kind: "Deployment", Role: contract.Serving})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		o.Offer(contract.Superset, same)
+		o.Offer(contract.Superset, equal)
 	}
 }

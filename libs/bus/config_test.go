@@ -188,8 +188,8 @@ func TestConnReloadsExpiredCredentials(t *testing.T) {
 	i := newIssuer(t)
 	srv := natstest.Start(t, i.require(t))
 	file := filepath.Join(t.TempDir(), "creds")
-	const shortly = 3 * time.Second
-	write(t, file, i.creds(t, time.Now().Add(shortly)))
+	const soon = 3 * time.Second
+	write(t, file, i.creds(t, time.Now().Add(soon)))
 	c := open(t, bus.Config{URL: srv.URL(), CredsFile: file})
 	c.wantConnected(t, 0)
 
@@ -206,8 +206,8 @@ func TestConnReloadsExpiredCredentials(t *testing.T) {
 // An error names the file and never quotes its content.
 func TestCheckNamesInvalidFile(t *testing.T) {
 	dir := t.TempDir()
-	garbage := filepath.Join(dir, "garbage")
-	write(t, garbage, []byte("hunter2"))
+	invalid := filepath.Join(dir, "garbage")
+	write(t, invalid, []byte("hunter2"))
 	account, err := nkeys.CreateAccount()
 	if err != nil {
 		t.Fatal(err)
@@ -222,14 +222,14 @@ func TestCheckNamesInvalidFile(t *testing.T) {
 	}{
 		"valid files":                       {bus.Config{TLS: bus.TLS{CAFile: files.CA, CertFile: files.Cert, KeyFile: files.Key}}, ""},
 		"missing credentials":               {bus.Config{CredsFile: missing}, "credentials of the bus: open /nonexistent: no such file or directory"},
-		"invalid credentials":               {bus.Config{CredsFile: garbage}, "credentials of the bus: " + garbage + " holds no user's credentials"},
+		"invalid credentials":               {bus.Config{CredsFile: invalid}, "credentials of the bus: " + invalid + " holds no user's credentials"},
 		"missing NKey":                      {bus.Config{NKeyFile: missing}, "NKey of the bus: open /nonexistent: no such file or directory"},
-		"an invalid NKey":                   {bus.Config{NKeyFile: garbage}, "NKey of the bus: " + garbage + " holds no seed of a user"},
+		"an invalid NKey":                   {bus.Config{NKeyFile: invalid}, "NKey of the bus: " + invalid + " holds no seed of a user"},
 		"an NKey of an account":             {bus.Config{NKeyFile: wrong}, "NKey of the bus: " + wrong + " holds no seed of a user"},
-		"invalid CAs":                       {bus.Config{TLS: bus.TLS{CAFile: garbage}}, "authorities of the bus: " + garbage + " holds no PEM certificate"},
+		"invalid CAs":                       {bus.Config{TLS: bus.TLS{CAFile: invalid}}, "authorities of the bus: " + invalid + " holds no PEM certificate"},
 		"missing certificate":               {bus.Config{TLS: bus.TLS{CertFile: missing, KeyFile: files.Key}}, "certificate of the bus: open /nonexistent: no such file or directory"},
 		"missing key of the certificate":    {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: missing}}, "certificate's key of the bus: stat /nonexistent: no such file or directory"},
-		"an invalid key of the certificate": {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: garbage}}, "certificate of the bus: tls: failed to find any PEM data in key input"},
+		"an invalid key of the certificate": {bus.Config{TLS: bus.TLS{CertFile: files.Cert, KeyFile: invalid}}, "certificate of the bus: tls: failed to find any PEM data in key input"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -174,7 +174,7 @@ func (c *Conn) Denied(subject string) bool {
 
 // quoted returns the first quoted part of a text: the subject in a permission violation.
 func quoted(s string) string {
-	_, rest, _ := strings.Cut(s, `"`)
-	subject, _, _ := strings.Cut(rest, `"`)
+	_, remainder, _ := strings.Cut(s, `"`)
+	subject, _, _ := strings.Cut(remainder, `"`)
 	return subject
 }

@@ -85,7 +85,7 @@ func (h *HeartbeatPublisher) publish(ctx context.Context) error {
 		return err
 	}
 	h.sequence++
-	now, epoch, left := h.conn.cfg.Clock.Now(), h.epoch(), h.conn.unacknowledged()
+	now, epoch, unacknowledged := h.conn.cfg.Clock.Now(), h.epoch(), h.conn.unacknowledged()
 	id := fmt.Sprintf("%s.%s.%d.beat.%d", h.observer.Name, h.observer.Instance, epoch, h.sequence)
 	body, err := contract.Encode(contract.Event{
 		ID:       id,
@@ -98,14 +98,14 @@ func (h *HeartbeatPublisher) publish(ctx context.Context) error {
 		Epoch:           epoch,
 		IntervalSeconds: int(HeartbeatInterval / time.Second),
 		SentAt:          now.UTC(),
-		Unacknowledged:  &left,
+		Unacknowledged:  &unacknowledged,
 	})
 	if err != nil {
 		return err
 	}
 	header := map[string][]string{
 		headerTTL:            {strconv.Itoa(int(HeartbeatTTL / time.Second))},
-		HeaderUnacknowledged: {strconv.Itoa(left)},
+		HeaderUnacknowledged: {strconv.Itoa(unacknowledged)},
 	}
 	_, err = h.conn.Publish(ctx, Message{Subject: subject, ID: id, Body: body, Header: header})
 	return err

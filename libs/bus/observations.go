@@ -50,7 +50,7 @@ type observed struct {
 func NewObservationPublisher(p *Publisher, cluster string, observer contract.Observer, start func() int64) *ObservationPublisher {
 	o := &ObservationPublisher{p: p, cluster: cluster, observer: observer, objects: map[string]*observed{}}
 	o.epoch = epoch.New(cluster, observer.Name, start, p.conn.lastEpoch, p.conn.cfg.Clock, p.conn.log)
-	p.OnReset(o.offerAll)
+	p.OnReset(o.republishAll)
 	return o
 }
 
@@ -58,19 +58,19 @@ func NewObservationPublisher(p *Publisher, cluster string, observer contract.Obs
 // last one in all but ObservedAt and the object's resource version, which changes when
 // conditions are written. It sets Observer, Epoch, Seq and Coalesced.
 func (o *ObservationPublisher) Offer(kind contract.Kind, obs contract.Observation) {
-	o.offer(kind, obs, trace.SpanContext{}, false)
+	o.publish(kind, obs, trace.SpanContext{}, false)
 }
 
 // OfferContext is like [ObservationPublisher.Offer], for an observation that belongs to the trace of
 // ctx. If one message covers several, the newest counts. A message that is sent again
 // after a stream reset has no trace.
 func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
-	o.offer(kind, obs, trace.SpanContextFromContext(ctx), false)
+	o.publish(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
 
 // Delete publishes that the object no longer exists, as a tombstone that expires, and removes it.
 func (o *ObservationPublisher) Delete(kind contract.Kind, object contract.Object) {
-	o.offer(kind, contract.Observation{
+	o.publish(kind, contract.Observation{
 		Object:             object,
 		Deleting:           true,
 		ObservedGeneration: object.Generation,
@@ -86,7 +86,7 @@ func (o *ObservationPublisher) Epoch() int64 {
 	return o.epoch.Current()
 }
 
-func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, deleted bool) {
+func (o *ObservationPublisher) publish(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, deleted bool) {
 	if o == nil {
 		return
 	}
@@ -120,8 +120,8 @@ func (o *ObservationPublisher) record(subject string, obs contract.Observation, 
 	return true
 }
 
-// offerAll offers all observations again.
-func (o *ObservationPublisher) offerAll() {
+// republishAll offers all observations again.
+func (o *ObservationPublisher) republishAll() {
 	o.mu.Lock()
 	subjects := make([]string, 0, len(o.objects))
 	for subject, last := range o.objects {
@@ -150,9 +150,9 @@ func (o *ObservationPublisher) build(subject string) (Message, error) {
 		return Message{}, fmt.Errorf("observation on %q was removed", subject)
 	}
 	last.seq++
-	covers := last.unacked
+	covered := last.unacked
 	obs, deleted, cause := last.observation.Bounded(), last.deleted, last.cause
-	obs.Epoch, obs.Seq, obs.Coalesced = epoch, last.seq, max(0, covers-1)
+	obs.Epoch, obs.Seq, obs.Coalesced = epoch, last.seq, max(0, covered-1)
 	o.mu.Unlock()
 
 	m, err := o.encode(obs)
@@ -163,7 +163,7 @@ func (o *ObservationPublisher) build(subject string) (Message, error) {
 		m.Header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
 	}
 	m.cause = cause
-	m.acked = func() { o.acknowledged(subject, last, covers) }
+	m.acked = func() { o.acknowledged(subject, last, covered) }
 	return m, nil
 }
 
@@ -191,10 +191,10 @@ func (o *ObservationPublisher) encode(obs contract.Observation) (Message, error)
 
 // acknowledged subtracts the offers that an acknowledged message covers and, after a
 // tombstone, removes the object.
-func (o *ObservationPublisher) acknowledged(subject string, last *observed, covers int) {
+func (o *ObservationPublisher) acknowledged(subject string, last *observed, covered int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	last.unacked -= covers
+	last.unacked -= covered
 	if last.deleted && last.unacked == 0 && o.objects[subject] == last {
 		delete(o.objects, subject)
 	}

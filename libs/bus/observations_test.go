@@ -14,7 +14,7 @@ import (
 
 var me = contract.Observer{Name: "tester", Instance: "tester-0", Version: "v1.2.3"}
 
-func seen(name, phase string) contract.Observation {
+func observation(name, phase string) contract.Observation {
 	gvk, _ := contract.Lookup(contract.Superset)
 	return contract.Observation{
 		Object: contract.Object{
@@ -68,12 +68,12 @@ func observing(t *testing.T, c client, start int64) *bus.ObservationPublisher {
 func TestObservationHasVersion(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, seen("a", "Initializing"))
+	o.Offer(contract.Superset, observation("a", "Initializing"))
 	wantPhase(t, c, "a", "Initializing")
-	o.Offer(contract.Superset, seen("a", "Running"))
+	o.Offer(contract.Superset, observation("a", "Running"))
 	e, got := wantPhase(t, c, "a", "Running")
 
-	want := seen("a", "Running")
+	want := observation("a", "Running")
 	want.Observer, want.Epoch, want.Seq = me, 1000, 2
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("observation (-want +got):\n%s", diff)
@@ -89,15 +89,15 @@ func TestObservationHasVersion(t *testing.T) {
 func TestOfferSkipsEqualObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, seen("a", "Running"))
+	o.Offer(contract.Superset, observation("a", "Running"))
 	wantPhase(t, c, "a", "Running")
 	for i := range 10 {
-		same := seen("a", "Running")
-		same.ObservedAt = same.ObservedAt.Add(time.Duration(i) * time.Minute)
-		same.Object.ResourceVersion = fmt.Sprint(i)
-		o.Offer(contract.Superset, same)
+		equal := observation("a", "Running")
+		equal.ObservedAt = equal.ObservedAt.Add(time.Duration(i) * time.Minute)
+		equal.Object.ResourceVersion = fmt.Sprint(i)
+		o.Offer(contract.Superset, equal)
 	}
-	o.Offer(contract.Superset, seen("b", "Running"))
+	o.Offer(contract.Superset, observation("b", "Running"))
 	wantPhase(t, c, "b", "Running")
 	if got := streamState(t, c, contract.StreamObservations).LastSeq; got != 2 {
 		t.Errorf("%d messages were stored, want 2", got)
@@ -109,14 +109,14 @@ func TestOfferCountsConflatedObservations(t *testing.T) {
 	srv.Stop()
 	o := observing(t, c, 1000)
 	for i := range 5 {
-		o.Offer(contract.Superset, seen("a", fmt.Sprint(i)))
+		o.Offer(contract.Superset, observation("a", fmt.Sprint(i)))
 	}
 	srv.Start()
 	_, got := wantPhase(t, c, "a", "4")
 	if got.Coalesced != 4 || got.Seq != 1 {
 		t.Errorf("coalesced %d and seq %d, want 4 and 1", got.Coalesced, got.Seq)
 	}
-	o.Offer(contract.Superset, seen("a", "5"))
+	o.Offer(contract.Superset, observation("a", "5"))
 	if _, got = wantPhase(t, c, "a", "5"); got.Coalesced != 0 {
 		t.Errorf("coalesced %d after everything had arrived, want 0", got.Coalesced)
 	}
@@ -134,10 +134,10 @@ func TestEpochExceedsPreviousEpoch(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, c := bootstrapped(t)
-			observing(t, c, tc.first).Offer(contract.Superset, seen("a", "old"))
+			observing(t, c, tc.first).Offer(contract.Superset, observation("a", "old"))
 			wantPhase(t, c, "a", "old")
 			o := observing(t, c, tc.second)
-			o.Offer(contract.Superset, seen("b", "new")) // another object: the head is the observer's, not the object's
+			o.Offer(contract.Superset, observation("b", "new")) // another object: the head is the observer's, not the object's
 			if _, got := wantPhase(t, c, "b", "new"); got.Epoch != tc.want || o.Epoch() != tc.want {
 				t.Errorf("epoch is %d, and %d for heartbeats; want %d", got.Epoch, o.Epoch(), tc.want)
 			}
@@ -149,7 +149,7 @@ func TestObservationPublisherRefillsLostStream(t *testing.T) {
 	srv, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	for i := range 20 {
-		o.Offer(contract.Superset, seen(fmt.Sprintf("s%d", i), "Running"))
+		o.Offer(contract.Superset, observation(fmt.Sprintf("s%d", i), "Running"))
 	}
 	for i := range 20 {
 		wantPhase(t, c, fmt.Sprintf("s%d", i), "Running")
@@ -166,9 +166,9 @@ func TestObservationPublisherRefillsLostStream(t *testing.T) {
 func TestDeletePublishesExpiringTombstone(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, seen("a", "Running"))
+	o.Offer(contract.Superset, observation("a", "Running"))
 	wantPhase(t, c, "a", "Running")
-	o.Delete(contract.Superset, seen("a", "").Object)
+	o.Delete(contract.Superset, observation("a", "").Object)
 	_, got := wantPhase(t, c, "a", "")
 	if !got.Deleting || got.Seq != 2 {
 		t.Errorf("deleting %t with seq %d, want true with 2", got.Deleting, got.Seq)
@@ -186,9 +186,9 @@ func TestDeletePublishesExpiringTombstone(t *testing.T) {
 	}
 
 	// A new object of the same name starts a new history.
-	again := seen("a", "Running")
-	again.Object.UID = "uid-2"
-	o.Offer(contract.Superset, again)
+	repeated := observation("a", "Running")
+	repeated.Object.UID = "uid-2"
+	o.Offer(contract.Superset, repeated)
 	if e, got := wantPhase(t, c, "a", "Running"); got.Seq != 1 || e.ID != "uid-2.tester.1000.1" {
 		t.Errorf("seq %d, id %q; want 1 and the new uid", got.Seq, e.ID)
 	}
@@ -197,19 +197,19 @@ func TestDeletePublishesExpiringTombstone(t *testing.T) {
 func TestOfferDropsInvalidObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	hostile := seen("a", "x")
-	hostile.Object.Name = "a.*.>\r\nPUB x"
-	o.Offer(contract.Superset, hostile)
-	o.Offer("nosuchkind", seen("a", "x"))
-	anonymous := seen("c", "x")
+	malicious := observation("a", "x")
+	malicious.Object.Name = "a.*.>\r\nPUB x"
+	o.Offer(contract.Superset, malicious)
+	o.Offer("nosuchkind", observation("a", "x"))
+	anonymous := observation("c", "x")
 	anonymous.Object.UID = ""
 	o.Offer(contract.Superset, anonymous)
-	huge := seen("d", "x")
+	large := observation("d", "x")
 	for i := range 2000 {
-		huge.Units = append(huge.Units, contract.Unit{Name: fmt.Sprintf("unit-%d", i)})
+		large.Units = append(large.Units, contract.Unit{Name: fmt.Sprintf("unit-%d", i)})
 	}
-	o.Offer(contract.Superset, huge)
-	o.Offer(contract.Superset, seen("b", "Running"))
+	o.Offer(contract.Superset, large)
+	o.Offer(contract.Superset, observation("b", "Running"))
 	wantPhase(t, c, "b", "Running")
 	eventually(t, func() error {
 		if got := c.published(t, "invalid"); got != 4 {
@@ -222,7 +222,7 @@ func TestOfferDropsInvalidObservation(t *testing.T) {
 func TestOfferTruncatesLongTexts(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	long := seen("a", "Failed")
+	long := observation("a", "Failed")
 	long.Reconcile.Message = strings.Repeat("ä", 100_000)
 	o.Offer(contract.Superset, long)
 	if _, got := wantPhase(t, c, "a", "Failed"); len(got.Reconcile.Message) > contract.MaxTextBytes {
@@ -232,8 +232,8 @@ func TestOfferTruncatesLongTexts(t *testing.T) {
 
 func TestNilObservationPublisherAcceptsCalls(*testing.T) {
 	var none *bus.ObservationPublisher
-	none.Offer(contract.Superset, seen("a", "Running"))
-	none.Delete(contract.Superset, seen("a", "").Object)
+	none.Offer(contract.Superset, observation("a", "Running"))
+	none.Delete(contract.Superset, observation("a", "").Object)
 	none.Epoch()
 }
 
@@ -248,8 +248,8 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unsent := 0
-	beat := func() error {
+	unacknowledged := 0
+	publish := func() error {
 		stream, err := c.JetStream().Stream(t.Context(), contract.StreamHeartbeats)
 		if err != nil {
 			return err
@@ -262,25 +262,25 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		want := contract.Heartbeat{Cluster: "prod", Observer: me, Epoch: 7, IntervalSeconds: 10, SentAt: got.SentAt, Unacknowledged: &unsent}
+		want := contract.Heartbeat{Cluster: "prod", Observer: me, Epoch: 7, IntervalSeconds: 10, SentAt: got.SentAt, Unacknowledged: &unacknowledged}
 		if diff := cmp.Diff(want, got); diff != "" || m.Header.Get("Nats-TTL") != "35" {
 			return fmt.Errorf("heartbeat with TTL %q (-want +got):\n%s", m.Header.Get("Nats-TTL"), diff)
 		}
 		// Readers of v1.0 support the header only.
-		if n, ok := bus.Unacknowledged(contract.Heartbeat{}, m.Header); !ok || n != unsent {
-			return fmt.Errorf("the header of the heartbeat has %d unacknowledged, want %d", n, unsent)
+		if n, ok := bus.Unacknowledged(contract.Heartbeat{}, m.Header); !ok || n != unacknowledged {
+			return fmt.Errorf("the header of the heartbeat has %d unacknowledged, want %d", n, unacknowledged)
 		}
 		return nil
 	}
-	eventually(t, beat)
+	eventually(t, publish)
 	p := bus.NewPublisher(c.Conn) // does not run
 	for i := range 3 {
 		p.Offer(observed(i), text("1", "a"))
 	}
-	unsent = 3
+	unacknowledged = 3
 	srv.Stop() // a reconnect triggers a heartbeat at once
 	srv.Start()
-	eventually(t, beat)
+	eventually(t, publish)
 }
 
 func TestUnacknowledgedReadsBodyOrHeader(t *testing.T) {
@@ -289,22 +289,22 @@ func TestUnacknowledgedReadsBodyOrHeader(t *testing.T) {
 	}
 	two, negative := 2, -1
 	tests := map[string]struct {
-		said   *int
+		body   *int
 		header map[string][]string
 		want   int
 		ok     bool
 	}{
-		"the body":                        {said: &two, want: 2, ok: true},
+		"the body":                        {body: &two, want: 2, ok: true},
 		"the header of an older observer": {header: header("3"), want: 3, ok: true},
-		"both: the body counts":           {said: &two, header: header("3"), want: 2, ok: true},
+		"both: the body counts":           {body: &two, header: header("3"), want: 2, ok: true},
 		"neither":                         {},
 		"no number":                       {header: header("many")},
 		"less than none":                  {header: header("-1")},
-		"less than none in the body":      {said: &negative},
+		"less than none in the body":      {body: &negative},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			n, ok := bus.Unacknowledged(contract.Heartbeat{Unacknowledged: tc.said}, tc.header)
+			n, ok := bus.Unacknowledged(contract.Heartbeat{Unacknowledged: tc.body}, tc.header)
 			if ok != tc.ok || ok && n != tc.want {
 				t.Errorf("got %d, %v; want %d, %v", n, ok, tc.want, tc.ok)
 			}

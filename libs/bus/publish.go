@@ -59,7 +59,7 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 	if m.cause.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, m.cause)
 	}
-	msg := wire(m)
+	msg := natsMsg(m)
 	ctx, span := StartPublish(ctx, msg)
 	ack, err := c.js.PublishMsg(ctx, msg, opts...)
 	outcome := c.outcomeOf(m.Subject, ack, err)
@@ -75,8 +75,8 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 	}
 }
 
-// wire adds the headers that every message has.
-func wire(m Message) *nats.Msg {
+// natsMsg adds the headers that every message has.
+func natsMsg(m Message) *nats.Msg {
 	header := make(nats.Header, len(m.Header)+4) // with room for the trace headers
 	maps.Copy(header, m.Header)
 	header[contract.HeaderContentType] = []string{contract.ContentType}

@@ -36,7 +36,7 @@ type Publisher struct {
 	mu       sync.Mutex
 	entries  map[string]*entry
 	ready    []*entry
-	later    []*entry  // waiting until entry.due
+	delayed  []*entry  // waiting until entry.due
 	nextDue  time.Time // not after the first of them
 	inFlight int
 	backoff  sharedBackoff
@@ -104,7 +104,7 @@ func (p *Publisher) Offer(subject string, build func() (Message, error)) {
 		p.conn.metrics.Coalesced.Inc()
 	}
 	e.build = build
-	p.enqueue(e)
+	p.queue(e)
 	p.mu.Unlock()
 	p.notify()
 }
@@ -138,7 +138,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer senders.Wait()
 
 	for ctx.Err() == nil {
-		if p.takeCheck(clk.Now()) {
+		if p.consumeCheck(clk.Now()) {
 			p.checkStreams(ctx)
 		}
 		e, wait := p.next(clk.Now())
@@ -188,15 +188,15 @@ func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 
 // collectDue moves due entries to the ready queue and returns when the next one is due.
 func (p *Publisher) collectDue(now time.Time) time.Duration {
-	if len(p.later) == 0 {
+	if len(p.delayed) == 0 {
 		return idle
 	}
 	if d := p.nextDue.Sub(now); d > 0 {
 		return d
 	}
 	wait := idle
-	kept := p.later[:0]
-	for _, e := range p.later {
+	kept := p.delayed[:0]
+	for _, e := range p.delayed {
 		if d := e.due.Sub(now); d > 0 {
 			wait = min(wait, d)
 			kept = append(kept, e)
@@ -204,13 +204,13 @@ func (p *Publisher) collectDue(now time.Time) time.Duration {
 		}
 		p.ready = append(p.ready, e)
 	}
-	clear(p.later[len(kept):])
-	p.later, p.nextDue = kept, now.Add(wait)
+	clear(p.delayed[len(kept):])
+	p.delayed, p.nextDue = kept, now.Add(wait)
 	return wait
 }
 
-// enqueue adds an entry to the queue unless it is queued or being sent. The caller holds the lock.
-func (p *Publisher) enqueue(e *entry) {
+// queue adds an entry to the queue unless it is queued or being sent. The caller holds the lock.
+func (p *Publisher) queue(e *entry) {
 	if e.waiting || e.sending {
 		return
 	}
@@ -230,8 +230,8 @@ func (p *Publisher) reconnected() {
 	p.mu.Lock()
 	p.checkDue = true
 	p.backoff = sharedBackoff{}
-	p.ready = append(p.ready, p.later...)
-	p.later = nil
+	p.ready = append(p.ready, p.delayed...)
+	p.delayed = nil
 	p.mu.Unlock()
 	p.notify()
 }
@@ -242,7 +242,7 @@ func (p *Publisher) requestCheck() {
 	p.checkDue = true
 }
 
-func (p *Publisher) takeCheck(now time.Time) bool {
+func (p *Publisher) consumeCheck(now time.Time) bool {
 	if !p.conn.Connected() {
 		return false
 	}

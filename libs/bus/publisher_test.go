@@ -87,7 +87,7 @@ func TestPublisherAcceptsDuplicateID(t *testing.T) {
 func TestPublisherKeepsOrderOfSubject(t *testing.T) {
 	_, c := bootstrapped(t)
 	js := c.JetStream()
-	if _, err := js.UpdateStream(t.Context(), keepAll(t, js)); err != nil {
+	if _, err := js.UpdateStream(t.Context(), retainAll(t, js)); err != nil {
 		t.Fatal(err)
 	}
 	p := bus.NewPublisher(c.Conn)
@@ -117,8 +117,8 @@ func TestPublisherKeepsOrderOfSubject(t *testing.T) {
 	}
 }
 
-// keepAll returns the configuration of the stream of observations that keeps every message.
-func keepAll(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
+// retainAll returns the configuration of the stream of observations that keeps every message.
+func retainAll(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), contract.StreamObservations)
 	if err != nil {
@@ -174,10 +174,10 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv, c := bootstrapped(t)
 			p := bus.NewPublisher(c.Conn, bus.WithStreamCheck(50*time.Millisecond))
-			var offers atomic.Int32
+			var rounds atomic.Int32
 			want := map[string]string{}
-			offerAll := func() {
-				round := offers.Add(1)
+			enqueueAll := func() {
+				round := rounds.Add(1)
 				for i := range 10 {
 					p.Offer(subject(i), text(fmt.Sprintf("%d-%d", i, round), fmt.Sprint(i)))
 				}
@@ -185,9 +185,9 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 			for i := range 10 {
 				want[subject(i)] = fmt.Sprint(i)
 			}
-			p.OnReset(offerAll)
+			p.OnReset(enqueueAll)
 			running(t, p.Run)
-			offerAll()
+			enqueueAll()
 			wantStored(t, c, want)
 			// Wait for the first check: later checks compare with its result.
 			eventually(t, func() error {

@@ -146,25 +146,25 @@ func (p *Publisher) delay(e *entry, now time.Time) {
 	e.failures++
 	e.due = now.Add(backoff(e.failures))
 	e.waiting = true
-	if len(p.later) == 0 || e.due.Before(p.nextDue) {
+	if len(p.delayed) == 0 || e.due.Before(p.nextDue) {
 		p.nextDue = e.due
 	}
-	p.later = append(p.later, e)
+	p.delayed = append(p.delayed, e)
 }
 
 // finish ends an attempt: settle updates the entry, and finish then queues it again or,
 // if it has nothing left to send, removes it.
-func (p *Publisher) finish(e *entry, settle func(now time.Time)) {
+func (p *Publisher) finish(e *entry, update func(now time.Time)) {
 	now := p.conn.cfg.Clock.Now()
 	p.mu.Lock()
 	p.inFlight--
 	e.sending = false
-	settle(now)
+	update(now)
 	if e.build == nil && e.message == nil {
 		delete(p.entries, e.subject)
 		p.conn.metrics.Outbox.Dec()
 	} else {
-		p.enqueue(e)
+		p.queue(e)
 	}
 	p.mu.Unlock()
 	p.notify()

@@ -16,12 +16,12 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // eventually polls until check is satisfied.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -32,7 +32,7 @@ func eventually(t *testing.T, check func() error) {
 		}
 		select {
 		case <-deadline.C:
-			t.Fatalf("not within %s: %v", patience, err)
+			t.Fatalf("not within %s: %v", waitTimeout, err)
 		case <-tick.C:
 		}
 	}
@@ -116,7 +116,7 @@ func running(t *testing.T, run func(context.Context) error) (stop func()) {
 			if err != nil {
 				t.Errorf("ended with %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			t.Error("did not stop")
 		}
 	}

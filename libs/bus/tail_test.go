@@ -67,7 +67,7 @@ func (f *follower) want(t *testing.T, want map[string]string, snapshots int) {
 	})
 }
 
-func put(t *testing.T, c client, subject, body string, header map[string][]string) {
+func publish(t *testing.T, c client, subject, body string, header map[string][]string) {
 	t.Helper()
 	eventually(t, func() error {
 		_, err := c.Publish(t.Context(), bus.Message{Subject: subject, Body: []byte(body), Header: header})
@@ -79,12 +79,12 @@ func TestTailDeliversSnapshotThenFollows(t *testing.T) {
 	_, c := bootstrapped(t)
 	for round := range 2 {
 		for i := range 3 {
-			put(t, c, subject(i), fmt.Sprintf("%d%d", i, round), nil)
+			publish(t, c, subject(i), fmt.Sprintf("%d%d", i, round), nil)
 		}
 	}
 	f := follow(t, c, contract.StreamObservations)
 	f.want(t, map[string]string{subject(0): "01", subject(1): "11", subject(2): "21"}, 1)
-	put(t, c, subject(1), "12", nil)
+	publish(t, c, subject(1), "12", nil)
 	f.want(t, map[string]string{subject(0): "01", subject(1): "12", subject(2): "21"}, 1)
 	want := "[s0.tester=01 true s1.tester=11 true s2.tester=21 true s1.tester=12 false]"
 	if got := fmt.Sprint(f.log); got != want {
@@ -100,7 +100,7 @@ func TestTailCompletesAtOnceOnEmptyStream(t *testing.T) {
 func TestTailDeliversOnlyMatchingSubjects(t *testing.T) {
 	_, c := bootstrapped(t)
 	for i := range 4 {
-		put(t, c, subject(i), fmt.Sprint(i), nil)
+		publish(t, c, subject(i), fmt.Sprint(i), nil)
 	}
 	f := follow(t, c, contract.StreamObservations, subject(1), subject(3))
 	f.want(t, map[string]string{subject(1): "1", subject(3): "3"}, 1)
@@ -109,8 +109,8 @@ func TestTailDeliversOnlyMatchingSubjects(t *testing.T) {
 func TestTailDistinguishesExpiredFromEmptyMessage(t *testing.T) {
 	_, c := bootstrapped(t)
 	f := follow(t, c, contract.StreamObservations)
-	put(t, c, subject(1), "short-lived", map[string][]string{"Nats-TTL": {"1"}})
-	put(t, c, subject(2), "", nil)
+	publish(t, c, subject(1), "short-lived", map[string][]string{"Nats-TTL": {"1"}})
+	publish(t, c, subject(2), "", nil)
 	f.want(t, map[string]string{subject(2): ""}, 1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,12 +145,12 @@ func TestTailSurvivesFaults(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			srv, c := bootstrapped(t)
-			put(t, c, subject(1), "1", nil)
-			put(t, c, subject(2), "2", nil)
+			publish(t, c, subject(1), "1", nil)
+			publish(t, c, subject(2), "2", nil)
 			f := follow(t, c, contract.StreamObservations)
 			f.want(t, map[string]string{subject(1): "1", subject(2): "2"}, 1)
 			tc.fault(t, c, srv.Stop, srv.Start, srv.Wipe)
-			put(t, c, subject(1), "1b", nil)
+			publish(t, c, subject(1), "1b", nil)
 			want := map[string]string{subject(1): "1b", subject(2): "2"}
 			if tc.recreated {
 				delete(want, subject(2))

@@ -79,7 +79,7 @@ func messaging(subject string, header map[string][]string) []attribute.KeyValue 
 // family returns the first two tokens of a subject, for example "flotilla.obs", to limit
 // the number of span names.
 func family(subject string) string {
-	first, rest, _ := strings.Cut(subject, ".")
-	second, _, _ := strings.Cut(rest, ".")
+	first, remainder, _ := strings.Cut(subject, ".")
+	second, _, _ := strings.Cut(remainder, ".")
 	return first + "." + second
 }

@@ -54,10 +54,10 @@ func TestMessageContinuesPublishTrace(t *testing.T) {
 	}
 
 	// A retry has its own span, a sibling of the first one.
-	again := &nats.Msg{Subject: m.Subject, Header: nats.Header{contract.HeaderTraceParent: m.Header[contract.HeaderTraceParent]}}
-	_, second := bus.StartPublish(cause(t.Context(), 9), again)
-	if second.SpanContext().TraceID() != (trace.TraceID{1}) || slices.Equal(again.Header[contract.HeaderTraceParent], m.Header[contract.HeaderTraceParent]) {
-		t.Errorf("the trace of the header is not continued: %v", again.Header)
+	retried := &nats.Msg{Subject: m.Subject, Header: nats.Header{contract.HeaderTraceParent: m.Header[contract.HeaderTraceParent]}}
+	_, second := bus.StartPublish(cause(t.Context(), 9), retried)
+	if second.SpanContext().TraceID() != (trace.TraceID{1}) || slices.Equal(retried.Header[contract.HeaderTraceParent], m.Header[contract.HeaderTraceParent]) {
+		t.Errorf("the trace of the header is not continued: %v", retried.Header)
 	}
 }
 
@@ -92,9 +92,9 @@ func TestObservationContinuesLatestTrace(t *testing.T) {
 	publisher := bus.NewPublisher(conn.Conn)
 	o := bus.NewObservationPublisher(publisher, "prod", me, nil)
 	// Both offers precede the first send: one message covers both.
-	o.OfferContext(cause(t.Context(), 1), contract.Superset, seen("a", "Pending"))
-	o.OfferContext(cause(t.Context(), 2), contract.Superset, seen("a", "Running"))
-	o.OfferContext(cause(t.Context(), 3), contract.Superset, seen("a", "Running")) // nothing new
+	o.OfferContext(cause(t.Context(), 1), contract.Superset, observation("a", "Pending"))
+	o.OfferContext(cause(t.Context(), 2), contract.Superset, observation("a", "Running"))
+	o.OfferContext(cause(t.Context(), 3), contract.Superset, observation("a", "Running")) // nothing new
 	running(t, publisher.Run)
 	eventually(t, func() error {
 		stream, err := conn.JetStream().Stream(t.Context(), contract.StreamObservations)

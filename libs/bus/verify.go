@@ -40,7 +40,7 @@ func Verify(ctx context.Context, js jetstream.JetStream, p Params) ([]Drift, err
 		}
 		drifts = append(drifts, found...)
 	}
-	found, err := verifyStream(ctx, js, contract.BucketStatus, backing(p.bucket()))
+	found, err := verifyStream(ctx, js, contract.BucketStatus, bucketStream(p.bucket()))
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func verifyStream(ctx context.Context, js jetstream.JetStream, asset string, wan
 	return drifts, nil
 }
 
-// backing returns the configuration of the stream behind a bucket, as the client creates it.
-func backing(kv jetstream.KeyValueConfig) jetstream.StreamConfig {
+// bucketStream returns the configuration of the stream behind a bucket, as the client creates it.
+func bucketStream(kv jetstream.KeyValueConfig) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:                   "KV_" + kv.Bucket,
 		Subjects:               []string{"$KV." + kv.Bucket + ".>"},

@@ -25,21 +25,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-// lab is a namespace of a real API server with a service account that reads its ConfigMaps.
-type lab struct {
+// env is a namespace of a real API server with a service account that reads its ConfigMaps.
+type env struct {
 	*testing.T
 	client    client.Client
 	namespace string
 	reviews   atomic.Int64 // reviews that the authorizer has sent to the API server
 }
 
-func newLab(t *testing.T) *lab {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	c := cluster.Get(t)
-	return &lab{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
+	return &env{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 }
 
-func (l *lab) authorizer(o access.Options) *access.Authorizer {
+func (l *env) authorizer(o access.Options) *access.Authorizer {
 	l.Helper()
 	cfg := rest.CopyConfig(cluster.Get(l).Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -48,18 +48,18 @@ func (l *lab) authorizer(o access.Options) *access.Authorizer {
 			return next.RoundTrip(r)
 		})
 	})
-	g, err := access.New(cfg, o)
+	authorizer, err := access.New(cfg, o)
 	if err != nil {
 		l.Fatal(err)
 	}
-	return g
+	return authorizer
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (l *lab) create(objects ...client.Object) {
+func (l *env) create(objects ...client.Object) {
 	l.Helper()
 	for _, o := range objects {
 		if err := l.client.Create(l.Context(), o); err != nil {
@@ -69,7 +69,7 @@ func (l *lab) create(objects ...client.Object) {
 }
 
 // account creates a ServiceAccount and returns a token of it.
-func (l *lab) account(name string, audiences ...string) string {
+func (l *env) account(name string, audiences ...string) string {
 	l.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
 	l.create(account)
@@ -81,7 +81,7 @@ func (l *lab) account(name string, audiences ...string) string {
 }
 
 // grant lets an account get ConfigMaps of the namespace.
-func (l *lab) grant(account string) *rbacv1.RoleBinding {
+func (l *env) grant(account string) *rbacv1.RoleBinding {
 	l.Helper()
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: account},
@@ -96,13 +96,13 @@ func (l *lab) grant(account string) *rbacv1.RoleBinding {
 	return binding
 }
 
-// reads returns the request that grant permits.
-func (l *lab) reads(namespace string) access.Attributes {
+// getConfigMap returns the request that grant permits.
+func (l *env) getConfigMap(namespace string) access.Attributes {
 	return access.Attributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: namespace, Name: "settings"}
 }
 
-// ask sends a request through the authorizer and returns the response.
-func ask(g *access.Authorizer, authorization string, a access.Attributes) *httptest.ResponseRecorder {
+// request sends a request through the authorizer and returns the response.
+func request(authorizer *access.Authorizer, authorization string, a access.Attributes) *httptest.ResponseRecorder {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := access.UserFrom(r.Context())
 		fmt.Fprintf(w, "%v %v %q", ok, u.GetName(), r.Header.Values("Authorization"))
@@ -112,12 +112,12 @@ func ask(g *access.Authorizer, authorization string, a access.Attributes) *httpt
 		r.Header.Set("Authorization", authorization)
 	}
 	w := httptest.NewRecorder()
-	g.Authenticated(g.Authorized(a, inner)).ServeHTTP(w, r)
+	authorizer.Authenticated(authorizer.Authorized(a, inner)).ServeHTTP(w, r)
 	return w
 }
 
 // status reads the response to a rejected request.
-func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Status {
+func (l *env) status(response *httptest.ResponseRecorder, code int) metav1.Status {
 	l.Helper()
 	if response.Code != code {
 		l.Fatalf("status is %d, want %d", response.Code, code)
@@ -133,11 +133,11 @@ func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Statu
 }
 
 func TestAuthorizerRejectsInvalidToken(t *testing.T) {
-	l := newLab(t)
-	g := l.authorizer(access.Options{})
+	l := newEnv(t)
+	authorizer := l.authorizer(access.Options{})
 	token := l.account("reader")
 	l.grant("reader")
-	allowed := l.reads(l.namespace)
+	allowed := l.getConfigMap(l.namespace)
 	foreign := l.account("elsewhere", "https://elsewhere.example")
 	for name, header := range map[string]string{
 		"no header":                     "",
@@ -149,8 +149,8 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 		"a token in front of something": "Bearer x " + token,
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := ask(g, header, allowed)
-			s := (&lab{T: t}).status(response, http.StatusUnauthorized)
+			response := request(authorizer, header, allowed)
+			s := (&env{T: t}).status(response, http.StatusUnauthorized)
 			if s.Reason != metav1.StatusReasonUnauthorized || response.Header().Get("WWW-Authenticate") == "" {
 				t.Errorf("reason %q, headers %v", s.Reason, response.Header())
 			}
@@ -160,19 +160,19 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 		})
 	}
 	expect.Eventually(t, expect.Long, func() error { // a new role applies after a moment
-		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+		return l.wantCode(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
-	body := ask(l.authorizer(access.Options{}), "bearer "+token, allowed).Body
+	body := request(l.authorizer(access.Options{}), "bearer "+token, allowed).Body
 	want := fmt.Sprintf("true system:serviceaccount:%s:reader []", l.namespace)
 	if !strings.HasSuffix(body.String(), want) {
 		t.Errorf("the handler saw %q, want %q at the end", body.String(), want)
 	}
 }
 
-// answers sends a request through a new authorizer with an empty cache.
-func (l *lab) answers(o access.Options, header string, a access.Attributes, code int) error {
+// wantCode sends a request through a new authorizer with an empty cache.
+func (l *env) wantCode(o access.Options, header string, a access.Attributes, code int) error {
 	l.Helper()
-	response := ask(l.authorizer(o), header, a)
+	response := request(l.authorizer(o), header, a)
 	if response.Code != code {
 		return fmt.Errorf("status is %d, want %d", response.Code, code)
 	}
@@ -180,14 +180,14 @@ func (l *lab) answers(o access.Options, header string, a access.Attributes, code
 }
 
 func TestAuthorizerChecksAudiences(t *testing.T) {
-	l := newLab(t)
-	ours, theirs := l.account("ours", "flotilla", "other"), l.account("theirs")
+	l := newEnv(t)
+	expected, unexpected := l.account("ours", "flotilla", "other"), l.account("theirs")
 	l.grant("ours")
 	o := access.Options{Audiences: []string{"flotilla"}}
 	expect.Eventually(t, expect.Long, func() error {
-		return l.answers(o, "Bearer "+ours, l.reads(l.namespace), http.StatusOK)
+		return l.wantCode(o, "Bearer "+expected, l.getConfigMap(l.namespace), http.StatusOK)
 	})
-	if err := l.answers(o, "Bearer "+theirs, l.reads(l.namespace), http.StatusUnauthorized); err != nil {
+	if err := l.wantCode(o, "Bearer "+unexpected, l.getConfigMap(l.namespace), http.StatusUnauthorized); err != nil {
 		t.Error(err)
 	}
 }
@@ -204,14 +204,14 @@ func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 		audiences []string
 		code      int
 	}{{nil, http.StatusOK}, {[]string{"flotilla"}, http.StatusUnauthorized}} {
-		g, err := access.New(&rest.Config{Host: server.URL}, access.Options{Audiences: tc.audiences})
+		authorizer, err := access.New(&rest.Config{Host: server.URL}, access.Options{Audiences: tc.audiences})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", "Bearer token")
 		w := httptest.NewRecorder()
-		g.Authenticated(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		authorizer.Authenticated(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != tc.code {
 			t.Errorf("status is %d for audiences %v, want %d", w.Code, tc.audiences, tc.code)
 		}
@@ -219,28 +219,28 @@ func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 }
 
 func TestAuthorizerNamesMissingPermission(t *testing.T) {
-	l := newLab(t)
+	l := newEnv(t)
 	token := l.account("reader")
 	l.grant("reader")
 	expect.Eventually(t, expect.Long, func() error {
-		return l.answers(access.Options{}, "Bearer "+token, l.reads(l.namespace), http.StatusOK)
+		return l.wantCode(access.Options{}, "Bearer "+token, l.getConfigMap(l.namespace), http.StatusOK)
 	})
-	g := l.authorizer(access.Options{})
-	deletes := l.reads(l.namespace)
+	authorizer := l.authorizer(access.Options{})
+	deletes := l.getConfigMap(l.namespace)
 	deletes.Verb = "delete"
-	lists := l.reads("")
+	lists := l.getConfigMap("")
 	lists.Verb, lists.Name = "list", ""
 	for name, tc := range map[string]struct {
 		attributes access.Attributes
 		want       []string
 	}{
 		"another verb":      {deletes, []string{"cannot delete", `"configmaps"`, `"` + l.namespace + `"`}},
-		"another namespace": {l.reads("kube-system"), []string{"cannot get", `"configmaps"`, `"kube-system"`}},
+		"another namespace": {l.getConfigMap("kube-system"), []string{"cannot get", `"configmaps"`, `"kube-system"`}},
 		"all namespaces":    {lists, []string{"cannot list", `"configmaps"`, "at the cluster scope"}},
 		"a path":            {access.Attributes{Verb: "get", Path: "/metrics"}, []string{`cannot get path "/metrics"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := (&lab{T: t}).status(ask(g, "Bearer "+token, tc.attributes), http.StatusForbidden)
+			s := (&env{T: t}).status(request(authorizer, "Bearer "+token, tc.attributes), http.StatusForbidden)
 			for _, want := range append(tc.want, l.namespace+":reader") {
 				if !strings.Contains(s.Message, want) {
 					t.Errorf("%q is missing in %q", want, s.Message)
@@ -254,21 +254,21 @@ func TestAuthorizerNamesMissingPermission(t *testing.T) {
 }
 
 func TestAuthorizerCacheExpires(t *testing.T) {
-	l := newLab(t)
+	l := newEnv(t)
 	token := l.account("reader")
 	binding := l.grant("reader")
-	allowed := l.reads(l.namespace)
+	allowed := l.getConfigMap(l.namespace)
 	expect.Eventually(t, expect.Long, func() error {
-		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+		return l.wantCode(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
 	long := l.authorizer(access.Options{TTL: time.Hour})
 	short := l.authorizer(access.Options{TTL: 50 * time.Millisecond})
 	l.reviews.Store(0)
-	denied := l.reads("kube-system")
+	denied := l.getConfigMap("kube-system")
 	for range 20 {
-		ask(long, "Bearer "+token, allowed)
-		ask(long, "Bearer "+token, denied)
-		ask(long, "Bearer nonsense", allowed)
+		request(long, "Bearer "+token, allowed)
+		request(long, "Bearer "+token, denied)
+		request(long, "Bearer nonsense", allowed)
 	}
 	if n := l.reviews.Load(); n != 4 { // a valid token, two permissions, an invalid token
 		t.Errorf("sixty requests cost %d questions, want 4", n)
@@ -277,7 +277,7 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Eventually(t, expect.Long, func() error {
-		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusForbidden {
+		if code := request(short, "Bearer "+token, allowed).Code; code != http.StatusForbidden {
 			return fmt.Errorf("status is %d after the permission was removed", code)
 		}
 		return nil
@@ -287,7 +287,7 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Eventually(t, expect.Long, func() error {
-		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusUnauthorized {
+		if code := request(short, "Bearer "+token, allowed).Code; code != http.StatusUnauthorized {
 			return fmt.Errorf("status is %d after the account was deleted", code)
 		}
 		return nil
@@ -295,14 +295,14 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 }
 
 func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
-	l := newLab(t)
+	l := newEnv(t)
 	token := l.account("reader")
 	l.grant("reader")
-	allowed := l.reads(l.namespace)
+	allowed := l.getConfigMap(l.namespace)
 	expect.Eventually(t, expect.Long, func() error {
-		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+		return l.wantCode(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
-	var away atomic.Bool
+	var unreachable atomic.Bool
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
@@ -310,43 +310,43 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	cfg := rest.CopyConfig(cluster.Get(t).Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if away.Load() {
+			if unreachable.Load() {
 				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // a closed port
 			}
 			return next.RoundTrip(r)
 		})
 	})
-	g, err := access.New(cfg, access.Options{TTL: time.Hour})
+	authorizer, err := access.New(cfg, access.Options{TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(what string, a access.Attributes) {
+	wantUnavailable := func(verb string, a access.Attributes) {
 		t.Helper()
-		response := ask(g, "Bearer "+token, a)
+		response := request(authorizer, "Bearer "+token, a)
 		s := l.status(response, http.StatusServiceUnavailable)
-		if response.Header().Get("Retry-After") == "" || s.Details == nil || s.Details.RetryAfterSeconds == 0 || !strings.Contains(s.Message, what) {
-			t.Errorf("headers %v, status %+v, want %q", response.Header(), s, what)
+		if response.Header().Get("Retry-After") == "" || s.Details == nil || s.Details.RetryAfterSeconds == 0 || !strings.Contains(s.Message, verb) {
+			t.Errorf("headers %v, status %+v, want %q", response.Header(), s, verb)
 		}
 	}
-	away.Store(true)
-	refused("authenticate", allowed)
-	away.Store(false)
-	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
+	unreachable.Store(true)
+	wantUnavailable("authenticate", allowed)
+	unreachable.Store(false)
+	if code := request(authorizer, "Bearer "+token, allowed).Code; code != http.StatusOK {
 		t.Fatalf("status is %d, want no cached outage", code)
 	}
-	away.Store(true)
-	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
+	unreachable.Store(true)
+	if code := request(authorizer, "Bearer "+token, allowed).Code; code != http.StatusOK {
 		t.Errorf("status is %d for a cached review", code)
 	}
 	other := allowed
 	other.Name = "unasked"
-	refused("authorize", other)
+	wantUnavailable("authorize", other)
 }
 
 func TestAuthorizerRequiresAuthentication(t *testing.T) {
-	l := newLab(t)
+	l := newEnv(t)
 	w := httptest.NewRecorder()
-	l.authorizer(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
+	l.authorizer(access.Options{}).Authorized(l.getConfigMap(l.namespace), http.NotFoundHandler()).
 		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	l.status(w, http.StatusUnauthorized)
 }
@@ -354,7 +354,7 @@ func TestAuthorizerRequiresAuthentication(t *testing.T) {
 func TestWriteErrorHidesInternalErrors(t *testing.T) {
 	w := httptest.NewRecorder()
 	access.WriteError(w, fmt.Errorf("dial db: password hunter2"))
-	s := (&lab{T: t}).status(w, http.StatusInternalServerError)
+	s := (&env{T: t}).status(w, http.StatusInternalServerError)
 	if strings.Contains(s.Message, "hunter2") || s.Reason != metav1.StatusReasonInternalError {
 		t.Errorf("the caller gets %+v", s)
 	}

@@ -72,8 +72,8 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 // The error is a 401 without a valid token, or a 503 if the API server does not respond.
 func (z *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
 	// The authenticator removes the token from the request that it gets.
-	bare := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
-	response, ok, err := z.requests.AuthenticateRequest(bare)
+	tokenOnly := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
+	response, ok, err := z.requests.AuthenticateRequest(tokenOnly)
 	switch {
 	case isOutage(err):
 		klog.FromContext(r.Context()).Info("TokenReview failed", "reason", err.Error())

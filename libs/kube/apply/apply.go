@@ -131,7 +131,7 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 		return Unchanged, nil, err
 	}
 	seen := stateOf(existing)
-	taken, err := c.transferFields(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
+	transferred, err := c.transferFields(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
 	if err != nil {
 		return Unchanged, nil, err
 	}
@@ -139,10 +139,10 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 	if err != nil {
 		return Unchanged, nil, err
 	}
-	switch same := c.unchanged(found, seen); {
-	case same && taken:
+	switch unchanged := c.unchanged(found, seen); {
+	case unchanged && transferred:
 		return Updated, existing, nil
-	case same:
+	case unchanged:
 		return Unchanged, existing, nil
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Found differences",
@@ -176,7 +176,7 @@ func (c *call) replace(ctx context.Context, seen state, found differences) (clie
 	if readErr != nil {
 		return nil, errors.Join(err, readErr)
 	}
-	if taken, transferErr := c.transferFields(ctx, &seen, others); transferErr != nil || !taken {
+	if transferred, transferErr := c.transferFields(ctx, &seen, others); transferErr != nil || !transferred {
 		return nil, errors.Join(err, transferErr)
 	}
 	return apply()
@@ -256,7 +256,7 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnk
 	if fieldsUnknown || len(found) > 0 {
 		c.cache.record(u.GetUID(), applied{hash: c.cfg.hash, found: found})
 	} else {
-		c.cache.forget(u.GetUID())
+		c.cache.remove(u.GetUID())
 	}
 	return u, nil
 }

@@ -57,8 +57,8 @@ func TestApplyCreatesSkipsAndUpdates(t *testing.T) {
 		t.Errorf("owner references (-want +got):\n%s", diff)
 	}
 
-	again := configMap(ns, map[string]string{"a": "1", "b": "2"})
-	if n := c.Requests(func() { mustApply(t, a, apply.Unchanged, owner, again, live) }); n != 0 {
+	next := configMap(ns, map[string]string{"a": "1", "b": "2"})
+	if n := c.Requests(func() { mustApply(t, a, apply.Unchanged, owner, next, live) }); n != 0 {
 		t.Errorf("an unchanged object cost %d requests, want 0", n)
 	}
 
@@ -186,14 +186,14 @@ func TestApplySkipsTerminatingObject(t *testing.T) {
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
 	a := apply.New(c, manager)
-	held := configMap(ns, nil)
-	held.Finalizers = []string{"example.com/hold"}
-	mustApply(t, a, apply.Created, owner, held, nil)
+	protected := configMap(ns, nil)
+	protected.Finalizers = []string{"example.com/hold"}
+	mustApply(t, a, apply.Created, owner, protected, nil)
 	if err := a.Delete(t.Context(), apitest.Read(t, c, configMap(ns, nil))); err != nil {
 		t.Fatal(err)
 	}
 	cached := apitest.Read(t, c, configMap(ns, nil))
-	if _, err := a.Object(t.Context(), owner, held, cached); !errors.Is(err, apply.ErrBeingDeleted) {
+	if _, err := a.Object(t.Context(), owner, protected, cached); !errors.Is(err, apply.ErrBeingDeleted) {
 		t.Errorf("got %v, want %v", err, apply.ErrBeingDeleted)
 	}
 	if n := c.Requests(func() {
@@ -223,11 +223,11 @@ func TestApplyAdoptsFieldsOfFormerManager(t *testing.T) {
 			if err := c.Create(t.Context(), old, client.FieldOwner(tc.former)); err != nil {
 				t.Fatal(err)
 			}
-			before := settled(t, c, ns)
+			before := readDeployment(t, c, ns)
 
 			a := apply.New(c, manager, tc.options...)
 			mustApply(t, a, apply.Updated, owner, deployment(ns, map[string]string{"keep": "1"}), before)
-			after := settled(t, c, ns)
+			after := readDeployment(t, c, ns)
 			if diff := cmp.Diff(map[string]string{"keep": "1"}, after.Spec.Template.Annotations); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
@@ -254,7 +254,7 @@ func TestApplyAdoptsEqualObjectWithoutNewGeneration(t *testing.T) {
 	if err := c.Create(t.Context(), old, client.FieldOwner("manager")); err != nil {
 		t.Fatal(err)
 	}
-	before := settled(t, c, ns)
+	before := readDeployment(t, c, ns)
 	desired := deployment(ns, map[string]string{"a": "1"})
 	mustApply(t, apply.New(c, manager, apply.WithFormerManagers("manager")), apply.Updated, owner, desired, before)
 	after := apitest.Read(t, c, deployment(ns, nil))
@@ -273,13 +273,13 @@ func TestApplyKeepsForeignFields(t *testing.T) {
 	a := apply.New(c, manager)
 	mustApply(t, a, apply.Created, owner, deployment(ns, nil), nil)
 
-	live := settled(t, c, ns)
+	live := readDeployment(t, c, ns)
 	live.Spec.Replicas = new(int32(5)) // as an autoscaler does; we render none
 	live.Spec.Template.Spec.Containers[0].Env = append(live.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "INJECTED", Value: "x"})
 	if err := c.Update(t.Context(), live, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
-	live = settled(t, c, ns)
+	live = readDeployment(t, c, ns)
 	mustApply(t, a, apply.Unchanged, owner, deployment(ns, nil), live)
 	mustApply(t, a, apply.Updated, owner, deployment(ns, map[string]string{"new": "1"}), live)
 	live = apitest.Read(t, c, deployment(ns, nil))
@@ -420,8 +420,8 @@ func deployment(ns string, annotations map[string]string) *appsv1.Deployment {
 	}
 }
 
-// settled returns the Deployment once its controller writes no more changes.
-func settled(t *testing.T, c client.Client, ns string) *appsv1.Deployment {
+// readDeployment returns the Deployment once its controller writes no more changes.
+func readDeployment(t *testing.T, c client.Client, ns string) *appsv1.Deployment {
 	t.Helper()
 	live := deployment(ns, nil)
 	expect.Object(t, c, live, func(d *appsv1.Deployment) error {

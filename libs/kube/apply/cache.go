@@ -40,7 +40,7 @@ func (a *applyCache) contains(uid types.UID, want applied) bool {
 	return ok && entry.hash == want.hash && entry.found.equal(want.found)
 }
 
-func (a *applyCache) forget(uid types.UID) {
+func (a *applyCache) remove(uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byUID, uid)

@@ -25,12 +25,12 @@ func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// Deleted, or deleted and re-created: the object in question does not exist.
-		a.cache.forget(obj.GetUID())
+		a.cache.remove(obj.GetUID())
 		return nil
 	case err != nil:
 		return fmt.Errorf("delete %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
-	a.cache.forget(obj.GetUID())
+	a.cache.remove(obj.GetUID())
 	logr.FromContextOrDiscard(ctx).Info("Deleted object", "kind", fmt.Sprintf("%T", obj), "name", obj.GetName())
 	return nil
 }

@@ -77,9 +77,9 @@ func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEn
 	return found, nil
 }
 
-func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
+func compare(desired, live map[string]any, owned *fieldpath.Set) differences {
 	c := comparison{}
-	for k, v := range wanted {
+	for k, v := range desired {
 		switch k {
 		case "apiVersion", "kind": // a typed object does not carry them
 		case "metadata":
@@ -94,12 +94,12 @@ func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
 type comparison struct{ found differences }
 
 // pair is a desired value and the live value of the same field, nil if the field is absent.
-type pair struct{ wanted, live any }
+type pair struct{ desired, live any }
 
 // metadata compares labels, annotations and other metadata. It skips name and namespace,
 // which identify the object and have no field manager.
-func (c *comparison) metadata(owned *fieldpath.Set, wanted, live any) {
-	w, _ := wanted.(map[string]any) // an object always has metadata, and a nil map compares as empty
+func (c *comparison) metadata(owned *fieldpath.Set, desired, live any) {
+	w, _ := desired.(map[string]any) // an object always has metadata, and a nil map compares as empty
 	l, _ := live.(map[string]any)
 	pe := fieldpath.FieldNameElement("metadata")
 	below := descend(owned, pe)
@@ -123,7 +123,7 @@ func (c *comparison) field(at fieldpath.Path, owned *fieldpath.Set, k string, p 
 }
 
 func (c *comparison) value(path fieldpath.Path, owned *fieldpath.Set, name string, p pair) {
-	switch w := p.wanted.(type) {
+	switch w := p.desired.(type) {
 	case map[string]any:
 		l, ok := p.live.(map[string]any)
 		if !ok {
@@ -141,26 +141,26 @@ func (c *comparison) value(path fieldpath.Path, owned *fieldpath.Set, name strin
 		}
 		c.list(path, owned, name, w, l)
 	default:
-		if !equalScalar(p.wanted, p.live) {
+		if !equalScalar(p.desired, p.live) {
 			c.add(path, p.live)
 		}
 	}
 }
 
-func (c *comparison) list(path fieldpath.Path, owned *fieldpath.Set, name string, wanted, live []any) {
-	keys := mergeKeys(name, owned, wanted)
+func (c *comparison) list(path fieldpath.Path, owned *fieldpath.Set, name string, desired, live []any) {
+	keys := mergeKeys(name, owned, desired)
 	if keys == nil {
-		if len(wanted) != len(live) {
+		if len(desired) != len(live) {
 			c.add(path, live)
 			return
 		}
-		for i, w := range wanted {
+		for i, w := range desired {
 			// The list is owned as a whole, as the caller has checked.
 			c.value(append(slices.Clone(path), fieldpath.IndexElement(i)), nil, "", pair{w, live[i]})
 		}
 		return
 	}
-	for _, w := range wanted {
+	for _, w := range desired {
 		pe := keys.element(w)
 		at := append(slices.Clone(path), pe)
 		item := keys.find(pe, live)

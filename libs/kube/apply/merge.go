@@ -32,18 +32,18 @@ var listKeys = map[string]keys{
 
 // mergeKeys returns the keys of a list, nil for an atomic one. It prefers the keys that
 // the API server recorded in the managed fields, since those follow the schema.
-func mergeKeys(name string, owned *fieldpath.Set, wanted []any) keys {
+func mergeKeys(name string, owned *fieldpath.Set, desired []any) keys {
 	if k := recordedKeys(owned); k != nil {
 		return k
 	}
-	if k, ok := listKeys[name]; ok && keyed(k, wanted) {
+	if k, ok := listKeys[name]; ok && keyed(k, desired) {
 		return k
 	}
 	if name != "ports" {
 		return nil
 	}
 	for _, k := range []keys{{"containerPort", "protocol"}, {"port", "protocol"}} {
-		if keyed(k[:1], wanted) {
+		if keyed(k[:1], desired) {
 			return k
 		}
 	}
@@ -55,7 +55,7 @@ func recordedKeys(owned *fieldpath.Set) keys {
 		return nil
 	}
 	var out keys
-	visit := func(pe fieldpath.PathElement) {
+	add := func(pe fieldpath.PathElement) {
 		if pe.Value != nil {
 			out = keys{}
 		}
@@ -67,8 +67,8 @@ func recordedKeys(owned *fieldpath.Set) keys {
 			out = append(out, f.Name)
 		}
 	}
-	owned.Members.Iterate(visit)
-	owned.Children.Iterate(visit)
+	owned.Members.Iterate(add)
+	owned.Children.Iterate(add)
 	return out
 }
 

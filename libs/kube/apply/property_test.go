@@ -39,7 +39,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 		if got, err := apply.New(c, manager).Object(ctx, owner, copyOf(), nil); err != nil || got != apply.Created {
 			rt.Fatalf("create: %s, %v", got, err)
 		}
-		live := emptyOf(desired)
+		live := newOfType(desired)
 		if err := c.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
 			rt.Fatal(err)
 		}
@@ -48,17 +48,17 @@ func TestApplyIsIdempotent(t *testing.T) {
 				rt.Error(err)
 			}
 		}()
-		forgetful := apply.New(c, manager) // its cache is empty: only the object shows what was applied
+		uncached := apply.New(c, manager) // its cache is empty: only the object shows what was applied
 		var outcome apply.Outcome
 		var err error
-		requests := c.Requests(func() { outcome, err = forgetful.Object(ctx, owner, copyOf(), live) })
+		requests := c.Requests(func() { outcome, err = uncached.Object(ctx, owner, copyOf(), live) })
 		if err != nil || outcome != apply.Unchanged || requests != 0 {
 			rt.Fatalf("apply again: %s, %v, %d requests", outcome, err, requests)
 		}
 	})
 }
 
-func emptyOf(obj client.Object) client.Object {
+func newOfType(obj client.Object) client.Object {
 	switch obj.(type) {
 	case *appsv1.Deployment:
 		return &appsv1.Deployment{}
@@ -84,7 +84,7 @@ func drawObject(t *rapid.T) client.Object {
 	switch rapid.SampledFrom([]string{"Deployment", "StatefulSet", "Job", "Service", "ConfigMap", "NetworkPolicy", "PDB"}).Draw(t, "kind") {
 	case "Deployment":
 		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-			Replicas: maybe(t, "replicas", int32(0), 2), Selector: selector, Template: template,
+			Replicas: optional(t, "replicas", int32(0), 2), Selector: selector, Template: template,
 			Paused:   true, // excludes the controllers from a test of the API server
 			Strategy: appsv1.DeploymentStrategy{Type: rapid.SampledFrom([]appsv1.DeploymentStrategyType{"", "Recreate", "RollingUpdate"}).Draw(t, "strategy")},
 		}}
@@ -96,8 +96,8 @@ func drawObject(t *rapid.T) client.Object {
 		}}
 	case "Job":
 		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
-			Suspend: new(true), BackoffLimit: maybe(t, "backoff", int32(0), 3),
-			ActiveDeadlineSeconds: maybe(t, "deadline", int64(60)), Template: template,
+			Suspend: new(true), BackoffLimit: optional(t, "backoff", int32(0), 3),
+			ActiveDeadlineSeconds: optional(t, "deadline", int64(60)), Template: template,
 		}}
 		job.Spec.Template.Spec.RestartPolicy = rapid.SampledFrom([]corev1.RestartPolicy{"Never", "OnFailure"}).Draw(t, "restart")
 		for i := range job.Spec.Template.Spec.Containers { // jobs have no use for them
@@ -141,10 +141,10 @@ func drawService(t *rapid.T) corev1.ServiceSpec {
 func drawPod(t *rapid.T) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		NodeSelector:                  drawMap(t, "node selector"),
-		TerminationGracePeriodSeconds: maybe(t, "grace", int64(0), 45),
-		SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: maybe(t, "nonroot", true, false)},
+		TerminationGracePeriodSeconds: optional(t, "grace", int64(0), 45),
+		SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: optional(t, "nonroot", true, false)},
 		ServiceAccountName:            rapid.SampledFrom([]string{"", "robot"}).Draw(t, "account"),
-		AutomountServiceAccountToken:  maybe(t, "automount", false),
+		AutomountServiceAccountToken:  optional(t, "automount", false),
 		ImagePullSecrets:              []corev1.LocalObjectReference{{Name: "pull"}},
 		Tolerations:                   []corev1.Toleration{{Key: "k", Operator: "Exists"}, {Key: "l", Value: "v", Effect: "NoSchedule"}},
 		HostAliases:                   []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"a", "b"}}},
@@ -155,7 +155,7 @@ func drawPod(t *rapid.T) corev1.PodSpec {
 		Volumes: []corev1.Volume{
 			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, DefaultMode: maybe(t, "mode", int32(0o400)),
+				LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, DefaultMode: optional(t, "mode", int32(0o400)),
 				Items: []corev1.KeyToPath{{Key: "k", Path: "p"}},
 			}}},
 		},
@@ -219,7 +219,7 @@ func drawMap(t *rapid.T, label string) map[string]string {
 	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b.example.com", "d"}), rapid.SampledFrom([]string{"", "1", "x"}), 0, 3).Draw(t, label)
 }
 
-func maybe[T any](t *rapid.T, label string, values ...T) *T {
+func optional[T any](t *rapid.T, label string, values ...T) *T {
 	i := rapid.IntRange(-1, len(values)-1).Draw(t, label)
 	if i < 0 {
 		return nil

@@ -115,7 +115,7 @@ func (r *repair) live() *unstructured.Unstructured {
 }
 
 func (r *repair) typedLive() client.Object {
-	live := emptyOf(r.desired)
+	live := newOfType(r.desired)
 	live.SetNamespace(r.desired.GetNamespace())
 	live.SetName(r.desired.GetName())
 	return apitest.Read(r.t, r.c, live)

@@ -69,8 +69,8 @@ func (b *Bundle) CABundle() []byte { return encode(b.Authorities) }
 // Certificate returns the chain that the server presents, and its key.
 func (b *Bundle) Certificate() *tls.Certificate {
 	c := &tls.Certificate{PrivateKey: b.servingKey, Leaf: b.Chain[0]}
-	for _, one := range b.Chain {
-		c.Certificate = append(c.Certificate, one.Raw)
+	for _, cert := range b.Chain {
+		c.Certificate = append(c.Certificate, cert.Raw)
 	}
 	return c
 }
@@ -93,10 +93,10 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 
 func parseCertificates(data map[string][]byte, name string) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
-	rest := data[name]
+	remaining := data[name]
 	for {
 		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
+		if block, remaining = pem.Decode(remaining); block == nil {
 			break
 		}
 		c, err := x509.ParseCertificate(block.Bytes)

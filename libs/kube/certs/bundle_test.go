@@ -36,30 +36,30 @@ func TestBundleRoundTripsThroughSecret(t *testing.T) {
 }
 
 func TestParseErrorNamesKeyWithoutContent(t *testing.T) {
-	one, _ := renew(t, nil, start)
+	bundle, _ := renew(t, nil, start)
 	other, _ := renew(t, nil, start)
-	good, foreign := data(t, one), data(t, other)
+	validData, foreign := data(t, bundle), data(t, other)
 	cases := map[string]struct {
 		key   string
 		value []byte
 	}{
 		"no authority":                   {"ca.crt", nil},
 		"text for an authority":          {"ca.crt", []byte("hush hush")},
-		"a key for an authority":         {"ca.crt", good["ca.key"]},
+		"a key for an authority":         {"ca.crt", validData["ca.key"]},
 		"no key of the authority":        {"ca.key", nil},
 		"text for a key":                 {"ca.key", []byte("hush hush")},
-		"a certificate for a key":        {"ca.key", good["ca.crt"]},
+		"a certificate for a key":        {"ca.key", validData["ca.crt"]},
 		"the key of another authority":   {"ca.key", foreign["ca.key"]},
 		"no serving certificate":         {"tls.crt", nil},
-		"half a serving certificate":     {"tls.crt", good["tls.crt"][:100]},
+		"half a serving certificate":     {"tls.crt", validData["tls.crt"][:100]},
 		"no serving key":                 {"tls.key", nil},
 		"the key of another certificate": {"tls.key", foreign["tls.key"]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			bad := maps.Clone(good)
-			bad[tc.key] = tc.value
-			_, err := Parse(bad)
+			invalidData := maps.Clone(validData)
+			invalidData[tc.key] = tc.value
+			_, err := Parse(invalidData)
 			if err == nil || !strings.Contains(err.Error(), tc.key) {
 				t.Fatalf("error %v does not name %s", err, tc.key)
 			}

@@ -9,16 +9,16 @@ import (
 )
 
 var (
-	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	hosts = HostsOf("webhook", "system")
-	lives = Lifetimes{Authority: 300 * 24 * time.Hour, Serving: 90 * 24 * time.Hour}
+	start     = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	hosts     = HostsOf("webhook", "system")
+	lifetimes = Lifetimes{Authority: 300 * 24 * time.Hour, Serving: 90 * 24 * time.Hour}
 )
 
 const day = 24 * time.Hour
 
 func renew(t *testing.T, b *Bundle, now time.Time) (next *Bundle, reason string) {
 	t.Helper()
-	next, reason, err := Renew(b, hosts, lives, now)
+	next, reason, err := Renew(b, hosts, lifetimes, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,13 @@ func renew(t *testing.T, b *Bundle, now time.Time) (next *Bundle, reason string)
 }
 
 // accepts returns an error unless a client that trusts one bundle accepts the chain of the other.
-func accepts(trusting, serving *Bundle, host string, now time.Time) error {
-	roots, between := x509.NewCertPool(), x509.NewCertPool()
-	roots.AppendCertsFromPEM(trusting.CABundle())
+func accepts(client, serving *Bundle, host string, now time.Time) error {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM(client.CABundle())
 	for _, c := range serving.Chain[1:] {
-		between.AddCert(c)
+		intermediates.AddCert(c)
 	}
-	_, err := serving.Chain[0].Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: now})
+	_, err := serving.Chain[0].Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: intermediates, CurrentTime: now})
 	return err
 }
 
@@ -49,8 +49,8 @@ func TestNewBundleIsValidForServiceNames(t *testing.T) {
 	if accepts(b, b, "webhook.other.svc", start) == nil {
 		t.Error("the Service of another namespace is accepted")
 	}
-	stranger, _ := renew(t, nil, start)
-	if accepts(stranger, b, "localhost", start) == nil {
+	foreign, _ := renew(t, nil, start)
+	if accepts(foreign, b, "localhost", start) == nil {
 		t.Error("a client that trusts another CA accepts it")
 	}
 }
@@ -147,7 +147,7 @@ func TestRenewReplacesCertificateForChangedHosts(t *testing.T) {
 		"fewer names, still": {Names: hosts.Names[:1]},
 	}
 	for name, h := range cases {
-		next, reason, err := Renew(b, h, lives, start)
+		next, reason, err := Renew(b, h, lifetimes, start)
 		if err != nil {
 			t.Fatal(err)
 		}

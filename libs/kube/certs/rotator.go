@@ -124,21 +124,21 @@ func (r *Rotator) attempt(ctx context.Context) (*Bundle, error) {
 	if err != nil && !absent {
 		return nil, fmt.Errorf("get Secret %q of the webhook certificates: %w", r.Secret, err)
 	}
-	current, damage := r.read(secret, absent)
-	if errors.Is(damage, errForeign) {
-		return nil, damage
+	current, readErr := r.read(secret, absent)
+	if errors.Is(readErr, errForeign) {
+		return nil, readErr
 	}
 	next, reason, err := Renew(current, r.Hosts, r.Lifetimes, r.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	if reason == "" && damage == nil {
+	if reason == "" && readErr == nil {
 		return current, nil
 	}
 	if err := r.write(ctx, secret, next, absent); err != nil {
 		return nil, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote webhook certificates", "secret", r.Secret.String(), "reason", strings.Join(reasons(damage, reason), ": "))
+	ctrl.LoggerFrom(ctx).Info("Wrote webhook certificates", "secret", r.Secret.String(), "reason", strings.Join(reasons(readErr, reason), ": "))
 	return next, nil
 }
 
@@ -149,7 +149,7 @@ var (
 
 // read returns the bundle to continue with. If the Secret was deleted or damaged, that is
 // the one that this replica serves: a webhook configuration trusts it already.
-func (r *Rotator) read(secret *corev1.Secret, absent bool) (current *Bundle, damage error) {
+func (r *Rotator) read(secret *corev1.Secret, absent bool) (current *Bundle, readErr error) {
 	if absent {
 		return r.last, errAbsent
 	}
@@ -191,9 +191,9 @@ func (r *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, a
 }
 
 // reasons returns the reasons of a write, for the log.
-func reasons(damage error, renewal string) (out []string) {
-	if damage != nil {
-		out = append(out, damage.Error())
+func reasons(readErr error, renewal string) (out []string) {
+	if readErr != nil {
+		out = append(out, readErr.Error())
 	}
 	if renewal != "" {
 		out = append(out, renewal)

@@ -45,28 +45,28 @@ func TestFindLimitsRequests(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(start)
 	f := createfailure.New(reader, clock)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job", Name: "x-migrate", CreationTimestamp: metav1.NewTime(start)}}
-	const why = "forbidden: exceeded quota: few, requested: pods=1"
+	const message = "forbidden: exceeded quota: few, requested: pods=1"
 	for i, step := range []struct {
-		at    time.Duration
-		want  string
-		again time.Duration
-		lists int
+		at           time.Duration
+		want         string
+		requeueAfter time.Duration
+		lists        int
 	}{
 		{time.Second, "", createfailure.GracePeriod - time.Second, 0},
-		{createfailure.GracePeriod, why, createfailure.Refresh, 1},
-		{createfailure.GracePeriod + time.Second, why, createfailure.Refresh - time.Second, 1},
-		{createfailure.GracePeriod + createfailure.Refresh, why, createfailure.Refresh, 2},
+		{createfailure.GracePeriod, message, createfailure.Refresh, 1},
+		{createfailure.GracePeriod + time.Second, message, createfailure.Refresh - time.Second, 1},
+		{createfailure.GracePeriod + createfailure.Refresh, message, createfailure.Refresh, 2},
 	} {
 		clock.SetTime(start.Add(step.at))
-		got, again, err := f.Find(t.Context(), job)
-		if err != nil || got != step.want || again != step.again || reader.lists != step.lists {
-			t.Errorf("step %d: %q again in %s after %d lists (%v), want %q, %s, %d", i, got, again, reader.lists, err, step.want, step.again, step.lists)
+		got, requeueAfter, err := f.Find(t.Context(), job)
+		if err != nil || got != step.want || requeueAfter != step.requeueAfter || reader.lists != step.lists {
+			t.Errorf("step %d: %q again in %s after %d lists (%v), want %q, %s, %d", i, got, requeueAfter, reader.lists, err, step.want, step.requeueAfter, step.lists)
 		}
 	}
 	reader.err = errors.New("away")
 	clock.SetTime(start.Add(time.Hour))
-	if got, again, err := f.Find(t.Context(), job); err == nil || got != "" || again != createfailure.Refresh {
-		t.Errorf("after an error: %q again in %s (%v)", got, again, err)
+	if got, requeueAfter, err := f.Find(t.Context(), job); err == nil || got != "" || requeueAfter != createfailure.Refresh {
+		t.Errorf("after an error: %q again in %s (%v)", got, requeueAfter, err)
 	}
 }
 

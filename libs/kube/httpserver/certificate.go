@@ -39,11 +39,11 @@ func inMemory() (certificate, error) {
 		return certificate{}, fmt.Errorf("parse loopback certificate: %w", err)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	return certificate{config: config, watch: untilDone}, nil
+	return certificate{config: config, watch: waitDone}, nil
 }
 
-// untilDone blocks until ctx ends: a certificate in memory needs no watch.
-func untilDone(ctx context.Context) error {
+// waitDone blocks until ctx ends: a certificate in memory needs no watch.
+func waitDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-func answered(h http.Handler) *httptest.ResponseRecorder {
+func serve(h http.Handler) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", http.NoBody))
 	return w
 }
 
-func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+func reject(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
 
 func TestLimitedSharesSlots(t *testing.T) {
 	slots, entered, release := make(httpserver.Slots, 1), make(chan struct{}), make(chan struct{})
-	slow := httpserver.Limited(slots, refuse, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	blocking := httpserver.Limited(slots, reject, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-release
 	}))
-	quick := httpserver.Limited(slots, refuse, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	second := httpserver.Limited(slots, reject, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	var first sync.WaitGroup
-	first.Go(func() { answered(slow) })
+	first.Go(func() { serve(blocking) })
 	<-entered
-	if code := answered(quick).Code; code != http.StatusTooManyRequests {
+	if code := serve(second).Code; code != http.StatusTooManyRequests {
 		t.Errorf("the second got status %d", code)
 	}
 	close(release)
 	first.Wait()
-	if code := answered(quick).Code; code != http.StatusOK {
+	if code := serve(second).Code; code != http.StatusOK {
 		t.Errorf("then the status is %d", code)
 	}
 }
@@ -44,7 +44,7 @@ func TestWithinEndsRequestInTime(t *testing.T) {
 		<-r.Context().Done()
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}))
-	if code := answered(h).Code; code != http.StatusGatewayTimeout {
+	if code := serve(h).Code; code != http.StatusGatewayTimeout {
 		t.Errorf("status is %d", code)
 	}
 }

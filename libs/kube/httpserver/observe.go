@@ -57,13 +57,13 @@ func NewObserver(c ObserverConfig) (*Observer, error) {
 func (o *Observer) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &Exchange{ResponseWriter: w, Route: RouteOther}
-		begin := o.Clock.Now()
+		start := o.Clock.Now()
 		next.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
-		took := o.Clock.Since(begin)
+		duration := o.Clock.Since(start)
 		method := KnownMethod(r.Method)
 		o.requests.WithLabelValues(x.Route, method, strconv.Itoa(x.code)).Inc()
 		if !x.Stream {
-			o.duration.WithLabelValues(x.Route, method).Observe(took.Seconds())
+			o.duration.WithLabelValues(x.Route, method).Observe(duration.Seconds())
 		}
 		span := trace.SpanFromContext(r.Context())
 		span.SetName(method + " " + x.Route)
@@ -71,17 +71,17 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 		if o.Sources {
 			span.SetAttributes(attribute.String("flotilla.source", x.Source))
 		}
-		o.log(x, r, took)
+		o.log(x, r, duration)
 	})
 }
 
 // log writes one line for a request: deletions and failures at V(0), the others at V(1).
-func (o *Observer) log(x *Exchange, r *http.Request, took time.Duration) {
+func (o *Observer) log(x *Exchange, r *http.Request, duration time.Duration) {
 	fields := []any{"method", r.Method, "path", r.URL.EscapedPath(), "code", x.code, "user", x.User}
 	if o.Sources {
 		fields = append(fields, "source", x.Source)
 	}
-	fields = append(fields, "bytes", x.bytes, "milliseconds", took.Milliseconds())
+	fields = append(fields, "bytes", x.bytes, "milliseconds", duration.Milliseconds())
 	switch {
 	case x.Cause != nil:
 		o.Log.Info("Request failed", append(fields, "reason", x.Cause.Error())...)

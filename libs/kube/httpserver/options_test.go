@@ -13,9 +13,9 @@ import (
 var wording = httpserver.Wording{Served: "the HTTP API", WithoutCertificate: "the API is plain HTTP", Request: "one request"}
 
 func TestOptions(t *testing.T) {
-	full := t.TempDir()
-	certdir.Write(t, full)
-	everywhere := "--api-bind-address=:8444"
+	certDir := t.TempDir()
+	certdir.Write(t, certDir)
+	allAddresses := "--api-bind-address=:8444"
 	tests := map[string]struct {
 		args    []string
 		enabled bool
@@ -26,10 +26,10 @@ func TestOptions(t *testing.T) {
 		"loopback needs no certificate":       {[]string{"--api-bind-address=127.0.0.1:8444"}, true, ""},
 		"IPv6 loopback needs no certificate":  {[]string{"--api-bind-address=[::1]:8444"}, true, ""},
 		"localhost needs no certificate":      {[]string{"--api-bind-address=localhost:8444"}, true, ""},
-		"all addresses need a certificate":    {[]string{everywhere}, true, "--api-cert-dir is required"},
+		"all addresses need a certificate":    {[]string{allAddresses}, true, "--api-cert-dir is required"},
 		"another address needs a certificate": {[]string{"--api-bind-address=10.0.0.1:8444"}, true, "--api-cert-dir is required"},
-		"with certificates":                   {[]string{everywhere, "--api-cert-dir=" + full}, true, ""},
-		"a directory without certificates":    {[]string{everywhere, "--api-cert-dir=" + t.TempDir()}, true, "--api-cert-dir: stat"},
+		"with certificates":                   {[]string{allAddresses, "--api-cert-dir=" + certDir}, true, ""},
+		"a directory without certificates":    {[]string{allAddresses, "--api-cert-dir=" + t.TempDir()}, true, "--api-cert-dir: stat"},
 		"no address":                          {[]string{"--api-bind-address=8444"}, true, `--api-bind-address "8444" is not host:port, :port or 0`},
 		"no requests":                         {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, true, "--api-max-requests must be at least 1, got 0"},
 		"no time":                             {[]string{"--api-bind-address=localhost:1", "--api-request-timeout=0s"}, true, "--api-request-timeout must be positive"},

@@ -52,7 +52,7 @@ func (s *Server) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable: it serves until ctx ends, then lets requests finish.
 // It serves once only.
 func (s *Server) Start(ctx context.Context) error {
-	shown, err := s.certificate()
+	cert, err := s.certificate()
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func (s *Server) Start(ctx context.Context) error {
 	s.address = listener.Addr().String()
 	close(s.listening)
 	server := s.server(ctx)
-	server.TLSConfig = shown.config
-	s.Log.Info("Serving the API", "address", s.address, "tls", shown.config != nil)
+	server.TLSConfig = cert.config
+	s.Log.Info("Serving the API", "address", s.address, "tls", cert.config != nil)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 2)
-	go func() { ended <- shown.watch(ctx) }()
+	go func() { ended <- cert.watch(ctx) }()
 	go func() { ended <- serve(server, listener) }()
 	select {
 	case err = <-ended:
@@ -88,7 +88,7 @@ func (s *Server) certificate() (certificate, error) {
 	case s.Options.CertDir != "":
 		return files(s.Options.CertDir)
 	case s.Plain:
-		return certificate{watch: untilDone}, nil
+		return certificate{watch: waitDone}, nil
 	}
 	return inMemory()
 }

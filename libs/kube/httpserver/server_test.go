@@ -57,8 +57,8 @@ func run(t *testing.T, change ...func(*httpserver.Config)) *running {
 	return r
 }
 
-// ask sends a request over a new connection and returns the code and the server's certificate, if any.
-func (r *running) ask(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
+// get sends a request over a new connection and returns the code and the server's certificate, if any.
+func (r *running) get(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} // then the certificate is checked
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, scheme+"://"+r.address, http.NoBody)
@@ -83,14 +83,14 @@ func TestServerNeedsNoLeaderElection(t *testing.T) {
 
 func TestServerCreatesCertificateOnLoopback(t *testing.T) {
 	r := run(t)
-	code, shown, err := r.ask("https", nil)
+	code, cert, err := r.get("https", nil)
 	if err != nil || code != http.StatusNoContent {
 		t.Fatalf("status %d, %v", code, err)
 	}
-	if err := errors.Join(shown.VerifyHostname("127.0.0.1"), shown.VerifyHostname("localhost")); err != nil {
+	if err := errors.Join(cert.VerifyHostname("127.0.0.1"), cert.VerifyHostname("localhost")); err != nil {
 		t.Error(err)
 	}
-	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
+	if code, _, err := r.get("http", nil); err != nil || code != http.StatusBadRequest {
 		t.Errorf("without TLS the status is %d, %v", code, err)
 	}
 	r.stop()
@@ -101,16 +101,16 @@ func TestServerCreatesCertificateOnLoopback(t *testing.T) {
 
 func TestPlainRequiresServerWithoutCertificate(t *testing.T) {
 	plain := func(c *httpserver.Config) { c.Plain = true }
-	if code, _, err := run(t, plain).ask("http", nil); err != nil || code != http.StatusNoContent {
+	if code, _, err := run(t, plain).get("http", nil); err != nil || code != http.StatusNoContent {
 		t.Errorf("without a certificate the status is %d, %v", code, err)
 	}
 	dir := t.TempDir()
 	trust := certdir.Write(t, dir)
 	r := run(t, plain, func(c *httpserver.Config) { c.Options.CertDir = dir })
-	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
+	if code, _, err := r.get("https", trust); err != nil || code != http.StatusNoContent {
 		t.Errorf("with a certificate the status is %d, %v", code, err)
 	}
-	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
+	if code, _, err := r.get("http", nil); err != nil || code != http.StatusBadRequest {
 		t.Errorf("with a certificate, but without TLS, the status is %d, %v", code, err)
 	}
 }
@@ -119,20 +119,20 @@ func TestServerReloadsCertificateFiles(t *testing.T) {
 	dir := t.TempDir()
 	trust := certdir.Write(t, dir)
 	r := run(t, func(c *httpserver.Config) { c.Options.CertDir = dir })
-	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
+	if code, _, err := r.get("https", trust); err != nil || code != http.StatusNoContent {
 		t.Fatalf("status %d, %v", code, err)
 	}
 	trust = certdir.Write(t, dir)
 	expect.Eventually(t, expect.Long, func() error {
-		_, _, err := r.ask("https", trust)
+		_, _, err := r.get("https", trust)
 		return err
 	})
 }
 
 func TestServerFinishesRequestsOnShutdown(t *testing.T) {
-	entered, release, told := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	entered, release, shutdown := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r := run(t, func(c *httpserver.Config) {
-		c.OnShutdown = func() { close(told) }
+		c.OnShutdown = func() { close(shutdown) }
 		c.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			entered <- struct{}{}
 			<-release
@@ -140,7 +140,7 @@ func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	})
 	answer := make(chan error, 1)
 	go func() {
-		code, _, err := r.ask("https", nil)
+		code, _, err := r.get("https", nil)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("status is %d", code)
 		}
@@ -148,7 +148,7 @@ func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	}()
 	<-entered
 	r.stop()
-	<-told
+	<-shutdown
 	expect.Eventually(t, expect.Long, func() error { // new connections are refused
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", r.address)
 		if err != nil {
@@ -179,7 +179,7 @@ func TestServerBoundsRequestsButNotStreams(t *testing.T) {
 					}
 				})
 			})
-			if code, _, err := r.ask("https", nil); err != nil || code != http.StatusNoContent {
+			if code, _, err := r.get("https", nil); err != nil || code != http.StatusNoContent {
 				t.Errorf("bounded is not %v: %d, %v", tc.bounded, code, err)
 			}
 		})
@@ -188,8 +188,8 @@ func TestServerBoundsRequestsButNotStreams(t *testing.T) {
 
 func TestServerNamesAddressInUse(t *testing.T) {
 	first := run(t)
-	taken := httpserver.New(config(func(c *httpserver.Config) { c.Options.BindAddress = first.address }))
-	if err := taken.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "--api-bind-address cannot be used") {
+	second := httpserver.New(config(func(c *httpserver.Config) { c.Options.BindAddress = first.address }))
+	if err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "--api-bind-address cannot be used") {
 		t.Errorf("error %v", err)
 	}
 	empty := httpserver.New(config(func(c *httpserver.Config) { c.Options.CertDir = t.TempDir() }))

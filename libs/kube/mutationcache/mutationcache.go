@@ -46,9 +46,9 @@ type Cache[T client.Object] struct {
 
 // write is one remembered version.
 type write[T client.Object] struct {
-	object T
-	at     time.Time
-	shown  bool // by the cache
+	object   T
+	at       time.Time
+	observed bool // by the cache
 }
 
 // New returns an empty Cache.
@@ -73,19 +73,19 @@ func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.Name
 	if !found {
 		return 0, nil
 	}
-	if isSame(own.object, obj) { // kept, so that its event is recognized
-		own.shown = true
+	if sameVersion(own.object, obj) { // kept, so that its event is recognized
+		own.observed = true
 		m.last[key] = own
 		return 0, nil
 	}
-	left := Validity - m.clock.Since(own.at)
-	if own.shown || left <= 0 || own.object.GetUID() != obj.GetUID() ||
+	remaining := Validity - m.clock.Since(own.at)
+	if own.observed || remaining <= 0 || own.object.GetUID() != obj.GetUID() ||
 		!newer(own.object.GetResourceVersion(), obj.GetResourceVersion()) {
 		delete(m.last, key)
 		return 0, nil
 	}
 	set(obj, clone(own.object))
-	return left, nil
+	return remaining, nil
 }
 
 // Record keeps a copy of an object from the API server's response to a write, and
@@ -104,10 +104,10 @@ func (m *Cache[T]) Observe(obj client.Object) bool {
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
 	own, found := m.last[key]
-	if !found || !isSame(own.object, obj) {
+	if !found || !sameVersion(own.object, obj) {
 		return false
 	}
-	own.shown = true
+	own.observed = true
 	m.last[key] = own
 	return true
 }
@@ -142,8 +142,8 @@ func clone[T client.Object](obj T) T {
 	return obj.DeepCopyObject().(T) // a copy has the type of its original
 }
 
-// isSame reports whether both are the same version of the same object.
-func isSame(a, b client.Object) bool {
+// sameVersion reports whether both are the same version of the same object.
+func sameVersion(a, b client.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 

@@ -37,7 +37,7 @@ var key = client.ObjectKey{Namespace: "n", Name: "a"}
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func newMemory() (*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock) {
+func newCache() (*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock) {
 	clk := testingclock.NewFakePassiveClock(epoch)
 	return mutationcache.New[*corev1.ConfigMap](clk), clk
 }
@@ -45,11 +45,11 @@ func newMemory() (*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePas
 func read(t *testing.T, m *mutationcache.Cache[*corev1.ConfigMap], cached *corev1.ConfigMap) (*corev1.ConfigMap, time.Duration) {
 	t.Helper()
 	got := &corev1.ConfigMap{}
-	again, err := m.Read(t.Context(), &cache{object: cached}, key, got)
+	requeueAfter, err := m.Read(t.Context(), &cache{object: cached}, key, got)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got, again
+	return got, requeueAfter
 }
 
 func TestReadReturnsLatestOfCacheAndOwnWrite(t *testing.T) {
@@ -64,16 +64,16 @@ func TestReadReturnsLatestOfCacheAndOwnWrite(t *testing.T) {
 		"versions that are not comparable": {version("1", "x"), version("1", "9"), version("1", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, _ := newMemory()
+			m, _ := newCache()
 			if tc.written != nil {
 				m.Record(tc.written)
 			}
-			got, again := read(t, m, tc.cached)
+			got, requeueAfter := read(t, m, tc.cached)
 			if got.UID != tc.want.UID || got.Data["version"] != tc.want.Data["version"] {
 				t.Errorf("got %s of %s, want %s of %s", got.ResourceVersion, got.UID, tc.want.ResourceVersion, tc.want.UID)
 			}
-			if fromMemory := got.ResourceVersion != tc.cached.ResourceVersion; fromMemory != (again > 0) {
-				t.Errorf("read again after %s", again)
+			if ownWrite := got.ResourceVersion != tc.cached.ResourceVersion; ownWrite != (requeueAfter > 0) {
+				t.Errorf("read again after %s", requeueAfter)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestReadReturnsLatestOfCacheAndOwnWrite(t *testing.T) {
 
 // A cluster that is restored from a backup shows older versions of the same objects.
 func TestReadReturnsRestoredObject(t *testing.T) {
-	for name, learn := range map[string]func(*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock){
+	for name, invalidate := range map[string]func(*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock){
 		"after a conflict": func(m *mutationcache.Cache[*corev1.ConfigMap], _ *testingclock.FakePassiveClock) {
 			m.Forget(key)
 		},
@@ -93,13 +93,13 @@ func TestReadReturnsRestoredObject(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, clk := newMemory()
-			if again := m.Record(version("1", "10")); again != mutationcache.Validity {
-				t.Errorf("read again after %s, want %s", again, mutationcache.Validity)
+			m, clk := newCache()
+			if requeueAfter := m.Record(version("1", "10")); requeueAfter != mutationcache.Validity {
+				t.Errorf("read again after %s, want %s", requeueAfter, mutationcache.Validity)
 			}
-			learn(m, clk)
-			if got, again := read(t, m, version("1", "9")); got.ResourceVersion != "9" || again != 0 {
-				t.Errorf("got %s, again after %s", got.ResourceVersion, again)
+			invalidate(m, clk)
+			if got, requeueAfter := read(t, m, version("1", "9")); got.ResourceVersion != "9" || requeueAfter != 0 {
+				t.Errorf("got %s, again after %s", got.ResourceVersion, requeueAfter)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestReadReturnsRestoredObject(t *testing.T) {
 
 // After the informer cache has shown a newer version, the mutation cache does not return an older one.
 func TestReadForgetsOvertakenWrite(t *testing.T) {
-	m, _ := newMemory()
+	m, _ := newCache()
 	m.Record(version("1", "10"))
 	read(t, m, version("1", "11"))
 	if got, _ := read(t, m, version("1", "9")); got.ResourceVersion != "9" {
@@ -116,7 +116,7 @@ func TestReadForgetsOvertakenWrite(t *testing.T) {
 }
 
 func TestObserveReportsOwnWrite(t *testing.T) {
-	m, _ := newMemory()
+	m, _ := newCache()
 	m.Record(version("1", "10"))
 	if m.Observe(version("1", "9")) || m.Observe(version("1", "11")) || m.Observe(version("2", "10")) {
 		t.Error("another version is recognized as an own write")
@@ -136,7 +136,7 @@ func TestObserveReportsOwnWrite(t *testing.T) {
 
 // A later change of a written or read object does not change the remembered one.
 func TestReadReturnsCopy(t *testing.T) {
-	m, _ := newMemory()
+	m, _ := newCache()
 	written := version("1", "10")
 	m.Record(written)
 	written.Data["version"] = "changed"
@@ -147,22 +147,22 @@ func TestReadReturnsCopy(t *testing.T) {
 	}
 }
 
-// refusing is an API server that rejects every write.
-type refusing struct{ client.Client }
+// rejecting is an API server that rejects every write.
+type rejecting struct{ client.Client }
 
-var errRefused = errors.New("refused")
+var errRejected = errors.New("refused")
 
-func (refusing) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
-	return errRefused
+func (rejecting) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errRejected
 }
 
 func TestFailedPatchKeepsObject(t *testing.T) {
 	obj := version("1", "10")
-	err := mutationcache.Patch(t.Context(), refusing{}, obj, func(c *corev1.ConfigMap) {
+	err := mutationcache.Patch(t.Context(), rejecting{}, obj, func(c *corev1.ConfigMap) {
 		c.Data["version"] = "changed"
 		c.Finalizers = []string{"example.com/f"}
 	})
-	if !errors.Is(err, errRefused) || obj.Data["version"] != "10" || len(obj.Finalizers) != 0 {
+	if !errors.Is(err, errRejected) || obj.Data["version"] != "10" || len(obj.Finalizers) != 0 {
 		t.Errorf("%v: %+v", err, obj)
 	}
 }

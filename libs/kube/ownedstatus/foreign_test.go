@@ -61,11 +61,11 @@ func TestForeignStatusWrites(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(rt, "writes") {
 			h.step()
 		}
-		own, six := h.ownStatus(), h.sixConditions()
-		h.write(own, six)
+		own, aggregated := h.ownStatus(), h.aggregatedConditions()
+		h.write(own, aggregated)
 		want := own
 		want.Transitions = append([]apitest.Transition(nil), own.Transitions...)
-		want.Conditions = slices.Concat(own.Conditions, six)
+		want.Conditions = slices.Concat(own.Conditions, aggregated)
 		if h.tool {
 			want.Conditions = append(want.Conditions, condition("Tool", "True"))
 		}
@@ -76,7 +76,7 @@ func TestForeignStatusWrites(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatalf("status (-want +got):\n%s", diff)
 		}
-		if n := f.c.Requests(func() { h.writeTo(h.read(), own, six) }); n != 1 {
+		if n := f.c.Requests(func() { h.writeTo(h.read(), own, aggregated) }); n != 1 {
 			rt.Fatalf("an equal status cost %d requests besides the read", n-1)
 		}
 	})
@@ -87,12 +87,12 @@ func (h *history) ownStatus() apitest.ShipStatus {
 		Phase:       rapid.SampledFrom([]string{"Running", "Failed"}).Draw(h.rt, "phase"),
 		Count:       rapid.IntRange(0, 2).Draw(h.rt, "count"),
 		Transitions: []apitest.Transition{{Seq: rapid.IntRange(1, 2).Draw(h.rt, "seq"), To: "Running"}}[:rapid.IntRange(0, 1).Draw(h.rt, "transitions")],
-		Conditions:  h.someConditions("ScheduleValid", "Suspended"),
+		Conditions:  h.drawConditions("ScheduleValid", "Suspended"),
 	}
 }
 
-// sixConditions returns all six conditions, as the aggregator writes them.
-func (h *history) sixConditions() []metav1.Condition {
+// aggregatedConditions returns all six conditions, as the aggregator writes them.
+func (h *history) aggregatedConditions() []metav1.Condition {
 	var out []metav1.Condition
 	for _, conditionType := range reserved {
 		out = append(out, h.condition(conditionType))
@@ -104,7 +104,7 @@ func (h *history) condition(conditionType string) metav1.Condition {
 	return condition(conditionType, rapid.SampledFrom([]metav1.ConditionStatus{"True", "False"}).Draw(h.rt, conditionType))
 }
 
-func (h *history) someConditions(types ...string) []metav1.Condition {
+func (h *history) drawConditions(types ...string) []metav1.Condition {
 	var out []metav1.Condition
 	for _, conditionType := range types {
 		if rapid.IntRange(0, 3).Draw(h.rt, conditionType+" is there") > 0 {
@@ -114,25 +114,25 @@ func (h *history) someConditions(types ...string) []metav1.Condition {
 	return out
 }
 
-func (h *history) write(own apitest.ShipStatus, six []metav1.Condition) {
-	h.writeTo(h.read(), own, six)
+func (h *history) write(own apitest.ShipStatus, aggregated []metav1.Condition) {
+	h.writeTo(h.read(), own, aggregated)
 }
 
-func (h *history) writeTo(current *apitest.Ship, own apitest.ShipStatus, six []metav1.Condition) {
+func (h *history) writeTo(current *apitest.Ship, own apitest.ShipStatus, aggregated []metav1.Condition) {
 	if _, err := h.operator.Apply(h.Context(), current, own); err != nil {
 		h.rt.Fatal(err)
 	}
-	if _, err := h.aggregator.ApplyConditions(h.Context(), current, six); err != nil {
+	if _, err := h.aggregator.ApplyConditions(h.Context(), current, aggregated); err != nil {
 		h.rt.Fatal(err)
 	}
 }
 
 // step makes one write, of the owners or of another manager.
 func (h *history) step() {
-	everything := func() apitest.ShipStatus {
+	fullStatus := func() apitest.ShipStatus {
 		s := h.ownStatus()
 		s.Phase = "Foreign"
-		s.Conditions = append(s.Conditions, h.someConditions(reserved...)...)
+		s.Conditions = append(s.Conditions, h.drawConditions(reserved...)...)
 		return s
 	}
 	check := func(err error) {
@@ -143,20 +143,20 @@ func (h *history) step() {
 	ctx := h.Context()
 	switch kind := rapid.SampledFrom([]string{"owners", "patch", "patch conditions", "update", "apply", "tool"}).Draw(h.rt, "write"); kind {
 	case "owners":
-		h.write(h.ownStatus(), h.sixConditions())
+		h.write(h.ownStatus(), h.aggregatedConditions())
 	case "patch":
 		h.kubectlPatch("count", rapid.IntRange(1, 3).Draw(h.rt, "patched"))
 	case "patch conditions":
-		h.kubectlPatch("conditions", h.someConditions("ScheduleValid", "Available"))
+		h.kubectlPatch("conditions", h.drawConditions("ScheduleValid", "Available"))
 		h.tool = false
 	case "update": // a restore, or an operator of an earlier release
 		s := h.read()
-		s.Status = everything()
+		s.Status = fullStatus()
 		manager := rapid.SampledFrom([]string{"velero-server", "manager", "superset", operator, aggregator}).Draw(h.rt, "manager")
 		check(h.c.Status().Update(ctx, s, client.FieldOwner(manager)))
 		h.tool = false
 	case "apply":
-		check(h.apply("argocd", everything()))
+		check(h.apply("argocd", fullStatus()))
 	case "tool": // a user with a condition of its own, and nothing else
 		check(h.apply("tool", apitest.ShipStatus{Conditions: conditions{condition("Tool", "True")}}))
 		h.tool = true

@@ -86,22 +86,22 @@ func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (c
 	if current.GetResourceVersion() == "" {
 		return fail(errors.New("the object was not read from the API server"))
 	}
-	wanted, err := toJSON(owned)
+	desired, err := toJSON(owned)
 	if err != nil {
 		return fail(err)
 	}
-	taken, err := w.takeBack(ctx, current, gvk, wanted)
+	reclaimed, err := w.reclaim(ctx, current, gvk, desired)
 	if err != nil {
 		return fail(err)
 	}
-	same, err := w.upToDate(current, wanted)
+	upToDate, err := w.upToDate(current, desired)
 	if err != nil {
 		return fail(err)
 	}
-	if same {
-		return taken, nil
+	if upToDate {
+		return reclaimed, nil
 	}
-	if err := w.send(ctx, current, gvk, wanted); err != nil {
+	if err := w.send(ctx, current, gvk, desired); err != nil {
 		return fail(err)
 	}
 	return true, nil
@@ -113,13 +113,13 @@ func (w *Writer) ApplyConditions(ctx context.Context, current client.Object, con
 }
 
 // upToDate reports whether the cached object already has what would be applied.
-func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, error) {
+func (w *Writer) upToDate(current client.Object, desired map[string]any) (bool, error) {
 	set, err := managedfields.Applied(current, w.manager, subresource)
 	if err != nil {
 		return false, err
 	}
 	if set == nil {
-		return len(wanted) == 0, nil
+		return len(desired) == 0, nil
 	}
 	live, err := statusOf(current)
 	if err != nil {
@@ -129,17 +129,17 @@ func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, e
 	if !ok {
 		set = &fieldpath.Set{}
 	}
-	return managedfields.UpToDate(set, wanted, live) && len(managedfields.Surplus(set, wanted)) == 0, nil
+	return managedfields.UpToDate(set, desired, live) && len(managedfields.Surplus(set, desired)) == 0, nil
 }
 
-// takeBack transfers the Writer's fields that other managers own to its own manager. Without
+// reclaim transfers the Writer's fields that other managers own to its own manager. Without
 // this the others stay co-owners, and a field that is no longer applied is never removed.
 // A Writer of conditions applies the same types each time: force is enough for it.
-func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (bool, error) {
-	if conditionsAlone(wanted) {
+func (w *Writer) reclaim(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, desired map[string]any) (bool, error) {
+	if onlyConditions(desired) {
 		return false, nil
 	}
-	patch, former, err := managedfields.TakeBack(current, w.manager, subresource, w.scopeOf(wanted))
+	patch, former, err := managedfields.Reclaim(current, w.manager, subresource, w.scopeOf(desired))
 	if err != nil || patch == nil {
 		return false, err
 	}
@@ -161,13 +161,13 @@ func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema
 // send applies with the resourceVersion of current, with force: the fields are the
 // Writer's, and the resourceVersion prevents a stale decision. The apply configuration is
 // created for each call: the response overwrites it with the fields of other managers.
-func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (err error) {
+func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, desired map[string]any) (err error) {
 	ctx, span := telemetry.Child(ctx, scope, "apply status")
 	if span.IsRecording() {
 		span.SetAttributes(attrManager.String(w.manager), telemetry.AttrKind.String(gvk.Kind))
 	}
 	defer func() { telemetry.End(span, "apply", err) }()
-	u := &unstructured.Unstructured{Object: map[string]any{subresource: wanted}}
+	u := &unstructured.Unstructured{Object: map[string]any{subresource: desired}}
 	u.SetGroupVersionKind(gvk)
 	u.SetNamespace(current.GetNamespace())
 	u.SetName(current.GetName())

@@ -17,9 +17,9 @@ const conditionsField = "conditions"
 // release or a restore does, and keeps nothing. The reserved types among them have no
 // owner until their Writer applies them. A manager that owns only conditions of other
 // types keeps them.
-func (w *Writer) scopeOf(wanted map[string]any) managedfields.Scope {
-	types := w.types.Union(typesOf(wanted))
-	return func(set *fieldpath.Set) (taken, left *fieldpath.Set) {
+func (w *Writer) scopeOf(desired map[string]any) managedfields.Scope {
+	types := w.types.Union(typesOf(desired))
+	return func(set *fieldpath.Set) (claimed, kept *fieldpath.Set) {
 		fields, own, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
 		set.Iterate(func(path fieldpath.Path) {
 			switch conditionType, part := partOf(path); {
@@ -38,9 +38,9 @@ func (w *Writer) scopeOf(wanted map[string]any) managedfields.Scope {
 	}
 }
 
-// conditionsAlone reports whether only conditions are applied.
-func conditionsAlone(wanted map[string]any) bool {
-	return len(wanted) == 0 || len(wanted) == 1 && wanted[conditionsField] != nil
+// onlyConditions reports whether only conditions are applied.
+func onlyConditions(desired map[string]any) bool {
+	return len(desired) == 0 || len(desired) == 1 && desired[conditionsField] != nil
 }
 
 // part is the kind of field at a path of a status.

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Bounds of the rest of an object after a successful reconcile. The rest is as long as the reconcile, which depends on the
+// Bounds of the pause of an object after a successful reconcile. The pause is as long as the reconcile, which depends on the
 // latency of the API server, so a loaded API server gets fewer requests.
 const (
-	MinRest = 100 * time.Millisecond
-	MaxRest = 2 * time.Second
+	MinPause = 100 * time.Millisecond
+	MaxPause = 2 * time.Second
 )
 
 // Reconciler delays the reconciles of the reconciler that it wraps.
@@ -27,25 +27,25 @@ type Reconciler struct {
 	next  reconcile.Reconciler
 	clock clock.WithDelayedExecution
 
-	mu    sync.Mutex
-	rests map[ctrl.Request]time.Time // ends of the current rests
+	mu     sync.Mutex
+	pauses map[ctrl.Request]time.Time // ends of the current pauses
 }
 
-// New wraps a reconciler. The first reconcile of an object after a rest is not delayed.
+// New wraps a reconciler. The first reconcile of an object after a pause is not delayed.
 func New(next reconcile.Reconciler, clk clock.WithDelayedExecution) *Reconciler {
-	return &Reconciler{next: next, clock: clk, rests: map[ctrl.Request]time.Time{}}
+	return &Reconciler{next: next, clock: clk, pauses: map[ctrl.Request]time.Time{}}
 }
 
-// Reconcile calls the wrapped reconciler, or requeues the request for the end of the rest. A failed reconcile has no rest:
+// Reconcile calls the wrapped reconciler, or requeues the request for the end of the pause. A failed reconcile has no pause:
 // the backoff of the queue follows, and a requeue would reset it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	begin := r.clock.Now()
-	if wait := r.wait(req, begin); wait > 0 {
+	start := r.clock.Now()
+	if wait := r.wait(req, start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	result, err := r.next.Reconcile(ctx, req)
 	if err == nil {
-		r.rest(req, min(max(r.clock.Since(begin), MinRest), MaxRest))
+		r.pause(req, min(max(r.clock.Since(start), MinPause), MaxPause))
 	}
 	return result, err
 }
@@ -53,24 +53,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) wait(req ctrl.Request, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	end, found := r.rests[req]
+	end, found := r.pauses[req]
 	if !found {
 		return 0
 	}
 	return end.Sub(now)
 }
 
-// rest remembers the end of a rest until then: the map holds busy objects only.
-func (r *Reconciler) rest(req ctrl.Request, d time.Duration) {
+// pause records the end of a pause until then: the map holds busy objects only.
+func (r *Reconciler) pause(req ctrl.Request, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	end := r.clock.Now().Add(d)
-	r.rests[req] = end
+	r.pauses[req] = end
 	r.clock.AfterFunc(d, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.rests[req].Equal(end) {
-			delete(r.rests, req)
+		if r.pauses[req].Equal(end) {
+			delete(r.pauses, req)
 		}
 	})
 }

@@ -37,10 +37,10 @@ type busRun struct {
 	log          logr.Logger
 	clock        clock.Clock
 
-	term    atomic.Int64  // when this process began to lead, in milliseconds since 1970; 0 before
-	reached chan struct{} // a server has been reached, first or again
-	stop    context.CancelFunc
-	done    sync.WaitGroup
+	term      atomic.Int64  // when this process began to lead, in milliseconds since 1970; 0 before
+	connected chan struct{} // a server has been reached, first or again
+	stop      context.CancelFunc
+	done      sync.WaitGroup
 }
 
 // openBus connects without waiting; it returns nil when no bus is configured.
@@ -62,15 +62,15 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 	}
 	b := &busRun{
 		conn: conn, publisher: bus.NewPublisher(conn), options: o, log: log.WithName("bus"), clock: c,
-		observer: contract.Observer{Name: o.service, Instance: instance, Version: telemetry.BuildInfo().Version},
-		reached:  make(chan struct{}, 1),
+		observer:  contract.Observer{Name: o.service, Instance: instance, Version: telemetry.BuildInfo().Version},
+		connected: make(chan struct{}, 1),
 	}
 	b.observations = bus.NewObservationPublisher(b.publisher, o.ClusterName, b.observer, b.term.Load)
 
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	conn.OnReconnect(func() {
 		select {
-		case b.reached <- struct{}{}:
+		case b.connected <- struct{}{}:
 		default:
 		}
 	})
@@ -131,13 +131,13 @@ func (b *busRun) watchAssets(ctx context.Context) error {
 				result = now
 			}
 			if now != assetsMatch {
-				b.retrySoon(ctx)
+				b.retryLater(ctx)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-b.reached:
+		case <-b.connected:
 		case <-b.clock.After(assetsEvery):
 		}
 	}
@@ -165,12 +165,12 @@ func (b *busRun) checkAssets(ctx context.Context) string {
 	return assetsMatch
 }
 
-func (b *busRun) retrySoon(ctx context.Context) {
+func (b *busRun) retryLater(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-b.clock.After(maxBackoff):
 		select {
-		case b.reached <- struct{}{}:
+		case b.connected <- struct{}{}:
 		default:
 		}
 	}

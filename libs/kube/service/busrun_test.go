@@ -30,7 +30,7 @@ func TestStreamsAreCreatedWithoutConnectCallback(t *testing.T) {
 	})
 	b := &busRun{
 		conn: conn, options: Options{BusBootstrap: true}, log: logr.Discard(),
-		clock: clocktesting.NewFakeClock(time.Now()), reached: make(chan struct{}, 1),
+		clock: clocktesting.NewFakeClock(time.Now()), connected: make(chan struct{}, 1),
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -33,26 +33,26 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// place is the namespace of a test service on the control plane.
-type place struct {
+// env is the namespace of a test service on the control plane.
+type env struct {
 	*testing.T
 	c    client.Client
 	ns   string
 	kube string // kubeconfig
 }
 
-func newPlace(t *testing.T) place {
+func newEnv(t *testing.T) env {
 	t.Helper()
 	c := cluster.Get(t)
-	return place{T: t, c: c.Client(t, clientgoscheme.Scheme), ns: c.Namespace(t), kube: c.Kubeconfig}
+	return env{T: t, c: c.Client(t, clientgoscheme.Scheme), ns: c.Namespace(t), kube: c.Kubeconfig}
 }
 
-func (p place) args() []string {
+func (p env) args() []string {
 	return []string{"--kubeconfig=" + p.kube, "--watch-namespaces=" + p.ns, "--leader-election-namespace=" + p.ns}
 }
 
 // marks requests a mark and waits until the service has made it.
-func (p place) marks(mark string) {
+func (p env) marks(mark string) {
 	p.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "cm-" + mark}, Data: map[string]string{"mark": mark}}
 	if err := p.c.Create(p.Context(), cm); err != nil {
@@ -67,13 +67,13 @@ func (p place) marks(mark string) {
 }
 
 func TestServiceRunsAndStopsInOrder(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	s := start(t, "mark", nil, p.args()...)
-	s.answers(s.health, "/readyz", http.StatusOK)
-	s.answers(s.health, "/healthz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
+	s.wantResponse(s.health, "/healthz", http.StatusOK)
 	p.marks("first")
 
-	metrics := s.answers(s.metrics, "/metrics", http.StatusOK)
+	metrics := s.wantResponse(s.metrics, "/metrics", http.StatusOK)
 	for _, want := range []string{`flotilla_build_info{`, `service="test-service"`, "flotilla_api_server_reachable 1"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is missing in the metrics", want)
@@ -90,13 +90,13 @@ func TestServiceRunsAndStopsInOrder(t *testing.T) {
 }
 
 func TestServiceServesProfilesOnRequest(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, "mark", nil, append(p.args(), "--pprof-bind-address="+freeport.Address(port))...)
-	s.answers(freeport.Address(port), "/debug/pprof/cmdline", http.StatusOK)
+	s.wantResponse(freeport.Address(port), "/debug/pprof/cmdline", http.StatusOK)
 	s.stop()
 }
 
@@ -106,7 +106,7 @@ func TestServiceExitsOnSetupError(t *testing.T) {
 		"broken": "test-service: set up: nothing works",
 	} {
 		t.Run(mode, func(t *testing.T) {
-			s := start(t, mode, nil, newPlace(t).args()...)
+			s := start(t, mode, nil, newEnv(t).args()...)
 			var exit *exec.ExitError
 			if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("ended with %v, want exit code 1", err)
@@ -120,23 +120,23 @@ func TestServiceExitsOnSetupError(t *testing.T) {
 }
 
 func TestServiceSurvivesAPIServerOutage(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	api := newGateway(t, p.kube)
 	args := append(p.args(), "--kubeconfig="+api.kubeconfig)
 	s := start(t, "mark", nil, args...)
 	s.logged("Waiting for the API server", 1)
-	s.answers(s.health, "/healthz", http.StatusOK)
-	s.answers(s.health, "/readyz", http.StatusInternalServerError)
+	s.wantResponse(s.health, "/healthz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusInternalServerError)
 
 	api.open()
 	s.logged("Connected to the API server", 1)
 	p.marks("first")
-	s.answers(s.health, "/readyz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
 
 	pid := s.cmd.Process.Pid
 	api.close() // the lease cannot be renewed: the service restarts and waits
 	s.logged("Waiting for the API server", 2)
-	s.answers(s.health, "/healthz", http.StatusOK)
+	s.wantResponse(s.health, "/healthz", http.StatusOK)
 	api.open()
 	p.marks("second")
 	if s.cmd.Process.Pid != pid || s.cmd.ProcessState != nil {
@@ -146,19 +146,19 @@ func TestServiceSurvivesAPIServerOutage(t *testing.T) {
 }
 
 func TestServiceIsReadyWithoutBus(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	srv := natstest.Start(t)
 	srv.Stop()
 	s := start(t, "mark", []string{"NATS_URL=" + srv.URL()}, append(p.args(), "--cluster-name=c1", "--bus-bootstrap")...)
 	p.marks("early")
-	s.answers(s.health, "/readyz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
 
 	srv.Start()
 	js := jetStream(t, srv.URL())
 	observed(t, js, p.ns, "early")
 	srv.Stop()
 	p.marks("middle")
-	s.answers(s.health, "/readyz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
 	srv.Start()
 	observed(t, jetStream(t, srv.URL()), p.ns, "middle")
 
@@ -188,7 +188,7 @@ func observed(t *testing.T, js jetstream.JetStream, ns, mark string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, patience, func() error {
+	expect.Eventually(t, waitTimeout, func() error {
 		stream, err := js.Stream(t.Context(), contract.StreamObservations)
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func observed(t *testing.T, js jetstream.JetStream, ns, mark string) {
 }
 
 func TestSecureMetricsAuthorizeRequests(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	s := start(t, "mark", nil, append(p.args(), "--metrics-secure=true")...)
 	s.scrapes("", http.StatusUnauthorized)
 	s.scrapes(p.token("scraper"), http.StatusForbidden)
@@ -229,7 +229,7 @@ func TestSecureMetricsAuthorizeRequests(t *testing.T) {
 }
 
 // token returns a token of a new service account.
-func (p place) token(name string) string {
+func (p env) token(name string) string {
 	p.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name}}
 	if err := p.c.Create(p.Context(), account); err != nil {
@@ -246,7 +246,7 @@ func (p place) token(name string) string {
 func (s *started) scrapes(token string, status int) {
 	s.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	expect.Eventually(s, patience, func() error {
+	expect.Eventually(s, waitTimeout, func() error {
 		req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://"+s.metrics+"/metrics", http.NoBody)
 		if err != nil {
 			return err

@@ -50,11 +50,11 @@ func testService(mode string) Spec {
 			}},
 		},
 		Prerequisites: func() []Prerequisite {
-			needs := Prerequisites(corev1.SchemeGroupVersion, "configmaps")
+			required := Prerequisites(corev1.SchemeGroupVersion, "configmaps")
 			if mode == "needy" {
-				needs = append(needs, Prerequisites(schema.GroupVersion{Group: "example.dev", Version: "v1"}, "boats")...)
+				required = append(required, Prerequisites(schema.GroupVersion{Group: "example.dev", Version: "v1"}, "boats")...)
 			}
-			return needs
+			return required
 		},
 		// A short election, so that a test detects a lost lease soon.
 		Election: Election{LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond},

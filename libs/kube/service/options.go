@@ -171,8 +171,8 @@ func fileErrors(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		all = joined.Unwrap()
 	}
-	for i, one := range all {
-		if file, ok := errors.AsType[*bus.FileError](one); ok {
+	for i, item := range all {
+		if file, ok := errors.AsType[*bus.FileError](item); ok {
 			all[i] = settingError(fileFlags[file.File], "%w", file.Err)
 		}
 	}

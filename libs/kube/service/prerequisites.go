@@ -208,8 +208,8 @@ func (p *prerequisites) missingCRDs(ctx context.Context) (missing []string, err 
 
 func (p *prerequisites) missingPermissions(ctx context.Context) (missing []string, err error) {
 	var denied []authorizationv1.ResourceAttributes
-	for _, right := range p.permissions {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+	for _, permission := range p.permissions {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &permission}}
 		review, err := p.reviews.Create(ctx, review, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
@@ -217,7 +217,7 @@ func (p *prerequisites) missingPermissions(ctx context.Context) (missing []strin
 		case err != nil:
 			return nil, fmt.Errorf("create SelfSubjectAccessReview: %w", err)
 		case !review.Status.Allowed:
-			denied = append(denied, right)
+			denied = append(denied, permission)
 		}
 	}
 	return describe(denied), nil
@@ -225,28 +225,28 @@ func (p *prerequisites) missingPermissions(ctx context.Context) (missing []strin
 
 // describe returns texts such as "list, watch supersets.superset.apache.org in namespace
 // team", one for all verbs of a resource.
-func describe(rights []authorizationv1.ResourceAttributes) (out []string) {
+func describe(attributes []authorizationv1.ResourceAttributes) (out []string) {
 	var order []authorizationv1.ResourceAttributes
 	verbs := map[authorizationv1.ResourceAttributes][]string{}
-	for _, right := range rights {
-		of := right
+	for _, permission := range attributes {
+		of := permission
 		of.Verb = ""
 		if verbs[of] == nil {
 			order = append(order, of)
 		}
-		verbs[of] = append(verbs[of], right.Verb)
+		verbs[of] = append(verbs[of], permission.Verb)
 	}
 	for _, of := range order {
-		words := []string{strings.Join(verbs[of], ", "), schema.GroupResource{Group: of.Group, Resource: of.Resource}.String()}
+		terms := []string{strings.Join(verbs[of], ", "), schema.GroupResource{Group: of.Group, Resource: of.Resource}.String()}
 		if of.Name != "" {
-			words = append(words, of.Name)
+			terms = append(terms, of.Name)
 		}
 		if of.Namespace == metav1.NamespaceAll {
-			words = append(words, "in all namespaces")
+			terms = append(terms, "in all namespaces")
 		} else {
-			words = append(words, "in namespace "+of.Namespace)
+			terms = append(terms, "in namespace "+of.Namespace)
 		}
-		out = append(out, strings.Join(words, " "))
+		out = append(out, strings.Join(terms, " "))
 	}
 	return out
 }

@@ -17,8 +17,8 @@ import (
 func TestRequiredPermissionsOfService(t *testing.T) {
 	boats := Prerequisite{}
 	boats.Group, boats.Version, boats.Resource = "example.dev", "v1", "boats"
-	harbours := Prerequisite{ClusterWide: true}
-	harbours.Group, harbours.Version, harbours.Resource = "example.dev", "v1", "harbours"
+	harbors := Prerequisite{ClusterWide: true}
+	harbors.Group, harbors.Version, harbors.Resource = "example.dev", "v1", "harbours"
 	tests := map[string]struct {
 		options Options
 		want    []string
@@ -39,7 +39,7 @@ func TestRequiredPermissionsOfService(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, describe(permissions("fleet", tc.options, []Prerequisite{boats, harbours}))); diff != "" {
+			if diff := cmp.Diff(tc.want, describe(permissions("fleet", tc.options, []Prerequisite{boats, harbors}))); diff != "" {
 				t.Errorf("permissions (-want +got):\n%s", diff)
 			}
 		})
@@ -69,21 +69,21 @@ func TestMissingPrerequisiteRestartsService(t *testing.T) {
 }
 
 func TestServiceWaitsForCRDsAndStopsInOrder(t *testing.T) {
-	s := start(t, "needy", nil, newPlace(t).args()...)
+	s := start(t, "needy", nil, newEnv(t).args()...)
 	s.logged("Waiting for CRDs", 1)
 	s.logged("boats.example.dev in version v1", 1)
-	s.answers(s.health, "/healthz", http.StatusOK)
-	s.answers(s.health, "/readyz", http.StatusInternalServerError)
+	s.wantResponse(s.health, "/healthz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusInternalServerError)
 	s.stop()
 }
 
 func TestServiceWaitsForPermissionsAndContinues(t *testing.T) {
-	p := newPlace(t)
+	p := newEnv(t)
 	args := append(p.args(), "--kubeconfig="+p.account("limited"))
 	s := start(t, "mark", nil, args...)
 	s.logged("Waiting for permissions", 1)
 	s.logged("list, watch configmaps in namespace "+p.ns, 1)
-	s.answers(s.health, "/readyz", http.StatusInternalServerError)
+	s.wantResponse(s.health, "/readyz", http.StatusInternalServerError)
 
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "all"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "update"}},
@@ -97,13 +97,13 @@ func TestServiceWaitsForPermissionsAndContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.logged("All CRDs and permissions are available", 1)
-	s.answers(s.health, "/readyz", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
 	p.marks("first")
 	s.stop()
 }
 
 // account creates a ServiceAccount without permissions and returns a kubeconfig with its token.
-func (p place) account(name string) string {
+func (p env) account(name string) string {
 	p.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name}}
 	if err := p.c.Create(p.Context(), sa); err != nil {

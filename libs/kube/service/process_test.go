@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // started is a service that runs as a separate process.
 type started struct {
@@ -76,7 +76,7 @@ func (s *started) stop() {
 // logged waits for a text in the log.
 func (s *started) logged(text string, times int) {
 	s.Helper()
-	expect.Eventually(s, patience, func() error {
+	expect.Eventually(s, waitTimeout, func() error {
 		if n := strings.Count(s.log.String(), text); n != times {
 			return fmt.Errorf("%q was logged %d times, want %d; log:\n%s", text, n, times, s.log.String())
 		}
@@ -84,11 +84,11 @@ func (s *started) logged(text string, times int) {
 	})
 }
 
-// answers waits until an endpoint responds with a status.
-func (s *started) answers(address, path string, status int) string {
+// wantResponse waits until an endpoint responds with a status.
+func (s *started) wantResponse(address, path string, status int) string {
 	s.Helper()
 	var body []byte
-	expect.Eventually(s, patience, func() error {
+	expect.Eventually(s, waitTimeout, func() error {
 		resp, err := http.Get("http://" + address + path) //nolint:noctx // Eventually bounds it
 		if err != nil {
 			return err
@@ -107,20 +107,20 @@ func (s *started) answers(address, path string, status int) string {
 
 func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 	dir := t.TempDir()
-	garbage := filepath.Join(dir, "garbage")
-	if err := os.WriteFile(garbage, []byte("a: [b\n"), 0o600); err != nil {
+	invalid := filepath.Join(dir, "garbage")
+	if err := os.WriteFile(invalid, []byte("a: [b\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(dir, "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	occupied, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := taken.Close(); err != nil {
+		if err := occupied.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -133,14 +133,14 @@ func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 	}{
 		"no kubeconfig and no pod":     {[]string{election}, nil, kubeconfig + "is not set and the process does not run in a pod"},
 		"a kubeconfig that is missing": {[]string{election}, []string{"KUBECONFIG=/nonexistent/config"}, kubeconfig + "stat /nonexistent/config: no such file"},
-		"a kubeconfig that is garbage": {[]string{election, "--kubeconfig=" + garbage}, nil, kubeconfig},
+		"a kubeconfig that is garbage": {[]string{election, "--kubeconfig=" + invalid}, nil, kubeconfig},
 		"a kubeconfig that is empty":   {[]string{election, "--kubeconfig=" + empty}, nil, kubeconfig},
 		"an unknown flag":              {[]string{"--color=red"}, nil, "unknown flag: --color"},
 		"a bus without a cluster name": {[]string{election}, []string{"NATS_URL=nats://127.0.0.1:1"}, "--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url"},
 		"an unknown log level":         {[]string{election, "--log-level=loud"}, nil, `--log-level (FLOTILLA_LOG_LEVEL) unknown log level "loud", want`},
 		"an unknown log format":        {[]string{election, "--log-format=xml"}, nil, "--log-format (FLOTILLA_LOG_FORMAT) unknown log format \"xml\", want json or text"},
 		"an address in use": {
-			[]string{election, "--health-probe-bind-address=" + taken.Addr().String()},
+			[]string{election, "--health-probe-bind-address=" + occupied.Addr().String()},
 			[]string{"KUBECONFIG=" + unreachable(t, dir)},
 			"--health-probe-bind-address (FLOTILLA_HEALTH_PROBE_BIND_ADDRESS) cannot be used: listen tcp",
 		},

@@ -22,18 +22,18 @@ type view struct {
 	renewed int // 0 means not found, negative a failed read
 }
 
-var errAway = errors.New("connection refused")
+var errUnavailable = errors.New("connection refused")
 
 func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	switch {
 	case v.renewed < 0:
-		return errAway
+		return errUnavailable
 	case v.renewed == 0:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "flotilla-conditions")
 	}
 	lease, ok := obj.(*coordinationv1.Lease)
 	if !ok {
-		return errAway
+		return errUnavailable
 	}
 	lease.Spec.HolderIdentity = new("aggregator-0")
 	// The writer's clock is decades behind ours.
@@ -43,12 +43,12 @@ func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 
 func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 	type step struct {
-		at     int // seconds
-		cached int // state in the watch: the second of the last renewal, 0 none, -1 unreadable
-		live   int // state in the API server
-		asked  bool
-		must   bool
-		next   time.Duration
+		at           int // seconds
+		cached       int // state in the watch: the second of the last renewal, 0 none, -1 unreadable
+		live         int // state in the API server
+		viaAPIReader bool
+		must         bool
+		next         time.Duration
 	}
 	const s = time.Second
 	tests := map[string][]step{
@@ -60,26 +60,26 @@ func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 		"a lease that is not renewed is stale after exactly 30 s": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 29, cached: 1, must: false, next: 1 * s},
-			{at: 30, live: 1, asked: true, must: true},
+			{at: 30, live: 1, viaAPIReader: true, must: true},
 		},
 		"a lease that is stale in the watch is confirmed first": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 30, cached: 1, must: false, next: time.Nanosecond},
-			{at: 30, live: 1, asked: true, must: true},
+			{at: 30, live: 1, viaAPIReader: true, must: true},
 		},
 		"a renewal that the watch has missed counts": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
-			{at: 30, live: 2, asked: true, must: false, next: 30 * s},
+			{at: 30, live: 2, viaAPIReader: true, must: false, next: 30 * s},
 		},
 		"an unavailable API server is not a dead aggregator": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
-			{at: 30, live: -1, asked: true, must: false, next: retryAfter},
-			{at: 600, live: -1, asked: true, must: false, next: retryAfter},
-			{at: 601, live: 2, asked: true, must: false, next: 30 * s},
+			{at: 30, live: -1, viaAPIReader: true, must: false, next: retryAfter},
+			{at: 600, live: -1, viaAPIReader: true, must: false, next: retryAfter},
+			{at: 601, live: 2, viaAPIReader: true, must: false, next: 30 * s},
 		},
 		"an unavailable API server changes nothing for the current writer": {
 			{at: 0, cached: 0, must: true},
-			{at: 30, live: -1, asked: true, must: true, next: retryAfter},
+			{at: 30, live: -1, viaAPIReader: true, must: true, next: retryAfter},
 		},
 		"a lease that is renewed again ends the writes": {
 			{at: 0, cached: 0, must: true},
@@ -99,7 +99,7 @@ func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 				clk.SetTime(start.Add(time.Duration(step.at) * time.Second))
 				cached.renewed, live.renewed = step.cached, step.live
 				reader := client.Reader(cached)
-				if step.asked {
+				if step.viaAPIReader {
 					reader = live
 				}
 				next := g.check(t.Context(), reader, &seen)

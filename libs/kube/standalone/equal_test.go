@@ -22,7 +22,7 @@ import (
 // aggregator computes the conditions as the status aggregator does: with the State and the
 // conditions of its last entry, decoded from JSON, merged with the conditions of the object.
 type aggregator struct {
-	*world
+	*env
 	memory, entry []byte
 }
 
@@ -32,20 +32,20 @@ func (a *aggregator) write(cr *apitest.Ship, o contract.Observation) {
 	var entry []metav1.Condition
 	a.decode(a.memory, &memory)
 	a.decode(a.entry, &entry)
-	folded := conditions.Compute(conditions.Input{
+	computed := conditions.Compute(conditions.Input{
 		Observation: &o, Generation: cr.Generation, Deleting: cr.DeletionTimestamp != nil, Freshness: conditions.Fresh,
-		Now: a.clock.Now(), Previous: newest(cr.Status.Conditions, entry), Memory: memory, WithReady: true,
+		Now: a.clock.Now(), Previous: latest(cr.Status.Conditions, entry), Memory: memory, WithReady: true,
 	})
-	a.memory, a.entry = a.encode(folded.Memory), a.encode(folded.Conditions)
-	if _, err := ownedstatus.New(a.c, conditions.FieldManager).ApplyConditions(a.Context(), cr, folded.Conditions); err != nil {
+	a.memory, a.entry = a.encode(computed.Memory), a.encode(computed.Conditions)
+	if _, err := ownedstatus.New(a.c, conditions.FieldManager).ApplyConditions(a.Context(), cr, computed.Conditions); err != nil {
 		a.Fatal(err)
 	}
 }
 
-// newest returns, for each type, the condition that changed last; within the same second, the entry's.
-func newest(present, entry []metav1.Condition) []metav1.Condition {
+// latest returns, for each type, the condition that changed last; within the same second, the entry's.
+func latest(current, entry []metav1.Condition) []metav1.Condition {
 	out := append([]metav1.Condition{}, entry...)
-	for _, c := range present {
+	for _, c := range current {
 		at := -1
 		for i := range out {
 			if out[i].Type == c.Type {
@@ -81,24 +81,24 @@ func (a *aggregator) decode(raw []byte, v any) {
 	}
 }
 
-// named creates a ship, or reads an existing one.
-func (w *world) named(name string) *apitest.Ship {
+// ensureShip creates a ship, or reads an existing one.
+func (w *env) ensureShip(name string) *apitest.Ship {
 	w.Helper()
 	return apitest.Read(w.T, w.c.Client, &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}})
 }
 
-// life generates the observations of an operator over time, the same for the same seed.
-type life struct {
+// generator generates the observations of an operator over time, the same for the same seed.
+type generator struct {
 	r    *rand.Rand
 	last func(*contract.Observation)
 }
 
-func newLife(seed uint64) *life {
-	return &life{r: rand.New(rand.NewPCG(seed, 4))} // a history must be repeatable
+func newGenerator(seed uint64) *generator {
+	return &generator{r: rand.New(rand.NewPCG(seed, 4))} // a history must be repeatable
 }
 
 // next returns the time until the next observation, and the observation.
-func (l *life) next() (time.Duration, func(*contract.Observation)) {
+func (l *generator) next() (time.Duration, func(*contract.Observation)) {
 	pause := time.Duration(1+l.r.IntN(75)) * time.Second
 	if l.last != nil && l.r.IntN(3) == 0 {
 		return pause, l.last
@@ -123,7 +123,7 @@ func (l *life) next() (time.Duration, func(*contract.Observation)) {
 	return pause, l.last
 }
 
-func seen(cr *apitest.Ship, change func(*contract.Observation)) contract.Observation {
+func observed(cr *apitest.Ship, change func(*contract.Observation)) contract.Observation {
 	o := observation(cr, 2)
 	change(&o)
 	return o
@@ -139,18 +139,18 @@ func TestOperatorWritesSameConditionsAsAggregator(t *testing.T) {
 		for _, name := range []string{alone, with} {
 			apitest.Create(t, w.c, &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}})
 		}
-		r, a, l := w.reporter(contract.Superset), &aggregator{world: w}, newLife(seed)
+		r, a, l := w.reporter(contract.Superset), &aggregator{env: w}, newGenerator(seed)
 		for i := range 40 {
 			pause, change := l.next()
 			compare := func(options ...cmp.Option) {
 				t.Helper()
-				cr := w.named(alone)
-				if _, err := r.Report(t.Context(), cr, seen(cr, change)); err != nil {
+				cr := w.ensureShip(alone)
+				if _, err := r.Report(t.Context(), cr, observed(cr, change)); err != nil {
 					t.Fatal(err)
 				}
-				cr = w.named(with)
-				a.write(cr, seen(cr, change))
-				if diff := cmp.Diff(w.named(with).Status.Conditions, w.named(alone).Status.Conditions, options...); diff != "" {
+				cr = w.ensureShip(with)
+				a.write(cr, observed(cr, change))
+				if diff := cmp.Diff(w.ensureShip(with).Status.Conditions, w.ensureShip(alone).Status.Conditions, options...); diff != "" {
 					t.Fatalf("seed %d, step %d (-aggregator +operator):\n%s", seed, i, diff)
 				}
 			}
@@ -168,32 +168,32 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
 	apitest.Create(t, w.c, w.ship())
-	r, a, l := w.reporter(contract.Superset), &aggregator{world: w}, newLife(7)
-	working := false
+	r, a, l := w.reporter(contract.Superset), &aggregator{env: w}, newGenerator(7)
+	active := false
 	report := func(change func(*contract.Observation)) {
 		t.Helper()
 		cr := w.read()
-		o := seen(cr, change)
+		o := observed(cr, change)
 		if _, err := r.Report(t.Context(), cr, o); err != nil {
 			t.Fatal(err)
 		}
-		if working {
+		if active {
 			a.write(cr, o)
 		}
 	}
-	takeOver := func() {
+	failOver := func() {
 		t.Helper()
-		if working = !working; working {
+		if active = !active; active {
 			w.hold()
 		} else {
 			w.release()
 		}
-		w.want(!working)
+		w.want(!active)
 	}
 	for i := range 48 {
 		pause, change := l.next()
-		if working {
-			w.pass(pause + standalone.StaleAfter) // it renews late, and the LeaseWatcher detects that
+		if active {
+			w.advance(pause + standalone.StaleAfter) // it renews late, and the LeaseWatcher detects that
 			w.want(true)
 			w.hold()
 			w.want(false)
@@ -204,17 +204,17 @@ func TestHandoverChangesNoCondition(t *testing.T) {
 		if i%4 != 3 {
 			continue
 		}
-		before := turns(w.read())
-		takeOver()
+		before := transitions(w.read())
+		failOver()
 		report(change)
-		if diff := cmp.Diff(before, turns(w.read())); diff != "" {
-			t.Errorf("step %d, the aggregator works: %v (-before +after):\n%s", i, working, diff)
+		if diff := cmp.Diff(before, transitions(w.read())); diff != "" {
+			t.Errorf("step %d, the aggregator works: %v (-before +after):\n%s", i, active, diff)
 		}
 	}
 }
 
-// turns returns the parts of conditions that a handover must not change; reasons may differ.
-func turns(cr *apitest.Ship) map[string]string {
+// transitions returns the parts of conditions that a handover must not change; reasons may differ.
+func transitions(cr *apitest.Ship) map[string]string {
 	out := map[string]string{}
 	for _, c := range cr.Status.Conditions {
 		out[c.Type] = fmt.Sprint(c.Status, " since ", c.LastTransitionTime.UTC().Format(time.RFC3339), " of ", c.ObservedGeneration)
@@ -228,7 +228,7 @@ func TestReporterIgnoresOutdatedState(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
 	apitest.Create(t, w.c, w.ship())
-	r, a := w.reporter(contract.Superset), &aggregator{world: w}
+	r, a := w.reporter(contract.Superset), &aggregator{env: w}
 	w.report(r, 2)
 	w.clock.Step(time.Minute)
 	cr := w.read()

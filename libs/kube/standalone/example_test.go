@@ -17,21 +17,21 @@ import (
 // aggregator is alive, writes their conditions itself.
 func Example() { //nolint:testableexamples // It needs a manager and a control plane.
 	setUp := func(mgr ctrl.Manager, observations *bus.ObservationPublisher) error {
-		gate, err := standalone.NewLeaseWatcher(mgr, "flotilla-system")
+		watcher, err := standalone.NewLeaseWatcher(mgr, "flotilla-system")
 		if err != nil {
 			return err
 		}
-		reporter := standalone.NewReporter(mgr.GetClient(), gate, observations, contract.Superset, clock.RealClock{})
+		reporter := standalone.NewReporter(mgr.GetClient(), watcher, observations, contract.Superset, clock.RealClock{})
 		return ctrl.NewControllerManagedBy(mgr).
 			For(&apitest.Ship{}).
-			WatchesRawSource(gate.Source(&apitest.ShipList{})).
+			WatchesRawSource(watcher.Source(&apitest.ShipList{})).
 			Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 				var ship apitest.Ship
 				if err := mgr.GetClient().Get(ctx, req.NamespacedName, &ship); err != nil {
 					return ctrl.Result{}, err
 				}
-				again, err := reporter.Report(ctx, &ship, contract.Observation{ /* the state that the operator observes */ })
-				return ctrl.Result{RequeueAfter: again}, err
+				requeueAfter, err := reporter.Report(ctx, &ship, contract.Observation{ /* the state that the operator observes */ })
+				return ctrl.Result{RequeueAfter: requeueAfter}, err
 			}))
 	}
 	_ = setUp

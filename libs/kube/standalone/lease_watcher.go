@@ -180,9 +180,9 @@ func (w *LeaseWatcher) check(ctx context.Context, reader client.Reader, seen *ob
 		w.set(true, "lease released")
 		return 0
 	}
-	if left := seen.at.Add(StaleAfter).Sub(now); left > 0 {
+	if remaining := seen.at.Add(StaleAfter).Sub(now); remaining > 0 {
 		w.set(false, "lease renewed")
-		return left
+		return remaining
 	}
 	if reader != w.apiReader {
 		return time.Nanosecond // confirm at once
@@ -191,14 +191,14 @@ func (w *LeaseWatcher) check(ctx context.Context, reader client.Reader, seen *ob
 	return 0
 }
 
-func (w *LeaseWatcher) set(shouldWrite bool, why string) {
+func (w *LeaseWatcher) set(shouldWrite bool, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.shouldWrite == shouldWrite {
 		return
 	}
 	w.shouldWrite = shouldWrite
-	w.log.Info("Writer of the conditions changed", "standalone", shouldWrite, "reason", why)
+	w.log.Info("Writer of the conditions changed", "standalone", shouldWrite, "reason", reason)
 	for _, s := range w.subscribers {
 		select {
 		case s <- struct{}{}:

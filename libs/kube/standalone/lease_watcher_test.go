@@ -26,24 +26,24 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// world is a running LeaseWatcher in its own namespace, with a fake clock.
-type world struct {
+// env is a running LeaseWatcher in its own namespace, with a fake clock.
+type env struct {
 	*testing.T
-	c     *apitest.Client
-	ns    string
-	clock *clocktesting.FakeClock
-	mgr   ctrl.Manager
-	gate  *standalone.LeaseWatcher
-	renew int
+	c       *apitest.Client
+	ns      string
+	clock   *clocktesting.FakeClock
+	mgr     ctrl.Manager
+	watcher *standalone.LeaseWatcher
+	renew   int
 }
 
-func setUp(t *testing.T, before ...func(*world)) *world {
+func setUp(t *testing.T, options ...func(*env)) *env {
 	t.Helper()
-	w := &world{
+	w := &env{
 		T: t, c: apitest.New(t, apitest.AddToScheme), ns: apitest.Namespace(t),
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
-	for _, f := range before {
+	for _, f := range options {
 		f(w)
 	}
 	scheme := runtime.NewScheme()
@@ -61,7 +61,7 @@ func setUp(t *testing.T, before ...func(*world)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.gate, err = standalone.NewLeaseWatcher(w.mgr, w.ns, standalone.WithClock(w.clock)); err != nil {
+	if w.watcher, err = standalone.NewLeaseWatcher(w.mgr, w.ns, standalone.WithClock(w.clock)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -75,18 +75,18 @@ func setUp(t *testing.T, before ...func(*world)) *world {
 	return w
 }
 
-func (w *world) want(must bool) {
+func (w *env) want(must bool) {
 	w.Helper()
 	expect.Eventually(w, 10*time.Second, func() error {
-		if got := w.gate.ShouldWrite(); got != must {
+		if got := w.watcher.ShouldWrite(); got != must {
 			return fmt.Errorf("ShouldWrite is %v, want %v", got, must)
 		}
 		return nil
 	})
 }
 
-// pass advances the clock once the LeaseWatcher waits for it.
-func (w *world) pass(d time.Duration) {
+// advance advances the clock once the LeaseWatcher waits for it.
+func (w *env) advance(d time.Duration) {
 	w.Helper()
 	expect.Eventually(w, 10*time.Second, func() error {
 		if !w.clock.HasWaiters() {
@@ -97,12 +97,12 @@ func (w *world) pass(d time.Duration) {
 	w.clock.Step(d)
 }
 
-func (w *world) lease() *coordinationv1.Lease {
+func (w *env) lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: conditions.LeaseName}}
 }
 
 // hold creates or renews the Lease like an aggregator whose clock is years behind.
-func (w *world) hold() {
+func (w *env) hold() {
 	w.Helper()
 	w.renew++
 	lease := w.lease()
@@ -122,7 +122,7 @@ func (w *world) hold() {
 	}
 }
 
-func (w *world) release() {
+func (w *env) release() {
 	w.Helper()
 	lease := apitest.Read(w.T, w.c.Client, w.lease())
 	lease.Spec.HolderIdentity = new("")
@@ -136,7 +136,7 @@ func TestLeaseWatcherFollowsLease(t *testing.T) {
 	w.want(true) // the Lease does not exist
 	w.hold()
 	w.want(false)
-	w.pass(standalone.StaleAfter) // no renewal
+	w.advance(standalone.StaleAfter) // no renewal
 	w.want(true)
 	w.hold()
 	w.want(false)
@@ -151,13 +151,13 @@ func TestLeaseWatcherFollowsLease(t *testing.T) {
 }
 
 func TestLeaseWatcherWaitsForHeldLease(t *testing.T) {
-	w := setUp(t, (*world).hold)
-	w.pass(standalone.StaleAfter - time.Second) // the LeaseWatcher has checked and waits for the remaining time
+	w := setUp(t, (*env).hold)
+	w.advance(standalone.StaleAfter - time.Second) // the LeaseWatcher has checked and waits for the remaining time
 	w.want(false)
 }
 
 func TestSourceEnqueuesAllObjectsOnChange(t *testing.T) {
-	w := setUp(t, (*world).hold)
+	w := setUp(t, (*env).hold)
 	want := map[string]bool{}
 	for i := range 3 {
 		s := &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: fmt.Sprint("s", i)}}
@@ -166,10 +166,10 @@ func TestSourceEnqueuesAllObjectsOnChange(t *testing.T) {
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	if err := w.gate.Source(&apitest.ShipList{}).Start(t.Context(), queue); err != nil {
+	if err := w.watcher.Source(&apitest.ShipList{}).Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	drained := func(change func()) {
+	wantEnqueued := func(change func()) {
 		t.Helper()
 		change()
 		got := map[string]bool{}
@@ -185,6 +185,6 @@ func TestSourceEnqueuesAllObjectsOnChange(t *testing.T) {
 			return nil
 		})
 	}
-	drained(w.release)
-	drained(w.hold)
+	wantEnqueued(w.release)
+	wantEnqueued(w.hold)
 }

@@ -31,16 +31,16 @@ func observation(cr *apitest.Ship, available int32) contract.Observation {
 	}
 }
 
-func (w *world) ship() *apitest.Ship {
+func (w *env) ship() *apitest.Ship {
 	return &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "s"}}
 }
 
-func (w *world) read() *apitest.Ship {
+func (w *env) read() *apitest.Ship {
 	w.Helper()
 	return apitest.Read(w.T, w.c.Client, w.ship())
 }
 
-func (w *world) wantCondition(conditionType string, status metav1.ConditionStatus) {
+func (w *env) wantCondition(conditionType string, status metav1.ConditionStatus) {
 	w.Helper()
 	c := meta.FindStatusCondition(w.read().Status.Conditions, conditionType)
 	if c == nil || c.Status != status {
@@ -48,18 +48,18 @@ func (w *world) wantCondition(conditionType string, status metav1.ConditionStatu
 	}
 }
 
-func (w *world) reporter(kind contract.Kind) *standalone.Reporter {
-	return standalone.NewReporter(w.c, w.gate, nil, kind, w.clock)
+func (w *env) reporter(kind contract.Kind) *standalone.Reporter {
+	return standalone.NewReporter(w.c, w.watcher, nil, kind, w.clock)
 }
 
-func (w *world) report(r *standalone.Reporter, available int32) time.Duration {
+func (w *env) report(r *standalone.Reporter, available int32) time.Duration {
 	w.Helper()
 	cr := w.read()
-	again, err := r.Report(w.Context(), cr, observation(cr, available))
+	requeueAfter, err := r.Report(w.Context(), cr, observation(cr, available))
 	if err != nil {
 		w.Fatal(err)
 	}
-	return again
+	return requeueAfter
 }
 
 func TestReporterWritesConditionsAlone(t *testing.T) {
@@ -68,8 +68,8 @@ func TestReporterWritesConditionsAlone(t *testing.T) {
 	w.want(true)
 	r := w.reporter(contract.FireboltEngine)
 
-	if again := w.report(r, 2); again != 0 {
-		t.Errorf("a settled object is requeued after %v", again)
+	if requeueAfter := w.report(r, 2); requeueAfter != 0 {
+		t.Errorf("a settled object is requeued after %v", requeueAfter)
 	}
 	got := w.read()
 	if len(got.Status.Conditions) != 6 {
@@ -101,8 +101,8 @@ func TestReporterDelaysReasonsAndMessages(t *testing.T) {
 		return meta.FindStatusCondition(w.read().Status.Conditions, conditions.TypeAvailable).Message
 	}
 	none := available()
-	if again := w.report(r, 1); again != coalesce.Interval {
-		t.Errorf("requeued after %v, want %v", again, coalesce.Interval)
+	if requeueAfter := w.report(r, 1); requeueAfter != coalesce.Interval {
+		t.Errorf("requeued after %v, want %v", requeueAfter, coalesce.Interval)
 	}
 	w.clock.Step(coalesce.Interval - time.Millisecond)
 	if w.report(r, 1); available() != none {
@@ -131,14 +131,14 @@ func TestReporterDelaysDegradedByHoldDown(t *testing.T) {
 	r := w.reporter(contract.FireboltEngine)
 	w.report(r, 2)
 
-	if again := w.report(r, 1); again != conditions.MissingReplicasHold {
-		t.Errorf("requeued after %v, want %v", again, conditions.MissingReplicasHold)
+	if requeueAfter := w.report(r, 1); requeueAfter != conditions.MissingReplicasHold {
+		t.Errorf("requeued after %v, want %v", requeueAfter, conditions.MissingReplicasHold)
 	}
 	w.wantCondition(conditions.TypeAvailable, metav1.ConditionFalse)
 	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
 	w.clock.Step(conditions.MissingReplicasHold - time.Second)
-	if again := w.report(r, 1); again != time.Second {
-		t.Errorf("requeued after %v, want the remaining second", again)
+	if requeueAfter := w.report(r, 1); requeueAfter != time.Second {
+		t.Errorf("requeued after %v, want the remaining second", requeueAfter)
 	}
 	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
 	w.clock.Step(time.Second)
@@ -164,10 +164,10 @@ func TestReporterWritesNoConditionsBesideAggregator(t *testing.T) {
 		t.Errorf("it made %d requests, want 0", n)
 	}
 	// The aggregator becomes the writer under the same manager, and then the operator again.
-	folded := conditions.Compute(conditions.Input{
+	computed := conditions.Compute(conditions.Input{
 		Observation: new(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
 	})
-	if _, err := ownedstatus.New(w.c, conditions.FieldManager).ApplyConditions(t.Context(), cr, folded.Conditions); err != nil {
+	if _, err := ownedstatus.New(w.c, conditions.FieldManager).ApplyConditions(t.Context(), cr, computed.Conditions); err != nil {
 		t.Fatal(err)
 	}
 	w.wantCondition(conditions.TypeAvailable, metav1.ConditionFalse)

@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 			return result, err
 		}}
 	}
-	when := func(s steps.Step[state], after string) steps.Step[state] {
+	onlyAfter := func(s steps.Step[state], after string) steps.Step[state] {
 		s.When = func(s *state) bool { return slices.Contains(s.ran, after) }
 		return s
 	}
@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 		},
 		"a step that does not apply is skipped": {
 			list: []steps.Step[state]{
-				step("a", ok, nil), when(step("b", steps.Result{Stop: true}, errBroken), "x"), when(step("c", ok, nil), "a"),
+				step("a", ok, nil), onlyAfter(step("b", steps.Result{Stop: true}, errBroken), "x"), onlyAfter(step("c", ok, nil), "a"),
 			},
 			ran: []string{"a", "c"},
 		},
@@ -123,9 +123,9 @@ func TestRunStopsWhenContextEnds(t *testing.T) {
 
 func TestRunRecordsSpanPerStep(t *testing.T) {
 	spans := record(t)
-	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
+	noop := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
 	fails := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, errBroken }
-	list := []steps.Step[struct{}]{{Name: "preflight", Run: nothing}, {Name: "apply", Run: fails}}
+	list := []steps.Step[struct{}]{{Name: "preflight", Run: noop}, {Name: "apply", Run: fails}}
 	ctx, end := steps.Begin(t.Context(), "Superset", &metav1.ObjectMeta{})
 	_, err := steps.Run(ctx, &struct{}{}, list)
 	if err == nil {

@@ -27,8 +27,8 @@ type Tracer struct {
 	kind  string
 	clock clock.PassiveClock
 
-	mu   sync.Mutex
-	seen map[types.NamespacedName]cause
+	mu     sync.Mutex
+	causes map[types.NamespacedName]cause
 }
 
 // cause is the first reconcile of the newest generation of an object.
@@ -41,7 +41,7 @@ type cause struct {
 
 // NewTracer returns the Tracer of a kind, for example "Superset".
 func NewTracer(kind string, clk clock.PassiveClock) *Tracer {
-	return &Tracer{kind: kind, clock: clk, seen: map[types.NamespacedName]cause{}}
+	return &Tracer{kind: kind, clock: clk, causes: map[types.NamespacedName]cause{}}
 }
 
 // Begin starts the span of one reconcile. The returned function ends it with the
@@ -58,19 +58,19 @@ func (t *Tracer) Begin(ctx context.Context, object metav1.Object) (context.Conte
 	}
 	traced, span := start(ctx, t.kind, object, opts...)
 	if !span.SpanContext().IsValid() {
-		return ctx, untraced
+		return ctx, noEnd
 	}
 	if !first.root.IsValid() {
 		t.record(key, cause{object.GetUID(), object.GetGeneration(), span.SpanContext(), t.clock.Now()})
 	}
-	return traced, ender(span)
+	return traced, endFunc(span)
 }
 
 // Forget drops the remembered state of a deleted object.
 func (t *Tracer) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.seen, key)
+	delete(t.causes, key)
 }
 
 // before returns the first reconcile of the object's generation, the zero value if there
@@ -78,7 +78,7 @@ func (t *Tracer) Forget(key types.NamespacedName) {
 func (t *Tracer) before(key types.NamespacedName, object metav1.Object) (cause, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first, found := t.seen[key]
+	first, found := t.causes[key]
 	if !found || first.uid != object.GetUID() || first.generation != object.GetGeneration() {
 		return cause{}, false
 	}
@@ -88,7 +88,7 @@ func (t *Tracer) before(key types.NamespacedName, object metav1.Object) (cause, 
 func (t *Tracer) record(key types.NamespacedName, c cause) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.seen[key] = c
+	t.causes[key] = c
 }
 
 // Begin starts the span of a reconcile whose object needs no [Tracer], since one reconcile
@@ -96,9 +96,9 @@ func (t *Tracer) record(key types.NamespacedName, c cause) {
 func Begin(ctx context.Context, kind string, object metav1.Object) (context.Context, func(error)) {
 	traced, span := start(ctx, kind, object)
 	if !span.SpanContext().IsValid() {
-		return ctx, untraced
+		return ctx, noEnd
 	}
-	return traced, ender(span)
+	return traced, endFunc(span)
 }
 
 func start(ctx context.Context, kind string, object metav1.Object, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
@@ -116,9 +116,9 @@ func start(ctx context.Context, kind string, object metav1.Object, opts ...trace
 	return ctx, span
 }
 
-func untraced(error) {}
+func noEnd(error) {}
 
-func ender(span trace.Span) func(error) {
+func endFunc(span trace.Span) func(error) {
 	return func(err error) {
 		outcome := "succeeded"
 		if err != nil {

@@ -32,17 +32,17 @@ func sample(t testing.TB, sampler sdktrace.Sampler) *tracetest.InMemoryExporter 
 	return spans
 }
 
-// trailed reconciles objects one after the other.
-type trailed struct {
-	t     *testing.T
-	spans *tracetest.InMemoryExporter
-	trail *steps.Tracer
+// reconciler reconciles objects one after the other.
+type reconciler struct {
+	t      *testing.T
+	spans  *tracetest.InMemoryExporter
+	tracer *steps.Tracer
 }
 
-func (r trailed) reconcile(object metav1.Object) tracetest.SpanStub {
+func (r reconciler) reconcile(object metav1.Object) tracetest.SpanStub {
 	r.t.Helper()
 	r.spans.Reset()
-	_, end := r.trail.Begin(r.t.Context(), object)
+	_, end := r.tracer.Begin(r.t.Context(), object)
 	end(nil)
 	got := r.spans.GetSpans()
 	if len(got) != 1 {
@@ -53,35 +53,35 @@ func (r trailed) reconcile(object metav1.Object) tracetest.SpanStub {
 
 func TestTracerKeepsTraceOfGeneration(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	r := trailed{t: t, spans: record(t), trail: steps.NewTracer("Superset", clk)}
+	r := reconciler{t: t, spans: record(t), tracer: steps.NewTracer("Superset", clk)}
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 1}
-	same := func(a, b tracetest.SpanStub) bool { return a.SpanContext.TraceID() == b.SpanContext.TraceID() }
+	sameTrace := func(a, b tracetest.SpanStub) bool { return a.SpanContext.TraceID() == b.SpanContext.TraceID() }
 
 	first := r.reconcile(object)
 	clk.Step(steps.Continued - time.Second)
 	second := r.reconcile(object)
-	if first.Parent.IsValid() || !same(first, second) || second.Parent.SpanID() != first.SpanContext.SpanID() {
+	if first.Parent.IsValid() || !sameTrace(first, second) || second.Parent.SpanID() != first.SpanContext.SpanID() {
 		t.Errorf("first %+v, second %+v", first, second)
 	}
 
 	clk.Step(2 * time.Second)
 	for range 2 {
 		late := r.reconcile(object)
-		if same(first, late) || late.Parent.IsValid() || len(late.Links) != 1 || !late.Links[0].SpanContext.Equal(first.SpanContext) {
+		if sameTrace(first, late) || late.Parent.IsValid() || len(late.Links) != 1 || !late.Links[0].SpanContext.Equal(first.SpanContext) {
 			t.Errorf("after a while: %+v", late)
 		}
 	}
 
 	object.Generation = 2
 	changed := r.reconcile(object)
-	if same(first, changed) || changed.Parent.IsValid() || len(changed.Links) > 0 {
+	if sameTrace(first, changed) || changed.Parent.IsValid() || len(changed.Links) > 0 {
 		t.Errorf("the next generation: %+v", changed)
 	}
 	object.UID = "other"
-	if other := r.reconcile(object); same(changed, other) {
+	if other := r.reconcile(object); sameTrace(changed, other) {
 		t.Errorf("another object of the same name: %+v", other)
 	}
-	r.trail.Forget(types.NamespacedName{Namespace: "ns", Name: "main"})
+	r.tracer.Forget(types.NamespacedName{Namespace: "ns", Name: "main"})
 	if forgotten := r.reconcile(object); forgotten.Parent.IsValid() || len(forgotten.Links) > 0 {
 		t.Errorf("after Forget: %+v", forgotten)
 	}
@@ -104,11 +104,11 @@ func TestTracerSpanNamesObject(t *testing.T) {
 }
 
 func TestTracerKeepsSamplingDecision(t *testing.T) {
-	spans := sample(t, &once{})
-	trail := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
+	spans := sample(t, &dropFirst{})
+	tracer := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
 	dropped := &metav1.ObjectMeta{Namespace: "ns", Name: "dropped", UID: "u", Generation: 1}
 	for range 2 {
-		_, end := trail.Begin(t.Context(), dropped)
+		_, end := tracer.Begin(t.Context(), dropped)
 		end(nil)
 	}
 	if got := spans.GetSpans(); len(got) > 0 {
@@ -116,29 +116,29 @@ func TestTracerKeepsSamplingDecision(t *testing.T) {
 	}
 }
 
-// once drops the first trace, and follows the decision of parents.
-type once struct{ asked bool }
+// dropFirst drops the first trace, and follows the decision of parents.
+type dropFirst struct{ sampled bool }
 
-func (s *once) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+func (s *dropFirst) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	root := sdktrace.AlwaysSample()
-	if !s.asked {
+	if !s.sampled {
 		root = sdktrace.NeverSample()
 	}
-	s.asked = true
+	s.sampled = true
 	return sdktrace.ParentBased(root).ShouldSample(p)
 }
 
-func (*once) Description() string { return "once" }
+func (*dropFirst) Description() string { return "once" }
 
 func BenchmarkReconcileWithoutTracing(b *testing.B) {
-	trail := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
+	tracer := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 1}
-	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
-	list := []steps.Step[struct{}]{{Name: "a", Run: nothing}, {Name: "b", Run: nothing}, {Name: "c", Run: nothing}}
+	doNothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
+	list := []steps.Step[struct{}]{{Name: "a", Run: doNothing}, {Name: "b", Run: doNothing}, {Name: "c", Run: doNothing}}
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx, end := trail.Begin(ctx, object)
+		ctx, end := tracer.Begin(ctx, object)
 		_, err := steps.Run(ctx, &struct{}{}, list)
 		end(err)
 	}

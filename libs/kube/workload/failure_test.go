@@ -126,14 +126,14 @@ func TestFailureOfSinglePod(t *testing.T) {
 }
 
 func TestFailuresOmitTerminatingPods(t *testing.T) {
-	going := func(name string, status corev1.PodStatus) corev1.Pod {
+	terminating := func(name string, status corev1.PodStatus) corev1.Pod {
 		p := pod(name, status)
 		p.DeletionTimestamp = &metav1.Time{}
 		return p
 	}
 	got := workload.Failures([]corev1.Pod{
-		going("a", running(waitingFor("CrashLoopBackOff", ""))),
-		going("b", corev1.PodStatus{Reason: "NodeLost"}),
+		terminating("a", running(waitingFor("CrashLoopBackOff", ""))),
+		terminating("b", corev1.PodStatus{Reason: "NodeLost"}),
 	}, time.Time{})
 	want := []contract.Failure{{Class: contract.FailureNodeLost, Count: 1, Examples: []string{"b"}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -65,8 +65,8 @@ func UntilProbesDue(now time.Time, groups iter.Seq[[]corev1.Pod]) time.Duration 
 		if due.IsZero() {
 			continue
 		}
-		if left := due.Sub(now); next == 0 || left < next {
-			next = left
+		if remaining := due.Sub(now); next == 0 || remaining < next {
+			next = remaining
 		}
 	}
 	return next

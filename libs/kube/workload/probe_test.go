@@ -13,9 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-var begun = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+var containerStart = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-func second(n int) metav1.Time { return metav1.NewTime(begun.Add(time.Duration(n) * time.Second)) }
+func second(n int) metav1.Time {
+	return metav1.NewTime(containerStart.Add(time.Duration(n) * time.Second))
+}
 
 // probed returns a pod whose container "main" was started at second 0 and has probes that
 // give it 36 s for readiness, and 51 s before that for starting up.
@@ -40,7 +42,7 @@ func probed(change ...func(*corev1.Pod)) corev1.Pod {
 	return p
 }
 
-func startsUp(p *corev1.Pod) {
+func withStartupProbe(p *corev1.Pod) {
 	p.Spec.Containers[0].StartupProbe = &corev1.Probe{PeriodSeconds: 5, FailureThreshold: 10, TimeoutSeconds: 1}
 	p.Status.ContainerStatuses[0].Started = new(false)
 }
@@ -68,7 +70,7 @@ func TestFailuresReportProbes(t *testing.T) {
 		lost   = `container "main" was ready and no longer is`
 		killed = `container "main" is not ready; it was terminated with exit code 137, possibly by its liveness probe`
 	)
-	blind := func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = nil }
+	withoutProbe := func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = nil }
 	tests := map[string]struct {
 		pod     corev1.Pod
 		now     time.Time
@@ -78,8 +80,8 @@ func TestFailuresReportProbes(t *testing.T) {
 		"starting":                       {probed(), second(35).Time, "", second(36).Time},
 		"the readiness probe is overdue": {probed(), second(36).Time, never, time.Time{}},
 		"the readiness probe is not overdue without a clock": {probed(), time.Time{}, "", second(36).Time},
-		"starting up":             {probed(startsUp), second(86).Time, "", second(87).Time},
-		"both probes are overdue": {probed(startsUp), second(87).Time, never, time.Time{}},
+		"starting up":             {probed(withStartupProbe), second(86).Time, "", second(87).Time},
+		"both probes are overdue": {probed(withStartupProbe), second(87).Time, never, time.Time{}},
 		"defaults that are not set": {
 			probed(func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }), second(30).Time, "", second(31).Time,
 		},
@@ -93,7 +95,7 @@ func TestFailuresReportProbes(t *testing.T) {
 				})
 			}), time.Time{}, "", second(36).Time,
 		},
-		"no probe, so nothing fails": {probed(blind, unreadySince(60)), second(3600).Time, "", time.Time{}},
+		"no probe, so nothing fails": {probed(withoutProbe, unreadySince(60)), second(3600).Time, "", time.Time{}},
 		"ended by its liveness probe": {
 			probed(livenessProbe, ended("Error", 137)), second(1).Time, killed, second(36).Time,
 		},
@@ -172,7 +174,7 @@ func TestUnitsEvaluateProbesByCallerClock(t *testing.T) {
 }
 
 func TestUntilProbesDueReturnsEarliest(t *testing.T) {
-	groups := map[string][]corev1.Pod{"g1": {probed()}, "g2": {probed(startsUp)}, "g3": nil}
+	groups := map[string][]corev1.Pod{"g1": {probed()}, "g2": {probed(withStartupProbe)}, "g3": nil}
 	if got := workload.UntilProbesDue(second(30).Time, maps.Values(groups)); got != 6*time.Second {
 		t.Errorf("after %s, want 6s", got)
 	}

@@ -76,18 +76,18 @@ func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former [
 
 // Scope divides the fields of another manager: the caller takes the first part, the other
 // manager keeps the second. Fields in neither part lose their owner.
-type Scope func(*fieldpath.Set) (taken, left *fieldpath.Set)
+type Scope func(*fieldpath.Set) (claimed, kept *fieldpath.Set)
 
-// TakeBack returns a JSON patch that transfers to manager the fields in scope that
+// Reclaim returns a JSON patch that transfers to manager the fields in scope that
 // other managers own, and the names of those managers; nil if there are no such
 // fields. Fields that manager itself wrote with Update are always in scope.
 // The patch carries the resourceVersion of obj.
-func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, former []string, err error) {
+func Reclaim(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, former []string, err error) {
 	var entries []metav1.ManagedFieldsEntry
 	own := &metav1.ManagedFieldsEntry{
 		Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
 	}
-	taken := &fieldpath.Set{}
+	claimed := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
 		isOwn := entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
 		if entry.Subresource != subresource || entry.FieldsV1 == nil {
@@ -98,20 +98,20 @@ func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patc
 		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			return nil, nil, fmt.Errorf("read managed fields of %q: %w", entry.Manager, err)
 		}
-		part, left := set, &fieldpath.Set{}
+		part, kept := set, &fieldpath.Set{}
 		switch {
 		case isOwn:
 			own = entry.DeepCopy()
 		case entry.Manager != manager:
-			part, left = scope(set)
+			part, kept = scope(set)
 		}
 		if !isOwn && !part.Empty() {
 			former = append(former, entry.Manager)
 			own.APIVersion, own.Time = entry.APIVersion, entry.Time
 		}
-		taken = taken.Union(part)
-		if !left.Empty() {
-			if entry, err = withFields(entry, left); err != nil {
+		claimed = claimed.Union(part)
+		if !kept.Empty() {
+			if entry, err = withFields(entry, kept); err != nil {
 				return nil, nil, err
 			}
 			entries = append(entries, entry)
@@ -120,7 +120,7 @@ func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patc
 	if len(former) == 0 {
 		return nil, nil, nil
 	}
-	entry, err := withFields(*own, taken)
+	entry, err := withFields(*own, claimed)
 	if err != nil {
 		return nil, nil, err
 	}

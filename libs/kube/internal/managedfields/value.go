@@ -10,8 +10,8 @@ import (
 // UpToDate reports whether applying the value wanted would change nothing: set contains
 // each part of it, and live has the same value. All values are JSON values as
 // encoding/json decodes them, with int64 for whole numbers.
-func UpToDate(set *fieldpath.Set, wanted, live any) bool {
-	switch w := wanted.(type) {
+func UpToDate(set *fieldpath.Set, desired, live any) bool {
+	switch w := desired.(type) {
 	case map[string]any:
 		l, ok := live.(map[string]any)
 		if !ok {
@@ -28,22 +28,22 @@ func UpToDate(set *fieldpath.Set, wanted, live any) bool {
 		l, ok := live.([]any)
 		return ok && itemsUpToDate(set, w, l)
 	}
-	return reflect.DeepEqual(wanted, live)
+	return reflect.DeepEqual(desired, live)
 }
 
 // partUpToDate compares one field or item. It descends into a part with owned parts of
 // its own; a part that is owned as a whole must be equal as a whole.
-func partUpToDate(set *fieldpath.Set, pe fieldpath.PathElement, wanted, live any) bool {
+func partUpToDate(set *fieldpath.Set, pe fieldpath.PathElement, desired, live any) bool {
 	if child, ok := set.Children.Get(pe); ok {
-		return UpToDate(child, wanted, live)
+		return UpToDate(child, desired, live)
 	}
-	return set.Members.Has(pe) && reflect.DeepEqual(wanted, live)
+	return set.Members.Has(pe) && reflect.DeepEqual(desired, live)
 }
 
 // itemsUpToDate compares a list whose items are owned one by one: matched by key or by value.
-func itemsUpToDate(set *fieldpath.Set, wanted, live []any) bool {
+func itemsUpToDate(set *fieldpath.Set, desired, live []any) bool {
 	elements := Elements(set)
-	for _, item := range wanted {
+	for _, item := range desired {
 		pe, ok := elementOf(elements, item)
 		if !ok {
 			return false

@@ -16,12 +16,12 @@ import (
 // maximum of deliveries, and for one that its reader terminated.
 func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 	_, c := bootstrapped(t)
-	put(t, c, subject(1), "poison", nil)
+	publish(t, c, subject(1), "poison", nil)
 	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, giveUp := range map[string]func(jetstream.Msg) error{
+	for name, abandon := range map[string]func(jetstream.Msg) error{
 		"exhausted":  func(jetstream.Msg) error { return nil },
 		"terminated": jetstream.Msg.Term,
 	} {
@@ -31,11 +31,11 @@ func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := consumer.Next(jetstream.FetchMaxWait(patience))
+		m, err := consumer.Next(jetstream.FetchMaxWait(waitTimeout))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := giveUp(m); err != nil {
+		if err := abandon(m); err != nil {
 			t.Fatal(err)
 		}
 		if name == "exhausted" { // the server detects it at the next due delivery, if a pull request waits
@@ -47,20 +47,20 @@ func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 		}
 	}
 	eventually(t, func() error {
-		letters, err := c.JetStream().Stream(t.Context(), contract.StreamDeadLetters)
+		deadLetters, err := c.JetStream().Stream(t.Context(), contract.StreamDeadLetters)
 		if err != nil {
 			return err
 		}
 		for advisory, consumer := range map[string]string{"MAX_DELIVERIES": "exhausted", "MSG_TERMINATED": "terminated"} {
-			m, err := letters.GetLastMsgForSubject(t.Context(), "$JS.EVENT.ADVISORY.CONSUMER."+advisory+"."+contract.StreamObservations+"."+consumer)
+			m, err := deadLetters.GetLastMsgForSubject(t.Context(), "$JS.EVENT.ADVISORY.CONSUMER."+advisory+"."+contract.StreamObservations+"."+consumer)
 			if err != nil {
 				return fmt.Errorf("%s: %w", advisory, err)
 			}
-			var place struct {
+			var advised struct {
 				Sequence uint64 `json:"stream_seq"`
 			}
-			if err := json.Unmarshal(m.Data, &place); err != nil || place.Sequence != 1 {
-				return errors.Join(fmt.Errorf("%s names message %d", advisory, place.Sequence), err)
+			if err := json.Unmarshal(m.Data, &advised); err != nil || advised.Sequence != 1 {
+				return errors.Join(fmt.Errorf("%s names message %d", advisory, advised.Sequence), err)
 			}
 		}
 		return nil
