@@ -37,7 +37,7 @@ func run() int {
 		Browse:  browser.Open,
 	})
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", printer.Harmless(err.Error()))
+		fmt.Fprintln(os.Stderr, "error:", printer.Sanitize(err.Error()))
 		return 1
 	}
 	return 0

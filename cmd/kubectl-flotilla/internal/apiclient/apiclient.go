@@ -45,9 +45,9 @@ type Options struct {
 	ServiceAccount string
 	// Audience is the audience of that token; empty means the API server's.
 	Audience string
-	// Home is the namespace of a ServiceAccount that is given without one.
-	Home  string
-	Clock clock.PassiveClock
+	// DefaultNamespace is the namespace of a ServiceAccount that is given without one.
+	DefaultNamespace string
+	Clock            clock.PassiveClock
 }
 
 // API is a connection to the status API.

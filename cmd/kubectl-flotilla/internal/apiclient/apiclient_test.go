@@ -30,12 +30,12 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	for text, good := range map[string]bool{
+	for text, valid := range map[string]bool{
 		"https://status.example.org": true, "https://status.example.org:8443/base": true,
 		"http://localhost:8080": true, "http://127.0.0.1:8080": true, "http://[::1]:8080": true,
 		"http://status.example.org": false, "status.example.org": false, "ftp://localhost": false, "https://": false, "://": false,
 	} {
-		if _, err := address(text); (err == nil) != good || err != nil && !errors.Is(err, ErrAddress) {
+		if _, err := address(text); (err == nil) != valid || err != nil && !errors.Is(err, ErrAddress) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -47,13 +47,13 @@ func get(t *testing.T, api *API, path string) (int, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := api.Transport.RoundTrip(r)
+	response, err := api.Transport.RoundTrip(r)
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
-	_, err = io.Copy(io.Discard, answer.Body)
-	return answer.StatusCode, err
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, err
 }
 
 func TestOpenSendsKubeconfigToken(t *testing.T) {
@@ -101,8 +101,8 @@ func TestOpenWithoutTokenNamesRemedy(t *testing.T) {
 	if !errors.Is(err, ErrNoToken) || !strings.Contains(err.Error(), "as jane") {
 		t.Errorf("got %v", err)
 	}
-	if asked := s.Asked(); len(asked) != 0 {
-		t.Errorf("%d requests were sent without a token", len(asked))
+	if requests := s.Requests(); len(requests) != 0 {
+		t.Errorf("%d requests were sent without a token", len(requests))
 	}
 }
 
@@ -110,10 +110,10 @@ func TestServiceAccountTokenIsRenewed(t *testing.T) {
 	s := statustest.Start(t)
 	now := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	kube := fake.NewClientset()
-	var asked []string
+	var requests []string
 	kube.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		create := a.(clienttesting.CreateActionImpl)
-		asked = append(asked, a.GetNamespace()+"/"+create.Name)
+		requests = append(requests, a.GetNamespace()+"/"+create.Name)
 		if got := create.Object.(*authenticationv1.TokenRequest).Spec.Audiences; len(got) != 1 || got[0] != "flotilla" {
 			t.Errorf("the audiences are %q", got)
 		}
@@ -125,20 +125,20 @@ func TestServiceAccountTokenIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := credentials(&rest.Config{}, kube, Options{ServiceAccount: "viewer", Audience: "flotilla", Home: "team-a", Clock: now}, http.DefaultTransport)
+	transport, err := credentials(&rest.Config{}, kube, Options{ServiceAccount: "viewer", Audience: "flotilla", DefaultNamespace: "team-a", Clock: now}, http.DefaultTransport)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
-		pass  time.Duration
-		asked int
+		elapsed  time.Duration
+		requests int
 	}{{0, 1}, {44 * time.Minute, 1}, {2 * time.Minute, 2}, {time.Minute, 2}, {2 * time.Hour, 3}} {
-		now.Step(step.pass)
+		now.Step(step.elapsed)
 		if status, err := get(t, &API{base, transport}, "/api/v1/resources"); err != nil || status != http.StatusOK {
 			t.Fatalf("got %d, %v", status, err)
 		}
-		if len(asked) != step.asked || asked[0] != "team-a/viewer" {
-			t.Errorf("after %s more, tokens were requested for %q, want %d", step.pass, asked, step.asked)
+		if len(requests) != step.requests || requests[0] != "team-a/viewer" {
+			t.Errorf("after %s more, tokens were requested for %q, want %d", step.elapsed, requests, step.requests)
 		}
 	}
 }
@@ -195,13 +195,13 @@ func pod(name, app string, isReady bool) *corev1.Pod {
 }
 
 func TestLocateReturnsReadyPod(t *testing.T) {
-	leaving := pod("a-leaving", "agg", true)
-	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.Now()), []string{"x/y"}
-	all := []runtime.Object{pod("a-other", "other", true), leaving, pod("b-unready", "agg", false), pod("d", "agg", true), pod("c", "agg", true)}
+	terminating := pod("a-leaving", "agg", true)
+	terminating.DeletionTimestamp, terminating.Finalizers = new(metav1.Now()), []string{"x/y"}
+	all := []runtime.Object{pod("a-other", "other", true), terminating, pod("b-unready", "agg", false), pod("d", "agg", true), pod("c", "agg", true)}
 	for name, tc := range map[string]struct {
 		objects []runtime.Object
 		want    target
-		says    string
+		message string
 	}{
 		"by the name of the port": {append(all, service(nil)), target{"c", 8443, "8446"}, ""},
 		"by the number of the port": {
@@ -221,7 +221,7 @@ func TestLocateReturnsReadyPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tunnel := &tunnel{kube: fake.NewClientset(tc.objects...), namespace: "flotilla-system"}
 			got, err := tunnel.locate(t.Context())
-			if got != tc.want || (tc.says == "") != (err == nil) || err != nil && (!errors.Is(err, ErrNotFound) && !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), tc.says)) {
+			if got != tc.want || (tc.message == "") != (err == nil) || err != nil && (!errors.Is(err, ErrNotFound) && !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), tc.message)) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

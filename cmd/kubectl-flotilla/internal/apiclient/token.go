@@ -23,7 +23,7 @@ func credentials(config *rest.Config, kube kubernetes.Interface, o Options, next
 	if o.ServiceAccount != "" {
 		namespace, name, found := strings.Cut(o.ServiceAccount, "/")
 		if !found {
-			namespace, name = o.Home, o.ServiceAccount
+			namespace, name = o.DefaultNamespace, o.ServiceAccount
 		}
 		return &accountToken{kube: kube, clock: o.Clock, audience: o.Audience, namespace: namespace, name: name, next: next}, nil
 	}
@@ -33,17 +33,17 @@ func credentials(config *rest.Config, kube kubernetes.Interface, o Options, next
 	}
 	own := rest.CopyConfig(config)
 	own.Username, own.Password, own.UserAgent = "", "", "" // the API accepts only tokens and must not receive a password
-	wrapped, err := rest.HTTPWrappersForConfig(own, demandToken{next})
+	wrapped, err := rest.HTTPWrappersForConfig(own, requireToken{next})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the credentials of the kubeconfig: %w", err)
 	}
 	return wrapped, nil
 }
 
-// demandToken rejects a request without a token: the response of the API, 401, would not explain the cause.
-type demandToken struct{ next http.RoundTripper }
+// requireToken rejects a request without a token: the response of the API, 401, would not explain the cause.
+type requireToken struct{ next http.RoundTripper }
 
-func (d demandToken) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d requireToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 		return nil, fmt.Errorf("%w: the kubeconfig has none for this context; a client certificate or a password ends at the API server. "+
 			"Name a ServiceAccount that may read the resources with --service-account [NAMESPACE/]NAME; its token is then requested as you "+
@@ -87,11 +87,11 @@ func (a *accountToken) current(ctx context.Context) (string, error) {
 	if a.audience != "" {
 		request.Spec.Audiences = []string{a.audience}
 	}
-	answer, err := a.kube.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, request, metav1.CreateOptions{})
+	response, err := a.kube.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("%w: create a token of ServiceAccount %s/%s: %w", ErrNoToken, a.namespace, a.name, err)
 	}
-	a.token = answer.Status.Token
-	a.renewAt = now.Add(answer.Status.ExpirationTimestamp.Sub(now) * 3 / 4)
+	a.token = response.Status.Token
+	a.renewAt = now.Add(response.Status.ExpirationTimestamp.Sub(now) * 3 / 4)
 	return a.token, nil
 }

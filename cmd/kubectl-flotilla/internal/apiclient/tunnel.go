@@ -93,12 +93,12 @@ func (t *tunnel) dialer(u *url.URL) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare a port-forward: %w", err)
 	}
-	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
-	newer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(u, t.config)
+	spdyDialer := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
+	websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(u, t.config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a port-forward: %w", err)
 	}
-	return portforward.NewFallbackDialerForStreaming(newer, older, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(websocket, spdyDialer, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
@@ -109,46 +109,46 @@ func open(shared httpstream.Connection, to target, id int) (net.Conn, error) {
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
 	header.Set(corev1.PortHeader, strconv.Itoa(int(to.port)))
 	header.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(id))
-	complaints, err := shared.CreateStream(header)
+	errorStream, err := shared.CreateStream(header)
 	if err != nil {
 		return nil, fmt.Errorf("create the error stream: %w", err)
 	}
-	if err := complaints.Close(); err != nil { // the client never writes to it
+	if err := errorStream.Close(); err != nil { // the client never writes to it
 		return nil, fmt.Errorf("close the sending half of the error stream: %w", err)
 	}
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := shared.CreateStream(header)
 	if err != nil {
-		shared.RemoveStreams(complaints)
+		shared.RemoveStreams(errorStream)
 		return nil, fmt.Errorf("create the data stream: %w", err)
 	}
 	c := &conn{
-		Stream: data, shared: shared, complaints: complaints, pod: podName(to.pod),
-		heard: make(chan struct{}), closed: make(chan struct{}),
+		Stream: data, shared: shared, errorStream: errorStream, pod: podName(to.pod),
+		errorRead: make(chan struct{}), closed: make(chan struct{}),
 	}
 	go c.listen()
 	return c, nil
 }
 
-// lastWord is how long after the end of the data the server may still send the error that ended the connection.
-const lastWord = time.Second
+// errorGrace is how long after the end of the data the server may still send the error that ended the connection.
+const errorGrace = time.Second
 
 // conn is one forwarded connection.
 type conn struct {
 	httpstream.Stream
-	shared     httpstream.Connection
-	complaints httpstream.Stream
-	pod        podName
-	complaint  string        // valid after the channel is closed
-	heard      chan struct{} // closed when the error stream ends
-	closed     chan struct{}
-	once       sync.Once
+	shared      httpstream.Connection
+	errorStream httpstream.Stream
+	pod         podName
+	remoteErr   string        // valid after the channel is closed
+	errorRead   chan struct{} // closed when the error stream ends
+	closed      chan struct{}
+	once        sync.Once
 }
 
 func (c *conn) listen() {
-	defer close(c.heard)
-	text, err := io.ReadAll(c.complaints)
-	if c.complaint = string(text); err == nil && len(text) == 0 {
+	defer close(c.errorRead)
+	text, err := io.ReadAll(c.errorStream)
+	if c.remoteErr = string(text); err == nil && len(text) == 0 {
 		return
 	}
 	if c.Reset() != nil {
@@ -163,12 +163,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, err // io.EOF must not be wrapped
 	}
 	select {
-	case <-c.heard:
-		if c.complaint != "" {
-			return 0, fmt.Errorf("port-forward: %s", c.complaint)
+	case <-c.errorRead:
+		if c.remoteErr != "" {
+			return 0, fmt.Errorf("port-forward: %s", c.remoteErr)
 		}
 	case <-c.closed:
-	case <-time.After(lastWord):
+	case <-time.After(errorGrace):
 	}
 	return 0, err // io.EOF must not be wrapped
 }
@@ -178,8 +178,8 @@ func (c *conn) Close() error {
 	var err error
 	c.once.Do(func() {
 		close(c.closed)
-		err = errors.Join(c.Reset(), c.complaints.Reset())
-		c.shared.RemoveStreams(c.Stream, c.complaints)
+		err = errors.Join(c.Reset(), c.errorStream.Reset())
+		c.shared.RemoveStreams(c.Stream, c.errorStream)
 	})
 	return err
 }

@@ -47,9 +47,9 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const base = "/api/v1/namespaces/flotilla-system"
 	switch r.URL.Path {
 	case base + "/services/" + Service:
-		k.answer(w, service(func(p *corev1.ServicePort) { p.AppProtocol = new(k.scheme) }))
+		k.respond(w, service(func(p *corev1.ServicePort) { p.AppProtocol = new(k.scheme) }))
 	case base + "/pods":
-		k.answer(w, corev1.PodList{Items: []corev1.Pod{*pod("agg-0", "agg", true)}})
+		k.respond(w, corev1.PodList{Items: []corev1.Pod{*pod("agg-0", "agg", true)}})
 	case base + "/pods/agg-0/portforward":
 		k.forward(w, r)
 	default:
@@ -57,7 +57,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (k *kubelet) answer(w http.ResponseWriter, v any) {
+func (k *kubelet) respond(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		k.t.Error(err)
@@ -84,7 +84,7 @@ func (k *kubelet) forward(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	k.shared = append(k.shared, shared)
 	k.mu.Unlock()
-	complaints := map[string]httpstream.Stream{}
+	errorStreams := map[string]httpstream.Stream{}
 	for {
 		select {
 		case <-shared.CloseChan():
@@ -92,35 +92,35 @@ func (k *kubelet) forward(w http.ResponseWriter, r *http.Request) {
 		case s := <-streams:
 			id := s.Headers().Get(corev1.PortForwardRequestIDHeader)
 			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-				complaints[id] = s
+				errorStreams[id] = s
 				continue
 			}
-			go k.pipe(r.Context(), s, complaints[id])
+			go k.pipe(r.Context(), s, errorStreams[id])
 		}
 	}
 }
 
-func (k *kubelet) pipe(ctx context.Context, data, complaint httpstream.Stream) {
+func (k *kubelet) pipe(ctx context.Context, data, errorStream httpstream.Stream) {
 	k.mu.Lock()
 	k.ports = append(k.ports, data.Headers().Get(corev1.PortHeader))
 	k.mu.Unlock()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", k.to)
 	if err != nil {
-		fmt.Fprintf(complaint, "nothing listens in the pod")
-		_ = complaint.Close()
+		fmt.Fprintf(errorStream, "nothing listens in the pod")
+		_ = errorStream.Close()
 		_ = data.Close()
 		return
 	}
 	defer conn.Close()
-	_ = complaint.Close()
+	_ = errorStream.Close()
 	go func() { _, _ = io.Copy(conn, data) }()
 	_, _ = io.Copy(data, conn)
 	_ = data.Close()
 }
 
-// lose breaks all connections, like a restart of the kubelet.
-func (k *kubelet) lose() int {
+// disconnect breaks all connections, like a restart of the kubelet.
+func (k *kubelet) disconnect() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range k.shared {
@@ -130,8 +130,8 @@ func (k *kubelet) lose() int {
 }
 
 func TestTunnelReconnectsToPod(t *testing.T) {
-	inside, file := certified(t)
-	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "https"}
+	upstream, file := certified(t)
+	k := &kubelet{t: t, to: upstream.Listener.Addr().String(), scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: statustest.Token}
@@ -147,7 +147,7 @@ func TestTunnelReconnectsToPod(t *testing.T) {
 			t.Fatalf("got %d, %v", status, err)
 		}
 	}
-	if n := k.lose(); n != 1 {
+	if n := k.disconnect(); n != 1 {
 		t.Errorf("%d connections to the pod instead of a shared one", n)
 	}
 	// A request in flight may fail; the next one reconnects.
@@ -158,7 +158,7 @@ func TestTunnelReconnectsToPod(t *testing.T) {
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("after a loss: got %d, %v", status, err)
 	}
-	if n := k.lose(); n != 2 || k.ports[0] != "8443" {
+	if n := k.disconnect(); n != 2 || k.ports[0] != "8443" {
 		t.Errorf("%d connections, ports %v", n, k.ports)
 	}
 }
@@ -167,7 +167,7 @@ func TestTunnelReturnsRemoteError(t *testing.T) {
 	k := &kubelet{t: t, to: "127.0.0.1:1", scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
-	defer k.lose()
+	defer k.disconnect()
 	api, err := Open(t.Context(), &rest.Config{Host: server.URL, BearerToken: "t"}, Options{Namespace: "flotilla-system"})
 	if err != nil {
 		t.Fatal(err)
@@ -179,16 +179,16 @@ func TestTunnelReturnsRemoteError(t *testing.T) {
 }
 
 func TestTunnelSendsNoTokenOverHTTP(t *testing.T) {
-	inside := statustest.Start(t)
-	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "http"}
+	upstream := statustest.Start(t)
+	k := &kubelet{t: t, to: upstream.Listener.Addr().String(), scheme: "http"}
 	server := httptest.NewServer(k)
 	defer server.Close()
 	_, err := Open(t.Context(), &rest.Config{Host: server.URL, BearerToken: statustest.Token}, Options{Namespace: "flotilla-system"})
 	if !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), "--status-url") {
 		t.Errorf("got %v", err)
 	}
-	if asked := inside.Asked(); len(asked) != 0 {
-		t.Errorf("%d requests were sent", len(asked))
+	if requests := upstream.Requests(); len(requests) != 0 {
+		t.Errorf("%d requests were sent", len(requests))
 	}
 }
 
@@ -219,11 +219,11 @@ func certified(t *testing.T) (*httptest.Server, string) {
 }
 
 func TestTunnelVerifiesServiceName(t *testing.T) {
-	inside, file := certified(t)
-	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "https"}
+	upstream, file := certified(t)
+	k := &kubelet{t: t, to: upstream.Listener.Addr().String(), scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
-	defer k.lose()
+	defer k.disconnect()
 	config := &rest.Config{Host: server.URL, BearerToken: statustest.Token}
 	api, err := Open(t.Context(), config, Options{Namespace: "flotilla-system", CAFile: file})
 	if err != nil {

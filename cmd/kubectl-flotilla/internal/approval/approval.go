@@ -18,8 +18,8 @@ const (
 	AnnotationDowngrade = "superset.apache.org/approve-downgrade"
 )
 
-// ErrNothing reports that no change waits for approval.
-var ErrNothing = errors.New("nothing to approve")
+// ErrNoPendingChange reports that no change waits for approval.
+var ErrNoPendingChange = errors.New("nothing to approve")
 
 // Change is an image change that waits for approval.
 type Change struct {
@@ -70,16 +70,16 @@ func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
 	switch {
 	case observed < u.GetGeneration():
 		return Change{}, fmt.Errorf("%w yet: the operator has observed generation %d of the spec, which is at %d; try again in a moment",
-			ErrNothing, observed, u.GetGeneration())
+			ErrNoPendingChange, observed, u.GetGeneration())
 	case c.Token == "":
-		return Change{}, fmt.Errorf("%w: no image change waits (the phase is %q)", ErrNothing, read("status", "phase"))
+		return Change{}, fmt.Errorf("%w: no image change waits (the phase is %q)", ErrNoPendingChange, read("status", "phase"))
 	case older && !downgrade:
-		return Change{}, fmt.Errorf("%w as an upgrade: %s to %s is a downgrade. %s Then use --downgrade", ErrNothing, c.From, c.To, c.Warning())
+		return Change{}, fmt.Errorf("%w as an upgrade: %s to %s is a downgrade. %s Then use --downgrade", ErrNoPendingChange, c.From, c.To, c.Warning())
 	case !older && downgrade:
-		return Change{}, fmt.Errorf("%w as a downgrade: %s to %s is of direction %s; leave --downgrade out", ErrNothing, c.From, c.To, c.Direction)
+		return Change{}, fmt.Errorf("%w as a downgrade: %s to %s is of direction %s; leave --downgrade out", ErrNoPendingChange, c.From, c.To, c.Direction)
 	case !older && !c.Approved && read("spec", "lifecycle", "upgradeMode") != "Supervised":
 		return Change{}, fmt.Errorf("%w: the change from %s to %s needs no approval, since spec.lifecycle.upgradeMode is not Supervised",
-			ErrNothing, c.From, c.To)
+			ErrNoPendingChange, c.From, c.To)
 	}
 	return c, nil
 }

@@ -31,7 +31,7 @@ func TestDecide(t *testing.T) {
 		downgrade bool
 		approved  bool
 		at        string // annotation; empty: nothing to approve
-		says      string
+		message   string
 	}{
 		"a pending upgrade":            {superset("Supervised", "Upgrade", nil, nil), false, false, approval.AnnotationUpgrade, ""},
 		"a pending rebuild":            {superset("Supervised", "Rebuild", nil, nil), false, false, approval.AnnotationUpgrade, ""},
@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := approval.Decide(tc.u, tc.downgrade)
-			if (err != nil) != (tc.at == "") || err != nil && (!errors.Is(err, approval.ErrNothing) || !strings.Contains(err.Error(), tc.says)) {
+			if (err != nil) != (tc.at == "") || err != nil && (!errors.Is(err, approval.ErrNoPendingChange) || !strings.Contains(err.Error(), tc.message)) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			if err == nil && (got.Annotation != tc.at || got.Approved != tc.approved || got.Token != "sha256:one") {

@@ -16,7 +16,7 @@ import (
 	"runtime"
 )
 
-var onward = template.Must(template.New("onward").Parse(`<!DOCTYPE html>
+var redirect = template.Must(template.New("onward").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Status page</title>
 <meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={{.}}"></head>
 <body><a href="{{.}}">Status page</a></body></html>
@@ -68,7 +68,7 @@ func page(address string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a file: %w", err)
 	}
-	if err := errors.Join(onward.Execute(file, address), file.Close()); err != nil {
+	if err := errors.Join(redirect.Execute(file, address), file.Close()); err != nil {
 		return "", fmt.Errorf("write %s: %w", file.Name(), err)
 	}
 	return file.Name(), nil

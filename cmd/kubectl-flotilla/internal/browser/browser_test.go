@@ -15,12 +15,12 @@ import (
 // TestOpenKeepsAddressOffCommandLine replaces the opener with a program that records its arguments.
 func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 	bin, home := t.TempDir(), t.TempDir()
-	noted := filepath.Join(bin, "noted")
+	recorded := filepath.Join(bin, "noted")
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		opener = "open"
 	}
-	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + noted + ".part && mv " + noted + ".part " + noted + "\n"
+	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + recorded + ".part && mv " + recorded + ".part " + recorded + "\n"
 	if err := os.WriteFile(filepath.Join(bin, opener), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 	}
 	var argument string
 	expect.Eventually(t, expect.Long, func() error {
-		raw, err := os.ReadFile(noted)
+		raw, err := os.ReadFile(recorded)
 		argument = string(raw)
 		return err
 	})

@@ -35,10 +35,10 @@ func aggregator(t *testing.T) *statustest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Takes = func(token string) bool {
+	s.ValidToken = func(token string) bool {
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-		answer, err := kube.AuthenticationV1().TokenReviews().Create(context.WithoutCancel(t.Context()), review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Authenticated
+		response, err := kube.AuthenticationV1().TokenReviews().Create(context.WithoutCancel(t.Context()), review, metav1.CreateOptions{})
+		return err == nil && response.Status.Authenticated
 	}
 	t.Setenv(envStatusURL, s.URL)
 	return s
@@ -49,17 +49,17 @@ func contractObject(kind contract.Kind, namespace, name string) contract.Object 
 	return contract.Object{GroupVersionKind: gvk, Namespace: namespace, Name: name, UID: "uid-" + name, Generation: 1}
 }
 
-// told returns the API's details of superset/main of fleet.yaml.
-func told(namespace string) statusapi.ResourceDetail {
-	seen := contractObject(contract.Superset, namespace, "main")
+// detail returns the API's details of superset/main of fleet.yaml.
+func detail(namespace string) statusapi.ResourceDetail {
+	observed := contractObject(contract.Superset, namespace, "main")
 	return statusapi.ResourceDetail{
-		Resource: statusapi.Resource{Cluster: "test", Kind: contract.Superset, Object: seen, Conditions: []contract.Condition{}},
+		Resource: statusapi.Resource{Cluster: "test", Kind: contract.Superset, Object: observed, Conditions: []contract.Condition{}},
 		Provenance: &contract.Provenance{
 			Observer: contract.Observer{Name: "superset-operator", Instance: "superset-operator-7d9f", Version: "0.4.0"},
 			Epoch:    1772355600000, Seq: 12, ReceivedAt: noon.Add(-2 * time.Second), Evidence: []string{"webServer: 2 pods in CrashLoop", "webServer: 0 of 2 available"},
 		},
 		Observation: &contract.Observation{
-			Object:    seen,
+			Object:    observed,
 			Reconcile: contract.Reconcile{Outcome: contract.Failed, Reason: "ApplyRefused", Message: "the quota is used up", Since: new(noon.Add(-4 * time.Minute))},
 			Units: []contract.Unit{
 				{
@@ -75,8 +75,8 @@ func told(namespace string) statusapi.ResourceDetail {
 	}
 }
 
-// happened returns events of superset/main and of another resource.
-func happened(namespace string) []statustest.Event {
+// lifecycleEvents returns events of superset/main and of another resource.
+func lifecycleEvents(namespace string) []statustest.Event {
 	main, shop := contractObject(contract.Superset, namespace, "main"), contractObject(contract.FireboltEngine, namespace, "shop")
 	up := contract.Condition{Type: "Available", Status: "True", Reason: "AllComponentsReady"}
 	down := contract.Condition{Type: "Available", Status: "False", Reason: "InsufficientReplicas", Message: "webServer: 0 of 2 replicas are available."}
@@ -94,14 +94,14 @@ func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell,
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	api := aggregator(t)
-	main := told(ns)
+	main := detail(ns)
 	for _, change := range changes {
 		change(&main)
 	}
 	api.Add(1, main, statusapi.ResourceDetail{Resource: statusapi.Resource{
 		Kind: contract.FireboltEngine, Object: contractObject(contract.FireboltEngine, ns, "shop"), Conditions: []contract.Condition{},
 	}})
-	api.Publish(happened(ns)...)
+	api.Publish(lifecycleEvents(ns)...)
 	s := newShell(t, ns)
 	s.kubeconfig = withToken(t, reader(t, ns), ns, ns)
 	return s, api
@@ -200,7 +200,7 @@ func TestHistory(t *testing.T) {
 	if strings.Contains(out, "44") || !strings.Contains(out, "45") || !strings.Contains(s.err.String(), "--limit shows more") {
 		t.Errorf("the newest:\n%s%s", out, s.err)
 	}
-	api.Refuse(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
+	api.Fail(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
 	if !strings.Contains(s.err.String(), "the status API did not respond (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
 		t.Errorf("the message is missing: %q", s.err)
@@ -210,13 +210,13 @@ func TestHistory(t *testing.T) {
 // TestHistoryWithoutBusReportsMissingEvents uses an aggregator without NATS, which returns resources without their history.
 func TestHistoryWithoutBusReportsMissingEvents(t *testing.T) {
 	s, api := asReader(t)
-	api.LoseBus()
+	api.DisconnectBus()
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
-	if !strings.Contains(s.err.String(), statustest.BusAway+"; showing the phase changes of its status") {
+	if !strings.Contains(s.err.String(), statustest.BusUnavailable+"; showing the phase changes of its status") {
 		t.Errorf("history does not say where its changes come from: %q", s.err)
 	}
-	s.fail("events may be missing: "+statustest.BusAway, "events")
-	s.fail("events may be missing: "+statustest.BusAway, "events", "superset/main")
+	s.fail("events may be missing: "+statustest.BusUnavailable, "events")
+	s.fail("events may be missing: "+statustest.BusUnavailable, "events", "superset/main")
 }
 
 func TestEventsKeepStreamOrder(t *testing.T) {
@@ -232,9 +232,9 @@ func TestEventsKeepStreamOrder(t *testing.T) {
 	if out := s.run("events", "--since=42"); strings.Count(out, "\n") != 2 || !strings.HasPrefix(out, "2026-03-01T11:57:00Z  44  ") {
 		t.Errorf("those after 42 are\n%s", out)
 	}
-	api.Forget(44)
+	api.Expire(44)
 	s.fail("Gone", "events", "--since=41")
-	api.Refuse(http.StatusForbidden, "Forbidden", "You may not.")
+	api.Fail(http.StatusForbidden, "Forbidden", "You may not.")
 	s.fail("the status API answers Forbidden: You may not.", "events", "-f")
 }
 
@@ -252,8 +252,8 @@ func TestEventsFollowAcrossReconnects(t *testing.T) {
 		}
 	}
 	expect.Eventually(t, expect.Long, lines(1))
-	api.Cut()
-	next := happened(s.namespace)[2]
+	api.Disconnect()
+	next := lifecycleEvents(s.namespace)[2]
 	next.Sequence = 46
 	api.Publish(next)
 	expect.Eventually(t, expect.Long, lines(2))
@@ -271,15 +271,15 @@ func TestEventsFollowAcrossReconnects(t *testing.T) {
 func TestEventsFollowContinuesAfterGap(t *testing.T) {
 	s, api := asReader(t)
 	s.app = realClock
-	api.Forget(44)
+	api.Expire(44)
 	ctx, stop := context.WithCancel(t.Context())
 	done := s.background(ctx, "events", "-f", "--since=3")
 	expect.Eventually(t, expect.Long, func() error {
 		if !strings.Contains(s.err.String(), "events are missing here") {
 			return fmt.Errorf("no output yet: %q", s.err)
 		}
-		next := happened(s.namespace)[2]
-		next.Sequence = 45 + uint64(len(api.Asked())) // the feed does not show events from before its reconnect
+		next := lifecycleEvents(s.namespace)[2]
+		next.Sequence = 45 + uint64(len(api.Requests())) // the feed does not show events from before its reconnect
 		api.Publish(next)
 		if s.out.String() == "" {
 			return fmt.Errorf("no event received: %q", s.err)
@@ -336,7 +336,7 @@ func TestPageReportsErrors(t *testing.T) {
 	s.fail("--as ends at the API server", "page", "--as=jane")
 	s.fail("would send your credentials unencrypted", "page", "--status-url=http://status.example.org")
 	s.fail("connect to the status API", "page", "--status-url=http://127.0.0.1:1")
-	api.Takes = func(string) bool { return false }
+	api.ValidToken = func(string) bool { return false }
 	s.fail("the API server does not accept your token", "page")
 	t.Setenv(envStatusURL, "")
 	admin.fail(`no Service status-aggregator in namespace "elsewhere"`, "page", "--flotilla-namespace=elsewhere")
@@ -348,12 +348,12 @@ func read(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 type approveOptions struct {
-	yes, downgrade bool
-	dryRun         string
+	skipPrompt, downgrade bool
+	dryRun                string
 }
 
 var errNotApproved = errors.New("not approved: the answer was not yes")
@@ -41,7 +41,7 @@ the meantime, the approval has no effect. The command shows the change and promp
 			return a.runApprove(cmd.Context(), o, args)
 		},
 	}
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation prompt")
+	c.Flags().BoolVarP(&o.skipPrompt, "yes", "y", false, "skip the confirmation prompt")
 	c.Flags().BoolVar(&o.downgrade, "downgrade", false, "approve the return to an older version")
 	dryRunFlag(c, &o.dryRun)
 	return c
@@ -87,16 +87,16 @@ func (a *App) runApprove(ctx context.Context, o approveOptions, args []string) e
 
 // confirm prints the change and prompts, unless --yes was given or nothing will be written.
 func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change) error {
-	a.say("%s in namespace %s: %s from %s to %s\n%s", t, u.GetNamespace(), change.Direction, change.From, change.To, change.Warning())
-	if o.yes || o.dryRun == dryClient || o.dryRun == dryServer {
+	a.notify("%s in namespace %s: %s from %s to %s\n%s", t, u.GetNamespace(), change.Direction, change.From, change.To, change.Warning())
+	if o.skipPrompt || o.dryRun == dryClient || o.dryRun == dryServer {
 		return nil
 	}
 	fmt.Fprint(a.Streams.ErrOut, "Approve this change? [y/N] ")
-	answer, err := bufio.NewReader(a.Streams.In).ReadString('\n')
+	reply, err := bufio.NewReader(a.Streams.In).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(strings.TrimSpace(reply)) {
 	case "y", "yes":
 		return nil
 	}
@@ -124,9 +124,9 @@ func (a *App) approve(
 			return fmt.Errorf("%s has changed meanwhile: %w", t, err)
 		}
 		if now.Token != change.Token {
-			return fmt.Errorf("%s: %w any more as shown: the change is now from %s to %s", t, approval.ErrNothing, now.From, now.To)
+			return fmt.Errorf("%s: %w any more as shown: the change is now from %s to %s", t, approval.ErrNoPendingChange, now.From, now.To)
 		}
 	}
-	fmt.Fprintf(a.Streams.Out, "%s: %s to %s approved%s\n", t, change.From, change.To, dryWords(o.dryRun))
+	fmt.Fprintf(a.Streams.Out, "%s: %s to %s approved%s\n", t, change.From, change.To, dryRunSuffix(o.dryRun))
 	return nil
 }

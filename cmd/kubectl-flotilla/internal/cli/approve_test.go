@@ -96,18 +96,18 @@ func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 	s.fail("only one superset", "approve-upgrade", "fireng", "shop")
 }
 
-// meanwhile is an input that calls a function before it returns an answer.
-type meanwhile struct {
-	happens func()
-	answer  *strings.Reader
+// hookedInput is an input that calls a function before it returns an answer.
+type hookedInput struct {
+	beforeRead func()
+	reply      *strings.Reader
 }
 
-func (m *meanwhile) Read(p []byte) (int, error) {
-	if m.happens != nil {
-		m.happens()
-		m.happens = nil
+func (m *hookedInput) Read(p []byte) (int, error) {
+	if m.beforeRead != nil {
+		m.beforeRead()
+		m.beforeRead = nil
 	}
-	return m.answer.Read(p)
+	return m.reply.Read(p)
 }
 
 func TestApproveUpgradeRejectsChangeSincePrompt(t *testing.T) {
@@ -115,15 +115,15 @@ func TestApproveUpgradeRejectsChangeSincePrompt(t *testing.T) {
 	sup := create(t, ns, "fleet.yaml")[0]
 	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
 	s := newShell(t, ns)
-	happens := func(f func()) {
-		s.app = func(a *App) { a.Streams.In = &meanwhile{f, strings.NewReader("yes\n")} }
+	beforeRead := func(f func()) {
+		s.app = func(a *App) { a.Streams.In = &hookedInput{f, strings.NewReader("yes\n")} }
 	}
-	happens(func() { waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.2.0", "sha256:two") })
+	beforeRead(func() { waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.2.0", "sha256:two") })
 	s.fail("the change is now from 6.0.0 to 6.2.0", "approve-upgrade", "main")
 	if got := annotation(t, sup, upgradeAnnotation); got != "" {
 		t.Fatalf("approved %q, which was never shown", got)
 	}
-	happens(func() { patchStatus(t, sup, map[string]any{"status": map[string]any{"ready": "2/3"}}) })
+	beforeRead(func() { patchStatus(t, sup, map[string]any{"status": map[string]any{"ready": "2/3"}}) })
 	if out := s.run("approve-upgrade", "main"); out != "superset/main: 6.0.0 to 6.2.0 approved\n" {
 		t.Errorf("another write of the status must not matter: %q", out)
 	}

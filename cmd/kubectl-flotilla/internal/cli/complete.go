@@ -45,26 +45,26 @@ kubectl-flotilla when it is called by that name.`
 // completeResources completes kinds, then names: "superset/ma<TAB>" and "superset ma<TAB>". It returns nothing if the
 // cluster is unreachable.
 func (a *App) completeResources(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const plain = cobra.ShellCompDirectiveNoFileComp
+	const noFiles = cobra.ShellCompDirectiveNoFileComp
 	cluster, err := a.cluster()
 	if err != nil {
-		return nil, plain
+		return nil, noFiles
 	}
 	if kind, _, slash := strings.Cut(typed, "/"); slash {
-		return a.names(cmd, cluster, kind, kind+"/", args), plain
+		return a.names(cmd, cluster, kind, kind+"/", args), noFiles
 	}
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
-		return a.names(cmd, cluster, args[0], "", args[1:]), plain
+		return a.names(cmd, cluster, args[0], "", args[1:]), noFiles
 	}
 	mappings, err := cluster.Installed()
 	if err != nil {
-		return nil, plain
+		return nil, noFiles
 	}
 	out := make([]string, len(mappings))
 	for i, m := range mappings {
 		out[i] = string(m.Kind) + "/"
 	}
-	return out, plain | cobra.ShellCompDirectiveNoSpace
+	return out, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 func (a *App) completeSupersets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -99,22 +99,22 @@ func (a *App) names(cmd *cobra.Command, cluster *kinds.Cluster, kind, prefix str
 }
 
 func (a *App) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	const plain = cobra.ShellCompDirectiveNoFileComp
+	const noFiles = cobra.ShellCompDirectiveNoFileComp
 	cluster, err := a.cluster()
 	if err != nil {
-		return nil, plain
+		return nil, noFiles
 	}
 	kube, err := kubernetes.NewForConfig(cluster.Config)
 	if err != nil {
-		return nil, plain
+		return nil, noFiles
 	}
 	list, err := kube.CoreV1().Namespaces().List(cmd.Context(), metav1.ListOptions{})
 	if err != nil {
-		return nil, plain
+		return nil, noFiles
 	}
 	out := make([]string, len(list.Items))
 	for i := range list.Items {
 		out[i] = list.Items[i].Name
 	}
-	return out, plain
+	return out, noFiles
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // offered returns the completions for words, the last of which is incomplete.
-func (s *shell) offered(words ...string) string {
+func (s *shell) offered(args ...string) string {
 	s.t.Helper()
-	all := append([]string{"__complete", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--namespace", s.namespace}, words...)
+	all := append([]string{"__complete", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--namespace", s.namespace}, args...)
 	s.bare = true
 	defer func() { s.bare = false }()
 	lines := strings.Split(s.run(all...), "\n")
@@ -30,7 +30,7 @@ func TestCompletionListsCommandsKindsAndNames(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
-	for words, want := range map[string]string{
+	for args, want := range map[string]string{
 		"stat":                      "status",
 		"status ":                   "superset/ fireboltinstance/ fireboltengineclass/ fireboltengine/",
 		"why superset/":             "superset/main superset/new",
@@ -44,9 +44,9 @@ func TestCompletionListsCommandsKindsAndNames(t *testing.T) {
 		"status -o ":                "json yaml wide",
 		"pause --dry-run ":          "none client server",
 	} {
-		typed := strings.Split(words, " ")
+		typed := strings.Split(args, " ")
 		if got := s.offered(typed...); got != want {
-			t.Errorf("%q: offered is %q, want %q", words, got, want)
+			t.Errorf("%q: offered is %q, want %q", args, got, want)
 		}
 	}
 	if got := s.offered("status", "--namespace", ""); !strings.Contains(" "+got+" ", " "+ns+" ") {

@@ -110,13 +110,13 @@ func withToken(t *testing.T, token, readerNamespace, adminNamespace string) stri
 }
 
 func TestKubeconfigContextSelectsUserAndNamespace(t *testing.T) {
-	mine, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
-	create(t, mine, "fleet.yaml")
+	own, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
+	create(t, own, "fleet.yaml")
 	create(t, others, "fleet.yaml")
 	s := newShell(t, "") // the namespace of the context
-	s.kubeconfig = withToken(t, reader(t, mine), mine, others)
+	s.kubeconfig = withToken(t, reader(t, own), own, others)
 
-	if out := s.run("status", "superset/main"); !strings.HasPrefix(out, "superset/main in "+mine) {
+	if out := s.run("status", "superset/main"); !strings.HasPrefix(out, "superset/main in "+own) {
 		t.Errorf("the current context shows\n%s", out)
 	}
 	if out := s.run("status", "superset/main", "--context=admin"); !strings.HasPrefix(out, "superset/main in "+others) {
@@ -124,16 +124,16 @@ func TestKubeconfigContextSelectsUserAndNamespace(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", s.kubeconfig)
 	s.kubeconfig = ""
-	if out := s.run("status", "superset/main"); !strings.HasPrefix(out, "superset/main in "+mine) {
+	if out := s.run("status", "superset/main"); !strings.HasPrefix(out, "superset/main in "+own) {
 		t.Errorf("$KUBECONFIG shows\n%s", out)
 	}
 }
 
 func TestStatusShowsAllowedKindsAndReportsForbidden(t *testing.T) {
-	mine, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
-	create(t, mine, "fleet.yaml")
+	own, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
+	create(t, own, "fleet.yaml")
 	s := newShell(t, "")
-	s.kubeconfig = withToken(t, reader(t, mine), mine, others)
+	s.kubeconfig = withToken(t, reader(t, own), own, others)
 	s.fail(`cannot list resource "fireboltinstances"`, "status")
 	if out := s.out.String(); !strings.Contains(out, "superset/main") || strings.Contains(out, "fireboltengine/") {
 		t.Errorf("shown is\n%s", out)

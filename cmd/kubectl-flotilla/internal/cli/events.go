@@ -21,11 +21,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// quiet is how long the stream must be idle to count as read to its end, without -f.
-const quiet = 2 * time.Second
+// idleTimeout is how long the stream must be idle to count as read to its end, without -f.
+const idleTimeout = 2 * time.Second
 
-// askAtOnce is the maximum number of concurrent requests for resources.
-const askAtOnce = 8
+// maxConcurrentRequests is the maximum number of concurrent requests for resources.
+const maxConcurrentRequests = 8
 
 type eventsOptions struct {
 	follow, all bool
@@ -58,7 +58,7 @@ respond, since events may be missing then. With -f: new events, or all events af
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "stream events until interrupted")
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "events of all namespaces that you may read")
 	c.Flags().StringVar(&o.since, "since", "", "sequence to resume after")
-	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: maximum number of events, 1 to %d", longestHistory))
+	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: maximum number of events, 1 to %d", maxHistory))
 	outputFlag(c, &o.output, printer.JSON)
 	return c
 }
@@ -67,8 +67,8 @@ func (a *App) runEvents(ctx context.Context, o eventsOptions, args []string) err
 	if err := oneOf(o.output, printer.JSON); err != nil {
 		return err
 	}
-	if o.limit < 1 || o.limit > longestHistory {
-		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, longestHistory)
+	if o.limit < 1 || o.limit > maxHistory {
+		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, maxHistory)
 	}
 	cluster, err := a.cluster()
 	if err != nil {
@@ -142,14 +142,14 @@ func sequence(text string) (*uint64, error) {
 // follow streams events until the context ends. If the server no longer has the next events, it reports this and continues
 // from now.
 func (a *App) follow(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
-	f.OnError = func(err error) { a.say("note: %v; resuming", err) }
+	f.OnError = func(err error) { a.notify("note: %v; resuming", err) }
 	for {
 		err := client.Follow(ctx, f, func(e statusclient.Event) error { return a.printEvent(o, historyEvent(e)) })
-		switch refused := statusclient.Refused(err); {
+		switch apiErr := statusclient.Refused(err); {
 		case interrupted(ctx):
 			return nil // interrupted by the user
-		case refused != nil && refused.Status == http.StatusGone:
-			a.say("note: events are missing here, since the server no longer has them (%s); continuing from now", refused.Message)
+		case apiErr != nil && apiErr.Status == http.StatusGone:
+			a.notify("note: events are missing here, since the server no longer has them (%s); continuing from now", apiErr.Message)
 			f.Since = nil
 		default:
 			return err
@@ -163,7 +163,7 @@ func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
 func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	timer := f.Clock.NewTimer(askTimeout)
+	timer := f.Clock.NewTimer(requestTimeout)
 	defer timer.Stop()
 	go func() {
 		select {
@@ -173,21 +173,21 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 		}
 	}()
 	connected := false
-	var trouble error
-	f.OnError = func(err error) { trouble = err }
+	var lastErr error
+	f.OnError = func(err error) { lastErr = err }
 	f.Connected = func() {
 		connected = true
-		timer.Reset(quiet)
+		timer.Reset(idleTimeout)
 	}
 	err := client.Follow(inner, f, func(e statusclient.Event) error {
-		timer.Reset(quiet)
+		timer.Reset(idleTimeout)
 		return a.printEvent(o, historyEvent(e))
 	})
 	switch {
 	case ctx.Err() != nil || !errors.Is(err, context.Canceled):
 		return err
 	case !connected:
-		return fmt.Errorf("no answer within %s: %w", askTimeout, cmp.Or(trouble, err))
+		return fmt.Errorf("no answer within %s: %w", requestTimeout, cmp.Or(lastErr, err))
 	}
 	return nil
 }
@@ -195,23 +195,23 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 // recent returns the newest events of all resources that match, in the order of the stream, and the server's message about
 // those that it could not read.
 func recent(ctx context.Context, client *statusclient.Client, f statusclient.Filter, limit int) ([]statusapi.HistoryEvent, string, error) {
-	wanted := []statusapi.Resource{{Kind: f.Kind, Object: contract.Object{Namespace: f.Namespace, Name: f.Name}}}
+	resources := []statusapi.Resource{{Kind: f.Kind, Object: contract.Object{Namespace: f.Namespace, Name: f.Name}}}
 	if f.Name == "" {
 		var err error
-		if wanted, err = client.Resources(ctx, f); err != nil {
+		if resources, err = client.Resources(ctx, f); err != nil {
 			return nil, "", err
 		}
 	}
-	found := make([]statusapi.ResourceDetail, len(wanted))
+	details := make([]statusapi.ResourceDetail, len(resources))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(askAtOnce)
-	for i, r := range wanted {
+	group.SetLimit(maxConcurrentRequests)
+	for i, r := range resources {
 		group.Go(func() error {
 			detail, err := client.Resource(ctx, r.Kind, r.Object.Namespace, r.Object.Name, limit)
-			if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusNotFound && f.Name == "" {
+			if apiErr := statusclient.Refused(err); apiErr != nil && apiErr.Status == http.StatusNotFound && f.Name == "" {
 				return nil // deleted after the list
 			}
-			found[i] = detail
+			details[i] = detail
 			return err
 		})
 	}
@@ -220,7 +220,7 @@ func recent(ctx context.Context, client *statusclient.Client, f statusclient.Fil
 	}
 	var all []statusapi.HistoryEvent
 	missing := ""
-	for _, detail := range found {
+	for _, detail := range details {
 		all = append(all, detail.History...)
 		missing = cmp.Or(missing, detail.Incomplete)
 	}

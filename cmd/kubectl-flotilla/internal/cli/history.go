@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// longestHistory is the maximum number of events that the API returns.
-const longestHistory = 500
+// maxHistory is the maximum number of events that the API returns.
+const maxHistory = 500
 
 type historyOptions struct {
 	since  string
@@ -42,7 +42,7 @@ shows the phase changes in the status of the resource, at most 20.`,
 	}
 	a.apiFlags(c)
 	c.Flags().StringVar(&o.since, "since", "", "only changes since then: a duration such as 90m, or a time such as 2026-03-01T08:00:00Z")
-	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("maximum number of changes, newest first, 1 to %d", longestHistory))
+	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("maximum number of changes, newest first, 1 to %d", maxHistory))
 	outputFlag(c, &o.output, printer.JSON, printer.YAML)
 	return c
 }
@@ -51,14 +51,14 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 	if err := oneOf(o.output, printer.JSON, printer.YAML); err != nil {
 		return err
 	}
-	if o.limit < 1 || o.limit > longestHistory {
-		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, longestHistory)
+	if o.limit < 1 || o.limit > maxHistory {
+		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, maxHistory)
 	}
 	from, err := since(o.since, a.Clock.Now())
 	if err != nil {
 		return err
 	}
-	cluster, t, u, err := a.one(ctx, args)
+	cluster, t, u, err := a.singleResource(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 	}
 	switch {
 	case missing != "" && len(detail.History) == 0:
-		a.say("note: %s; showing the phase changes of its status", missing)
+		a.notify("note: %s; showing the phase changes of its status", missing)
 		return a.printTransitions(o, view.Of(t.Kind, u).Transitions, from)
 	case missing != "":
-		a.say("note: %s", missing)
+		a.notify("note: %s", missing)
 	}
 	events := slices.DeleteFunc(detail.History, func(e statusapi.HistoryEvent) bool { return e.Time.Before(from) })
 	if detail.HistoryTruncated && len(events) == len(detail.History) {
-		a.say("note: there are older changes; --limit shows more")
+		a.notify("note: there are older changes; --limit shows more")
 	}
 	return a.printHistory(o, t, events)
 }
@@ -87,9 +87,9 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 func (a *App) printHistory(o historyOptions, t kinds.Target, events []statusapi.HistoryEvent) error {
 	switch {
 	case o.output != "":
-		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]statusapi.HistoryEvent{}, events...)})
+		return printer.Encode(a.Streams.Out, o.output, map[string]any{"items": append([]statusapi.HistoryEvent{}, events...)})
 	case len(events) == 0:
-		a.say("No changes of %s found", t)
+		a.notify("No changes of %s found", t)
 		return nil
 	}
 	return printer.History(a.Streams.Out, events)
@@ -105,7 +105,7 @@ func (a *App) printTransitions(o historyOptions, all []contract.PhaseChange, fro
 	for i := range all {
 		events[i] = statusapi.HistoryEvent{Time: all[i].Time, Lifecycle: contract.Lifecycle{Event: contract.EventPhase, Phase: &all[i]}}
 	}
-	return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": events})
+	return printer.Encode(a.Streams.Out, o.output, map[string]any{"items": events})
 }
 
 // since parses a duration before now, or a time.

@@ -26,7 +26,7 @@ type writeOptions struct {
 	timeout time.Duration
 }
 
-var intentWords = map[intent.Verb]struct{ short, long string }{
+var intentHelp = map[intent.Verb]struct{ short, long string }{
 	intent.Pause: {
 		"Pause reconciliation: the operator changes nothing",
 		`Pauses reconciliation until "resume"; the operator still updates the status. The command sets the annotation
@@ -60,8 +60,8 @@ func (a *App) intentCommand(verb intent.Verb) *cobra.Command {
 	var o writeOptions
 	c := &cobra.Command{
 		Use:   string(verb) + " KIND/NAME ...",
-		Short: intentWords[verb].short,
-		Long:  intentWords[verb].long + "\n\nThe command is idempotent. With --wait the command ends when the operator reports " + verb.Goal().String() + ".",
+		Short: intentHelp[verb].short,
+		Long:  intentHelp[verb].long + "\n\nThe command is idempotent. With --wait the command ends when the operator reports " + verb.Criterion().String() + ".",
 		Example: fmt.Sprintf("  kubectl flotilla %[1]s superset/main\n  kubectl flotilla %[1]s fireng shop archive --wait --timeout=10m\n"+
 			"  kubectl flotilla %[1]s superset/main --dry-run=server", verb),
 		ValidArgsFunction: a.completeResources,
@@ -106,7 +106,7 @@ func (a *App) runIntent(ctx context.Context, verb intent.Verb, o writeOptions, a
 		changed = append(changed, t)
 	}
 	if o.wait && o.dryRun == dryNone && len(changed) > 0 {
-		failed = append(failed, a.waitAll(ctx, cluster, changed, verb.Goal(), o.timeout))
+		failed = append(failed, a.waitAll(ctx, cluster, changed, verb.Criterion(), o.timeout))
 	}
 	return errors.Join(failed...)
 }
@@ -132,18 +132,18 @@ func (a *App) applyIntent(ctx context.Context, cluster *kinds.Cluster, verb inte
 	if err != nil {
 		return err
 	}
-	if change.Already != "" {
-		fmt.Fprintf(a.Streams.Out, "%s %s\n", t, change.Already)
+	if change.Unchanged != "" {
+		fmt.Fprintf(a.Streams.Out, "%s %s\n", t, change.Unchanged)
 	} else {
-		fmt.Fprintf(a.Streams.Out, "%s %s%s\n", t, verb.Done(), dryWords(o.dryRun))
+		fmt.Fprintf(a.Streams.Out, "%s %s%s\n", t, verb.Done(), dryRunSuffix(o.dryRun))
 	}
 	if change.Note != "" {
-		a.say("note: %s: %s", t, change.Note)
+		a.notify("note: %s: %s", t, change.Note)
 	}
 	return nil
 }
 
-func dryWords(dryRun string) string {
+func dryRunSuffix(dryRun string) string {
 	switch dryRun {
 	case dryClient:
 		return " (dry run)"

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// asked returns the intent of an object: the annotation's value, then spec.suspend if it is set.
-func asked(t *testing.T, u *unstructured.Unstructured) string {
+// intentOf returns the intent of an object: the annotation's value, then spec.suspend if it is set.
+func intentOf(t *testing.T, u *unstructured.Unstructured) string {
 	t.Helper()
 	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	s := newShell(t, ns)
-	for _, step := range []struct{ command, says, note, asks string }{
+	for _, step := range []struct{ command, message, note, intent string }{
 		{"resume", "is not paused", "", ""},
 		{"pause --dry-run=client", "paused (dry run)", "", ""},
 		{"pause --dry-run=server", "paused (server dry run)", "", ""},
@@ -48,11 +48,11 @@ func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 	} {
 		verb, flags, _ := strings.Cut(step.command, " ")
 		out := s.run(append([]string{verb, "superset/main"}, strings.Fields(flags)...)...)
-		if !strings.HasPrefix(out, "superset/main "+step.says) || !strings.Contains(s.err.String(), step.note) || (step.note == "") != (s.err.String() == "") {
-			t.Errorf("%s: got %q and %q, want %q and %q", step.command, out, s.err, step.says, step.note)
+		if !strings.HasPrefix(out, "superset/main "+step.message) || !strings.Contains(s.err.String(), step.note) || (step.note == "") != (s.err.String() == "") {
+			t.Errorf("%s: got %q and %q, want %q and %q", step.command, out, s.err, step.message, step.note)
 		}
-		if got := asked(t, sup); got != step.asks {
-			t.Fatalf("%s: got intent %q, want %q", step.command, got, step.asks)
+		if got := intentOf(t, sup); got != step.intent {
+			t.Fatalf("%s: got intent %q, want %q", step.command, got, step.intent)
 		}
 	}
 }
@@ -62,10 +62,10 @@ func TestIntentKeepsOtherIntent(t *testing.T) {
 	objects := create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
 	s.fail("a stop would remove the pause", "stop", "fireng/shop", "superset/main") // the engine is paused
-	if got := asked(t, objects[3]); got != "Paused" {
+	if got := intentOf(t, objects[3]); got != "Paused" {
 		t.Errorf("got intent %q of the engine, want Paused", got)
 	}
-	if got := asked(t, objects[0]); got != "Stopped" {
+	if got := intentOf(t, objects[0]); got != "Stopped" {
 		t.Errorf("got intent %q of the other resource, want Stopped", got)
 	}
 	s.run("resume", "fireng/shop")
@@ -77,11 +77,11 @@ func TestIntentKeepsOtherIntent(t *testing.T) {
 func TestPauseWaitsForOperator(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
-	looks := make(chan string, 16)
+	checks := make(chan string, 16)
 	s := newShell(t, ns)
-	s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+	s.app = func(a *App) { a.Checked = func(missing string) { checks <- missing } }
 	done := s.background(t.Context(), "pause", "superset/main", "--wait")
-	if missing := <-looks; !strings.Contains(missing, "condition Paused is False") {
+	if missing := <-checks; !strings.Contains(missing, "condition Paused is False") {
 		t.Errorf("the first check returned %q", missing)
 	}
 	patchStatus(t, sup, map[string]any{"status": map[string]any{"conditions": []any{condition("Paused", "True", "ReconciliationPaused", 1)}}})
@@ -104,7 +104,7 @@ func TestPauseByConcurrentWriters(t *testing.T) {
 		}
 	}
 	expect.Eventually(t, expect.Long, func() error {
-		if got := asked(t, sup); got != "Paused" {
+		if got := intentOf(t, sup); got != "Paused" {
 			return fmt.Errorf("got intent %q, want Paused", got)
 		}
 		return nil
@@ -128,7 +128,7 @@ func TestPauseAndStopConflict(t *testing.T) {
 		if stopped == nil {
 			want = "Stopped"
 		}
-		if got := asked(t, engine); got != want {
+		if got := intentOf(t, engine); got != want {
 			t.Fatalf("round %d: got intent %q, want %q", round, got, want)
 		}
 	}

@@ -62,10 +62,10 @@ func (a *App) runPage(ctx context.Context, port int, noBrowser bool) error {
 	}
 	page := proxy.New(listener.Addr().String(), rand.Text(), api.Base, api.Transport)
 	fmt.Fprintf(a.Streams.Out, "Status page: %s\n", page.URL())
-	a.say("The page uses your credentials: do not share the address. Press Ctrl-C to stop.")
+	a.notify("The page uses your credentials: do not share the address. Press Ctrl-C to stop.")
 	if !noBrowser {
 		if err := a.Browse(ctx, page.URL()); err != nil {
-			a.say("note: no browser was opened (%v); open the address yourself", err)
+			a.notify("note: no browser was opened (%v); open the address yourself", err)
 		}
 	}
 	return serve(ctx, listener, page)
@@ -73,14 +73,14 @@ func (a *App) runPage(ctx context.Context, port int, noBrowser bool) error {
 
 // check verifies, before the browser opens, that the API accepts the credentials.
 func check(ctx context.Context, client *statusclient.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := client.Check(ctx)
-	if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusUnauthorized {
+	if apiErr := statusclient.Refused(err); apiErr != nil && apiErr.Status == http.StatusUnauthorized {
 		return fmt.Errorf("%w; the API server does not accept your token, so neither does the aggregator: "+
 			"name a ServiceAccount with --service-account", err)
 	}
-	if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusForbidden {
+	if apiErr := statusclient.Refused(err); apiErr != nil && apiErr.Status == http.StatusForbidden {
 		return nil // the page exists and lists the readable namespaces
 	}
 	return err

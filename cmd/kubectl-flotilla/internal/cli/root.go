@@ -28,8 +28,8 @@ const (
 	envAccount   = "FLOTILLA_STATUS_SERVICE_ACCOUNT"
 )
 
-// askTimeout is how long a command waits for the status API before it continues without it.
-const askTimeout = 15 * time.Second
+// requestTimeout is how long a command waits for the status API before it continues without it.
+const requestTimeout = 15 * time.Second
 
 // App is shared by all commands.
 type App struct {
@@ -82,7 +82,7 @@ func New(app *App) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flotilla"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          mistyped,
+		Args:          unknownCommand,
 
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -107,15 +107,15 @@ func New(app *App) *cobra.Command {
 	return root
 }
 
-// mistyped rejects an unknown command and suggests similar ones.
-func mistyped(c *cobra.Command, args []string) error {
+// unknownCommand rejects an unknown command and suggests similar ones.
+func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	hint := ""
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		slices.Sort(near) // cobra sorts the commands only when they are listed
-		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	if suggestions := c.SuggestionsFor(args[0]); len(suggestions) > 0 {
+		slices.Sort(suggestions) // cobra sorts the commands only when they are listed
+		hint = ", did you mean " + strings.Join(suggestions, " or ") + "?"
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), hint)
 }
@@ -160,7 +160,7 @@ func (a *App) cluster() (*kinds.Cluster, error) { return kinds.New(a.config) }
 // open prepares the connection to the status API.
 func (a *App) open(ctx context.Context, cluster *kinds.Cluster) (*apiclient.API, error) {
 	o := a.status
-	o.Home, o.Clock = cluster.Namespace, a.Clock
+	o.DefaultNamespace, o.Clock = cluster.Namespace, a.Clock
 	return apiclient.Open(ctx, cluster.Config, o)
 }
 
@@ -173,9 +173,9 @@ func (a *App) client(ctx context.Context, cluster *kinds.Cluster) (*statusclient
 	return statusclient.New(api.Base, api.Transport), nil
 }
 
-// say writes a line for users to the error output.
-func (a *App) say(format string, args ...any) {
-	fmt.Fprintln(a.Streams.ErrOut, printer.Harmless(fmt.Sprintf(format, args...)))
+// notify writes a line for users to the error output.
+func (a *App) notify(format string, args ...any) {
+	fmt.Fprintln(a.Streams.ErrOut, printer.Sanitize(fmt.Sprintf(format, args...)))
 }
 
 func (a *App) versionCommand() *cobra.Command {

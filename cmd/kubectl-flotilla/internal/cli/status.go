@@ -74,7 +74,7 @@ func (a *App) runStatus(ctx context.Context, o statusOptions, args []string) err
 
 // statusList shows all resources, or all of one kind. Errors for one kind do not hide the others.
 func (a *App) statusList(ctx context.Context, cluster *kinds.Cluster, o statusOptions, args []string) error {
-	mappings, err := wanted(cluster, args)
+	mappings, err := mappingsOf(cluster, args)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *App) statusList(ctx context.Context, cluster *kinds.Cluster, o statusOp
 	return errors.Join(append([]error{a.printList(o, found, namespace, len(failed) > 0)}, failed...)...)
 }
 
-func wanted(cluster *kinds.Cluster, args []string) ([]kinds.Mapping, error) {
+func mappingsOf(cluster *kinds.Cluster, args []string) ([]kinds.Mapping, error) {
 	if len(args) == 0 {
 		return cluster.Installed()
 	}
@@ -112,15 +112,15 @@ func wanted(cluster *kinds.Cluster, args []string) ([]kinds.Mapping, error) {
 func (a *App) printList(o statusOptions, found []view.Resource, namespace string, partial bool) error {
 	switch {
 	case o.output == printer.JSON || o.output == printer.YAML:
-		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]view.Resource{}, found...)})
+		return printer.Encode(a.Streams.Out, o.output, map[string]any{"items": append([]view.Resource{}, found...)})
 	case len(found) > 0:
 		return printer.Resources(a.Streams.Out, found, o.columns(), a.Clock.Now())
 	case partial:
 		return nil
 	case namespace == "":
-		a.say("No resources found")
+		a.notify("No resources found")
 	default:
-		a.say("No resources found in namespace %q", namespace)
+		a.notify("No resources found in namespace %q", namespace)
 	}
 	return nil
 }
@@ -141,9 +141,9 @@ func (a *App) statusOf(ctx context.Context, cluster *kinds.Cluster, o statusOpti
 	}
 	if o.output == printer.JSON || o.output == printer.YAML {
 		if len(found) == 1 {
-			return printer.Machine(a.Streams.Out, o.output, found[0])
+			return printer.Encode(a.Streams.Out, o.output, found[0])
 		}
-		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": found})
+		return printer.Encode(a.Streams.Out, o.output, map[string]any{"items": found})
 	}
 	for i, r := range found {
 		if i > 0 {

@@ -77,7 +77,7 @@ func TestStatusReportsEmptyNamespace(t *testing.T) {
 func TestStatusWatchShowsEachChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args        []string
-		first, then string
+		first, next string
 	}{
 		"a list": {[]string{"status", "-w"}, "superset/main", "Stalled"},
 		"a tree": {[]string{"status", "superset/main", "-w"}, "InsufficientReplicas", "Stalled"},
@@ -88,7 +88,7 @@ func TestStatusWatchShowsEachChange(t *testing.T) {
 			s := newShell(t, ns)
 			ctx, stop := context.WithCancel(t.Context())
 			done := s.background(ctx, tc.args...)
-			shows := func(text string) func() error {
+			outputContains := func(text string) func() error {
 				return func() error {
 					if out := s.out.String(); !strings.Contains(out, text) {
 						return fmt.Errorf("no %q in\n%s", text, out)
@@ -96,11 +96,11 @@ func TestStatusWatchShowsEachChange(t *testing.T) {
 					return nil
 				}
 			}
-			expect.Eventually(t, expect.Long, shows(tc.first))
+			expect.Eventually(t, expect.Long, outputContains(tc.first))
 			patchStatus(t, objects[0], map[string]any{"status": map[string]any{"conditions": []any{
 				condition("Available", "True", "AllComponentsReady", 1), condition("Degraded", "True", "Stalled", 1),
 			}}})
-			expect.Eventually(t, expect.Long, shows(tc.then))
+			expect.Eventually(t, expect.Long, outputContains(tc.next))
 			stop()
 			if err := <-done; err != nil {
 				t.Errorf("interrupted watch: got %v, want nil", err)

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *App) waitCommand() *cobra.Command {
-	var goalText string
+	var forFlag string
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "wait KIND/NAME ... --for=condition=TYPE[=STATUS]",
@@ -34,7 +34,7 @@ not end the wait. The command prints a note at once if the resource has no condi
   kubectl flotilla wait superset/main --for=deployed-version=6.1.0 --timeout=15m`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			goal, err := wait.Parse(goalText)
+			criterion, err := wait.Parse(forFlag)
 			if err != nil {
 				return err
 			}
@@ -46,16 +46,16 @@ not end the wait. The command prints a note at once if the resource has no condi
 			if err != nil {
 				return err
 			}
-			return a.waitAll(cmd.Context(), cluster, targets, goal, timeout)
+			return a.waitAll(cmd.Context(), cluster, targets, criterion, timeout)
 		},
 	}
-	c.Flags().StringVar(&goalText, "for", "condition=Available", "condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION")
+	c.Flags().StringVar(&forFlag, "for", "condition=Available", "condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION")
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait; 0 checks once")
 	return c
 }
 
 // waitAll waits for the resources one after the other, with one common timeout, and reports on each.
-func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, goal wait.Goal, timeout time.Duration) error {
+func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, criterion wait.Criterion, timeout time.Duration) error {
 	if timeout < 0 {
 		return errors.New("--timeout must not be negative")
 	}
@@ -66,30 +66,30 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	}
 	var failed []error
 	for _, t := range targets {
-		if err := a.waitFor(ctx, cluster, t, goal, timeout); err != nil {
+		if err := a.waitFor(ctx, cluster, t, criterion, timeout); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		fmt.Fprintf(a.Streams.Out, "%s: %s\n", t, goal)
+		fmt.Fprintf(a.Streams.Out, "%s: %s\n", t, criterion)
 	}
 	return errors.Join(failed...)
 }
 
-func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, goal wait.Goal, timeout time.Duration) error {
+func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, timeout time.Duration) error {
 	// A first check outside the loop reports missing objects and permissions at once. It must work after the timeout too.
 	u, err := cluster.Get(context.WithoutCancel(ctx), t)
 	if err != nil {
 		return err
 	}
-	missing := a.check(goal, t, u)
+	missing := a.check(criterion, t, u)
 	if missing == "" {
 		return nil
 	}
 	if timeout == 0 {
-		return fmt.Errorf("%s: no %s: %s", t, goal, missing)
+		return fmt.Errorf("%s: no %s: %s", t, criterion, missing)
 	}
-	if note := goal.Unknown(view.Of(t.Kind, u)); note != "" {
-		a.say("note: %s", note)
+	if note := criterion.Unknown(view.Of(t.Kind, u)); note != "" {
+		a.notify("note: %s", note)
 	}
 	_, err = watchtools.UntilWithSync(ctx, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
 		func(e watch.Event) (bool, error) {
@@ -101,9 +101,9 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 			case !ok:
 				return false, nil
 			case e.Type == watch.Deleted:
-				return false, fmt.Errorf("%s: deleted while waiting for %s", t, goal)
+				return false, fmt.Errorf("%s: deleted while waiting for %s", t, criterion)
 			}
-			missing = a.check(goal, t, now)
+			missing = a.check(criterion, t, now)
 			return missing == "", nil
 		})
 	switch {
@@ -112,13 +112,13 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	case ctx.Err() == nil:
 		return err
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("%s: interrupted while waiting for %s: %s", t, goal, missing)
+		return fmt.Errorf("%s: interrupted while waiting for %s: %s", t, criterion, missing)
 	}
-	return fmt.Errorf("%s: no %s within %s: %s", t, goal, timeout, missing)
+	return fmt.Errorf("%s: no %s within %s: %s", t, criterion, timeout, missing)
 }
 
-func (a *App) check(goal wait.Goal, t kinds.Target, u *unstructured.Unstructured) string {
-	missing := goal.Missing(view.Of(t.Kind, u))
+func (a *App) check(criterion wait.Criterion, t kinds.Target, u *unstructured.Unstructured) string {
+	missing := criterion.Missing(view.Of(t.Kind, u))
 	if a.Checked != nil {
 		a.Checked(missing)
 	}

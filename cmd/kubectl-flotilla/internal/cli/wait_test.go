@@ -19,24 +19,24 @@ import (
 func TestWaitIsNeverEarly(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
-	settle(t, sup)
+	setHealthy(t, sup)
 	cl := cluster.Get(t).Client(t, runtime.NewScheme())
 	s := newShell(t, ns)
-	goals := []string{"condition=Available", "phase=Running", "deployed-version=6.0.0"}
+	criteria := []string{"condition=Available", "phase=Running", "deployed-version=6.0.0"}
 	for i := range 100 {
 		spec := fmt.Appendf(nil, `{"spec":{"webServer":{"replicas":%d}}}`, 1+i%2)
 		if err := cl.Patch(t.Context(), sup, client.RawPatch(types.MergePatchType, spec)); err != nil {
 			t.Fatal(err)
 		}
-		behind := sup.GetGeneration()
-		looks := make(chan string, 16)
-		s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+		generation := sup.GetGeneration()
+		checks := make(chan string, 16)
+		s.app = func(a *App) { a.Checked = func(missing string) { checks <- missing } }
 		ctx, cancel := context.WithCancel(t.Context())
-		done := s.background(ctx, "wait", "superset/main", "--for="+goals[i%len(goals)], "--timeout=1m")
+		done := s.background(ctx, "wait", "superset/main", "--for="+criteria[i%len(criteria)], "--timeout=1m")
 		// Two checks: its own and that of the watch. Both see the old status.
 		for range 2 {
-			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("observed generation %d, want %d", behind-1, behind)) {
-				t.Fatalf("change %d: a check of generation %d reported %q", i, behind, missing)
+			if missing := <-checks; !strings.Contains(missing, fmt.Sprintf("observed generation %d, want %d", generation-1, generation)) {
+				t.Fatalf("change %d: a check of generation %d reported %q", i, generation, missing)
 			}
 		}
 		select {
@@ -44,7 +44,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 			t.Fatalf("change %d: the wait ended early with %v", i, err)
 		default:
 		}
-		settle(t, sup)
+		setHealthy(t, sup)
 		if err := <-done; err != nil {
 			t.Fatalf("change %d: %v", i, err)
 		}
@@ -52,8 +52,8 @@ func TestWaitIsNeverEarly(t *testing.T) {
 	}
 }
 
-// settle writes the status of a healthy object for its latest spec.
-func settle(t *testing.T, sup *unstructured.Unstructured) {
+// setHealthy writes the status of a healthy object for its latest spec.
+func setHealthy(t *testing.T, sup *unstructured.Unstructured) {
 	t.Helper()
 	setStatus(t, sup, map[string]any{
 		"observedGeneration": sup.GetGeneration(), "phase": "Running", "lastLifecycleImage": "apache/superset:6.0.0",
@@ -61,7 +61,7 @@ func settle(t *testing.T, sup *unstructured.Unstructured) {
 	})
 }
 
-func TestWaitTimeoutReportsUnmetGoal(t *testing.T) {
+func TestWaitTimeoutReportsUnmetCriterion(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -87,12 +87,12 @@ func TestWaitTimeoutReportsUnmetGoal(t *testing.T) {
 func TestWaitEndsOnDeletion(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
-	looks := make(chan string, 16)
+	checks := make(chan string, 16)
 	s := newShell(t, ns)
-	s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+	s.app = func(a *App) { a.Checked = func(missing string) { checks <- missing } }
 	done := s.background(t.Context(), "wait", "superset/main", "--timeout=1m")
-	<-looks
-	<-looks // the watch has seen it
+	<-checks
+	<-checks // the watch has seen it
 	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Delete(t.Context(), sup); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestWaitEndsOnDeletion(t *testing.T) {
 	}
 }
 
-func TestWaitRejectsInvalidGoal(t *testing.T) {
+func TestWaitRejectsInvalidCriterion(t *testing.T) {
 	s := newShell(t, cluster.Get(t).Namespace(t))
 	s.fail("not one of condition, phase and deployed-version", "wait", "superset/main", "--for=delete=true")
 	s.fail("want condition=TYPE", "wait", "superset/main", "--for=condition=")

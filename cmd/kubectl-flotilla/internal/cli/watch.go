@@ -17,41 +17,41 @@ import (
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 )
 
-// watched is a selection of objects for one informer.
-type watched struct {
+// selection is a selection of objects for one informer.
+type selection struct {
 	kinds.Mapping
 	namespace, name string
 }
 
-func watchedKinds(mappings []kinds.Mapping, namespace string) []watched {
-	out := make([]watched, len(mappings))
+func watchedKinds(mappings []kinds.Mapping, namespace string) []selection {
+	out := make([]selection, len(mappings))
 	for i, m := range mappings {
-		out[i] = watched{m, namespace, ""}
+		out[i] = selection{m, namespace, ""}
 	}
 	return out
 }
 
-func watchedTargets(cluster *kinds.Cluster, targets []kinds.Target) []watched {
-	out := make([]watched, len(targets))
+func watchedTargets(cluster *kinds.Cluster, targets []kinds.Target) []selection {
+	out := make([]selection, len(targets))
 	for i, t := range targets {
-		out[i] = watched{t.Mapping, cluster.Namespace, t.Name}
+		out[i] = selection{t.Mapping, cluster.Namespace, t.Name}
 	}
 	return out
 }
 
-// sighting is a resource after a change or a deletion.
-type sighting struct {
+// resourceUpdate is a resource after a change or a deletion.
+type resourceUpdate struct {
 	view.Resource
-	gone bool
+	deleted bool
 }
 
 // watch prints each change until the context ends, which is not an error.
-func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions, what []watched) error {
+func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions, selections []selection) error {
 	ctx, cancel := context.WithCancel(ctx)
-	seen := make(chan sighting)
+	updates := make(chan resourceUpdate)
 	var running sync.WaitGroup
-	for _, w := range what {
-		informer, err := a.informer(ctx, cluster, w, seen)
+	for _, w := range selections {
+		informer, err := a.informer(ctx, cluster, w, updates)
 		if err != nil {
 			cancel()
 			running.Wait()
@@ -68,12 +68,12 @@ func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions
 		select {
 		case <-ctx.Done():
 			return nil
-		case s := <-seen:
-			if before, known := printed[s.UID]; known && !s.gone && reflect.DeepEqual(before, s.Resource) {
+		case s := <-updates:
+			if before, known := printed[s.UID]; known && !s.deleted && reflect.DeepEqual(before, s.Resource) {
 				continue
 			}
 			printed[s.UID] = s.Resource
-			if err := a.printSighting(o, ticker, s, what[0].name != ""); err != nil {
+			if err := a.printUpdate(o, ticker, s, selections[0].name != ""); err != nil {
 				return err
 			}
 		}
@@ -81,8 +81,8 @@ func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions
 }
 
 // informer sends each change to the channel until the context ends. It reports watch errors and retries.
-func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, seen chan<- sighting) (cache.SharedInformer, error) {
-	send := func(o any, gone bool) {
+func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w selection, updates chan<- resourceUpdate) (cache.SharedInformer, error) {
+	send := func(o any, deleted bool) {
 		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = last.Obj
 		}
@@ -91,7 +91,7 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 			return
 		}
 		select {
-		case seen <- sighting{view.Of(w.Kind, u), gone}:
+		case updates <- resourceUpdate{view.Of(w.Kind, u), deleted}:
 		case <-ctx.Done():
 		}
 	}
@@ -104,7 +104,7 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 	if err == nil {
 		err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 			if !apierrors.IsResourceExpired(err) && !errors.Is(err, io.EOF) { // both are normal ends of a watch
-				a.say("note: watch %s: %v; retrying", w.Resource.Resource, err)
+				a.notify("note: watch %s: %v; retrying", w.Resource.Resource, err)
 			}
 		})
 	}
@@ -114,17 +114,17 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 	return informer, nil
 }
 
-func (a *App) printSighting(o statusOptions, ticker *printer.Ticker, s sighting, tree bool) error {
+func (a *App) printUpdate(o statusOptions, ticker *printer.Ticker, s resourceUpdate, tree bool) error {
 	now := a.Clock.Now()
 	switch {
-	case s.gone:
-		a.say("%s in %s was deleted", s.Ref(), s.Namespace)
+	case s.deleted:
+		a.notify("%s in %s was deleted", s.Ref(), s.Namespace)
 		return nil
 	case o.output == printer.JSON || o.output == printer.YAML:
 		if o.output == printer.YAML {
 			fmt.Fprintln(a.Streams.Out, "---")
 		}
-		return printer.Machine(a.Streams.Out, o.output, s.Resource)
+		return printer.Encode(a.Streams.Out, o.output, s.Resource)
 	case tree:
 		if err := printer.Tree(a.Streams.Out, s.Resource, now); err != nil {
 			return err

@@ -40,7 +40,7 @@ func (a *App) runWhy(ctx context.Context, output string, args []string) error {
 	if err := oneOf(output, printer.JSON, printer.YAML); err != nil {
 		return err
 	}
-	cluster, t, u, err := a.one(ctx, args)
+	cluster, t, u, err := a.singleResource(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *App) runWhy(ctx context.Context, output string, args []string) error {
 		return err
 	}
 	if output != "" {
-		return printer.Machine(a.Streams.Out, output, report)
+		return printer.Encode(a.Streams.Out, output, report)
 	}
 	return printer.Report(a.Streams.Out, report, a.Clock.Now())
 }
@@ -66,12 +66,12 @@ func (a *App) report(ctx context.Context, cluster *kinds.Cluster, t kinds.Target
 	if failed != nil {
 		return evidence.Report{}, fmt.Errorf("prepare the client: %w", failed)
 	}
-	return evidence.FromCluster(ctx, evidence.Question{Kube: kube, Kind: t.Kind, Resource: u, Why: err.Error(), Now: a.Clock.Now()}), nil
+	return evidence.FromCluster(ctx, evidence.Input{Kube: kube, Kind: t.Kind, Resource: u, Reason: err.Error(), Now: a.Clock.Now()}), nil
 }
 
 // detail gets one resource from the status API.
 func (a *App) detail(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, history int) (statusapi.ResourceDetail, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	client, err := a.client(ctx, cluster)
 	if err != nil {
@@ -80,8 +80,8 @@ func (a *App) detail(ctx context.Context, cluster *kinds.Cluster, t kinds.Target
 	return client.Resource(ctx, t.Kind, cluster.Namespace, t.Name, history)
 }
 
-// one reads the single resource that the arguments name.
-func (a *App) one(ctx context.Context, args []string) (*kinds.Cluster, kinds.Target, *unstructured.Unstructured, error) {
+// singleResource reads the single resource that the arguments name.
+func (a *App) singleResource(ctx context.Context, args []string) (*kinds.Cluster, kinds.Target, *unstructured.Unstructured, error) {
 	cluster, err := a.cluster()
 	if err != nil {
 		return nil, kinds.Target{}, nil, err

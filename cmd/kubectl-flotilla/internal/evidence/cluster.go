@@ -22,22 +22,22 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// mostEvents is the maximum number of events in a report.
-const mostEvents = 10
+// maxEvents is the maximum number of events in a report.
+const maxEvents = 10
 
-// Question is the input of [FromCluster].
-type Question struct {
+// Input is the input of [FromCluster].
+type Input struct {
 	Kube     kubernetes.Interface
 	Kind     contract.Kind
 	Resource *unstructured.Unstructured
-	// Why is the reason for reading the cluster itself.
-	Why string
-	Now time.Time
+	// Reason is the reason for reading the cluster itself.
+	Reason string
+	Now    time.Time
 }
 
-// look reads the kinds of objects one by one; it records read errors and continues.
-type look struct {
-	Question
+// collector reads the kinds of objects one by one; it records read errors and continues.
+type collector struct {
+	Input
 	namespace string
 	owner     types.UID
 	report    *Report
@@ -46,12 +46,12 @@ type look struct {
 
 // FromCluster reads the resource and its owned objects, as far as the caller has permission. It classifies pod
 // failures with the rules and messages of the operators.
-func FromCluster(ctx context.Context, q Question) Report {
+func FromCluster(ctx context.Context, q Input) Report {
 	u := q.Resource
 	report := Report{
-		Source: Cluster, Why: q.Why, Resource: view.Of(q.Kind, u), Writers: Writers(u), Observation: &contract.Observation{},
+		Source: Cluster, Reason: q.Reason, Resource: view.Of(q.Kind, u), Writers: Writers(u), Observation: &contract.Observation{},
 	}
-	l := &look{Question: q, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report}
+	l := &collector{Input: q, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report}
 	l.readPods(ctx)
 	l.deployments(ctx)
 	l.statefulSets(ctx)
@@ -60,24 +60,24 @@ func FromCluster(ctx context.Context, q Question) Report {
 	return report
 }
 
-func (l *look) unread(what string, err error) {
-	l.report.Unread = append(l.report.Unread, fmt.Sprintf("%s: %v", what, err))
+func (l *collector) recordError(resource string, err error) {
+	l.report.ReadErrors = append(l.report.ReadErrors, fmt.Sprintf("%s: %v", resource, err))
 }
 
-func (l *look) owns(o metav1.Object) bool {
+func (l *collector) owns(o metav1.Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == l.owner })
 }
 
-func (l *look) readPods(ctx context.Context) {
+func (l *collector) readPods(ctx context.Context) {
 	list, err := l.Kube.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unread("pods", err)
+		l.recordError("pods", err)
 		return
 	}
 	l.pods = list.Items
 }
 
-func (l *look) matching(selector *metav1.LabelSelector) []corev1.Pod {
+func (l *collector) matching(selector *metav1.LabelSelector) []corev1.Pod {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return nil // the API server rejects such a workload
@@ -91,10 +91,10 @@ func (l *look) matching(selector *metav1.LabelSelector) []corev1.Pod {
 	return out
 }
 
-func (l *look) deployments(ctx context.Context) {
+func (l *collector) deployments(ctx context.Context) {
 	list, err := l.Kube.AppsV1().Deployments(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unread("deployments", err)
+		l.recordError("deployments", err)
 		return
 	}
 	for i := range list.Items {
@@ -109,10 +109,10 @@ func (l *look) deployments(ctx context.Context) {
 	}
 }
 
-func (l *look) statefulSets(ctx context.Context) {
+func (l *collector) statefulSets(ctx context.Context) {
 	list, err := l.Kube.AppsV1().StatefulSets(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unread("statefulsets", err)
+		l.recordError("statefulsets", err)
 		return
 	}
 	for i := range list.Items {
@@ -127,15 +127,15 @@ func (l *look) statefulSets(ctx context.Context) {
 	}
 }
 
-func (l *look) add(u contract.Unit, selector *metav1.LabelSelector) {
+func (l *collector) add(u contract.Unit, selector *metav1.LabelSelector) {
 	u.Present, u.Failures = true, workload.Failures(l.matching(selector), l.Now)
 	l.report.Observation.Units = append(l.report.Observation.Units, u)
 }
 
-func (l *look) jobs(ctx context.Context) {
+func (l *collector) jobs(ctx context.Context) {
 	list, err := l.Kube.BatchV1().Jobs(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unread("jobs", err)
+		l.recordError("jobs", err)
 		return
 	}
 	for i := range list.Items {
@@ -146,7 +146,7 @@ func (l *look) jobs(ctx context.Context) {
 	}
 }
 
-func (l *look) job(j *batchv1.Job) contract.Job {
+func (l *collector) job(j *batchv1.Job) contract.Job {
 	out := contract.Job{Name: j.Name, State: contract.JobPending}
 	if j.Status.Active > 0 {
 		out.State = contract.JobRunning
@@ -170,19 +170,19 @@ func (l *look) job(j *batchv1.Job) contract.Job {
 }
 
 // events reads the events of the resource and the warnings of its failing pods.
-func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
-	about := map[types.UID]string{u.GetUID(): l.report.Resource.Ref()}
+func (l *collector) events(ctx context.Context, u *unstructured.Unstructured) {
+	refs := map[types.UID]string{u.GetUID(): l.report.Resource.Ref()}
 	for i := range l.pods {
 		if l.inUnit(l.pods[i].Name) {
-			about[l.pods[i].UID] = "pod/" + l.pods[i].Name
+			refs[l.pods[i].UID] = "pod/" + l.pods[i].Name
 		}
 	}
-	for uid, name := range about {
+	for uid, name := range refs {
 		list, err := l.Kube.CoreV1().Events(l.namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String(),
 		})
 		if err != nil {
-			l.unread("events", err)
+			l.recordError("events", err)
 			return
 		}
 		for i := range list.Items {
@@ -195,11 +195,11 @@ func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
 	slices.SortFunc(l.report.Events, func(a, b Event) int {
 		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Reason, b.Reason))
 	})
-	l.report.Events = l.report.Events[:min(mostEvents, len(l.report.Events))]
+	l.report.Events = l.report.Events[:min(maxEvents, len(l.report.Events))]
 }
 
 // inUnit reports whether a failure of an owned workload lists the pod as an example.
-func (l *look) inUnit(pod string) bool {
+func (l *collector) inUnit(pod string) bool {
 	for _, u := range l.report.Observation.Units {
 		for _, f := range u.Failures {
 			if slices.Contains(f.Examples, pod) {

@@ -20,8 +20,8 @@ const (
 // Report is the evidence of one resource.
 type Report struct {
 	Source string `json:"source"` // StatusAPI or Cluster
-	// Why is the reason for using another source than the status API.
-	Why      string        `json:"why,omitempty"`
+	// Reason is the reason for using another source than the status API.
+	Reason   string        `json:"why,omitempty"`
 	Resource view.Resource `json:"resource"`
 	// Writers maps each condition type to its field manager.
 	Writers map[string]string `json:"writers,omitempty"`
@@ -31,8 +31,8 @@ type Report struct {
 	Observation *contract.Observation `json:"observation,omitempty"`
 	// Events are Kubernetes events, newest first; only from the cluster.
 	Events []Event `json:"events,omitempty"`
-	// Unread lists the read errors.
-	Unread []string `json:"unread,omitempty"`
+	// ReadErrors lists the read errors.
+	ReadErrors []string `json:"unread,omitempty"`
 }
 
 // Event is one Kubernetes event.
@@ -52,7 +52,7 @@ func FromAPI(kind contract.Kind, u *unstructured.Unstructured, detail statusapi.
 		Provenance: detail.Provenance, Observation: detail.Observation,
 	}
 	if detail.Incomplete != "" {
-		r.Unread = []string{detail.Incomplete}
+		r.ReadErrors = []string{detail.Incomplete}
 	}
 	return r
 }

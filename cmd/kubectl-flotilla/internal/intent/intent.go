@@ -32,8 +32,8 @@ func (v Verb) Done() string {
 	return map[Verb]string{Pause: "paused", Resume: "resumed", Stop: "stopped", Start: "started"}[v]
 }
 
-// Goal returns the condition that the operator reports after the change.
-func (v Verb) Goal() wait.Goal {
+// Criterion returns the condition that the operator reports after the change.
+func (v Verb) Criterion() wait.Criterion {
 	switch v {
 	case Pause:
 		return wait.Condition("Paused", "True")
@@ -46,14 +46,14 @@ func (v Verb) Goal() wait.Goal {
 	}
 }
 
-// ErrRefused is wrapped by errors about a change that would undo another command.
-var ErrRefused = errors.New("refused")
+// ErrRejected is wrapped by errors about a change that would undo another command.
+var ErrRejected = errors.New("refused")
 
 // Change is the patch to write. A nil Patch means that no change is needed.
 type Change struct {
 	Patch map[string]any // a JSON merge patch
-	// Already describes why no change is needed.
-	Already string
+	// Unchanged describes why no change is needed.
+	Unchanged string
 	// Note is additional information for the user; it may be empty.
 	Note string
 }
@@ -63,7 +63,7 @@ func Decide(verb Verb, kind contract.Kind, u *unstructured.Unstructured) (Change
 	switch kind {
 	case contract.Superset, contract.FireboltEngine, contract.FireboltInstance:
 	default:
-		return Change{}, fmt.Errorf("%w: a %s cannot be paused or stopped", ErrRefused, kind)
+		return Change{}, fmt.Errorf("%w: a %s cannot be paused or stopped", ErrRejected, kind)
 	}
 	now := state{
 		kind: kind, command: u.GetAnnotations()[view.AnnotationCommand], intent: view.Of(kind, u).Intent,
@@ -92,12 +92,12 @@ type state struct {
 func (s state) pause() (Change, error) {
 	switch {
 	case s.intent.Paused:
-		return Change{Already: "is already paused by " + s.intent.PausedBy, Note: s.alsoStopped()}, nil
+		return Change{Unchanged: "is already paused by " + s.intent.PausedBy, Note: s.alsoStopped()}, nil
 	case s.intent.Stopped && s.kind == contract.Superset:
 		return Change{Patch: suspend(true), Note: "it is also stopped, and stays stopped; spec.suspend is set, since the annotation is in use"}, nil
 	case s.intent.Stopped:
 		return Change{}, fmt.Errorf("%w: it is stopped, and the annotation %s holds one command only, so a pause would remove the stop: start it first",
-			ErrRefused, view.AnnotationCommand)
+			ErrRejected, view.AnnotationCommand)
 	}
 	return Change{Patch: command(view.CommandPaused), Note: s.replaces()}, nil
 }
@@ -105,10 +105,10 @@ func (s state) pause() (Change, error) {
 func (s state) stop() (Change, error) {
 	switch {
 	case s.intent.Stopped:
-		return Change{Already: "is already stopped by " + s.intent.StoppedBy, Note: s.alsoPaused()}, nil
+		return Change{Unchanged: "is already stopped by " + s.intent.StoppedBy, Note: s.alsoPaused()}, nil
 	case s.command == view.CommandPaused:
 		return Change{}, fmt.Errorf("%w: it is paused, and the annotation %s holds one command only, so a stop would remove the pause: resume it first",
-			ErrRefused, view.AnnotationCommand)
+			ErrRejected, view.AnnotationCommand)
 	}
 	note := s.replaces()
 	if s.suspended {
@@ -119,7 +119,7 @@ func (s state) stop() (Change, error) {
 
 func (s state) resume() Change {
 	if !s.intent.Paused {
-		return Change{Already: "is not paused", Note: s.alsoStopped()}
+		return Change{Unchanged: "is not paused", Note: s.alsoStopped()}
 	}
 	c := Change{Note: s.alsoStopped()}
 	c.Patch = map[string]any{}
@@ -134,7 +134,7 @@ func (s state) resume() Change {
 
 func (s state) start() Change {
 	if !s.intent.Stopped {
-		return Change{Already: "is not stopped", Note: s.alsoPaused()}
+		return Change{Unchanged: "is not stopped", Note: s.alsoPaused()}
 	}
 	c := Change{Patch: command(nil)}
 	if s.intent.Paused {

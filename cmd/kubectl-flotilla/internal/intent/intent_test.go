@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const refused = "refused"
+const rejected = "refused"
 
 func object(command string, suspend any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
@@ -33,7 +33,7 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 		stop    = `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`
 		unset   = `{"metadata":{"annotations":{"operator-command":null}}}`
 		suspend = `{"spec":{"suspend":true}}`
-		awaken  = `{"spec":{"suspend":null}}`
+		resumed = `{"spec":{"suspend":null}}`
 		both    = `{"metadata":{"annotations":{"operator-command":null}},"spec":{"suspend":null}}`
 	)
 	verbs := []intent.Verb{intent.Pause, intent.Resume, intent.Stop, intent.Start}
@@ -45,26 +45,26 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 	}{
 		"no intent":                    {contract.Superset, "", nil, [4]string{pause, "", stop, ""}},
 		"suspend false":                {contract.Superset, "", false, [4]string{pause, "", stop, ""}},
-		"paused":                       {contract.Superset, "Paused", nil, [4]string{"", unset, refused, ""}},
-		"suspended":                    {contract.Superset, "", true, [4]string{"", awaken, stop, ""}},
-		"paused and suspended":         {contract.Superset, "Paused", true, [4]string{"", both, refused, ""}},
+		"paused":                       {contract.Superset, "Paused", nil, [4]string{"", unset, rejected, ""}},
+		"suspended":                    {contract.Superset, "", true, [4]string{"", resumed, stop, ""}},
+		"paused and suspended":         {contract.Superset, "Paused", true, [4]string{"", both, rejected, ""}},
 		"stopped":                      {contract.Superset, "Stopped", nil, [4]string{suspend, "", "", unset}},
-		"stopped and suspended":        {contract.Superset, "Stopped", true, [4]string{"", awaken, "", unset}},
+		"stopped and suspended":        {contract.Superset, "Stopped", true, [4]string{"", resumed, "", unset}},
 		"an unknown intent":            {contract.Superset, "paused", nil, [4]string{pause, "", stop, ""}},
 		"an engine":                    {contract.FireboltEngine, "", nil, [4]string{pause, "", stop, ""}},
-		"a paused engine":              {contract.FireboltEngine, "Paused", nil, [4]string{"", unset, refused, ""}},
-		"a stopped engine":             {contract.FireboltEngine, "Stopped", nil, [4]string{refused, "", "", unset}},
-		"a stopped instance":           {contract.FireboltInstance, "Stopped", nil, [4]string{refused, "", "", unset}},
-		"a class has no intent":        {contract.FireboltEngineClass, "", nil, [4]string{refused, refused, refused, refused}},
-		"a foreign kind has no intent": {"pipeline", "", nil, [4]string{refused, refused, refused, refused}},
+		"a paused engine":              {contract.FireboltEngine, "Paused", nil, [4]string{"", unset, rejected, ""}},
+		"a stopped engine":             {contract.FireboltEngine, "Stopped", nil, [4]string{rejected, "", "", unset}},
+		"a stopped instance":           {contract.FireboltInstance, "Stopped", nil, [4]string{rejected, "", "", unset}},
+		"a class has no intent":        {contract.FireboltEngineClass, "", nil, [4]string{rejected, rejected, rejected, rejected}},
+		"a foreign kind has no intent": {"pipeline", "", nil, [4]string{rejected, rejected, rejected, rejected}},
 	} {
 		for i, verb := range verbs {
 			t.Run(fmt.Sprintf("%s/%s", name, verb), func(t *testing.T) {
 				change, err := intent.Decide(verb, tc.kind, object(tc.command, tc.suspend))
 				got := ""
 				switch {
-				case errors.Is(err, intent.ErrRefused):
-					got = refused
+				case errors.Is(err, intent.ErrRejected):
+					got = rejected
 				case err != nil:
 					t.Fatal(err)
 				case change.Patch != nil:
@@ -77,7 +77,7 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 				if got != tc.want[i] {
 					t.Errorf("got %s, want %s", got, tc.want[i])
 				}
-				if err == nil && (change.Patch == nil) == (change.Already == "") {
+				if err == nil && (change.Patch == nil) == (change.Unchanged == "") {
 					t.Errorf("%+v has neither a patch nor a reason", change)
 				}
 			})

@@ -10,21 +10,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// stamp is the format of event times: exact, since users compare them with other logs.
-const stamp = "2006-01-02T15:04:05Z"
+// timeFormat is the format of event times: exact, since users compare them with other logs.
+const timeFormat = "2006-01-02T15:04:05Z"
 
 // History writes the events of one resource, oldest first.
 func History(w io.Writer, events []statusapi.HistoryEvent) error {
 	rows := make([][]string, len(events))
 	for i, e := range events {
-		rows[i] = []string{e.Time.UTC().Format(stamp), number(e.Sequence), string(e.Event), Describe(e.Lifecycle)}
+		rows[i] = []string{e.Time.UTC().Format(timeFormat), number(e.Sequence), string(e.Event), Describe(e.Lifecycle)}
 	}
 	return table(w, "", []string{"TIME", "SEQUENCE", "EVENT", "DETAILS"}, rows)
 }
 
 // Event writes one event of any resource as one line.
 func Event(w io.Writer, at time.Time, sequence uint64, kind string, e contract.Lifecycle) error {
-	_, err := fmt.Fprintf(w, "%s  %d  %s/%s/%s  %s  %s\n", at.UTC().Format(stamp), sequence,
+	_, err := fmt.Fprintf(w, "%s  %d  %s/%s/%s  %s  %s\n", at.UTC().Format(timeFormat), sequence,
 		cell(e.Object.Namespace), cell(kind), cell(e.Object.Name), cell(string(e.Event)), cell(Describe(e)))
 	if err != nil {
 		return fmt.Errorf("write the output: %w", err)
@@ -36,27 +36,27 @@ func Event(w io.Writer, at time.Time, sequence uint64, kind string, e contract.L
 func Transitions(w io.Writer, all []contract.PhaseChange) error {
 	rows := make([][]string, len(all))
 	for i, p := range all {
-		rows[i] = []string{p.Time.UTC().Format(stamp), none, string(contract.EventPhase), phase(&p)}
+		rows[i] = []string{p.Time.UTC().Format(timeFormat), none, string(contract.EventPhase), phase(&p)}
 	}
 	return table(w, "", []string{"TIME", "SEQUENCE", "EVENT", "DETAILS"}, rows)
 }
 
 // Describe returns a description of the event in one sentence.
 func Describe(e contract.Lifecycle) string {
-	var words []string
+	var terms []string
 	if e.Gap {
-		words = append(words, "[events before this one are missing]")
+		terms = append(terms, "[events before this one are missing]")
 	}
 	if c := e.Condition; c != nil {
-		words = append(words, condition(c))
+		terms = append(terms, condition(c))
 	}
 	if e.Phase != nil && e.Phase.To != "" { // a gap may have no phase
-		words = append(words, phase(e.Phase))
+		terms = append(terms, phase(e.Phase))
 	}
 	if e.Event == contract.EventSnapshot {
-		words = append(words, snapshot(e.Conditions))
+		terms = append(terms, snapshot(e.Conditions))
 	}
-	return strings.Join(append(words, e.Message), " ")
+	return strings.Join(append(terms, e.Message), " ")
 }
 
 func condition(c *contract.ConditionChange) string {
@@ -80,11 +80,11 @@ func phase(p *contract.PhaseChange) string {
 }
 
 func snapshot(all []contract.Condition) string {
-	words := make([]string, len(all))
+	terms := make([]string, len(all))
 	for i, c := range all {
-		words[i] = c.Type + "=" + c.Status
+		terms[i] = c.Type + "=" + c.Status
 	}
-	return strings.Join(words, " ")
+	return strings.Join(terms, " ")
 }
 
 func number(n uint64) string {

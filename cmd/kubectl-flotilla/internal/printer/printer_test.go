@@ -20,9 +20,9 @@ func conditions(generation int64, pairs ...string) []contract.Condition {
 }
 
 func TestNoteShowsMostUrgentCondition(t *testing.T) {
-	well := []string{"Available/True/AllComponentsReady", "Progressing/False/AsExpected", "Degraded/False/AsExpected"}
+	healthy := []string{"Available/True/AllComponentsReady", "Progressing/False/AsExpected", "Degraded/False/AsExpected"}
 	with := func(s ...string) []contract.Condition {
-		return conditions(4, append(append([]string{}, s...), well...)...)
+		return conditions(4, append(append([]string{}, s...), healthy...)...)
 	}
 	for name, tc := range map[string]struct {
 		r    view.Resource
@@ -50,11 +50,11 @@ func TestNoteShowsMostUrgentCondition(t *testing.T) {
 }
 
 func TestPrinterEscapesControlCharacters(t *testing.T) {
-	hostile := "\x1b]0;owned\x07\r\n\x1b[2J \u009b2J\u202e evil"
+	malicious := "\x1b]0;owned\x07\r\n\x1b[2J \u009b2J\u202e evil"
 	r := view.Resource{
-		Kind: contract.Superset, Namespace: hostile, Name: hostile, Phase: hostile, DeployedVersion: hostile,
-		Groups:     []view.Group{{Title: "Components", Parts: []view.Part{{Name: hostile, State: hostile, Message: hostile}}}},
-		Conditions: []contract.Condition{{Type: hostile, Status: hostile, Reason: hostile, Message: hostile}},
+		Kind: contract.Superset, Namespace: malicious, Name: malicious, Phase: malicious, DeployedVersion: malicious,
+		Groups:     []view.Group{{Title: "Components", Parts: []view.Part{{Name: malicious, State: malicious, Message: malicious}}}},
+		Conditions: []contract.Condition{{Type: malicious, Status: malicious, Reason: malicious, Message: malicious}},
 	}
 	var out strings.Builder
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -62,7 +62,7 @@ func TestPrinterEscapesControlCharacters(t *testing.T) {
 	for name, err := range map[string]error{
 		"table": printer.Resources(&out, []view.Resource{r}, printer.Columns{Namespace: true, Wide: true}, now),
 		"tree":  printer.Tree(&out, r, now), "line": ticker.Add(&out, r, now),
-		"event": printer.Event(&out, now, 1, hostile, contract.Lifecycle{Object: contract.Object{Namespace: hostile, Name: hostile}, Message: hostile}),
+		"event": printer.Event(&out, now, 1, malicious, contract.Lifecycle{Object: contract.Object{Namespace: malicious, Name: malicious}, Message: malicious}),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

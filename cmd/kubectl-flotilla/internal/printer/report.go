@@ -13,7 +13,7 @@ import (
 // Report writes the evidence of one resource.
 func Report(w io.Writer, r evidence.Report, now time.Time) error {
 	out := &writer{to: w}
-	out.line("%s", headline(r.Resource))
+	out.line("%s", summary(r.Resource))
 	source(out, r, now)
 	if len(r.Resource.Conditions) > 0 {
 		out.line("\nConditions")
@@ -41,14 +41,14 @@ func Report(w io.Writer, r evidence.Report, now time.Time) error {
 		}
 		out.table(nil, rows)
 	}
-	list(out, "Could not be read", r.Unread)
+	list(out, "Could not be read", r.ReadErrors)
 	return out.done()
 }
 
 // source prints the source of the report.
 func source(out *writer, r evidence.Report, now time.Time) {
 	if r.Source == evidence.Cluster {
-		out.line("Source: the cluster itself, since the status API did not respond: %s", cell(r.Why))
+		out.line("Source: the cluster itself, since the status API did not respond: %s", cell(r.Reason))
 		return
 	}
 	p := r.Provenance
@@ -113,9 +113,9 @@ func units(out *writer, all []contract.Unit) {
 
 func remarks(u contract.Unit) string {
 	var out []string
-	add := func(is bool, word string) {
+	add := func(is bool, remark string) {
 		if is {
-			out = append(out, word)
+			out = append(out, remark)
 		}
 	}
 	add(!u.Present, "missing")

@@ -74,10 +74,10 @@ func Note(r view.Resource) string {
 	case len(r.Conditions) == 0:
 		return "NotYetObserved"
 	}
-	if reason, yes := is("Degraded", "True"); yes {
+	if reason, ok := is("Degraded", "True"); ok {
 		return reason
 	}
-	if reason, yes := is("Available", "Unknown"); yes {
+	if reason, ok := is("Available", "Unknown"); ok {
 		return reason
 	}
 	switch {
@@ -85,26 +85,26 @@ func Note(r view.Resource) string {
 		return "Paused"
 	case r.Intent.Stopped:
 		return "Stopped"
-	case lagging(r):
+	case isOutdated(r):
 		return "SpecNotObserved"
 	}
-	if reason, yes := is("Available", "False"); yes {
+	if reason, ok := is("Available", "False"); ok {
 		return reason
 	}
-	if reason, yes := is("Progressing", "True"); yes {
+	if reason, ok := is("Progressing", "True"); ok {
 		return reason
 	}
 	if _, known := r.Condition("Available"); known {
 		return ""
 	}
-	if reason, yes := is("Ready", "False"); yes { // the kind lacks the conditions of ADR027
+	if reason, ok := is("Ready", "False"); ok { // the kind lacks the conditions of ADR027
 		return reason
 	}
 	return ""
 }
 
-// lagging reports whether the status belongs to an older spec.
-func lagging(r view.Resource) bool {
+// isOutdated reports whether the status belongs to an older spec.
+func isOutdated(r view.Resource) bool {
 	if c, ok := r.Condition("Available"); ok {
 		return r.CoveredBy(c) < r.Generation
 	}

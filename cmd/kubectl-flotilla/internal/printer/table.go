@@ -23,8 +23,8 @@ const (
 	Wide = "wide"
 )
 
-// Machine writes a value as JSON or YAML.
-func Machine(w io.Writer, format string, v any) error {
+// Encode writes a value as JSON or YAML.
+func Encode(w io.Writer, format string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the output: %w", err)
@@ -67,12 +67,12 @@ func cell(s string) string {
 	if s == "" {
 		return none
 	}
-	return Harmless(s)
+	return Sanitize(s)
 }
 
-// Harmless removes control characters that a terminal would interpret, and those that change the text direction.
+// Sanitize removes control characters that a terminal would interpret, and those that change the text direction.
 // Line breaks and tabs stay.
-func Harmless(s string) string {
+func Sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return -1

@@ -14,7 +14,7 @@ import (
 // Tree writes a resource, its components and its conditions.
 func Tree(w io.Writer, r view.Resource, now time.Time) error {
 	out := &writer{to: w}
-	out.line("%s", headline(r))
+	out.line("%s", summary(r))
 	branches := make([]branch, 0, len(r.Groups)+1)
 	for _, g := range r.Groups {
 		branches = append(branches, branch{g.Title, parts(g.Parts)})
@@ -31,28 +31,28 @@ func Tree(w io.Writer, r view.Resource, now time.Time) error {
 	return out.done()
 }
 
-// headline summarizes a resource in one line.
-func headline(r view.Resource) string {
-	words := []string{cell(r.Ref()) + " in " + cell(r.Namespace)}
+// summary summarizes a resource in one line.
+func summary(r view.Resource) string {
+	fields := []string{cell(r.Ref()) + " in " + cell(r.Namespace)}
 	if r.Phase != "" {
-		words = append(words, cell(r.Phase))
+		fields = append(fields, cell(r.Phase))
 	}
 	if r.DeployedVersion != "" {
-		words = append(words, "runs "+cell(r.DeployedVersion))
+		fields = append(fields, "runs "+cell(r.DeployedVersion))
 	}
 	if r.Intent.Paused {
-		words = append(words, "paused by "+r.Intent.PausedBy)
+		fields = append(fields, "paused by "+r.Intent.PausedBy)
 	}
 	if r.Intent.Stopped {
-		words = append(words, "stopped by "+r.Intent.StoppedBy)
+		fields = append(fields, "stopped by "+r.Intent.StoppedBy)
 	}
 	if r.Deleting {
-		words = append(words, "being deleted")
+		fields = append(fields, "being deleted")
 	}
-	if lagging(r) {
-		words = append(words, fmt.Sprintf("spec generation %d not observed yet", r.Generation))
+	if isOutdated(r) {
+		fields = append(fields, fmt.Sprintf("spec generation %d not observed yet", r.Generation))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(fields, ", ")
 }
 
 type branch struct {
@@ -127,7 +127,7 @@ func stale(r view.Resource, c contract.Condition) string {
 
 func clean(cells ...string) []string {
 	for i, c := range cells {
-		cells[i] = Harmless(strings.Join(strings.Fields(c), " "))
+		cells[i] = Sanitize(strings.Join(strings.Fields(c), " "))
 	}
 	return cells
 }

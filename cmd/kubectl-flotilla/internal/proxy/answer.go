@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// refuse sends an error in the format of the API, so that the page can show it.
-func refuse(w http.ResponseWriter, status int, code, message string) {
+// writeError sends an error in the format of the API, so that the page can show it.
+func writeError(w http.ResponseWriter, status int, code, message string) {
 	body, err := json.Marshal(statusapi.Error{Code: code, Message: message})
 	if err != nil {
 		http.Error(w, message, status)

@@ -36,7 +36,7 @@ func New(host, secret string, upstream *url.URL, transport http.RoundTripper) *P
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			refuse(w, http.StatusBadGateway, "Unavailable", fmt.Sprintf("The status aggregator cannot be reached: %v", err))
+			writeError(w, http.StatusBadGateway, "Unavailable", fmt.Sprintf("The status aggregator cannot be reached: %v", err))
 		},
 		FlushInterval: -1, // events must not be delayed
 	}}
@@ -49,13 +49,13 @@ func (p *Proxy) origin() string { return "http://" + p.host }
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if complaint := p.reject(r); complaint != "" {
-		refuse(w, http.StatusForbidden, "Forbidden", complaint)
+	if reason := p.reject(r); reason != "" {
+		writeError(w, http.StatusForbidden, "Forbidden", reason)
 		return
 	}
-	secret, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	if p.knows(secret) {
-		p.forward(w, r, "/"+rest)
+	secret, path, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	if p.isSecret(secret) {
+		p.forward(w, r, "/"+path)
 		return
 	}
 	if p.fromPage(r.Referer()) {
@@ -64,17 +64,17 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to.String(), http.StatusTemporaryRedirect)
 		return
 	}
-	refuse(w, http.StatusForbidden, "Forbidden", "Open the address that kubectl flotilla page printed: it contains the key.")
+	writeError(w, http.StatusForbidden, "Forbidden", "Open the address that kubectl flotilla page printed: it contains the key.")
 }
 
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, path string) {
-	plain, err := url.PathUnescape(path)
+	decoded, err := url.PathUnescape(path)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "BadRequest", "The path is invalid.")
+		writeError(w, http.StatusBadRequest, "BadRequest", "The path is invalid.")
 		return
 	}
 	r = r.Clone(r.Context())
-	r.URL.Path, r.URL.RawPath = plain, path
+	r.URL.Path, r.URL.RawPath = decoded, path
 	p.next.ServeHTTP(w, r)
 }
 
@@ -101,7 +101,7 @@ func isCrossOrigin(h http.Header) bool {
 	return (site == "cross-site" || site == "same-site") && h.Get("Sec-Fetch-Mode") != "navigate"
 }
 
-func (p *Proxy) knows(secret string) bool {
+func (p *Proxy) isSecret(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
 }
 
@@ -112,5 +112,5 @@ func (p *Proxy) fromPage(referer string) bool {
 		return false
 	}
 	secret, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	return p.knows(secret)
+	return p.isSecret(secret)
 }

@@ -59,7 +59,7 @@ type reply struct {
 	header http.Header
 }
 
-func ask(t *testing.T, method, address string, change func(*http.Request)) (reply, string) {
+func send(t *testing.T, method, address string, change func(*http.Request)) (reply, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, http.NoBody)
 	if err != nil {
@@ -69,39 +69,39 @@ func ask(t *testing.T, method, address string, change func(*http.Request)) (repl
 		change(r)
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply{answer.StatusCode, answer.Header}, string(body)
+	return reply{response.StatusCode, response.Header}, string(body)
 }
 
 func TestProxyForwardsOnlyCallerCredentials(t *testing.T) {
 	local, upstream := fixture(t)
-	answer, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/api/v1/resources?kind=a%20b&name=x%2Fy", func(r *http.Request) {
+	response, body := send(t, http.MethodGet, local.URL+"/"+secret+"/api/v1/resources?kind=a%20b&name=x%2Fy", func(r *http.Request) {
 		r.Header.Set("Cookie", "c=d")
 		r.Header.Set("Authorization", "Bearer of-the-page")
 		r.Header.Set("Origin", local.URL)
 		r.Header.Set("Referer", local.URL+"/"+secret+"/")
 		r.Header.Set("Last-Event-ID", "7")
 	})
-	if answer.status != http.StatusOK || body != upstream+" /api/v1/resources?kind=a%20b&name=x%2Fy" {
-		t.Fatalf("got %d %q", answer.status, body)
+	if response.status != http.StatusOK || body != upstream+" /api/v1/resources?kind=a%20b&name=x%2Fy" {
+		t.Fatalf("got %d %q", response.status, body)
 	}
 	for name, want := range map[string]string{
 		"Saw-Authorization": "Bearer the-callers", "Saw-Cookie": "", "Saw-Origin": "", "Saw-Referer": "", "Saw-Last-Event-Id": "7",
 		"Set-Cookie": "", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY",
 	} {
-		if got := answer.header.Get(name); got != want {
+		if got := response.header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if _, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/api/v1/namespaces/a/superset/x%2Fy", nil); !strings.HasSuffix(body, "/superset/x%2Fy") {
+	if _, body := send(t, http.MethodGet, local.URL+"/"+secret+"/api/v1/namespaces/a/superset/x%2Fy", nil); !strings.HasSuffix(body, "/superset/x%2Fy") {
 		t.Errorf("an escaped path arrived as %q", body)
 	}
 }
@@ -111,7 +111,7 @@ func TestProxyRejectsForeignRequests(t *testing.T) {
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
 	}
-	right := "/" + secret + "/api/v1/resources"
+	validPath := "/" + secret + "/api/v1/resources"
 	for name, tc := range map[string]struct {
 		method, path string
 		change       func(*http.Request)
@@ -120,24 +120,24 @@ func TestProxyRejectsForeignRequests(t *testing.T) {
 		"at the root":                            {http.MethodGet, "/", nil},
 		"with a part of the secret":              {http.MethodGet, "/" + secret[:3] + "/api/v1/resources", nil},
 		"with the secret elsewhere":              {http.MethodGet, "/api/v1/resources?" + secret, nil},
-		"under another name (DNS rebinding)":     {http.MethodGet, right, func(r *http.Request) { r.Host = "evil.example.org" }},
-		"from another origin":                    {http.MethodGet, right, header("Origin", "http://evil.example.org")},
-		"from another port of this machine":      {http.MethodGet, right, header("Origin", "http://127.0.0.1:1")},
-		"from a sandboxed page":                  {http.MethodGet, right, header("Origin", "null")},
-		"from another site, as the browser says": {http.MethodGet, right, header("Sec-Fetch-Site", "cross-site")},
-		"from another port, as the browser says": {http.MethodGet, right, header("Sec-Fetch-Site", "same-site")},
-		"to write":                               {http.MethodPost, right, nil},
-		"to delete":                              {http.MethodDelete, right, nil},
+		"under another name (DNS rebinding)":     {http.MethodGet, validPath, func(r *http.Request) { r.Host = "evil.example.org" }},
+		"from another origin":                    {http.MethodGet, validPath, header("Origin", "http://evil.example.org")},
+		"from another port of this machine":      {http.MethodGet, validPath, header("Origin", "http://127.0.0.1:1")},
+		"from a sandboxed page":                  {http.MethodGet, validPath, header("Origin", "null")},
+		"from another site, as the browser says": {http.MethodGet, validPath, header("Sec-Fetch-Site", "cross-site")},
+		"from another port, as the browser says": {http.MethodGet, validPath, header("Sec-Fetch-Site", "same-site")},
+		"to write":                               {http.MethodPost, validPath, nil},
+		"to delete":                              {http.MethodDelete, validPath, nil},
 		"with a Referer without the secret":      {http.MethodGet, "/api/v1/resources", header("Referer", local.URL+"/")},
 		"with a Referer of another origin":       {http.MethodGet, "/api/v1/resources", header("Referer", "http://evil.example.org/"+secret+"/")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, body := ask(t, tc.method, local.URL+tc.path, tc.change)
+			response, body := send(t, tc.method, local.URL+tc.path, tc.change)
 			var e statusapi.Error
-			if answer.status != http.StatusForbidden || json.Unmarshal([]byte(body), &e) != nil || e.Code != "Forbidden" {
-				t.Errorf("got %d %q", answer.status, body)
+			if response.status != http.StatusForbidden || json.Unmarshal([]byte(body), &e) != nil || e.Code != "Forbidden" {
+				t.Errorf("got %d %q", response.status, body)
 			}
-			if strings.Contains(body, secret) || strings.Contains(answer.header.Get("Location"), secret) {
+			if strings.Contains(body, secret) || strings.Contains(response.header.Get("Location"), secret) {
 				t.Error("the response contains the secret")
 			}
 		})
@@ -146,37 +146,37 @@ func TestProxyRejectsForeignRequests(t *testing.T) {
 
 func TestProxyRedirectsAbsolutePaths(t *testing.T) {
 	local, _ := fixture(t)
-	answer, _ := ask(t, http.MethodGet, local.URL+"/api/v1/resources?limit=1", func(r *http.Request) {
+	response, _ := send(t, http.MethodGet, local.URL+"/api/v1/resources?limit=1", func(r *http.Request) {
 		r.Header.Set("Referer", local.URL+"/"+secret+"/")
 	})
-	if want := "/" + secret + "/api/v1/resources?limit=1"; answer.status != http.StatusTemporaryRedirect || answer.header.Get("Location") != want {
-		t.Errorf("got %d to %q", answer.status, answer.header.Get("Location"))
+	if want := "/" + secret + "/api/v1/resources?limit=1"; response.status != http.StatusTemporaryRedirect || response.header.Get("Location") != want {
+		t.Errorf("got %d to %q", response.status, response.header.Get("Location"))
 	}
 }
 
 func TestProxyAcceptsCrossSiteNavigation(t *testing.T) {
 	local, _ := fixture(t)
-	answer, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/", func(r *http.Request) {
+	response, body := send(t, http.MethodGet, local.URL+"/"+secret+"/", func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		r.Header.Set("Sec-Fetch-Mode", "navigate")
 	})
-	if answer.status != http.StatusOK || !strings.HasSuffix(body, " /") {
-		t.Errorf("got %d %q", answer.status, body)
+	if response.status != http.StatusOK || !strings.HasSuffix(body, " /") {
+		t.Errorf("got %d %q", response.status, body)
 	}
 }
 
 func TestProxyReportsUnreachableAggregator(t *testing.T) {
-	away, err := url.Parse("http://127.0.0.1:1")
+	unreachable, err := url.Parse("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := httptest.NewUnstartedServer(nil)
-	local.Config.Handler = proxy.New(local.Listener.Addr().String(), secret, away, credentials{})
+	local.Config.Handler = proxy.New(local.Listener.Addr().String(), secret, unreachable, credentials{})
 	local.Start()
 	defer local.Close()
-	answer, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/", nil)
+	response, body := send(t, http.MethodGet, local.URL+"/"+secret+"/", nil)
 	var e statusapi.Error
-	if answer.status != http.StatusBadGateway || json.Unmarshal([]byte(body), &e) != nil || e.Code != "Unavailable" {
-		t.Errorf("got %d %q", answer.status, body)
+	if response.status != http.StatusBadGateway || json.Unmarshal([]byte(body), &e) != nil || e.Code != "Unavailable" {
+		t.Errorf("got %d %q", response.status, body)
 	}
 }

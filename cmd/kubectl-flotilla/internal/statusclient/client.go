@@ -144,19 +144,19 @@ func (c *Client) request(ctx context.Context, path string, query url.Values, hea
 		return response, nil
 	}
 	defer response.Body.Close()
-	return nil, refusal(response)
+	return nil, apiError(response)
 }
 
-func refusal(response *http.Response) error {
-	said := &Error{Status: response.StatusCode, Code: strconv.Itoa(response.StatusCode), Message: http.StatusText(response.StatusCode)}
+func apiError(response *http.Response) error {
+	apiErr := &Error{Status: response.StatusCode, Code: strconv.Itoa(response.StatusCode), Message: http.StatusText(response.StatusCode)}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if err != nil {
-		return errors.Join(said, fmt.Errorf("read the response of the status API: %w", err))
+		return errors.Join(apiErr, fmt.Errorf("read the response of the status API: %w", err))
 	}
 	var e statusapi.Error
 	// A proxy may return an error in another format than the API's.
 	if json.Unmarshal(body, &e) == nil && e.Code != "" {
-		said.Code, said.Message = e.Code, e.Message
+		apiErr.Code, apiErr.Message = e.Code, e.Message
 	}
-	return said
+	return apiErr
 }

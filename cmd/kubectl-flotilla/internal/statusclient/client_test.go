@@ -65,7 +65,7 @@ func TestResourcesReadsAllPages(t *testing.T) {
 	if err != nil || len(got) != 5 || got[4].Object.Name != "e" {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	first := s.Asked()[0].URL.Query()
+	first := s.Requests()[0].URL.Query()
 	if diff := cmp.Diff(url.Values{"namespace": {"team-a"}, "kind": {"superset"}, "condition": {"Degraded=True", "Available"}}, first); diff != "" {
 		t.Error(diff)
 	}
@@ -85,11 +85,11 @@ func TestRefusedReturnsAPIError(t *testing.T) {
 	s := statustest.Start(t)
 	s.Add(9, detail("a"))
 	_, err := clientOf(t, s.URL, "another").Resource(t.Context(), contract.Superset, "team-a", "a", 0)
-	if refused := statusclient.Refused(err); refused == nil || refused.Status != http.StatusUnauthorized || refused.Code != "Unauthorized" {
+	if apiErr := statusclient.Refused(err); apiErr == nil || apiErr.Status != http.StatusUnauthorized || apiErr.Code != "Unauthorized" {
 		t.Errorf("got %v", err)
 	}
 	_, err = clientOf(t, s.URL, statustest.Token).Resource(t.Context(), contract.Superset, "team-a", "x/../a", 0)
-	if refused := statusclient.Refused(err); refused == nil || refused.Status != http.StatusNotFound {
+	if apiErr := statusclient.Refused(err); apiErr == nil || apiErr.Status != http.StatusNotFound {
 		t.Errorf("a name with slashes must stay one name, got %v", err)
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }))
@@ -112,7 +112,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-var errEnough = errors.New("enough")
+var errStop = errors.New("enough")
 
 // collect reads the stream until n events were received.
 func collect(t *testing.T, c *statusclient.Client, f statusclient.Follower, n int) ([]uint64, error) {
@@ -123,7 +123,7 @@ func collect(t *testing.T, c *statusclient.Client, f statusclient.Follower, n in
 	err := c.Follow(ctx, f, func(e statusclient.Event) error {
 		got = append(got, e.Sequence)
 		if len(got) == n {
-			return errEnough
+			return errStop
 		}
 		return nil
 	})
@@ -141,11 +141,11 @@ func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 		if connections < 5 {
 			next := uint64(2 + 2*connections)
 			s.Publish(event(next, "a"), event(next+1, "a"))
-			s.Cut()
+			s.Disconnect()
 		}
 	}
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 10)
-	if !errors.Is(err, errEnough) {
+	if !errors.Is(err, errStop) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]uint64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, got); diff != "" {
@@ -164,12 +164,12 @@ func TestFollowResumesFromStart(t *testing.T) {
 	f := statusclient.Follower{Pause: time.Millisecond}
 	f.Connected = func() {
 		if connections++; connections == 1 {
-			s.Cut()
+			s.Disconnect()
 		}
 	}
 	f.OnError = func(error) { s.Publish(event(3, "a")) } // published without a connection
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
-	if !errors.Is(err, errEnough) || got[0] != 3 {
+	if !errors.Is(err, errStop) || got[0] != 3 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -180,7 +180,7 @@ func TestFollowFiltersNewEvents(t *testing.T) {
 	f := statusclient.Follower{Filter: statusclient.Filter{Namespace: "team-a", Kind: contract.Superset, Name: "b"}}
 	f.Connected = func() { s.Publish(event(2, "a"), event(3, "b")) }
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
-	if !errors.Is(err, errEnough) || got[0] != 3 {
+	if !errors.Is(err, errStop) || got[0] != 3 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -193,18 +193,18 @@ func TestFollowStopsOnlyOnPermanentError(t *testing.T) {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			s := statustest.Start(t)
 			s.Publish(event(1, "a"))
-			s.Refuse(status, "Code", "As the test says.")
-			since, troubles := uint64(0), 0
+			s.Fail(status, "Code", "As the test says.")
+			since, failures := uint64(0), 0
 			f := statusclient.Follower{Since: &since, Pause: time.Millisecond, OnError: func(error) {
-				if troubles++; troubles == 3 {
-					s.Refuse(0, "", "")
+				if failures++; failures == 3 {
+					s.Fail(0, "", "")
 				}
 			}}
 			_, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
-			if refused := statusclient.Refused(err); final != (refused != nil) {
+			if apiErr := statusclient.Refused(err); final != (apiErr != nil) {
 				t.Errorf("final is %t, got %v", final, err)
 			}
-			if !final && !errors.Is(err, errEnough) {
+			if !final && !errors.Is(err, errStop) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -214,10 +214,10 @@ func TestFollowStopsOnlyOnPermanentError(t *testing.T) {
 func TestFollowReportsExpiredEvents(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(7, "a"))
-	s.Forget(7)
+	s.Expire(7)
 	since := uint64(3)
 	_, err := collect(t, clientOf(t, s.URL, statustest.Token), statusclient.Follower{Since: &since}, 1)
-	if refused := statusclient.Refused(err); refused == nil || refused.Code != "Gone" {
+	if apiErr := statusclient.Refused(err); apiErr == nil || apiErr.Code != "Gone" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -237,17 +237,17 @@ func TestFollowReconnectsSilentConnection(t *testing.T) {
 	}))
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	var troubles []string
+	var failures []string
 	f := statusclient.Follower{IdleTimeout: 300 * time.Millisecond, Pause: time.Millisecond, OnError: func(err error) {
-		troubles = append(troubles, err.Error())
-		if len(troubles) == 3 {
+		failures = append(failures, err.Error())
+		if len(failures) == 3 {
 			cancel()
 		}
 	}}
 	err := clientOf(t, s.URL, "").Follow(ctx, f, func(statusclient.Event) error { return errors.New("nothing is an event here") })
-	if !errors.Is(err, context.Canceled) || len(troubles) != 3 || !strings.Contains(troubles[0], "no data received for 300ms") ||
-		!strings.Contains(troubles[1], "malformed event") || !strings.Contains(troubles[2], `event id "x"`) {
-		t.Errorf("got %v and %q", err, troubles)
+	if !errors.Is(err, context.Canceled) || len(failures) != 3 || !strings.Contains(failures[0], "no data received for 300ms") ||
+		!strings.Contains(failures[1], "malformed event") || !strings.Contains(failures[2], `event id "x"`) {
+		t.Errorf("got %v and %q", err, failures)
 	}
 }
 

@@ -41,7 +41,7 @@ type Follower struct {
 	OnError func(error)
 }
 
-const longestPause = 30 * time.Second
+const maxBackoff = 30 * time.Second
 
 // Follow passes events to handle until the context ends, handle returns an error, or the API rejects the request; it
 // returns that error. It resumes broken connections. If the server no longer has the events after Since, the error is Gone.
@@ -66,8 +66,8 @@ func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) erro
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if hopeless := final(err); hopeless != nil {
-			return hopeless
+		if finalErr := final(err); finalErr != nil {
+			return finalErr
 		}
 		f.OnError(err)
 		if got {
@@ -78,7 +78,7 @@ func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) erro
 			return ctx.Err()
 		case <-f.Clock.After(pause):
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, maxBackoff)
 	}
 }
 
@@ -106,11 +106,11 @@ type handlerError struct{ error }
 
 // final returns the error for the caller if a retry cannot succeed, or nil.
 func final(err error) error {
-	if own, ok := errors.AsType[*handlerError](err); ok {
-		return own.error
+	if handlerErr, ok := errors.AsType[*handlerError](err); ok {
+		return handlerErr.error
 	}
-	refused := Refused(err)
-	if refused == nil || refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests {
+	apiErr := Refused(err)
+	if apiErr == nil || apiErr.Status >= http.StatusInternalServerError || apiErr.Status == http.StatusTooManyRequests {
 		return nil
 	}
 	return err
@@ -124,12 +124,12 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 	if last != nil {
 		header.Set("Last-Event-ID", strconv.FormatUint(*last, 10))
 	}
-	silent := f.Clock.NewTimer(f.IdleTimeout)
-	defer silent.Stop()
+	idle := f.Clock.NewTimer(f.IdleTimeout)
+	defer idle.Stop()
 	go func() {
 		select {
 		case <-ctx.Done():
-		case <-silent.C():
+		case <-idle.C():
 			cancel(fmt.Errorf("no data received for %s", f.IdleTimeout))
 		}
 	}()
@@ -142,11 +142,11 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 	}
 	defer response.Body.Close()
 	connected := sync.OnceFunc(f.Connected)
-	err = readFrames(response.Body, func() { silent.Reset(f.IdleTimeout) }, func(fr frame) error {
+	err = readFrames(response.Body, func() { idle.Reset(f.IdleTimeout) }, func(fr frame) error {
 		connected()
-		sequence, e, trouble := parse(fr)
-		if trouble != nil {
-			f.OnError(trouble)
+		sequence, e, parseErr := parse(fr)
+		if parseErr != nil {
+			f.OnError(parseErr)
 		}
 		if sequence == nil {
 			return nil

@@ -22,33 +22,33 @@ type frame struct {
 
 // readFrames reads server-sent events (HTML Living Standard, 9.2) until the stream ends or handle returns an error. It
 // calls alive for each line, comments included. It never returns nil.
-func readFrames(r io.Reader, alive func(), handle func(frame) error) error {
+func readFrames(r io.Reader, onActivity func(), handle func(frame) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64*1024), maxLine)
 	var now frame // the id also applies to the following events
-	seen, marked := false, false
+	hasData, hasID := false, false
 	for lines.Scan() {
-		alive()
+		onActivity()
 		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
 		if len(line) == 0 {
-			if seen || marked {
+			if hasData || hasID {
 				if err := handle(now); err != nil {
 					return err
 				}
 			}
-			now.data, seen, marked = nil, false, false
+			now.data, hasData, hasID = nil, false, false
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "id":
-			now.id, marked = string(value), true
+			now.id, hasID = string(value), true
 		case "data":
-			if seen {
+			if hasData {
 				now.data = append(now.data, '\n')
 			}
-			now.data, seen = append(now.data, value...), true
+			now.data, hasData = append(now.data, value...), true
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -26,24 +26,24 @@ const Page = "<!DOCTYPE html><title>Fleet</title>"
 // Server is a fake status API.
 type Server struct {
 	*httptest.Server
-	// Takes reports whether a token is valid; by default only [Token] is. Set it before the first request.
-	Takes func(token string) bool
+	// ValidToken reports whether a token is valid; by default only [Token] is. Set it before the first request.
+	ValidToken func(token string) bool
 
-	mu       sync.Mutex
-	details  []statusapi.ResourceDetail
-	pageSize int
-	events   []Event
-	first    uint64 // sequence of the oldest event that the server still has
-	changed  chan struct{}
-	cut      chan struct{} // closed to break the streams
-	asked    []http.Request
-	refuse   *statusapi.Error
-	status   int
-	busAway  bool
+	mu             sync.Mutex
+	details        []statusapi.ResourceDetail
+	pageSize       int
+	events         []Event
+	first          uint64 // sequence of the oldest event that the server still has
+	changed        chan struct{}
+	disconnect     chan struct{} // closed to break the streams
+	requests       []http.Request
+	failure        *statusapi.Error
+	status         int
+	busUnavailable bool
 }
 
-// BusAway is the aggregator's message for a resource whose history cannot be read.
-const BusAway = "observation and history may be missing: the bus does not respond"
+// BusUnavailable is the aggregator's message for a resource whose history cannot be read.
+const BusUnavailable = "observation and history may be missing: the bus does not respond"
 
 // Event is one entry of the stream.
 type Event struct {
@@ -58,7 +58,7 @@ func Start(t testing.TB) *Server {
 	s := New()
 	s.Server = httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
-		s.Cut()
+		s.Disconnect()
 		s.Close()
 	})
 	return s
@@ -66,15 +66,15 @@ func Start(t testing.TB) *Server {
 
 // New returns a server that is not started.
 func New() *Server {
-	return &Server{Takes: func(token string) bool { return token == Token }, pageSize: 500, first: 1, changed: make(chan struct{}), cut: make(chan struct{})}
+	return &Server{ValidToken: func(token string) bool { return token == Token }, pageSize: 500, first: 1, changed: make(chan struct{}), disconnect: make(chan struct{})}
 }
 
 // Handler returns the HTTP handler, for use in other servers.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+statusapi.PathResources, s.guarded(s.list))
-	mux.HandleFunc("GET "+statusapi.PathResource, s.guarded(s.detail))
-	mux.HandleFunc("GET "+statusapi.PathEvents, s.guarded(s.stream))
+	mux.HandleFunc("GET "+statusapi.PathResources, s.authenticated(s.list))
+	mux.HandleFunc("GET "+statusapi.PathResource, s.authenticated(s.detail))
+	mux.HandleFunc("GET "+statusapi.PathEvents, s.authenticated(s.stream))
 	mux.HandleFunc("GET "+statusapi.PathPage, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "a=b")
 		fmt.Fprint(w, Page)
@@ -98,60 +98,60 @@ func (s *Server) Publish(events ...Event) {
 	s.changed = make(chan struct{})
 }
 
-// Forget drops the events before a sequence.
-func (s *Server) Forget(first uint64) {
+// Expire drops the events before a sequence.
+func (s *Server) Expire(first uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = first
 }
 
-// Cut breaks the open streams.
-func (s *Server) Cut() {
+// Disconnect breaks the open streams.
+func (s *Server) Disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.cut)
-	s.cut = make(chan struct{})
+	close(s.disconnect)
+	s.disconnect = make(chan struct{})
 }
 
-// Refuse makes every request fail with an error; status 0 resets this.
-func (s *Server) Refuse(status int, code, message string) {
+// Fail makes every request fail with an error; status 0 resets this.
+func (s *Server) Fail(status int, code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status, s.refuse = status, &statusapi.Error{Code: code, Message: message}
+	s.status, s.failure = status, &statusapi.Error{Code: code, Message: message}
 }
 
-// LoseBus makes the server respond like an aggregator without NATS: resources without history.
-func (s *Server) LoseBus() {
+// DisconnectBus makes the server respond like an aggregator without NATS: resources without history.
+func (s *Server) DisconnectBus() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busAway = true
+	s.busUnavailable = true
 }
 
-// Asked returns the requests so far.
-func (s *Server) Asked() []http.Request {
+// Requests returns the requests so far.
+func (s *Server) Requests() []http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]http.Request(nil), s.asked...)
+	return append([]http.Request(nil), s.requests...)
 }
 
-func (s *Server) guarded(next http.HandlerFunc) http.HandlerFunc {
+func (s *Server) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.asked = append(s.asked, *r.Clone(r.Context()))
-		status, refuse := s.status, s.refuse
+		s.requests = append(s.requests, *r.Clone(r.Context()))
+		status, failure := s.status, s.failure
 		s.mu.Unlock()
 		switch {
 		case status != 0:
-			answer(w, status, refuse)
-		case !s.Takes(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")):
-			answer(w, http.StatusUnauthorized, statusapi.Error{Code: "Unauthorized", Message: "The token is not valid."})
+			writeJSON(w, status, failure)
+		case !s.ValidToken(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")):
+			writeJSON(w, http.StatusUnauthorized, statusapi.Error{Code: "Unauthorized", Message: "The token is not valid."})
 		default:
 			next(w, r)
 		}
 	}
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(v); err != nil {
@@ -171,7 +171,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	from, err := strconv.Atoi("0" + query.Get(statusapi.ParamContinue))
 	if err != nil {
-		answer(w, http.StatusBadRequest, statusapi.Error{Code: "BadRequest", Message: err.Error()})
+		writeJSON(w, http.StatusBadRequest, statusapi.Error{Code: "BadRequest", Message: err.Error()})
 		return
 	}
 	to := min(from+s.pageSize, len(matching))
@@ -179,7 +179,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if to < len(matching) {
 		page.Continue = strconv.Itoa(to)
 	}
-	answer(w, http.StatusOK, page)
+	writeJSON(w, http.StatusOK, page)
 }
 
 func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
@@ -191,9 +191,9 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		d.History = []statusapi.HistoryEvent{}
-		if s.busAway {
-			d.Incomplete = BusAway
-			answer(w, http.StatusOK, d)
+		if s.busUnavailable {
+			d.Incomplete = BusUnavailable
+			writeJSON(w, http.StatusOK, d)
 			return
 		}
 		for _, e := range s.events {
@@ -204,10 +204,10 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 		if limit, err := strconv.Atoi(r.URL.Query().Get(statusapi.ParamLimit)); err == nil && len(d.History) > limit {
 			d.History, d.HistoryTruncated = d.History[len(d.History)-limit:], true
 		}
-		answer(w, http.StatusOK, d)
+		writeJSON(w, http.StatusOK, d)
 		return
 	}
-	answer(w, http.StatusNotFound, statusapi.Error{Code: "NotFound", Message: "There is no such resource."})
+	writeJSON(w, http.StatusNotFound, statusapi.Error{Code: "NotFound", Message: "There is no such resource."})
 }
 
 func (e Event) id() string { return fmt.Sprintf("uid-%s.%d", e.Object.Name, e.Sequence) }

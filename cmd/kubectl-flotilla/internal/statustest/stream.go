@@ -17,7 +17,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		last = s.events[len(s.events)-1].Sequence
 	}
 	next := last + 1
-	first, cut := s.first, s.cut
+	first, disconnect := s.first, s.disconnect
 	s.mu.Unlock()
 	since := r.Header.Get("Last-Event-ID")
 	if since == "" {
@@ -26,11 +26,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if since != "" {
 		n, err := strconv.ParseUint(since, 10, 64)
 		if err != nil {
-			answer(w, http.StatusBadRequest, statusapi.Error{Code: "BadRequest", Message: err.Error()})
+			writeJSON(w, http.StatusBadRequest, statusapi.Error{Code: "BadRequest", Message: err.Error()})
 			return
 		}
 		if n+1 < first || n > last {
-			answer(w, http.StatusGone, statusapi.Error{Code: "Gone", Message: fmt.Sprintf("The stream begins at %d.", first)})
+			writeJSON(w, http.StatusGone, statusapi.Error{Code: "Gone", Message: fmt.Sprintf("The stream begins at %d.", first)})
 			return
 		}
 		next = n + 1
@@ -54,7 +54,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		select {
 		case <-changed:
-		case <-cut:
+		case <-disconnect:
 			return
 		case <-r.Context().Done():
 			return

@@ -12,11 +12,11 @@ const (
 	Components  = "Components"
 	Tasks       = "Tasks"
 	Generations = "Generations"
-	Needs       = "Needs"
+	References  = "Needs"
 )
 
 // groups returns the components and other parts of one kind. Other kinds have none.
-func groups(kind contract.Kind, whole, status map[string]any) []Group {
+func groups(kind contract.Kind, resource, status map[string]any) []Group {
 	var out []Group
 	add := func(title string, parts []Part) {
 		if len(parts) > 0 {
@@ -28,8 +28,8 @@ func groups(kind contract.Kind, whole, status map[string]any) []Group {
 		add(Components, supersetComponents(object(status, "components")))
 		add(Tasks, supersetTasks(object(status, "lifecycle")))
 	case contract.FireboltEngine:
-		add(Generations, engineGenerations(whole, status))
-		add(Needs, engineNeeds(object(whole, "spec")))
+		add(Generations, engineGenerations(resource, status))
+		add(References, engineReferences(object(resource, "spec")))
 	case contract.FireboltInstance:
 		add(Components, []Part{
 			instancePart(status, "metadata", "metadataReady", "metadataEndpoint"),
@@ -72,7 +72,7 @@ func supersetTasks(all map[string]any) []Part {
 }
 
 // engineGenerations returns the serving, the new and the draining generation.
-func engineGenerations(whole, status map[string]any) []Part {
+func engineGenerations(resource, status map[string]any) []Part {
 	if len(status) == 0 {
 		return nil
 	}
@@ -82,13 +82,13 @@ func engineGenerations(whole, status map[string]any) []Part {
 	}
 	var out []Part
 	if active >= 0 {
-		asked := integer(status, "replicas")
+		desired := integer(status, "replicas")
 		if active == current && text(status, "phase") != "stopped" {
-			asked = max(asked, integer(object(whole, "spec"), "replicas"))
+			desired = max(desired, integer(object(resource, "spec"), "replicas"))
 		}
 		out = append(out, Part{
 			Name: generation(active), State: "Serving",
-			Ready:   fmt.Sprintf("%d/%d", integer(status, "readyReplicas"), asked),
+			Ready:   fmt.Sprintf("%d/%d", integer(status, "readyReplicas"), desired),
 			Message: text(status, "deployedVersion"),
 		})
 	}
@@ -103,7 +103,7 @@ func engineGenerations(whole, status map[string]any) []Part {
 
 func generation(n int64) string { return "g" + strconv.FormatInt(n, 10) }
 
-func engineNeeds(spec map[string]any) []Part {
+func engineReferences(spec map[string]any) []Part {
 	var out []Part
 	if name := text(spec, "instanceRef"); name != "" {
 		out = append(out, Part{Name: string(contract.FireboltInstance) + "/" + name})

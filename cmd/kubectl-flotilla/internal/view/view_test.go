@@ -77,7 +77,7 @@ func TestEngineGenerations(t *testing.T) {
 				"spec": map[string]any{"replicas": tc.spec, "engineClassRef": "small"}, "status": tc.status,
 			}})
 			want := []view.Group{
-				{Title: view.Generations, Parts: tc.want}, {Title: view.Needs, Parts: []view.Part{{Name: "fireboltengineclass/small"}}},
+				{Title: view.Generations, Parts: tc.want}, {Title: view.References, Parts: []view.Part{{Name: "fireboltengineclass/small"}}},
 			}
 			for i := range want[0].Parts {
 				if want[0].Parts[i].State != "Serving" {

@@ -1,8 +1,8 @@
-// Package wait decides whether a resource has reached the goal of a user, and describes what is missing.
+// Package wait decides whether a resource meets the criterion of a user, and describes what is missing.
 //
 // It evaluates only the latest generation of the spec. A condition must have an observedGeneration of at least
 // metadata.generation (its own, or that of the status); a phase or a version requires this of the observedGeneration
-// of the whole status. A resource without any observed generation never reaches a goal.
+// of the whole status. A resource without any observed generation never meets a criterion.
 package wait
 
 import (
@@ -22,42 +22,42 @@ const (
 	version   subject = "deployed-version"
 )
 
-// Goal is a state that a user waits for.
-type Goal struct {
+// Criterion is a state that a user waits for.
+type Criterion struct {
 	of   subject
 	name string // type of the condition
 	want string
 }
 
 // Parse parses the value of --for: condition=Type, condition=Type=Status, phase=Phase or deployed-version=Version.
-func Parse(text string) (Goal, error) {
-	of, rest, _ := strings.Cut(text, "=")
-	if rest == "" {
-		return Goal{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION", text)
+func Parse(text string) (Criterion, error) {
+	of, value, _ := strings.Cut(text, "=")
+	if value == "" {
+		return Criterion{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION", text)
 	}
 	switch subject(of) {
 	case condition:
-		name, want, given := strings.Cut(rest, "=")
-		if !given {
+		name, want, found := strings.Cut(value, "=")
+		if !found {
 			want = "True"
 		}
 		if name == "" || want == "" {
-			return Goal{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS]", text)
+			return Criterion{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS]", text)
 		}
 		return Condition(name, want), nil
 	case phase, version:
-		return Goal{of: subject(of), want: rest}, nil
+		return Criterion{of: subject(of), want: value}, nil
 	}
-	return Goal{}, fmt.Errorf("--for=%q: %q is not one of condition, phase and deployed-version", text, of)
+	return Criterion{}, fmt.Errorf("--for=%q: %q is not one of condition, phase and deployed-version", text, of)
 }
 
-// Condition returns the goal that a condition has a status.
-func Condition(conditionType, status string) Goal {
-	return Goal{of: condition, name: conditionType, want: status}
+// Condition returns the criterion that a condition has a status.
+func Condition(conditionType, status string) Criterion {
+	return Criterion{of: condition, name: conditionType, want: status}
 }
 
-// String returns a description of the goal for users, for example "condition Available=True".
-func (g Goal) String() string {
+// String returns a description of the criterion for users, for example "condition Available=True".
+func (g Criterion) String() string {
 	if g.of == condition {
 		return "condition " + g.name + "=" + g.want
 	}
@@ -66,7 +66,7 @@ func (g Goal) String() string {
 
 // Unknown returns a note if the status has conditions, but not the awaited type: this makes a typing error
 // visible. It is not an error, since a condition may appear later.
-func (g Goal) Unknown(r view.Resource) string {
+func (g Criterion) Unknown(r view.Resource) string {
 	if _, ok := r.Condition(g.name); g.of != condition || ok || len(r.Conditions) == 0 {
 		return ""
 	}
@@ -78,8 +78,8 @@ func (g Goal) Unknown(r view.Resource) string {
 	return fmt.Sprintf("%s has no condition %s; it has %s", r.Ref(), g.name, strings.Join(names, ", "))
 }
 
-// Missing describes what the resource lacks to reach the goal; it is empty if the goal is reached.
-func (g Goal) Missing(r view.Resource) string {
+// Missing describes what the resource lacks to meet the criterion; it is empty if the criterion is met.
+func (g Criterion) Missing(r view.Resource) string {
 	switch g.of {
 	case condition:
 		return g.missingCondition(r)
@@ -90,7 +90,7 @@ func (g Goal) Missing(r view.Resource) string {
 	}
 }
 
-func (g Goal) missingCondition(r view.Resource) string {
+func (g Criterion) missingCondition(r view.Resource) string {
 	c, ok := r.Condition(g.name)
 	switch {
 	case !ok:
@@ -101,7 +101,7 @@ func (g Goal) missingCondition(r view.Resource) string {
 	return lag(fmt.Sprintf("condition %s is %s but", c.Type, c.Status), r.CoveredBy(c), r.Generation)
 }
 
-func (g Goal) missingPhase(r view.Resource) string {
+func (g Criterion) missingPhase(r view.Resource) string {
 	if !strings.EqualFold(r.Phase, g.want) {
 		return fmt.Sprintf("the phase is %q", r.Phase)
 	}
@@ -112,14 +112,14 @@ func (g Goal) missingPhase(r view.Resource) string {
 // only after its rollout; during the rollout its Ready condition, which the operator writes together with the phase,
 // has it. In a terminal phase only the status counts: the rollout of the latest generation may not have started.
 func phaseGeneration(r view.Resource) int64 {
-	atRest := r.Phase == "stable" || r.Phase == "stopped"
-	if ready, ok := r.Condition("Ready"); ok && r.Kind == contract.FireboltEngine && !atRest {
+	terminal := r.Phase == "stable" || r.Phase == "stopped"
+	if ready, ok := r.Condition("Ready"); ok && r.Kind == contract.FireboltEngine && !terminal {
 		return max(r.ObservedGeneration, ready.ObservedGeneration)
 	}
 	return r.ObservedGeneration
 }
 
-func (g Goal) missingVersion(r view.Resource) string {
+func (g Criterion) missingVersion(r view.Resource) string {
 	if r.DeployedVersion != g.want && view.Tag(r.DeployedVersion) != g.want {
 		return fmt.Sprintf("the deployed version is %q", r.DeployedVersion)
 	}

@@ -22,9 +22,9 @@ func condition(conditionType, status string, generation int64) contract.Conditio
 
 func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
-		goal string
-		r    view.Resource
-		want string // empty: there
+		criterion string
+		r         view.Resource
+		want      string // empty: there
 	}{
 		"a condition of the latest spec":      {"condition=Available", resource("superset", 4, 4, "", condition("Available", "True", 4)), ""},
 		"a condition in another case":         {"condition=available=true", resource("superset", 4, 4, "", condition("Available", "True", 4)), ""},
@@ -34,7 +34,7 @@ func TestMissing(t *testing.T) {
 		"a condition of a status without it":  {"condition=Available", resource("superset", 4, 0, "", condition("Available", "True", 0)), "has no observed generation"},
 		"a condition ahead of its status":     {"condition=Available", resource("superset", 4, 3, "", condition("Available", "True", 4)), ""},
 		"another status":                      {"condition=Available", resource("superset", 4, 4, "", condition("Available", "False", 4)), "condition Available is False (Why)"},
-		"False as a goal":                     {"condition=Degraded=False", resource("superset", 4, 4, "", condition("Degraded", "False", 4)), ""},
+		"False as a criterion":                {"condition=Degraded=False", resource("superset", 4, 4, "", condition("Degraded", "False", 4)), ""},
 		"Unknown is not False":                {"condition=Degraded=False", resource("superset", 4, 4, "", condition("Degraded", "Unknown", 4)), "is Unknown"},
 		"no such condition":                   {"condition=Ready", resource("superset", 4, 4, ""), "there is no condition Ready"},
 		"a phase":                             {"phase=Running", resource("superset", 4, 4, "Running"), ""},
@@ -50,21 +50,21 @@ func TestMissing(t *testing.T) {
 		"a version of an older spec":          {"deployed-version=2.1.0", resource(contract.FireboltEngine, 4, 3, ""), "observed generation 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			goal, err := wait.Parse(tc.goal)
+			criterion, err := wait.Parse(tc.criterion)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := goal.Missing(tc.r); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			if got := criterion.Missing(tc.r); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("missing %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestParseRejectsInvalidGoal(t *testing.T) {
+func TestParseRejectsInvalidCriterion(t *testing.T) {
 	for _, text := range []string{"", "condition", "condition=", "condition==True", "condition=Available=", "phase=", "delete=true", "jsonpath={.status}=x"} {
-		if goal, err := wait.Parse(text); err == nil {
-			t.Errorf("%q became %q", text, goal)
+		if criterion, err := wait.Parse(text); err == nil {
+			t.Errorf("%q became %q", text, criterion)
 		}
 	}
 }
