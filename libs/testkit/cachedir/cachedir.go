@@ -36,7 +36,7 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func() error
 	}
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	for waited := false; ; waited = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return file.Close, nil
@@ -44,7 +44,7 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func() error
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
 		}
-		if !told {
+		if !waited {
 			waiting()
 		}
 		select {

@@ -122,19 +122,19 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-cluster-", Key: markerKey})
+	dir, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-cluster-", Key: markerKey})
 	if err != nil {
 		return nil, err
 	}
 	c, err := launch(ctx, tools, controlplane.Config{
-		Name: "test", Dir: folder.Path, Nodes: o.Nodes, Faults: true, Marker: folder.Marker,
+		Name: "test", Dir: dir.Path, Nodes: o.Nodes, Faults: true, Marker: dir.Marker,
 	})
 	if err != nil {
-		return nil, errors.Join(err, folder.Release())
+		return nil, errors.Join(err, dir.Release())
 	}
-	c.guard = folder.Guard
+	c.guard = dir.Guard
 	if err := c.install(ctx, o); err != nil {
-		return nil, errors.Join(err, folder.Release())
+		return nil, errors.Join(err, dir.Release())
 	}
 	return c, nil
 }

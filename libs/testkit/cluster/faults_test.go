@@ -38,8 +38,8 @@ func start(t *testing.T, annotations map[string]string, edit ...func(*corev1.Pod
 	return cl, pod
 }
 
-// waits returns a check that a container of the pod waits with the reason and the message.
-func waits(reason, message string) func(*corev1.Pod) error {
+// waitsWith returns a check that a container of the pod waits with the reason and the message.
+func waitsWith(reason, message string) func(*corev1.Pod) error {
 	return func(p *corev1.Pod) error {
 		for _, s := range p.Status.ContainerStatuses {
 			if w := s.State.Waiting; w != nil && w.Reason == reason && w.Message == message {
@@ -52,11 +52,11 @@ func waits(reason, message string) func(*corev1.Pod) error {
 
 func TestContainerConfigErrorHasMessage(t *testing.T) {
 	t.Parallel()
-	const why = `couldn't find key "k" in Secret ns/s: "quoted"`
+	const message = `couldn't find key "k" in Secret ns/s: "quoted"`
 	cl, pod := start(t, map[string]string{
-		controlplane.FailAnnotation: controlplane.FailContainerConfig, controlplane.MessageAnnotation: why,
+		controlplane.FailAnnotation: controlplane.FailContainerConfig, controlplane.MessageAnnotation: message,
 	})
-	expect.Object(t, cl, pod, waits("CreateContainerConfigError", why))
+	expect.Object(t, cl, pod, waitsWith("CreateContainerConfigError", message))
 }
 
 func TestMissingImageIsNeverPulled(t *testing.T) {
@@ -66,12 +66,12 @@ func TestMissingImageIsNeverPulled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cl, pod := start(t, nil, func(p *corev1.Pod) { p.Spec.Containers[0].Image = image })
-			expect.Object(t, cl, pod, waits("ImagePullBackOff", "Back-off pulling image"))
+			expect.Object(t, cl, pod, waitsWith("ImagePullBackOff", "Back-off pulling image"))
 			expect.Never(t, time.Second, func() error {
 				if err := cl.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 					return err
 				}
-				return waits("ImagePullBackOff", "Back-off pulling image")(pod)
+				return waitsWith("ImagePullBackOff", "Back-off pulling image")(pod)
 			})
 		})
 	}
@@ -111,21 +111,21 @@ func TestFailedPodKeepsOutput(t *testing.T) {
 
 func TestSlowPodsWaitForAnnotatedTime(t *testing.T) {
 	t.Parallel()
-	const slow = 1500 * time.Millisecond
-	began := time.Now()
+	const delay = 1500 * time.Millisecond
+	startedAt := time.Now()
 	cl, pod := start(t, map[string]string{
-		controlplane.ReadyAfterAnnotation: slow.String(), controlplane.EndAfterAnnotation: slow.String(),
+		controlplane.ReadyAfterAnnotation: delay.String(), controlplane.EndAfterAnnotation: delay.String(),
 	})
 	expect.Object(t, cl, pod, runs)
-	if took := time.Since(began); took < slow {
-		t.Errorf("ready after %s", took)
+	if elapsed := time.Since(startedAt); elapsed < delay {
+		t.Errorf("ready after %s", elapsed)
 	}
-	began = time.Now()
+	startedAt = time.Now()
 	if err := cl.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	expect.Gone(t, cl, pod)
-	if took := time.Since(began); took < slow-100*time.Millisecond {
-		t.Errorf("deleted after %s", took)
+	if elapsed := time.Since(startedAt); elapsed < delay-100*time.Millisecond {
+		t.Errorf("deleted after %s", elapsed)
 	}
 }

@@ -37,10 +37,10 @@ func (c *Cluster) discovered(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create a discovery client: %w", err)
 	}
-	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(context.Context) error { return everyVersion(client) })
+	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(context.Context) error { return checkVersions(client) })
 }
 
-func everyVersion(client discovery.DiscoveryInterface) error {
+func checkVersions(client discovery.DiscoveryInterface) error {
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil {
 		return err

@@ -62,10 +62,10 @@ var notDNS = regexp.MustCompile(`[^a-z0-9]+`)
 
 // namespaceName converts a test name to a namespace name; the suffix makes it unique under go test -count.
 func namespaceName(test string) string {
-	const longest = 40
+	const maxLength = 40
 	name := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-"), "-")
-	if len(name) > longest {
-		name = strings.Trim(name[:longest], "-")
+	if len(name) > maxLength {
+		name = strings.Trim(name[:maxLength], "-")
 	}
 	return strings.Trim(name+"-"+randomSuffix(), "-")
 }

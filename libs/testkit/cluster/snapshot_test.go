@@ -23,10 +23,10 @@ func TestSnapshotRestoresCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := c.Client(t, scheme)
-	boat := func(name string) *corev1.ConfigMap {
+	configMap := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	}
-	before, after := boat("before"), boat("after")
+	before, after := configMap("before"), configMap("after")
 	if err := k.Create(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func TestSnapshotRestoresCluster(t *testing.T) {
 		}
 		return n
 	}
-	late := version()
+	latest := version()
 	c.Restore(t, snapshot)
-	if now := version(); now >= late {
-		t.Errorf("version %d after %d", now, late)
+	if now := version(); now >= latest {
+		t.Errorf("version %d after %d", now, latest)
 	}
-	back := boat("before")
-	if err := k.Get(t.Context(), client.ObjectKeyFromObject(back), back); err != nil || back.UID != before.UID {
-		t.Errorf("uid %s, want %s (%v)", back.UID, before.UID, err)
+	restored := configMap("before")
+	if err := k.Get(t.Context(), client.ObjectKeyFromObject(restored), restored); err != nil || restored.UID != before.UID {
+		t.Errorf("uid %s, want %s (%v)", restored.UID, before.UID, err)
 	}
 	if err := k.Get(t.Context(), client.ObjectKeyFromObject(after), after); !apierrors.IsNotFound(err) {
 		t.Errorf("an object created later exists: %v", err)

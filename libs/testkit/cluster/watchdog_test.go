@@ -20,8 +20,8 @@ import (
 // childVar turns this test binary into a process that holds a cluster until it is killed.
 const childVar = "CLUSTER_TEST_CHILD"
 
-// quiet is longer than a complete start takes.
-const quiet = 5 * time.Second
+// settleTime is longer than a complete start takes.
+const settleTime = 5 * time.Second
 
 func child() error {
 	fmt.Println("starting")
@@ -100,7 +100,7 @@ func (h holder) directory(t *testing.T) string {
 	return dirs[0]
 }
 
-func wantGone(t *testing.T, dir string) {
+func wantRemoved(t *testing.T, dir string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";")
@@ -125,7 +125,7 @@ func TestClusterStopsWhenTestIsKilled(t *testing.T) {
 		t.Fatalf("a cluster of processes %v, %v", pids, err)
 	}
 	h.kill(t)
-	wantGone(t, h.directory(t))
+	wantRemoved(t, h.directory(t))
 }
 
 func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
@@ -138,9 +138,9 @@ func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
 		return nil
 	})
 	h.kill(t)
-	wantGone(t, dir)
+	wantRemoved(t, dir)
 	// kwokctl was running when the test crashed; it must not continue.
-	expect.Never(t, quiet, func() error {
+	expect.Never(t, settleTime, func() error {
 		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) > 0 {
 			return fmt.Errorf("processes %v exist again: %w", pids, err)
 		}

@@ -21,7 +21,7 @@ type Progress func(format string, args ...any)
 
 // Build builds the missing programs of Programs and of more, for example NodePrograms. A lock serializes concurrent
 // builds of several processes, so each program is built once.
-func Build(ctx context.Context, module string, say Progress, more ...Program) (Tools, error) {
+func Build(ctx context.Context, module string, progress Progress, more ...Program) (Tools, error) {
 	tools, err := At(module)
 	if err != nil {
 		return Tools{}, err
@@ -33,16 +33,16 @@ func Build(ctx context.Context, module string, say Progress, more ...Program) (T
 		return Tools{}, fmt.Errorf("create the tools directory: %w", err)
 	}
 	unlock, err := cachedir.Lock(ctx, filepath.Join(tools.Dir, ".lock"), func() {
-		say("waiting for another build of the control plane tools")
+		progress("waiting for another build of the control plane tools")
 	})
 	if err != nil {
 		return Tools{}, fmt.Errorf("lock the tools directory: %w", err)
 	}
-	err = tools.build(ctx, module, say, more)
+	err = tools.build(ctx, module, progress, more)
 	return tools, errors.Join(err, unlock())
 }
 
-func (t Tools) build(ctx context.Context, module string, say Progress, more []Program) error {
+func (t Tools) build(ctx context.Context, module string, progress Progress, more []Program) error {
 	missing := map[string]bool{}
 	for _, name := range t.Missing(more...) {
 		missing[name] = true
@@ -54,19 +54,19 @@ func (t Tools) build(ctx context.Context, module string, say Progress, more []Pr
 	if err != nil {
 		return err
 	}
-	say("building %d control plane tools into %s (the first time takes minutes)", len(missing), t.Dir)
+	progress("building %d control plane tools into %s (the first time takes minutes)", len(missing), t.Dir)
 	done := 0
 	for _, p := range slices.Concat(Programs, more) {
 		if !missing[p.Name] {
 			continue
 		}
 		done++
-		say("  [%d/%d] %s", done, len(missing), p.Name)
+		progress("  [%d/%d] %s", done, len(missing), p.Name)
 		start := time.Now() //nolint:forbidigo // progress for a person
 		if err := t.buildOne(ctx, module, p, flags); err != nil {
 			return err
 		}
-		say("  [%d/%d] %s: %.0f s", done, len(missing), p.Name, time.Since(start).Seconds())
+		progress("  [%d/%d] %s: %.0f s", done, len(missing), p.Name, time.Since(start).Seconds())
 	}
 	if !missing[stagesName] {
 		return nil

@@ -125,7 +125,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 }
 
 func (c *Cluster) startMissing(ctx context.Context) error {
-	if err := c.forgetDead(); err != nil {
+	if err := c.removeStalePIDs(); err != nil {
 		return err
 	}
 	if err := c.kwokctl(ctx, "start", "cluster", "--timeout", "60s", "--wait", "60s"); err != nil {
@@ -175,9 +175,9 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	if len(components) < len(portNames)-1 { // etcd has two ports
 		return fmt.Errorf("only %d components were started", len(components))
 	}
-	for _, one := range components {
-		if !one.Running() {
-			return fmt.Errorf("%s does not run", one.Name)
+	for _, comp := range components {
+		if !comp.Running() {
+			return fmt.Errorf("%s does not run", comp.Name)
 		}
 	}
 	return c.kubectl(ctx, "get", "--raw", "/readyz", "--request-timeout=5s")
@@ -207,19 +207,19 @@ func (c *Cluster) Components() ([]Component, error) {
 	return all, nil
 }
 
-// forgetDead removes the pid files of components that exited. Otherwise kwokctl would not start these components: it
+// removeStalePIDs removes the pid files of components that exited. Otherwise kwokctl would not start these components: it
 // mistakes a zombie, or another process with the same pid, for a running component.
-func (c *Cluster) forgetDead() error {
+func (c *Cluster) removeStalePIDs() error {
 	components, err := c.Components()
 	if err != nil {
 		return err
 	}
-	for _, one := range components {
-		if one.Running() {
+	for _, comp := range components {
+		if comp.Running() {
 			continue
 		}
-		if err := os.Remove(filepath.Join(c.clusterDir(), "pids", one.Name+".pid")); err != nil {
-			return fmt.Errorf("forget the dead %s: %w", one.Name, err)
+		if err := os.Remove(filepath.Join(c.clusterDir(), "pids", comp.Name+".pid")); err != nil {
+			return fmt.Errorf("forget the dead %s: %w", comp.Name, err)
 		}
 	}
 	return nil
@@ -262,24 +262,24 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	// The servers that kwokctl leaves behind inherit their own log files only, so waiting for its output is safe.
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("kwokctl %s: %w: %s", strings.Join(args[2:], " "), err, complaints(out))
+		return fmt.Errorf("kwokctl %s: %w: %s", strings.Join(args[2:], " "), err, errorLines(out))
 	}
 	return nil
 }
 
-// complaints returns the errors in kwokctl's log, which is JSON unless kwokctl runs on a terminal.
-func complaints(out []byte) string {
-	var said []string
+// errorLines returns the errors in kwokctl's log, which is JSON unless kwokctl runs on a terminal.
+func errorLines(out []byte) string {
+	var lines []string
 	for line := range strings.Lines(string(out)) {
 		var entry struct{ Level, Msg, Err string }
 		switch err := json.Unmarshal([]byte(line), &entry); {
 		case err != nil:
-			said = append(said, strings.TrimSpace(line))
+			lines = append(lines, strings.TrimSpace(line))
 		case entry.Level == "ERROR":
-			said = append(said, strings.TrimSpace(entry.Msg+": "+entry.Err))
+			lines = append(lines, strings.TrimSpace(entry.Msg+": "+entry.Err))
 		}
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // logTail returns the last lines of each component's log, to append to an error.

@@ -74,15 +74,15 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 		t.Error(err)
 	}
 
-	dead := component(t, c, "kube-scheduler")
-	if err := proc.Terminate(ctx, dead.PID, 0); err != nil {
+	exited := component(t, c, "kube-scheduler")
+	if err := proc.Terminate(ctx, exited.PID, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Ready(ctx); err == nil {
 		t.Error("ready without a scheduler")
 	}
 	apiserver := component(t, c, "kube-apiserver").PID
-	mustRunAgain(ctx, t, c)
+	mustRestart(ctx, t, c)
 	if now := component(t, c, "kube-apiserver").PID; now != apiserver {
 		t.Error("a running API server was restarted")
 	}
@@ -101,7 +101,7 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	if err := c.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	mustRunAgain(ctx, t, c)
+	mustRestart(ctx, t, c)
 
 	if _, found := c.tools.Open(c.Config); !found {
 		t.Error("the cluster is not found in its directory")
@@ -120,7 +120,7 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	}
 }
 
-func mustRunAgain(ctx context.Context, t *testing.T, c *Cluster) {
+func mustRestart(ctx context.Context, t *testing.T, c *Cluster) {
 	t.Helper()
 	if err := c.Start(ctx); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ const lockFile = "/run/lock/flotilla-apt.lock"
 
 // Install installs packages with apt-get, without recommended packages. It calls say before it changes the machine. The
 // error gives the reason if the installation is not possible. The environment is added to that of apt-get.
-func Install(ctx context.Context, say func(format string, args ...any), environment []string, packages ...string) error {
+func Install(ctx context.Context, progress func(format string, args ...any), environment []string, packages ...string) error {
 	if _, err := os.Stat("/etc/debian_version"); err != nil {
 		return errors.New("this is not Debian, so no package is installed")
 	}
@@ -33,19 +33,19 @@ func Install(ctx context.Context, say func(format string, args ...any), environm
 	if err != nil {
 		return errors.New("apt-get is not on PATH")
 	}
-	say("installing the Debian packages %s with apt-get", strings.Join(packages, " and "))
-	unlock, err := lock(ctx, say)
+	progress("installing the Debian packages %s with apt-get", strings.Join(packages, " and "))
+	unlock, err := lock(ctx, progress)
 	if err != nil {
 		return err
 	}
 	return errors.Join(install(ctx, environment, apt, packages), unlock())
 }
 
-func lock(ctx context.Context, say func(format string, args ...any)) (func() error, error) {
+func lock(ctx context.Context, progress func(format string, args ...any)) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { // the permissions that Debian uses
 		return nil, fmt.Errorf("create the directory of the lock: %w", err)
 	}
-	return cachedir.Lock(ctx, lockFile, func() { say("waiting for another apt-get") })
+	return cachedir.Lock(ctx, lockFile, func() { progress("waiting for another apt-get") })
 }
 
 func install(ctx context.Context, environment []string, apt string, packages []string) error {

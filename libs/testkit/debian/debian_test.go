@@ -62,12 +62,12 @@ func TestInstallUpdatesListsForMissingPackage(t *testing.T) {
 	if calls == nil {
 		return
 	}
-	var said string
-	err := debian.Install(t.Context(), func(format string, args ...any) { said = fmt.Sprintf(format, args...) }, []string{"EXTRA=1"}, "one", "two")
+	var reported string
+	err := debian.Install(t.Context(), func(format string, args ...any) { reported = fmt.Sprintf(format, args...) }, []string{"EXTRA=1"}, "one", "two")
 	if err != nil || calls() != "install 1 update 1 install 1" {
 		t.Errorf("apt-get was called for %q: %v", calls(), err)
 	}
-	if !strings.Contains(said, "one and two") {
-		t.Errorf("said %q", said)
+	if !strings.Contains(reported, "one and two") {
+		t.Errorf("said %q", reported)
 	}
 }

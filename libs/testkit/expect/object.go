@@ -57,16 +57,16 @@ func Condition(
 		if err != nil {
 			return err
 		}
-		has := meta.FindStatusCondition(conditions, conditionType)
+		got := meta.FindStatusCondition(conditions, conditionType)
 		switch {
-		case has == nil:
+		case got == nil:
 			return fmt.Errorf("no condition %s among %v", conditionType, conditions)
-		case has.Status != status:
-			return fmt.Errorf("condition %s is %s/%s (%s) instead of %s", conditionType, has.Status, has.Reason, has.Message, status)
-		case has.ObservedGeneration != 0 && has.ObservedGeneration != o.GetGeneration():
-			return fmt.Errorf("condition %s is of generation %d, not %d", conditionType, has.ObservedGeneration, o.GetGeneration())
+		case got.Status != status:
+			return fmt.Errorf("condition %s is %s/%s (%s) instead of %s", conditionType, got.Status, got.Reason, got.Message, status)
+		case got.ObservedGeneration != 0 && got.ObservedGeneration != o.GetGeneration():
+			return fmt.Errorf("condition %s is of generation %d, not %d", conditionType, got.ObservedGeneration, o.GetGeneration())
 		}
-		found = *has
+		found = *got
 		return nil
 	})
 	return found

@@ -39,7 +39,7 @@ func Command(t testing.TB, program string, args ...string) *exec.Cmd {
 }
 
 // install returns the directory with the client and its requirements, and makes it when the cache directory lacks it.
-func install(ctx context.Context, say func(format string, args ...any)) (string, error) {
+func install(ctx context.Context, progress func(format string, args ...any)) (string, error) {
 	cache, err := cachedir.Path()
 	if err != nil {
 		return "", err
@@ -49,7 +49,7 @@ func install(ctx context.Context, say func(format string, args ...any)) (string,
 	}
 	sum := sha256.Sum256(requirements)
 	dir := filepath.Join(cache, "firebolt-sdk-"+hex.EncodeToString(sum[:])[:12])
-	unlock, err := cachedir.Lock(ctx, dir+".lock", func() { say("Waiting for another installation of firebolt-sdk") })
+	unlock, err := cachedir.Lock(ctx, dir+".lock", func() { progress("Waiting for another installation of firebolt-sdk") })
 	if err != nil {
 		return "", fmt.Errorf("lock the directory of firebolt-sdk: %w", err)
 	}
@@ -57,7 +57,7 @@ func install(ctx context.Context, say func(format string, args ...any)) (string,
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	say("Installing firebolt-sdk from PyPI")
+	progress("Installing firebolt-sdk from PyPI")
 	if err := pip(ctx, dir); err != nil {
 		return "", fmt.Errorf("install firebolt-sdk: %w; PyPI and pip (Debian: python3-pip) must be in reach "+
 			"(PIP_INDEX_URL names a mirror)", err)

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	lowest  = 20000
-	highest = 31999
-	tries   = 1000
+	minPort     = 20000
+	maxPort     = 31999
+	maxAttempts = 1000
 )
 
 // ErrNone is returned if no free port was found after many tries.
@@ -26,16 +26,16 @@ var ErrNone = errors.New("no free TCP port between 20000 and 31999 on 127.0.0.1"
 // Pick returns n different free ports.
 func Pick(n int) ([]int, error) {
 	ports := make([]int, 0, n)
-	taken := map[int]bool{}
-	for range tries {
+	picked := map[int]bool{}
+	for range maxAttempts {
 		if len(ports) == n {
 			return ports, nil
 		}
-		port := lowest + rand.IntN(highest-lowest+1)
-		if taken[port] || !Free(port) {
+		port := minPort + rand.IntN(maxPort-minPort+1)
+		if picked[port] || !Free(port) {
 			continue
 		}
-		taken[port] = true
+		picked[port] = true
 		ports = append(ports, port)
 	}
 	if len(ports) == n {

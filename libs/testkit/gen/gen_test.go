@@ -32,13 +32,13 @@ func TestAPIServerAcceptsGeneratedObjects(t *testing.T) {
 	ns := c.Namespace(t)
 	deployment := gen.Deployment(ns, "deployment", gen.Replicas(2), gen.Label("tier", "front"))
 	set := gen.StatefulSet(ns, "set", gen.Image("example.org/other:2"))
-	good, bad := gen.Job(ns, "good"), gen.Job(ns, "bad", gen.Ends("100ms", "3"))
+	succeeding, failing := gen.Job(ns, "good"), gen.Job(ns, "bad", gen.Ends("100ms", "3"))
 	pod := gen.Pod(ns, "pod", gen.Fail(controlplane.FailNeverReady))
 	for _, err := range []error{
 		cl.Create(t.Context(), deployment),
 		cl.Create(t.Context(), set),
-		cl.Create(t.Context(), good),
-		cl.Create(t.Context(), bad),
+		cl.Create(t.Context(), succeeding),
+		cl.Create(t.Context(), failing),
 		cl.Create(t.Context(), pod),
 	} {
 		if err != nil {
@@ -51,8 +51,8 @@ func TestAPIServerAcceptsGeneratedObjects(t *testing.T) {
 	expect.Object(t, cl, set, func(s *appsv1.StatefulSet) error {
 		return count("ready replicas", 1, s.Status.ReadyReplicas)
 	})
-	expect.Condition(t, cl, good, string(batchv1.JobComplete), "True")
-	if failed := expect.Condition(t, cl, bad, string(batchv1.JobFailed), "True"); failed.Reason != "BackoffLimitExceeded" {
+	expect.Condition(t, cl, succeeding, string(batchv1.JobComplete), "True")
+	if failed := expect.Condition(t, cl, failing, string(batchv1.JobFailed), "True"); failed.Reason != "BackoffLimitExceeded" {
 		t.Errorf("the bad job failed for %s", failed.Reason)
 	}
 	expect.Object(t, cl, pod, func(p *corev1.Pod) error {

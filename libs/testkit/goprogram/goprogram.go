@@ -39,15 +39,15 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 	if p, ok := built.programs[pkg]; ok {
 		return p, nil
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
+	dir, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
 	if err != nil {
 		return Program{}, err
 	}
-	p := Program{Path: filepath.Join(folder.Path, filepath.Base(pkg)), marker: folder.Marker}
+	p := Program{Path: filepath.Join(dir.Path, filepath.Base(pkg)), marker: dir.Marker}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.Path, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), folder.Release())
+		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), dir.Release())
 	}
 	built.programs[pkg] = p
 	return p, nil
@@ -88,14 +88,14 @@ func Start(t testing.TB, pkg string, environment []string, args ...string) *proc
 }
 
 // Wait waits until the process exits, and returns its exit code and the end of its output.
-func Wait(t testing.TB, c *proc.Child, patience time.Duration) (int, string) {
+func Wait(t testing.TB, c *proc.Child, timeout time.Duration) (int, string) {
 	t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-c.Ended():
 	case <-timer.C:
-		t.Fatalf("process still runs after %s", patience)
+		t.Fatalf("process still runs after %s", timeout)
 	}
 	return c.ExitCode(), proc.Tail(c.Log, 50)
 }

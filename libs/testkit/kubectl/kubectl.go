@@ -31,10 +31,10 @@ func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, 
 	cmd := exec.CommandContext(ctx, c.Program, append(flags, args...)...)
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(stdin)
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaint
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+		return nil, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return out.Bytes(), nil
 }

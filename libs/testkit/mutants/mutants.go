@@ -33,7 +33,7 @@ type Mutant struct {
 }
 
 // Read reads a list. It fails the test if the list has fewer than least mutants or if one does not apply to the source.
-func Read(t testing.TB, list string, least int) []Mutant {
+func Read(t testing.TB, list string, minimum int) []Mutant {
 	t.Helper()
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -43,8 +43,8 @@ func Read(t testing.TB, list string, least int) []Mutant {
 	if err != nil {
 		t.Fatalf("%s: %v", list, err)
 	}
-	if len(out) < least {
-		t.Errorf("%s has %d mutants, want at least %d", list, len(out), least)
+	if len(out) < minimum {
+		t.Errorf("%s has %d mutants, want at least %d", list, len(out), minimum)
 	}
 	for _, m := range out {
 		if _, err := m.changed(); err != nil {
@@ -58,7 +58,7 @@ func parse(text string) ([]Mutant, error) {
 	var out []Mutant
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		sign, rest, _ := strings.Cut(line, " ")
+		sign, content, _ := strings.Cut(line, " ")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case sign != "-" && sign != "+":
@@ -70,9 +70,9 @@ func parse(text string) ([]Mutant, error) {
 		case len(out) == 0:
 			return nil, fmt.Errorf("%q belongs to no mutant", line)
 		case sign == "-":
-			grow(&out[len(out)-1].before, rest)
+			grow(&out[len(out)-1].before, content)
 		default:
-			grow(&out[len(out)-1].after, rest)
+			grow(&out[len(out)-1].after, content)
 		}
 	}
 	return out, nil

@@ -18,11 +18,11 @@ func (s *Server) Client(ctx context.Context, database string, terminal bool, arg
 	program := ""
 	if s.Container != "" {
 		program = "docker"
-		inside := []string{"exec", "--interactive", "--env", "MYSQL_PWD"}
+		execArgs := []string{"exec", "--interactive", "--env", "MYSQL_PWD"}
 		if terminal {
-			inside = append(inside, "--tty")
+			execArgs = append(execArgs, "--tty")
 		}
-		command = append(append(inside, s.Container, "mysql"), command...)
+		command = append(append(execArgs, s.Container, "mysql"), command...)
 	} else {
 		if program = firstOnPath("mariadb", "mysql"); program == "" {
 			return nil, errNoClient

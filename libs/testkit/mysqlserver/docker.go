@@ -27,9 +27,9 @@ const (
 	pullTimeout  = 5 * time.Minute
 )
 
-// inDocker runs the image if a daemon answers. It requires the docker program too, because the watchdog uses it to
+// dockerServer runs the image if a daemon answers. It requires the docker program too, because the watchdog uses it to
 // remove the container of a killed test.
-func inDocker(ctx context.Context, cfg Config) (*Server, error) {
+func dockerServer(ctx context.Context, cfg Config) (*Server, error) {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		return nil, unavailable{"docker is not on PATH"}
@@ -50,14 +50,14 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 
 // imageOf returns the image to run. If no flavour is requested, the variable may name any server, including MariaDB.
 func imageOf(f Flavour) string {
-	wanted := os.Getenv(EnvImage)
+	override := os.Getenv(EnvImage)
 	switch {
-	case f == MariaDB && !strings.Contains(wanted, "mariadb"):
+	case f == MariaDB && !strings.Contains(override, "mariadb"):
 		return mariaDBImage
-	case wanted == "" || f == MySQL && strings.Contains(wanted, "mariadb"):
+	case override == "" || f == MySQL && strings.Contains(override, "mariadb"):
 		return defaultImage
 	default:
-		return wanted
+		return override
 	}
 }
 
@@ -111,11 +111,11 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	return s.waitAnswer(ctx, func() error { return d.gone(ctx) })
+	return s.waitReady(ctx, func() error { return d.stopReason(ctx) })
 }
 
-// gone returns the reason why the container stopped, or nil if it runs.
-func (d *dockerBackend) gone(ctx context.Context) error {
+// stopReason returns the reason why the container stopped, or nil if it runs.
+func (d *dockerBackend) stopReason(ctx context.Context) error {
 	state, err := run(ctx, dockerAnswer, d.docker, "container", "inspect", "--format", "{{.State.Status}}", d.cfg.Name)
 	if err != nil || state == "running" || state == "created" {
 		return nil //nolint:nilerr // an unknown state does not mean stopped; the caller has a timeout

@@ -62,7 +62,7 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	if login, err = complete(login); err != nil {
 		return nil, err
 	}
-	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}
+	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: external{}}
 	if cfg.Flavour == AnyFlavour {
 		return s, nil
 	}
@@ -76,21 +76,21 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// given is a server that this package did not start.
-type given struct{}
+// external is a server that this package did not start.
+type external struct{}
 
 var (
-	errGiven      = errors.New("not started by Flotilla; unset " + EnvDSN + " for tests that stop their server")
+	errExternal   = errors.New("not started by Flotilla; unset " + EnvDSN + " for tests that stop their server")
 	errNotRunning = errors.New("the server does not run")
 )
 
-func (given) start(ctx context.Context, s *Server) error {
+func (external) start(ctx context.Context, s *Server) error {
 	if err := s.Ping(ctx); err != nil {
 		return fmt.Errorf("no answer; correct or unset %s: %w", EnvDSN, err)
 	}
 	return nil
 }
 
-func (given) stop(context.Context) error   { return errGiven }
-func (given) kill(context.Context) error   { return errGiven }
-func (given) remove(context.Context) error { return nil }
+func (external) stop(context.Context) error   { return errExternal }
+func (external) kill(context.Context) error   { return errExternal }
+func (external) remove(context.Context) error { return nil }

@@ -71,7 +71,7 @@ func TestKillRequiresRunningServer(t *testing.T) {
 	if err := p.kill(t.Context()); !errors.Is(err, errNotRunning) {
 		t.Errorf("got %v", err)
 	}
-	if err := (given{}).kill(t.Context()); !errors.Is(err, errGiven) {
+	if err := (external{}).kill(t.Context()); !errors.Is(err, errExternal) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,5 +18,5 @@ func installed(ctx context.Context, cfg Config) (*Server, error) {
 	if err := debian.Install(ctx, cfg.Say, nil, debianPackages...); err != nil {
 		return nil, unavailable{err.Error()}
 	}
-	return asProgram(ctx, cfg)
+	return localServer(ctx, cfg)
 }

@@ -20,7 +20,7 @@ const (
 	stopTimeout = 30 * time.Second
 )
 
-func asProgram(ctx context.Context, cfg Config) (*Server, error) {
+func localServer(ctx context.Context, cfg Config) (*Server, error) {
 	ids := programs(ctx, cfg.Flavour)
 	if len(ids) == 0 {
 		return nil, unavailable{fmt.Sprintf("no %s program is on PATH or in %s", cfg.Flavour.words(), strings.Join(sbin, ", "))}
@@ -41,12 +41,12 @@ func programServer(cfg Config, e executable) (*Server, error) {
 	}, nil
 }
 
-// asBefore reuses the private server that has its data in the directory.
-func asBefore(ctx context.Context, cfg Config) (*Server, error) {
+// existingServer reuses the private server that has its data in the directory.
+func existingServer(ctx context.Context, cfg Config) (*Server, error) {
 	if _, err := os.Stat((&program{cfg: cfg}).data()); err != nil {
 		return nil, unavailable{}
 	}
-	return asProgram(ctx, cfg)
+	return localServer(ctx, cfg)
 }
 
 // program is a private server in its own directory.
@@ -60,7 +60,7 @@ func (p *program) pidFile() string { return filepath.Join(p.cfg.Dir, "mysqld.pid
 
 func (p *program) start(ctx context.Context, s *Server) error {
 	if pid := p.pid(); pid != 0 {
-		return s.waitAnswer(ctx, gone(pid, s.Log))
+		return s.waitReady(ctx, exitReason(pid, s.Log))
 	}
 	if err := p.initialize(ctx); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *program) start(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	return s.waitAnswer(ctx, gone(pid, s.Log))
+	return s.waitReady(ctx, exitReason(pid, s.Log))
 }
 
 // initialize creates the data directory once. It fills it under another name and then renames it, so that an existing
@@ -138,7 +138,7 @@ func (p *program) launch(s *Server) (int, error) {
 	return child.PID, nil
 }
 
-func gone(pid int, log string) func() error {
+func exitReason(pid int, log string) func() error {
 	return func() error {
 		if proc.Alive(pid) {
 			return nil
@@ -191,9 +191,9 @@ func (p *program) pid() int {
 
 // socket returns a path in the directory, or in the temporary directory if that path is too long for a socket.
 func (p *program) socket() string {
-	const longest = 100
+	const maxPath = 100
 	path := filepath.Join(p.cfg.Dir, "mysqld.sock")
-	if len(path) <= longest {
+	if len(path) <= maxPath {
 		return path
 	}
 	sum := fnv.New64a()

@@ -80,7 +80,7 @@ const (
 // Start finds or starts a server and returns once it answers. It prefers a private server with data in Config.Dir, even
 // if Docker has become available since.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s, err := choose(ctx, cfg, fromEnvironment, asBefore, inDocker, asProgram, installed, unpacked)
+	s, err := choose(ctx, cfg, fromEnvironment, existingServer, dockerServer, localServer, installed, unpacked)
 	if err != nil {
 		return nil, err
 	}
@@ -90,20 +90,20 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 // Existing returns the server that an earlier Start of the same Config chose, running or not. It does not start, pull or
 // install anything. It returns ErrNone if there is no such server.
 func Existing(ctx context.Context, cfg Config) (*Server, error) {
-	return choose(ctx, cfg, fromEnvironment, asBefore, existingContainer)
+	return choose(ctx, cfg, fromEnvironment, existingServer, existingContainer)
 }
 
 // choose returns the server of the first source that is available.
-func choose(ctx context.Context, cfg Config, ways ...func(context.Context, Config) (*Server, error)) (*Server, error) {
+func choose(ctx context.Context, cfg Config, sources ...func(context.Context, Config) (*Server, error)) (*Server, error) {
 	var reasons []string
-	for _, way := range ways {
-		s, err := way(ctx, cfg)
-		var no unavailable
-		if !errors.As(err, &no) {
+	for _, source := range sources {
+		s, err := source(ctx, cfg)
+		var reason unavailable
+		if !errors.As(err, &reason) {
 			return s, err
 		}
-		if no.reason != "" {
-			reasons = append(reasons, "- "+no.reason)
+		if reason.reason != "" {
+			reasons = append(reasons, "- "+reason.reason)
 		}
 	}
 	return nil, fmt.Errorf("%w: start Docker, install %s, or set %s to user:password@tcp(host:port)/\n%s",
@@ -145,7 +145,7 @@ func (s *Server) Remove(ctx context.Context) error {
 
 // Given reports whether the server is the one of FLOTILLA_MYSQL_DSN, which this package did not start.
 func (s *Server) Given() bool {
-	_, ok := s.backend.(given)
+	_, ok := s.backend.(external)
 	return ok
 }
 
@@ -212,13 +212,13 @@ func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	return do(db)
 }
 
-// waitAnswer waits until the server answers, or until gone returns the reason why the server stopped.
-func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
+// waitReady waits until the server answers, or until gone returns the reason why the server stopped.
+func (s *Server) waitReady(ctx context.Context, stopReason func() error) error {
 	err := await.Nil(ctx, answerTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := s.Ping(ctx)
 		if err != nil {
-			if goneErr := gone(); goneErr != nil {
-				return await.Stop(goneErr)
+			if stopErr := stopReason(); stopErr != nil {
+				return await.Stop(stopErr)
 			}
 		}
 		return err

@@ -17,20 +17,20 @@ import (
 )
 
 func TestChooseReturnsFirstAvailable(t *testing.T) {
-	no := func(reason string) func(context.Context, Config) (*Server, error) {
+	skip := func(reason string) func(context.Context, Config) (*Server, error) {
 		return func(context.Context, Config) (*Server, error) { return nil, unavailable{reason} }
 	}
-	yes := func(context.Context, Config) (*Server, error) { return &Server{Source: "found"}, nil }
+	found := func(context.Context, Config) (*Server, error) { return &Server{Source: "found"}, nil }
 	broken := func(context.Context, Config) (*Server, error) { return nil, errors.New("broken") }
 
-	s, err := choose(t.Context(), Config{}, no("one"), yes, broken)
+	s, err := choose(t.Context(), Config{}, skip("one"), found, broken)
 	if err != nil || s.Source != "found" {
 		t.Errorf("got %v, %v", s, err)
 	}
-	if _, err = choose(t.Context(), Config{}, no("one"), broken, yes); err == nil || errors.Is(err, ErrNone) {
+	if _, err = choose(t.Context(), Config{}, skip("one"), broken, found); err == nil || errors.Is(err, ErrNone) {
 		t.Errorf("the error of a failing source was ignored: %v", err)
 	}
-	_, err = choose(t.Context(), Config{}, no("no docker"), no(""), no("no mysqld"))
+	_, err = choose(t.Context(), Config{}, skip("no docker"), skip(""), skip("no mysqld"))
 	if !errors.Is(err, ErrNone) {
 		t.Fatalf("got %v", err)
 	}
@@ -118,7 +118,7 @@ func TestExistingFindsPrivateServerByDirectory(t *testing.T) {
 	cfg := Config{
 		Name: filepath.Base(dir), Dir: dir, Port: port, Marker: marker, Log: filepath.Join(dir, "log", "mysql.log"), Say: t.Logf,
 	}
-	first, err := choose(t.Context(), cfg, asProgram, installed)
+	first, err := choose(t.Context(), cfg, localServer, installed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,12 +195,12 @@ func say(format string, args ...any) {
 
 // databaseName converts a test name to a database name of at most 64 characters, MySQL's limit.
 func databaseName(test string) string {
-	const longest = 40
+	const maxLength = 40
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
 	}, strings.ToLower(test))
-	return fmt.Sprintf("t_%.*s_%s", longest, clean, strings.ToLower(rand.Text()[:6]))
+	return fmt.Sprintf("t_%.*s_%s", maxLength, clean, strings.ToLower(rand.Text()[:6]))
 }

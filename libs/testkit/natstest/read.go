@@ -38,7 +38,7 @@ func Messages(t testing.TB, js jetstream.JetStream, stream string) []*jetstream.
 }
 
 func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstream.RawStreamMsg, error) {
-	stream, err := ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
+	stream, err := withTimeout(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstrea
 	}
 	var out []*jetstream.RawStreamMsg
 	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
-		m, err := ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) })
+		m, err := withTimeout(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) })
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -60,8 +60,8 @@ func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstrea
 	return out, nil
 }
 
-func ask[T any](ctx context.Context, question func(context.Context) (T, error)) (T, error) {
+func withTimeout[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return question(ctx)
+	return request(ctx)
 }

@@ -107,8 +107,8 @@ func TestReceiverRejectsInvalidRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status := send(r); status != http.StatusBadRequest || r.refused() == nil || len(r.Spans()) > 0 {
-			t.Errorf("%s: status %d, refused %v", name, status, r.refused())
+		if status := send(r); status != http.StatusBadRequest || r.rejected() == nil || len(r.Spans()) > 0 {
+			t.Errorf("%s: status %d, refused %v", name, status, r.rejected())
 		}
 		for range 2 {
 			if err := r.Close(); err != nil {

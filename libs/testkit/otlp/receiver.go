@@ -41,7 +41,7 @@ func Start(t testing.TB) *Receiver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(r.Close(), r.refused()); err != nil {
+		if err := errors.Join(r.Close(), r.rejected()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -60,7 +60,7 @@ func listen(ctx context.Context) (*Receiver, error) {
 	go func() {
 		defer close(r.done)
 		if err := r.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			r.note(fmt.Errorf("receive spans: %w", err))
+			r.recordError(fmt.Errorf("receive spans: %w", err))
 		}
 	}()
 	return r, nil
@@ -102,7 +102,7 @@ func (r *Receiver) Spans() []Span {
 func (r *Receiver) export(w http.ResponseWriter, req *http.Request) {
 	spans, err := decode(req)
 	if err != nil {
-		r.note(fmt.Errorf("receive spans: %w", err))
+		r.recordError(fmt.Errorf("receive spans: %w", err))
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -113,13 +113,13 @@ func (r *Receiver) export(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusOK) // an empty body is an ExportTraceServiceResponse that accepts all
 }
 
-func (r *Receiver) note(err error) {
+func (r *Receiver) recordError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errs = append(r.errs, err)
 }
 
-func (r *Receiver) refused() error {
+func (r *Receiver) rejected() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return errors.Join(r.errs...)

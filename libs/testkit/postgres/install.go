@@ -78,7 +78,7 @@ func install(ctx context.Context) error {
 			return err
 		}
 	}
-	return debian.Install(ctx, say, []string{"UCF_FORCE_CONFFOLD=1"}, debianPackage)
+	return debian.Install(ctx, progress, []string{"UCF_FORCE_CONFFOLD=1"}, debianPackage)
 }
 
 // withoutServer prevents the package from starting a server on the default port. It does not change an existing file.
@@ -95,7 +95,7 @@ func withoutServer() error {
 	return nil
 }
 
-// say bypasses the output buffering of go test: an installation must be visible at once.
-func say(format string, args ...any) {
+// progress bypasses the output buffering of go test: an installation must be visible at once.
+func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "postgres: "+format+"\n", args...)
 }

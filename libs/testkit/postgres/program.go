@@ -53,14 +53,14 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 		return nil, err
 	}
 	// Each database consists of about 300 files.
-	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
+	directory, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		return nil, err
 	}
-	p := program{bin: bin, dir: folder.Path, port: port, marker: folder.Marker}
+	p := program{bin: bin, dir: directory.Path, port: port, marker: directory.Marker}
 	s := &Server{Bin: bin, Host: "127.0.0.1", Port: port, User: admin, Password: password}
 	if err := p.launch(ctx, s); err != nil {
-		return nil, errors.Join(err, folder.Release())
+		return nil, errors.Join(err, directory.Release())
 	}
 	return s, nil
 }

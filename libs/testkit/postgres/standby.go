@@ -16,16 +16,16 @@ func (s *Server) Standby(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
+	directory, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := folder.Release(); err != nil {
+		if err := directory.Release(); err != nil {
 			t.Error(err)
 		}
 	})
-	p := program{bin: s.Bin, dir: folder.Path, port: port, marker: folder.Marker}
+	p := program{bin: s.Bin, dir: directory.Path, port: port, marker: directory.Marker}
 	identity, err := p.identity()
 	if err != nil {
 		t.Fatal(err)

@@ -29,32 +29,32 @@ func Alive(pid int) bool {
 }
 
 const (
-	// execPatience bounds how long a process may have no environment. It has none during an exec, which can take long
+	// execTimeout bounds how long a process may have no environment. It has none during an exec, which can take long
 	// on a busy machine.
-	execPatience = 5 * time.Second
-	// execLooks is how often an environment without the marker is read again, since it may be incomplete.
-	execLooks = 50
-	execPoll  = time.Millisecond
+	execTimeout = 5 * time.Second
+	// maxExecReads is how often an environment without the marker is read again, since it may be incomplete.
+	maxExecReads = 50
+	execPoll     = time.Millisecond
 )
 
 // Has reports whether a living process has the marker, a whole KEY=value, in its environment. It detects that another
 // process has reused the pid in a file. During an exec a process has no environment or only a part of it, so Has checks
 // a living process repeatedly.
 func Has(pid int, marker string) bool {
-	deadline := time.NewTimer(execPatience)
+	deadline := time.NewTimer(execTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(execPoll)
 	defer tick.Stop()
-	for looks := 0; looks < execLooks; {
+	for reads := 0; reads < maxExecReads; {
 		environ := environment(pid)
-		if carries(environ, marker) {
+		if contains(environ, marker) {
 			return true
 		}
 		if !Alive(pid) {
 			return false
 		}
 		if len(environ) > 0 {
-			looks++
+			reads++
 		}
 		select {
 		case <-deadline.C:
@@ -77,7 +77,7 @@ func environment(pid int) []byte {
 	return data
 }
 
-func carries(environ []byte, marker string) bool {
+func contains(environ []byte, marker string) bool {
 	for entry := range strings.SplitSeq(string(environ), "\x00") {
 		if entry == marker {
 			return true
@@ -95,7 +95,7 @@ func Marked(marker string) ([]int, error) {
 	var pids []int
 	for _, file := range files {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && pid != os.Getpid() && carries(environment(pid), marker) {
+		if err == nil && pid != os.Getpid() && contains(environment(pid), marker) {
 			pids = append(pids, pid)
 		}
 	}
@@ -132,9 +132,9 @@ func Terminate(ctx context.Context, pid int, grace time.Duration) error {
 	if err := signal(pid, syscall.SIGTERM); err != nil {
 		return err
 	}
-	patience, cancel := context.WithTimeout(ctx, grace)
+	graceCtx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	if waitGone(patience, pid) == nil || ctx.Err() != nil {
+	if waitExit(graceCtx, pid) == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return Kill(ctx, pid)
@@ -145,10 +145,10 @@ func Kill(ctx context.Context, pid int) error {
 	if err := signal(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
-	return waitGone(ctx, pid)
+	return waitExit(ctx, pid)
 }
 
-func waitGone(ctx context.Context, pid int) error {
+func waitExit(ctx context.Context, pid int) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for Alive(pid) {

@@ -93,15 +93,15 @@ func TestTerminateKillsProcessIgnoringSIGTERM(t *testing.T) {
 
 func TestKillWaitsForExit(t *testing.T) {
 	cmd := sleeper(t, "trap '' TERM; while :; do sleep 1; done")
-	reaped := make(chan error, 1)
-	go func() { reaped <- cmd.Wait() }()
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }()
 	if err := proc.Kill(t.Context(), cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	if proc.Alive(cmd.Process.Pid) {
 		t.Error("the process is alive after Kill")
 	}
-	if err := <-reaped; err == nil {
+	if err := <-waited; err == nil {
 		t.Error("the process exited without a signal")
 	}
 }
@@ -109,8 +109,8 @@ func TestKillWaitsForExit(t *testing.T) {
 func TestMarkedFindsProcessAcrossExec(t *testing.T) {
 	const marker = "FLOTILLA_PROC_TEST=exec"
 	// Each shell replaces itself with the next one, so that many reads happen during an exec.
-	const relay = `n=$1; [ "$n" -gt 0 ] || exec sleep 1000; exec sh -c "$2" sh $((n - 1)) "$2"`
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", relay, "sh", "300", relay)
+	const reexec = `n=$1; [ "$n" -gt 0 ] || exec sleep 1000; exec sh -c "$2" sh $((n - 1)) "$2"`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", reexec, "sh", "300", reexec)
 	cmd.Env = append(os.Environ(), marker)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

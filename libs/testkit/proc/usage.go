@@ -36,8 +36,8 @@ func RSS(pid int) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read resident memory: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	value, _, _ := strings.Cut(rest, "kB")
+	_, tail, _ := strings.Cut(string(text), "VmRSS:")
+	value, _, _ := strings.Cut(tail, "kB")
 	kib, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil {
 		return 0, fmt.Errorf("read resident memory: no VmRSS: %w", err)
@@ -51,8 +51,8 @@ func WrittenBytes(pid int) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read written bytes: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\nwrite_bytes: ") // another name ends with write_bytes too
-	value, _, _ := strings.Cut(rest, "\n")
+	_, tail, _ := strings.Cut(string(text), "\nwrite_bytes: ") // another name ends with write_bytes too
+	value, _, _ := strings.Cut(tail, "\n")
 	written, err := strconv.ParseFloat(value, 64)
 	if err != nil {
 		return 0, fmt.Errorf("read written bytes: no write_bytes: %w", err)

@@ -27,8 +27,8 @@ import (
 
 const (
 	program = "github.com/flotilla-dev/flotilla/libs/testkit/stubengine/cmd/stub-engine"
-	// tries bounds the number of addresses to try; a random one of 16 million is rarely in use.
-	tries = 5
+	// attempts bounds the number of addresses to try; a random one of 16 million is rarely in use.
+	attempts = 5
 )
 
 // ErrRefused is returned if a terminating node rejects the query.
@@ -79,7 +79,7 @@ func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
 		return nil, err
 	}
 	var all error
-	for range tries {
+	for range attempts {
 		n := &Node{Address: address(), Ports: ports, client: &http.Client{
 			// One connection for each request: a request never uses an old connection to a stopped node.
 			Transport: &http.Transport{DisableKeepAlives: true},

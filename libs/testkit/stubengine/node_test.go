@@ -49,8 +49,8 @@ func scrape(ctx context.Context, n *stubengine.Node) (string, error) {
 	return fmt.Sprintf("%d\n%s", res.StatusCode, body), err
 }
 
-// shows waits until the metrics hold all of these lines.
-func shows(t *testing.T, n *stubengine.Node, lines ...string) {
+// wantMetrics waits until the metrics hold all of these lines.
+func wantMetrics(t *testing.T, n *stubengine.Node, lines ...string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		got, err := scrape(t.Context(), n)
@@ -73,15 +73,15 @@ func TestMetricsCountRunningQueries(t *testing.T) {
 	go func() { ended <- a.Query(ctx, time.Hour) }()
 	go func() { ended <- a.Query(ctx, time.Hour) }()
 	go func() { ended <- a.Suspend(ctx, time.Hour) }()
-	shows(t, a, "firebolt_running_queries 2", "firebolt_suspended_queries 1")
-	shows(t, b, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
+	wantMetrics(t, a, "firebolt_running_queries 2", "firebolt_suspended_queries 1")
+	wantMetrics(t, b, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
 	cancel()
 	for range 3 {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("a query ended with %v", err)
 		}
 	}
-	shows(t, a, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
+	wantMetrics(t, a, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
 	if err := a.Query(t.Context(), 10*time.Millisecond); err != nil {
 		t.Error(err)
 	}
@@ -124,7 +124,7 @@ func TestMetricsPortFollowsMode(t *testing.T) {
 	if err := n.Metrics(t.Context(), server.Sound); err != nil {
 		t.Fatal(err)
 	}
-	shows(t, n, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
+	wantMetrics(t, n, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
 }
 
 func TestTerminatedNodeFinishesQueries(t *testing.T) {
@@ -134,7 +134,7 @@ func TestTerminatedNodeFinishesQueries(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- n.Query(t.Context(), time.Second) }()
-	shows(t, n, "firebolt_running_queries 1")
+	wantMetrics(t, n, "firebolt_running_queries 1")
 	n.Terminate()
 	expect.Eventually(t, expect.Long, func() error {
 		if err := n.Query(t.Context(), 0); !errors.Is(err, stubengine.ErrRefused) {
@@ -158,7 +158,7 @@ func TestKilledNodeCutsQueries(t *testing.T) {
 	n := stubengine.Start(t)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Query(t.Context(), time.Hour) }()
-	shows(t, n, "firebolt_running_queries 1")
+	wantMetrics(t, n, "firebolt_running_queries 1")
 	n.Kill()
 	if err := <-ended; err == nil {
 		t.Error("the query was answered")
@@ -167,18 +167,18 @@ func TestKilledNodeCutsQueries(t *testing.T) {
 
 func TestFrozenNodeAnswersNothing(t *testing.T) {
 	n := stubengine.Start(t)
-	finish, running := begun(t, n)
+	finish, running := startQuery(t, n)
 	if err := n.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n.Terminate()
 	finish()
-	for name, answers := range map[string]func(context.Context) bool{
+	for name, responds := range map[string]func(context.Context) bool{
 		"the health port": n.Live,
 		"the query port":  func(ctx context.Context) bool { return n.Query(ctx, 0) == nil },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		if answers(ctx) {
+		if responds(ctx) {
 			t.Errorf("%s of a frozen node answers", name)
 		}
 		cancel()
@@ -196,12 +196,12 @@ func TestFrozenNodeAnswersNothing(t *testing.T) {
 	}
 }
 
-// begun starts a query and returns when the node reads its body, which finish ends.
-func begun(t *testing.T, n *stubengine.Node) (finish func(), ended <-chan error) {
+// startQuery starts a query and returns when the node reads its body, which finish ends.
+func startQuery(t *testing.T, n *stubengine.Node) (finish func(), ended <-chan error) {
 	t.Helper()
 	reads := make(chan struct{})
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reads) }})
-	body, rest := io.Pipe()
+	body, writer := io.Pipe()
 	address := "http://" + net.JoinHostPort(n.Address, strconv.Itoa(n.Ports.Query))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
 	if err != nil {
@@ -220,7 +220,7 @@ func begun(t *testing.T, n *stubengine.Node) (finish func(), ended <-chan error)
 	}()
 	<-reads
 	return func() {
-		if err := rest.Close(); err != nil {
+		if err := writer.Close(); err != nil {
 			t.Error(err)
 		}
 	}, result
@@ -234,7 +234,7 @@ func TestTerminatedNodeCutsQueriesAfterGracePeriod(t *testing.T) {
 	t.Cleanup(n.Kill)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Query(t.Context(), time.Hour) }()
-	shows(t, n, "firebolt_running_queries 1")
+	wantMetrics(t, n, "firebolt_running_queries 1")
 	n.Terminate()
 	<-n.Ended()
 	if err := <-ended; err == nil {

@@ -74,18 +74,18 @@ func Start(c Cleanup) (*Guard, error) {
 		return nil, errors.Join(fmt.Errorf("start the watchdog: %w", err), write.Close())
 	}
 	g := &Guard{pipe: write, cmd: cmd}
-	alive.Store(g, nil)
+	guards.Store(g, nil)
 	return g, nil
 }
 
-// alive keeps every guard reachable. The collection of an unreachable guard would
+// guards keeps every guard reachable. The collection of an unreachable guard would
 // close the pipe, and the watchdog would clean up while the process still runs.
-var alive sync.Map
+var guards sync.Map
 
 // Release cleans up and returns when everything is removed. Further calls return the result of the first.
 func (g *Guard) Release() error {
 	g.once.Do(func() {
-		alive.Delete(g)
+		guards.Delete(g)
 		if err := g.pipe.Close(); err != nil {
 			g.err = fmt.Errorf("close the watchdog's pipe: %w", err)
 			return

@@ -54,7 +54,7 @@ func startMarked(dir string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-func wantNothingLeft(t *testing.T, dir string) {
+func wantCleanedUp(t *testing.T, dir string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		pids, err := proc.Marked(marker(dir))
@@ -112,7 +112,7 @@ func TestGuardCleansUpWhenProcessEnds(t *testing.T) {
 			if err := in.Close(); err != nil {
 				t.Logf("close the child's input: %v", err)
 			}
-			wantNothingLeft(t, dir)
+			wantCleanedUp(t, dir)
 		})
 	}
 }
@@ -136,19 +136,19 @@ func TestReleaseWaitsForCleanup(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("the process was not killed")
 	}
-	wantNothingLeft(t, dir)
+	wantCleanedUp(t, dir)
 	if err := guard.Release(); err != nil {
 		t.Errorf("a second release: %v", err)
 	}
 }
 
 func TestGuardKeepsForeignProcesses(t *testing.T) {
-	mine, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "a-and-more")
+	own, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "a-and-more")
 	cmd, err := startMarked(other)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker(mine), Dir: mine})
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker(own), Dir: own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestStartRejectsMarkerWithoutKey(t *testing.T) {
 	}
 }
 
-// forget starts a guard and drops its reference, like a package whose server lives as long as the process.
-func forget(t *testing.T, dir string) {
+// startUnreferenced starts a guard and drops its reference, like a package whose server lives as long as the process.
+func startUnreferenced(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := watchdog.Start(watchdog.Cleanup{Marker: marker(dir), Dir: dir}); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func forget(t *testing.T, dir string) {
 
 func TestGuardSurvivesGarbageCollection(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	forget(t, dir)
+	startUnreferenced(t, dir)
 	cmd, err := startMarked(dir)
 	if err != nil {
 		t.Fatal(err)

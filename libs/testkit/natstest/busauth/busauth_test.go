@@ -18,11 +18,11 @@ func TestTapRecordsUsedAndDeniedPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	const right, wrong = "flotilla.hb.v1.prod.superset-operator", "flotilla.hb.v1.prod.ingester"
-	if unused := tap.Unused(t, "superset-operator"); !slices.Contains(unused, right) {
-		t.Errorf("%q is reported as used before any use: %v", right, unused)
+	const allowed, denied = "flotilla.hb.v1.prod.superset-operator", "flotilla.hb.v1.prod.ingester"
+	if unused := tap.Unused(t, "superset-operator"); !slices.Contains(unused, allowed) {
+		t.Errorf("%q is reported as used before any use: %v", allowed, unused)
 	}
-	for _, subject := range []string{right, wrong} {
+	for _, subject := range []string{allowed, denied} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -30,10 +30,10 @@ func TestTapRecordsUsedAndDeniedPermissions(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if unused := tap.Unused(t, "superset-operator"); slices.Contains(unused, right) || len(unused) == 0 {
+	if unused := tap.Unused(t, "superset-operator"); slices.Contains(unused, allowed) || len(unused) == 0 {
 		t.Errorf("unused permissions: %v", unused)
 	}
-	if v := srv.Violations(); len(v) != 1 || !strings.Contains(v[0], wrong) {
+	if v := srv.Violations(); len(v) != 1 || !strings.Contains(v[0], denied) {
 		t.Errorf("violations: %q", v)
 	}
 }

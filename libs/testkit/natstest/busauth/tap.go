@@ -42,9 +42,9 @@ func (tap *Tap) Unused(t testing.TB, identity string) []string {
 	}
 	tap.catchUp(t)
 	var out []string
-	for _, right := range user.Permissions.Publish.Allow {
-		if !tap.heard(right) {
-			out = append(out, right)
+	for _, permission := range user.Permissions.Publish.Allow {
+		if !tap.used(permission) {
+			out = append(out, permission)
 		}
 	}
 	return out
@@ -68,9 +68,9 @@ func (tap *Tap) catchUp(t testing.TB) {
 	}
 }
 
-func (tap *Tap) heard(right string) bool {
+func (tap *Tap) used(permission string) bool {
 	for subject := range tap.subjects {
-		if server.SubjectMatchesFilter(subject, right) {
+		if server.SubjectMatchesFilter(subject, permission) {
 			return true
 		}
 	}

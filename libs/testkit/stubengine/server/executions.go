@@ -13,8 +13,8 @@ import (
 const ExecutionURL = "X-Stub-Execution-Url"
 
 const (
-	reportTimeout = 2 * time.Second
-	reportTries   = 3
+	reportTimeout  = 2 * time.Second
+	reportAttempts = 3
 )
 
 // reportExecution reports that the query runs, if its header requests it. A report may be repeated: run stays the same.
@@ -33,7 +33,7 @@ func (q *queries) reportExecution(r *http.Request) {
 	target.RawQuery = values.Encode()
 	// What runs is reported even after its client disconnected.
 	ctx := context.WithoutCancel(r.Context())
-	for range reportTries {
+	for range reportAttempts {
 		if err = post(ctx, target.String()); err == nil {
 			return
 		}

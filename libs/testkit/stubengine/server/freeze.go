@@ -19,8 +19,8 @@ func (f *freezer) pause() {
 	}
 }
 
-// unlessFrozen calls the handler, or never answers.
-func (f *freezer) unlessFrozen(handler http.Handler) http.Handler {
+// freezable calls the handler, or never answers.
+func (f *freezer) freezable(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.pause()
 		handler.ServeHTTP(w, r)

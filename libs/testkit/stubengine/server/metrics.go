@@ -24,7 +24,7 @@ const (
 
 var modes = []Mode{Sound, Broken, Slow, Unresponsive, Missing, Labelled, Redirect}
 
-const slowness = time.Second
+const slowDelay = time.Second
 
 // setMode sets the behavior of the metrics port for all further requests.
 func (q *queries) setMode(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	case Slow:
 		select {
-		case <-time.After(slowness):
+		case <-time.After(slowDelay):
 		case <-r.Context().Done():
 			return
 		}

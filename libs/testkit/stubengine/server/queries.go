@@ -46,11 +46,11 @@ type queries struct {
 	stats           Stats
 	mode            Mode
 	idle            chan struct{} // closed when draining and nothing runs
-	over            chan struct{} // closed when what still runs is cut off
+	aborted         chan struct{} // closed when what still runs is cut off
 }
 
 func newQueries(o Options) *queries {
-	return &queries{Options: o, idle: make(chan struct{}), over: make(chan struct{})}
+	return &queries{Options: o, idle: make(chan struct{}), aborted: make(chan struct{})}
 }
 
 func (q *queries) setReady() {
@@ -64,10 +64,10 @@ func (q *queries) drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.draining = true
-	q.settle()
+	q.closeIfIdle()
 }
 
-func (q *queries) settle() {
+func (q *queries) closeIfIdle() {
 	if q.draining && q.stats.Running+q.stats.Suspended == 0 {
 		select {
 		case <-q.idle:
@@ -83,19 +83,19 @@ func (q *queries) counts() Stats {
 	return q.stats
 }
 
-// begin counts a query as running, or returns the reason why it is rejected.
-func (q *queries) begin(suspended bool) (gauge *int, refusal string) {
+// start counts a query as running, or returns the reason why it is rejected.
+func (q *queries) start(suspended bool) (gauge *int, rejection string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.draining:
-		refusal = "the engine is ending"
+		rejection = "the engine is ending"
 	case !q.ready:
-		refusal = "the engine is not ready"
+		rejection = "the engine is not ready"
 	}
-	if refusal != "" {
+	if rejection != "" {
 		q.stats.Refused++
-		return nil, refusal
+		return nil, rejection
 	}
 	gauge = &q.stats.Running
 	if suspended {
@@ -114,7 +114,7 @@ func (q *queries) end(gauge *int, finished bool) {
 	} else {
 		q.stats.Cut++
 	}
-	q.settle()
+	q.closeIfIdle()
 }
 
 // ServeHTTP runs the query in the body or in the parameter query. The response begins when the query is accepted, so that
@@ -125,15 +125,15 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	wait, suspended, err := asked(text, r)
+	wait, suspended, err := parseDuration(text, r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	gauge, refusal := q.begin(suspended)
+	gauge, rejection := q.start(suspended)
 	if gauge == nil {
 		w.Header().Set(Drained, "true")
-		http.Error(w, refusal, http.StatusServiceUnavailable)
+		http.Error(w, rejection, http.StatusServiceUnavailable)
 		return
 	}
 	finished := false
@@ -154,7 +154,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-timer.C:
 	case <-r.Context().Done():
 		return
-	case <-q.over:
+	case <-q.aborted:
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to abort a response
 	}
 	q.pause()
@@ -209,15 +209,15 @@ func statement(r *http.Request) (string, error) {
 	return "", fmt.Errorf("a query is sent by POST, not by %s", r.Method)
 }
 
-// asked returns the duration of a query and whether it is suspended, from its text or from a parameter.
-func asked(text string, r *http.Request) (wait time.Duration, suspended bool, err error) {
+// parseDuration returns the duration of a query and whether it is suspended, from its text or from a parameter.
+func parseDuration(text string, r *http.Request) (wait time.Duration, suspended bool, err error) {
 	name, value := "", ""
 	if m := pause.FindStringSubmatch(text); m != nil {
 		name, value = m[1], m[2]
 	}
 	for _, parameter := range []string{"sleep", "suspend"} {
-		if given := r.URL.Query().Get(parameter); given != "" {
-			name, value = parameter, given
+		if override := r.URL.Query().Get(parameter); override != "" {
+			name, value = parameter, override
 		}
 	}
 	if value == "" {

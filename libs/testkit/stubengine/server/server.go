@@ -70,16 +70,16 @@ func Run(ctx context.Context, o Options) error {
 	q.pause()
 	o.Logf("terminating: queries may finish within %s", o.Grace)
 	q.drain()
-	settled := time.NewTimer(o.Settle)
-	defer settled.Stop()
+	minimum := time.NewTimer(o.Settle)
+	defer minimum.Stop()
 	timer := time.NewTimer(o.Grace)
 	defer timer.Stop()
 	select {
 	case <-q.idle:
-		<-settled.C
+		<-minimum.C
 		return nil
 	case <-timer.C:
-		close(q.over)
+		close(q.aborted)
 		return errors.New("grace period expired: queries were cut off")
 	}
 }
@@ -107,7 +107,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 		}
 	}
 	for _, s := range []*http.Server{{Addr: o.Query, Handler: query}, {Addr: o.Health, Handler: health}, {Addr: o.Metrics, Handler: metrics}} {
-		s.Handler, s.ReadHeaderTimeout = q.unlessFrozen(s.Handler), 10*time.Second
+		s.Handler, s.ReadHeaderTimeout = q.freezable(s.Handler), 10*time.Second
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 		if err != nil {
 			stop()
