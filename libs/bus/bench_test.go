@@ -9,7 +9,7 @@ import (
 )
 
 // An offer costs the caller one map write, with or without a server.
-func BenchmarkOffer(b *testing.B) {
+func BenchmarkEnqueue(b *testing.B) {
 	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
 	if err != nil {
 		b.Fatal(err)
@@ -22,12 +22,12 @@ func BenchmarkOffer(b *testing.B) {
 	build := text("id", "body")
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		p.Offer(subjects[i%len(subjects)], build)
+		p.Enqueue(subjects[i%len(subjects)], build)
 	}
 }
 
 // An observation without a change is compared and dropped.
-func BenchmarkOfferObservation(b *testing.B) {
+func BenchmarkPublishObservation(b *testing.B) {
 	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
 	if err != nil {
 		b.Fatal(err)
@@ -39,6 +39,6 @@ func BenchmarkOfferObservation(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		o.Offer(contract.Superset, equal)
+		o.Publish(contract.Superset, equal)
 	}
 }

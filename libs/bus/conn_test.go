@@ -135,7 +135,7 @@ func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 	// A denied subject does not delay other subjects.
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
-	p.Offer(subject(2), text("3", "b"))
-	p.Offer(subject(3), text("4", "c"))
+	p.Enqueue(subject(2), text("3", "b"))
+	p.Enqueue(subject(3), text("4", "c"))
 	wantStored(t, c, map[string]string{subject(3): "c"})
 }

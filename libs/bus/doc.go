@@ -5,7 +5,7 @@
 // because of that. Hence:
 //
 //   - [Connect] succeeds while no server is available and retries without a limit;
-//   - [Publisher.Offer] is a memory write; a background sender publishes the newest
+//   - [Publisher.Enqueue] is a memory write; a background sender publishes the newest
 //     message of each subject, one at a time, and keeps what is not acknowledged;
 //   - [Publisher.OnReset] reports a stream reset, so that the caller can offer its whole
 //     state again ([ObservationPublisher] does so by itself);

@@ -46,7 +46,7 @@ func Example() {
 	go publisher.Run(ctx)
 
 	gvk, _ := contract.Lookup(contract.Superset)
-	observations.Offer(contract.Superset, contract.Observation{
+	observations.Publish(contract.Superset, contract.Observation{
 		Object:    contract.Object{GroupVersionKind: gvk, Namespace: "team-a", Name: "main", UID: "1f0c", Generation: 1},
 		Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 		Phase:     "Running",

@@ -54,17 +54,17 @@ func NewObservationPublisher(p *Publisher, cluster string, observer contract.Obs
 	return o
 }
 
-// Offer publishes obs as the newest observation of its object, unless it equals the
+// Publish publishes obs as the newest observation of its object, unless it equals the
 // last one in all but ObservedAt and the object's resource version, which changes when
 // conditions are written. It sets Observer, Epoch, Seq and Coalesced.
-func (o *ObservationPublisher) Offer(kind contract.Kind, obs contract.Observation) {
+func (o *ObservationPublisher) Publish(kind contract.Kind, obs contract.Observation) {
 	o.publish(kind, obs, trace.SpanContext{}, false)
 }
 
-// OfferContext is like [ObservationPublisher.Offer], for an observation that belongs to the trace of
+// PublishContext is like [ObservationPublisher.Publish], for an observation that belongs to the trace of
 // ctx. If one message covers several, the newest counts. A message that is sent again
 // after a stream reset has no trace.
-func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
+func (o *ObservationPublisher) PublishContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
 	o.publish(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
 
@@ -99,7 +99,7 @@ func (o *ObservationPublisher) publish(kind contract.Kind, obs contract.Observat
 	}
 	obs.Observer = o.observer
 	if o.record(subject, obs, cause, deleted) {
-		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
+		o.p.Enqueue(subject, func() (Message, error) { return o.build(subject) })
 	}
 }
 
@@ -133,7 +133,7 @@ func (o *ObservationPublisher) republishAll() {
 	}
 	o.mu.Unlock()
 	for _, subject := range subjects {
-		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
+		o.p.Enqueue(subject, func() (Message, error) { return o.build(subject) })
 	}
 }
 
@@ -141,7 +141,7 @@ func (o *ObservationPublisher) republishAll() {
 func (o *ObservationPublisher) build(subject string) (Message, error) {
 	epoch, err := o.epoch.Resolve()
 	if err != nil {
-		return Message{}, fmt.Errorf("%w: %w", ErrLater, err)
+		return Message{}, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	o.mu.Lock()
 	last := o.objects[subject]

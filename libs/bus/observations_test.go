@@ -68,9 +68,9 @@ func observing(t *testing.T, c client, start int64) *bus.ObservationPublisher {
 func TestObservationHasVersion(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, observation("a", "Initializing"))
+	o.Publish(contract.Superset, observation("a", "Initializing"))
 	wantPhase(t, c, "a", "Initializing")
-	o.Offer(contract.Superset, observation("a", "Running"))
+	o.Publish(contract.Superset, observation("a", "Running"))
 	e, got := wantPhase(t, c, "a", "Running")
 
 	want := observation("a", "Running")
@@ -86,37 +86,37 @@ func TestObservationHasVersion(t *testing.T) {
 	}
 }
 
-func TestOfferSkipsEqualObservation(t *testing.T) {
+func TestPublishSkipsEqualObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, observation("a", "Running"))
+	o.Publish(contract.Superset, observation("a", "Running"))
 	wantPhase(t, c, "a", "Running")
 	for i := range 10 {
 		equal := observation("a", "Running")
 		equal.ObservedAt = equal.ObservedAt.Add(time.Duration(i) * time.Minute)
 		equal.Object.ResourceVersion = fmt.Sprint(i)
-		o.Offer(contract.Superset, equal)
+		o.Publish(contract.Superset, equal)
 	}
-	o.Offer(contract.Superset, observation("b", "Running"))
+	o.Publish(contract.Superset, observation("b", "Running"))
 	wantPhase(t, c, "b", "Running")
 	if got := streamState(t, c, contract.StreamObservations).LastSeq; got != 2 {
 		t.Errorf("%d messages were stored, want 2", got)
 	}
 }
 
-func TestOfferCountsConflatedObservations(t *testing.T) {
+func TestPublishCountsConflatedObservations(t *testing.T) {
 	srv, c := bootstrapped(t)
 	srv.Stop()
 	o := observing(t, c, 1000)
 	for i := range 5 {
-		o.Offer(contract.Superset, observation("a", fmt.Sprint(i)))
+		o.Publish(contract.Superset, observation("a", fmt.Sprint(i)))
 	}
 	srv.Start()
 	_, got := wantPhase(t, c, "a", "4")
 	if got.Coalesced != 4 || got.Seq != 1 {
 		t.Errorf("coalesced %d and seq %d, want 4 and 1", got.Coalesced, got.Seq)
 	}
-	o.Offer(contract.Superset, observation("a", "5"))
+	o.Publish(contract.Superset, observation("a", "5"))
 	if _, got = wantPhase(t, c, "a", "5"); got.Coalesced != 0 {
 		t.Errorf("coalesced %d after everything had arrived, want 0", got.Coalesced)
 	}
@@ -134,10 +134,10 @@ func TestEpochExceedsPreviousEpoch(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, c := bootstrapped(t)
-			observing(t, c, tc.first).Offer(contract.Superset, observation("a", "old"))
+			observing(t, c, tc.first).Publish(contract.Superset, observation("a", "old"))
 			wantPhase(t, c, "a", "old")
 			o := observing(t, c, tc.second)
-			o.Offer(contract.Superset, observation("b", "new")) // another object: the head is the observer's, not the object's
+			o.Publish(contract.Superset, observation("b", "new")) // another object: the head is the observer's, not the object's
 			if _, got := wantPhase(t, c, "b", "new"); got.Epoch != tc.want || o.Epoch() != tc.want {
 				t.Errorf("epoch is %d, and %d for heartbeats; want %d", got.Epoch, o.Epoch(), tc.want)
 			}
@@ -149,7 +149,7 @@ func TestObservationPublisherRefillsLostStream(t *testing.T) {
 	srv, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	for i := range 20 {
-		o.Offer(contract.Superset, observation(fmt.Sprintf("s%d", i), "Running"))
+		o.Publish(contract.Superset, observation(fmt.Sprintf("s%d", i), "Running"))
 	}
 	for i := range 20 {
 		wantPhase(t, c, fmt.Sprintf("s%d", i), "Running")
@@ -166,7 +166,7 @@ func TestObservationPublisherRefillsLostStream(t *testing.T) {
 func TestDeletePublishesExpiringTombstone(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
-	o.Offer(contract.Superset, observation("a", "Running"))
+	o.Publish(contract.Superset, observation("a", "Running"))
 	wantPhase(t, c, "a", "Running")
 	o.Delete(contract.Superset, observation("a", "").Object)
 	_, got := wantPhase(t, c, "a", "")
@@ -188,28 +188,28 @@ func TestDeletePublishesExpiringTombstone(t *testing.T) {
 	// A new object of the same name starts a new history.
 	repeated := observation("a", "Running")
 	repeated.Object.UID = "uid-2"
-	o.Offer(contract.Superset, repeated)
+	o.Publish(contract.Superset, repeated)
 	if e, got := wantPhase(t, c, "a", "Running"); got.Seq != 1 || e.ID != "uid-2.tester.1000.1" {
 		t.Errorf("seq %d, id %q; want 1 and the new uid", got.Seq, e.ID)
 	}
 }
 
-func TestOfferDropsInvalidObservation(t *testing.T) {
+func TestPublishDropsInvalidObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	malicious := observation("a", "x")
 	malicious.Object.Name = "a.*.>\r\nPUB x"
-	o.Offer(contract.Superset, malicious)
-	o.Offer("nosuchkind", observation("a", "x"))
+	o.Publish(contract.Superset, malicious)
+	o.Publish("nosuchkind", observation("a", "x"))
 	anonymous := observation("c", "x")
 	anonymous.Object.UID = ""
-	o.Offer(contract.Superset, anonymous)
+	o.Publish(contract.Superset, anonymous)
 	large := observation("d", "x")
 	for i := range 2000 {
 		large.Units = append(large.Units, contract.Unit{Name: fmt.Sprintf("unit-%d", i)})
 	}
-	o.Offer(contract.Superset, large)
-	o.Offer(contract.Superset, observation("b", "Running"))
+	o.Publish(contract.Superset, large)
+	o.Publish(contract.Superset, observation("b", "Running"))
 	wantPhase(t, c, "b", "Running")
 	eventually(t, func() error {
 		if got := c.published(t, "invalid"); got != 4 {
@@ -219,12 +219,12 @@ func TestOfferDropsInvalidObservation(t *testing.T) {
 	})
 }
 
-func TestOfferTruncatesLongTexts(t *testing.T) {
+func TestPublishTruncatesLongTexts(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	long := observation("a", "Failed")
 	long.Reconcile.Message = strings.Repeat("ä", 100_000)
-	o.Offer(contract.Superset, long)
+	o.Publish(contract.Superset, long)
 	if _, got := wantPhase(t, c, "a", "Failed"); len(got.Reconcile.Message) > contract.MaxTextBytes {
 		t.Errorf("message has %d bytes", len(got.Reconcile.Message))
 	}
@@ -232,7 +232,7 @@ func TestOfferTruncatesLongTexts(t *testing.T) {
 
 func TestNilObservationPublisherAcceptsCalls(*testing.T) {
 	var none *bus.ObservationPublisher
-	none.Offer(contract.Superset, observation("a", "Running"))
+	none.Publish(contract.Superset, observation("a", "Running"))
 	none.Delete(contract.Superset, observation("a", "").Object)
 	none.Epoch()
 }
@@ -275,7 +275,7 @@ func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 	eventually(t, publish)
 	p := bus.NewPublisher(c.Conn) // does not run
 	for i := range 3 {
-		p.Offer(observed(i), text("1", "a"))
+		p.Enqueue(observed(i), text("1", "a"))
 	}
 	unacknowledged = 3
 	srv.Stop() // a reconnect triggers a heartbeat at once

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// ErrLater makes the publisher call a build again after a backoff. Any other error of
+// ErrNotReady makes the publisher call a build again after a backoff. Any other error of
 // a build drops the message.
-var ErrLater = errors.New("message cannot be built yet")
+var ErrNotReady = errors.New("message cannot be built yet")
 
 const (
 	maxInFlight        = 64               // subjects that are being sent at a time
@@ -90,10 +90,10 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 	return p
 }
 
-// Offer makes build the next message of subject, in place of any that was not sent
+// Enqueue makes build the next message of subject, in place of any that was not sent
 // yet. It never blocks, never uses the network and cannot fail; build runs in the
-// sender, so it must not wait for code that waits for Offer.
-func (p *Publisher) Offer(subject string, build func() (Message, error)) {
+// sender, so it must not wait for code that waits for Enqueue.
+func (p *Publisher) Enqueue(subject string, build func() (Message, error)) {
 	p.mu.Lock()
 	e := p.entries[subject]
 	if e == nil {

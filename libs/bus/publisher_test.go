@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-func TestOffersAreConflatedDuringOutage(t *testing.T) {
+func TestMessagesAreConflatedDuringOutage(t *testing.T) {
 	srv := natstest.Start(t)
 	srv.Stop()
 	c := connect(t, srv.URL())
@@ -27,7 +27,7 @@ func TestOffersAreConflatedDuringOutage(t *testing.T) {
 	for round := range rounds {
 		for i := range subjects {
 			body := fmt.Sprintf("%d-%d", i, round)
-			p.Offer(subject(i), text(body, body))
+			p.Enqueue(subject(i), text(body, body))
 			want[subject(i)] = body
 		}
 	}
@@ -58,7 +58,7 @@ func TestPublisherSendsRepeatedValue(t *testing.T) {
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
 	for n, body := range []string{"A", "B", "A"} {
-		p.Offer(subject(1), text(fmt.Sprintf("id-%d", n), body))
+		p.Enqueue(subject(1), text(fmt.Sprintf("id-%d", n), body))
 		wantStored(t, c, map[string]string{subject(1): body})
 	}
 	if got := streamState(t, c, contract.StreamObservations).LastSeq; got != 3 {
@@ -70,9 +70,9 @@ func TestPublisherAcceptsDuplicateID(t *testing.T) {
 	_, c := bootstrapped(t)
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
-	p.Offer(subject(1), text("same", "A"))
+	p.Enqueue(subject(1), text("same", "A"))
 	wantStored(t, c, map[string]string{subject(1): "A"})
-	p.Offer(subject(1), text("same", "A"))
+	p.Enqueue(subject(1), text("same", "A"))
 	eventually(t, func() error {
 		if c.published(t, "duplicate") != 1 || p.Depth() != 0 {
 			return fmt.Errorf("%d duplicates, depth %d", c.published(t, "duplicate"), p.Depth())
@@ -97,7 +97,7 @@ func TestPublisherKeepsOrderOfSubject(t *testing.T) {
 	for i := range subjects {
 		writers.Go(func() {
 			for n := range rounds {
-				p.Offer(subject(i), text(fmt.Sprintf("%d-%d", i, n), fmt.Sprintf("%06d", n)))
+				p.Enqueue(subject(i), text(fmt.Sprintf("%d-%d", i, n), fmt.Sprintf("%06d", n)))
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestPublisherResendsUnacknowledgedAfterReconnect(t *testing.T) {
 			if i == 5 {
 				srv.Stop()
 			}
-			p.Offer(subject(i), text(body, body))
+			p.Enqueue(subject(i), text(body, body))
 		}
 		srv.Start()
 		wantStored(t, c, want)
@@ -179,7 +179,7 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 			enqueueAll := func() {
 				round := rounds.Add(1)
 				for i := range 10 {
-					p.Offer(subject(i), text(fmt.Sprintf("%d-%d", i, round), fmt.Sprint(i)))
+					p.Enqueue(subject(i), text(fmt.Sprintf("%d-%d", i, round), fmt.Sprint(i)))
 				}
 			}
 			for i := range 10 {
@@ -210,7 +210,7 @@ func TestPublisherWaitsForStream(t *testing.T) {
 	c := connect(t, srv.URL())
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
-	p.Offer(subject(1), text("1", "A"))
+	p.Enqueue(subject(1), text("1", "A"))
 	eventually(t, func() error {
 		if c.published(t, "no_stream") == 0 {
 			return fmt.Errorf("not tried yet")
@@ -228,7 +228,7 @@ func TestPublisherSkipsInvalidMessage(t *testing.T) {
 		"too large for the stream": text("big", strings.Repeat("x", contract.MaxMessageBytes+1)),
 		"too large for the server": text("huge", strings.Repeat("x", 2<<20)),
 		"impossible to build":      func() (bus.Message, error) { return bus.Message{}, fmt.Errorf("broken") },
-		"not to be built yet":      func() (bus.Message, error) { return bus.Message{}, bus.ErrLater },
+		"not to be built yet":      func() (bus.Message, error) { return bus.Message{}, bus.ErrNotReady },
 		"slow to build": func() (bus.Message, error) {
 			<-blocked
 			return bus.Message{}, fmt.Errorf("too late")
@@ -241,9 +241,9 @@ func TestPublisherSkipsInvalidMessage(t *testing.T) {
 	for name, build := range tests {
 		t.Run(name, func(t *testing.T) {
 			n++
-			p.Offer(subject(100+n), build)
+			p.Enqueue(subject(100+n), build)
 			body := fmt.Sprint(n)
-			p.Offer(subject(n), text("ok-"+body, body))
+			p.Enqueue(subject(n), text("ok-"+body, body))
 			wantStored(t, c, map[string]string{subject(n): body})
 		})
 	}
@@ -260,9 +260,9 @@ func TestPublisherRetriesMessageBuild(t *testing.T) {
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
 	tries := 0
-	p.Offer(subject(1), func() (bus.Message, error) {
+	p.Enqueue(subject(1), func() (bus.Message, error) {
 		if tries++; tries < 3 {
-			return bus.Message{}, fmt.Errorf("%w: not ready", bus.ErrLater)
+			return bus.Message{}, fmt.Errorf("%w: not ready", bus.ErrNotReady)
 		}
 		return bus.Message{ID: "1", Body: []byte("A")}, nil
 	})
@@ -278,7 +278,7 @@ func TestPublisherLeaksNoGoroutines(t *testing.T) {
 	p := bus.NewPublisher(conn)
 	stop := running(t, p.Run)
 	for i := range 100 {
-		p.Offer(subject(i), text(fmt.Sprint(i), "no stream takes this"))
+		p.Enqueue(subject(i), text(fmt.Sprint(i), "no stream takes this"))
 	}
 	srv.Stop()
 	stop()

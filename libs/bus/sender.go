@@ -88,7 +88,7 @@ func (p *Publisher) take(e *entry) (*Message, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		if errors.Is(err, ErrLater) && e.build == nil {
+		if errors.Is(err, ErrNotReady) && e.build == nil {
 			e.build = build
 		}
 		return nil, err
@@ -100,7 +100,7 @@ func (p *Publisher) take(e *entry) (*Message, error) {
 
 // handleBuildError delays an entry whose message cannot be built yet, and drops one on any other error.
 func (p *Publisher) handleBuildError(e *entry, err error) {
-	if !errors.Is(err, ErrLater) {
+	if !errors.Is(err, ErrNotReady) {
 		p.conn.metrics.Published.WithLabelValues(outcomeInvalid).Inc()
 		p.log.Error(err, "Dropped a message: build failed", "subject", e.subject)
 	}

@@ -92,9 +92,9 @@ func TestObservationContinuesLatestTrace(t *testing.T) {
 	publisher := bus.NewPublisher(conn.Conn)
 	o := bus.NewObservationPublisher(publisher, "prod", me, nil)
 	// Both offers precede the first send: one message covers both.
-	o.OfferContext(cause(t.Context(), 1), contract.Superset, observation("a", "Pending"))
-	o.OfferContext(cause(t.Context(), 2), contract.Superset, observation("a", "Running"))
-	o.OfferContext(cause(t.Context(), 3), contract.Superset, observation("a", "Running")) // nothing new
+	o.PublishContext(cause(t.Context(), 1), contract.Superset, observation("a", "Pending"))
+	o.PublishContext(cause(t.Context(), 2), contract.Superset, observation("a", "Running"))
+	o.PublishContext(cause(t.Context(), 3), contract.Superset, observation("a", "Running")) // nothing new
 	running(t, publisher.Run)
 	eventually(t, func() error {
 		stream, err := conn.JetStream().Stream(t.Context(), contract.StreamObservations)

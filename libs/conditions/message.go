@@ -103,9 +103,9 @@ func jobMessage(j contract.Job) string {
 	return detail("Task "+j.Name+" failed after the last retry.", j.Message)
 }
 
-// reconcileReason returns the observer's reason for a spec that it rejects, if [Refusals] contains it.
+// reconcileReason returns the observer's reason for a spec that it rejects, if [TerminalReasons] contains it.
 func reconcileReason(r contract.Reconcile) string {
-	if r.Terminal && slices.Contains(Refusals(), r.Reason) {
+	if r.Terminal && slices.Contains(TerminalReasons(), r.Reason) {
 		return r.Reason
 	}
 	return ReasonReconcileError

@@ -231,7 +231,7 @@ func consistent(in conditions.Input, r conditions.Result) []string {
 
 // specIneffective reports whether the spec does not take effect by waiting alone.
 func specIneffective(o *contract.Observation) bool {
-	waiting := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.Holds(), o.Reconcile.Reason)
+	waiting := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.WaitingReasons(), o.Reconcile.Reason)
 	return o.Intent.Paused || o.Reconcile.Terminal || waiting || failedPermanently(o)
 }
 

@@ -78,8 +78,8 @@ const (
 	ReasonRolloutThrottled = "RolloutThrottled" // a rollout waits for others to end
 )
 
-// Refusals lists the reasons of a reconcile with a permanent failure, in alphabetical order.
-func Refusals() []string {
+// TerminalReasons lists the reasons of a reconcile with a permanent failure, in alphabetical order.
+func TerminalReasons() []string {
 	return []string{
 		ReasonApplyRefused, ReasonDowngradeBlocked, ReasonEnsureFailed, ReasonEngineClassUnready, ReasonInvalidCronSchedule,
 		ReasonInvalidSpec, ReasonNotOwned, ReasonNotSupported, ReasonPostgresCredentialsLost, ReasonPostgresEnsureFailed,
@@ -88,12 +88,12 @@ func Refusals() []string {
 	}
 }
 
-// Holds lists the reasons of a reconcile that succeeded and whose spec waits, in alphabetical order.
-func Holds() []string { return []string{ReasonAwaitingApproval, ReasonRolloutThrottled} }
+// WaitingReasons lists the reasons of a reconcile that succeeded and whose spec waits, in alphabetical order.
+func WaitingReasons() []string { return []string{ReasonAwaitingApproval, ReasonRolloutThrottled} }
 
 // Reasons lists every reason that [Compute] emits, in alphabetical order.
 func Reasons() []string {
-	return slices.Sorted(slices.Values(slices.Concat(ownReasons(), Refusals(), Holds())))
+	return slices.Sorted(slices.Values(slices.Concat(ownReasons(), TerminalReasons(), WaitingReasons())))
 }
 
 // ownReasons returns the reasons that follow from the rules.

@@ -102,7 +102,7 @@ func (e *evaluation) rejected() bool {
 
 // waiting reports whether the spec waits without a failure.
 func (e *evaluation) waiting() bool {
-	return e.o.Reconcile.Outcome == contract.Succeeded && slices.Contains(Holds(), e.o.Reconcile.Reason)
+	return e.o.Reconcile.Outcome == contract.Succeeded && slices.Contains(WaitingReasons(), e.o.Reconcile.Reason)
 }
 
 // specRead reports whether the observer has read the latest spec.

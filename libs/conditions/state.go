@@ -87,7 +87,7 @@ func restoreState(old map[string]metav1.Condition) State {
 func pins(progressing metav1.Condition) bool {
 	reason := progressing.Reason
 	return progressing.Status == metav1.ConditionFalse &&
-		(reason == ReasonReconciliationPaused || slices.Contains(Refusals(), reason) || slices.Contains(Holds(), reason))
+		(reason == ReasonReconciliationPaused || slices.Contains(TerminalReasons(), reason) || slices.Contains(WaitingReasons(), reason))
 }
 
 // overtaken reports whether another writer has changed a condition since this State

@@ -140,7 +140,7 @@ func TestOperatorsHaveLeastPrivilege(t *testing.T) {
 			g.run(publisher.Run)
 			g.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: identity, Instance: "pod"}, observations.Epoch).Run)
 			for _, kind := range kinds {
-				observations.Offer(kind, contract.Observation{
+				observations.Publish(kind, contract.Observation{
 					Object: object(kind), Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 				})
 				g.stored(contract.StreamObservations, subjectOf(t, kind, identity))

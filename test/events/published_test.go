@@ -41,7 +41,7 @@ func TestPublishedMessagesMatchDocument(t *testing.T) {
 	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
 	}))
-	observations.OfferContext(ctx, contract.Superset, full())
+	observations.PublishContext(ctx, contract.Superset, full())
 	if m := check(contract.StreamObservations, subject); m.Header.Get(contract.HeaderTraceParent) == "" {
 		t.Errorf("no trace in %v", m.Header)
 	}

@@ -2,7 +2,7 @@
 // shutdown, and the middleware of every request. The service itself defines the responses
 // and the format of errors.
 //
-//	options.AddFlags(flags, httpserver.Wording{...})                     // --api-bind-address and others
+//	options.AddFlags(flags, httpserver.FlagText{...})                     // --api-bind-address and others
 //	...
 //	observer, err := httpserver.NewObserver(httpserver.ObserverConfig{...}) // log, metrics, span
 //	handler := observer.Observe(httpserver.Recovered(fail, httpserver.Limited(n, tooMany, mux)))

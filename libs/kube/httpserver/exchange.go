@@ -55,8 +55,8 @@ func (x *Exchange) Write(body []byte) (int, error) {
 // Unwrap returns the wrapped writer, for http.ResponseController.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// Noted sets the route of the exchange.
-func Noted(route string, next http.Handler) http.Handler {
+// WithRoute sets the route of the exchange.
+func WithRoute(route string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ExchangeOf(r.Context()).Route = route
 		next.ServeHTTP(w, r)

@@ -34,7 +34,7 @@ func observed(t *testing.T, method, url string, sources bool, h http.HandlerFunc
 		httpserver.ExchangeOf(r.Context()).Cause = err
 		httpserver.Write(w, http.StatusInternalServerError, "text/plain", []byte("sorry"))
 	}
-	o.Observe(httpserver.Recovered(fail, httpserver.Noted("/things/{name}", h))).ServeHTTP(httptest.NewRecorder(), request)
+	o.Observe(httpserver.Recovered(fail, httpserver.WithRoute("/things/{name}", h))).ServeHTTP(httptest.NewRecorder(), request)
 	return log.String(), reg
 }
 
@@ -100,7 +100,7 @@ test_api_requests_total{code="418",method="other",route="/things/{name}"} 1
 }
 
 func TestExchangeIsOptionalOutsideObserve(t *testing.T) {
-	h := httpserver.Noted("/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	h := httpserver.WithRoute("/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page", http.NoBody))
 	if answer.Code != http.StatusNoContent {

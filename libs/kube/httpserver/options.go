@@ -38,8 +38,8 @@ const (
 	defaultRequestTimeout = 30 * time.Second
 )
 
-// Wording is the part of the flags' help that differs between services.
-type Wording struct {
+// FlagText is the part of the flags' help that differs between services.
+type FlagText struct {
 	// Served names the API in the help of --api-bind-address.
 	Served string
 	// WithoutCertificate describes how the API is served without --api-cert-dir.
@@ -49,12 +49,12 @@ type Wording struct {
 }
 
 // AddFlags adds the flags and sets the fields to their defaults.
-func (o *Options) AddFlags(fs *pflag.FlagSet, w Wording) {
-	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of "+w.Served+"; 0 disables it")
-	fs.StringVar(&o.CertDir, "api-cert-dir", "", "directory with tls.crt and tls.key for the HTTP API, reloaded when they change; without it "+w.WithoutCertificate+", which is for loopback only")
+func (o *Options) AddFlags(fs *pflag.FlagSet, text FlagText) {
+	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of "+text.Served+"; 0 disables it")
+	fs.StringVar(&o.CertDir, "api-cert-dir", "", "directory with tls.crt and tls.key for the HTTP API, reloaded when they change; without it "+text.WithoutCertificate+", which is for loopback only")
 	fs.StringSliceVar(&o.TokenAudiences, "api-token-audiences", nil, "audiences of the tokens that the HTTP API accepts; none means those of the API server")
 	fs.IntVar(&o.MaxRequests, "api-max-requests", defaultMaxRequests, "maximum concurrent requests to the HTTP API; more get 429")
-	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "timeout of "+w.Request)
+	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "timeout of "+text.Request)
 }
 
 // Enabled reports whether the API is served.

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 )
 
-var wording = httpserver.Wording{Served: "the HTTP API", WithoutCertificate: "the API is plain HTTP", Request: "one request"}
+var flagText = httpserver.FlagText{Served: "the HTTP API", WithoutCertificate: "the API is plain HTTP", Request: "one request"}
 
 func TestOptions(t *testing.T) {
 	certDir := t.TempDir()
@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o, fs := &httpserver.Options{}, pflag.NewFlagSet("service", pflag.ContinueOnError)
-			o.AddFlags(fs, wording)
+			o.AddFlags(fs, flagText)
 			if err := fs.Parse(tc.args); err != nil {
 				t.Fatal(err)
 			}

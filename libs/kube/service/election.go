@@ -62,8 +62,8 @@ func (e Election) apply(o *ctrl.Options) {
 	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = new(e.LeaseDuration), new(e.RenewDeadline), new(e.RetryPeriod)
 }
 
-// Takeover returns the longest time of a failover, from the leader's last renewal until
+// MaxFailover returns the longest time of a failover, from the leader's last renewal until
 // another process leads, while the API server responds at once.
-func (e Election) Takeover() time.Duration {
+func (e Election) MaxFailover() time.Duration {
 	return e.LeaseDuration + time.Duration((1+leaderelection.JitterFactor)*float64(e.RetryPeriod))
 }

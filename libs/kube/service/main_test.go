@@ -71,7 +71,7 @@ func (m *marker) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if cm.Data["mark"] == "" {
 		return ctrl.Result{}, nil
 	}
-	m.rt.Observations.Offer(contract.Superset, contract.Observation{
+	m.rt.Observations.Publish(contract.Superset, contract.Observation{
 		Object: contract.Object{Namespace: cm.Namespace, Name: cm.Name, UID: string(cm.UID)}, Phase: cm.Data["mark"],
 	})
 	if cm.Data["marked"] == cm.Data["mark"] {

@@ -24,8 +24,8 @@ import (
 // serves the resource and permits list and watch.
 type Prerequisite struct {
 	schema.GroupVersionResource
-	// Late permits the CRD to appear after the service has started.
-	Late bool
+	// Optional permits the CRD to appear after the service has started.
+	Optional bool
 	// ClusterWide is true for objects without a namespace, whichever namespaces are watched.
 	ClusterWide bool
 }
@@ -185,7 +185,7 @@ func (p *prerequisites) check(ctx context.Context) (m missing) {
 func (p *prerequisites) missingCRDs(ctx context.Context) (missing []string, err error) {
 	lists := map[schema.GroupVersion]*metav1.APIResourceList{}
 	for _, r := range p.required {
-		if r.Late {
+		if r.Optional {
 			continue
 		}
 		gv := r.GroupVersion()

@@ -54,7 +54,7 @@ func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.Observa
 // it made one; after a write it carries the new resourceVersion. The error is
 // [ownedstatus.ErrStale] when the object changed meanwhile: reconcile again.
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
-	r.observations.OfferContext(ctx, r.kind, o)
+	r.observations.PublishContext(ctx, r.kind, o)
 	if !r.lease.ShouldWrite() {
 		r.Forget(cr.GetUID()) // from now on the aggregator keeps the state
 		return 0, nil

@@ -126,7 +126,7 @@ func TestRunRecordsSpanPerStep(t *testing.T) {
 	noop := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
 	fails := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, errBroken }
 	list := []steps.Step[struct{}]{{Name: "preflight", Run: noop}, {Name: "apply", Run: fails}}
-	ctx, end := steps.Begin(t.Context(), "Superset", &metav1.ObjectMeta{})
+	ctx, end := steps.Start(t.Context(), "Superset", &metav1.ObjectMeta{})
 	_, err := steps.Run(ctx, &struct{}{}, list)
 	if err == nil {
 		t.Fatal("got no error")

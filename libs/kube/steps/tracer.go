@@ -44,9 +44,9 @@ func NewTracer(kind string, clk clock.PassiveClock) *Tracer {
 	return &Tracer{kind: kind, clock: clk, causes: map[types.NamespacedName]cause{}}
 }
 
-// Begin starts the span of one reconcile. The returned function ends it with the
+// Start starts the span of one reconcile. The returned function ends it with the
 // reconcile's error; it is never nil.
-func (t *Tracer) Begin(ctx context.Context, object metav1.Object) (context.Context, func(error)) {
+func (t *Tracer) Start(ctx context.Context, object metav1.Object) (context.Context, func(error)) {
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	first, continues := t.before(key, object)
 	if continues {
@@ -91,9 +91,9 @@ func (t *Tracer) record(key types.NamespacedName, c cause) {
 	t.causes[key] = c
 }
 
-// Begin starts the span of a reconcile whose object needs no [Tracer], since one reconcile
+// Start starts the span of a reconcile whose object needs no [Tracer], since one reconcile
 // completes a change of it. The returned function ends the span; it is never nil.
-func Begin(ctx context.Context, kind string, object metav1.Object) (context.Context, func(error)) {
+func Start(ctx context.Context, kind string, object metav1.Object) (context.Context, func(error)) {
 	traced, span := start(ctx, kind, object)
 	if !span.SpanContext().IsValid() {
 		return ctx, noEnd

@@ -42,7 +42,7 @@ type reconciler struct {
 func (r reconciler) reconcile(object metav1.Object) tracetest.SpanStub {
 	r.t.Helper()
 	r.spans.Reset()
-	_, end := r.tracer.Begin(r.t.Context(), object)
+	_, end := r.tracer.Start(r.t.Context(), object)
 	end(nil)
 	got := r.spans.GetSpans()
 	if len(got) != 1 {
@@ -90,7 +90,7 @@ func TestTracerKeepsTraceOfGeneration(t *testing.T) {
 func TestTracerSpanNamesObject(t *testing.T) {
 	spans := record(t)
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 7}
-	_, end := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now())).Begin(t.Context(), object)
+	_, end := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now())).Start(t.Context(), object)
 	end(errBroken)
 	want := attribute.NewSet(
 		attribute.String("flotilla.kind", "Superset"), attribute.String("flotilla.namespace", "ns"),
@@ -108,7 +108,7 @@ func TestTracerKeepsSamplingDecision(t *testing.T) {
 	tracer := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
 	dropped := &metav1.ObjectMeta{Namespace: "ns", Name: "dropped", UID: "u", Generation: 1}
 	for range 2 {
-		_, end := tracer.Begin(t.Context(), dropped)
+		_, end := tracer.Start(t.Context(), dropped)
 		end(nil)
 	}
 	if got := spans.GetSpans(); len(got) > 0 {
@@ -138,7 +138,7 @@ func BenchmarkReconcileWithoutTracing(b *testing.B) {
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx, end := tracer.Begin(ctx, object)
+		ctx, end := tracer.Start(ctx, object)
 		_, err := steps.Run(ctx, &struct{}{}, list)
 		end(err)
 	}

@@ -20,8 +20,8 @@ const (
 	maxAttempts = 1000
 )
 
-// ErrNone is returned if no free port was found after many tries.
-var ErrNone = errors.New("no free TCP port between 20000 and 31999 on 127.0.0.1")
+// ErrNoFreePort is returned if no free port was found after many tries.
+var ErrNoFreePort = errors.New("no free TCP port between 20000 and 31999 on 127.0.0.1")
 
 // Pick returns n different free ports.
 func Pick(n int) ([]int, error) {
@@ -41,7 +41,7 @@ func Pick(n int) ([]int, error) {
 	if len(ports) == n {
 		return ports, nil
 	}
-	return nil, ErrNone
+	return nil, ErrNoFreePort
 }
 
 // One returns a single free port.

@@ -143,8 +143,8 @@ func (s *Server) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Given reports whether the server is the one of FLOTILLA_MYSQL_DSN, which this package did not start.
-func (s *Server) Given() bool {
+// External reports whether the server is the one of FLOTILLA_MYSQL_DSN, which this package did not start.
+func (s *Server) External() bool {
 	_, ok := s.backend.(external)
 	return ok
 }

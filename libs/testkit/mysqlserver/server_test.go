@@ -47,7 +47,7 @@ func TestExistingUsesDSNWithoutStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.Given() || s.Stop(t.Context()) == nil || s.Remove(t.Context()) != nil {
+	if !s.External() || s.Stop(t.Context()) == nil || s.Remove(t.Context()) != nil {
 		t.Error("a foreign server can be stopped")
 	}
 	got, err := mysql.ParseDSN(s.DSN("boats"))

@@ -59,7 +59,7 @@ func (r Renders) Check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range Judge(changed, Declared(string(changelog))) {
+	for _, problem := range Undeclared(changed, Declared(string(changelog))) {
 		t.Errorf("%s", problem)
 	}
 }
@@ -153,8 +153,8 @@ func Declared(changelog string) []string {
 	return out
 }
 
-// Judge returns a message for each difference that is not declared.
-func Judge(changed map[string]string, declared []string) []string {
+// Undeclared returns a message for each difference that is not declared.
+func Undeclared(changed map[string]string, declared []string) []string {
 	var out []string
 	for name, how := range changed {
 		if !slices.Contains(declared, name) {

@@ -27,12 +27,12 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	got := renderdiff.Judge(map[string]string{"a.yaml": "is new", "b.yaml": "is new"}, []string{"b.yaml"})
+func TestUndeclared(t *testing.T) {
+	got := renderdiff.Undeclared(map[string]string{"a.yaml": "is new", "b.yaml": "is new"}, []string{"b.yaml"})
 	if len(got) != 1 || !strings.Contains(got[0], "a.yaml is new") {
 		t.Errorf("problems %q", got)
 	}
-	if got := renderdiff.Judge(nil, nil); !slices.Equal(got, nil) {
+	if got := renderdiff.Undeclared(nil, nil); !slices.Equal(got, nil) {
 		t.Errorf("problems without a change: %q", got)
 	}
 }

@@ -98,7 +98,7 @@ func TestMetricsPortFollowsMode(t *testing.T) {
 	for mode, want := range map[server.Mode]string{
 		server.Broken:   "500\nthe metrics are broken",
 		server.Missing:  "200\n",
-		server.Labelled: `firebolt_running_queries{node="0"} 0`,
+		server.Labeled:  `firebolt_running_queries{node="0"} 0`,
 		server.Slow:     "firebolt_running_queries 0",
 		server.Redirect: "firebolt_running_queries 0",
 	} {
@@ -121,7 +121,7 @@ func TestMetricsPortFollowsMode(t *testing.T) {
 	if err := n.Metrics(t.Context(), "smoke"); err == nil {
 		t.Error("an unknown mode was accepted")
 	}
-	if err := n.Metrics(t.Context(), server.Sound); err != nil {
+	if err := n.Metrics(t.Context(), server.Normal); err != nil {
 		t.Fatal(err)
 	}
 	wantMetrics(t, n, "firebolt_running_queries 0", "firebolt_suspended_queries 0")

@@ -108,7 +108,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 		server.Broken:       `scrape pod "a-g0-1": status 500 Internal Server Error: "the metrics are broken"`,
 		server.Unresponsive: `scrape pod "a-g0-1": no answer within 3s`,
 		server.Missing:      `scrape pod "a-g0-1": gauge firebolt_suspended_queries is missing`,
-		server.Labelled:     `scrape pod "a-g0-1": gauge firebolt_running_queries is missing`,
+		server.Labeled:      `scrape pod "a-g0-1": gauge firebolt_running_queries is missing`,
 		server.Redirect:     `scrape pod "a-g0-1": status 302 Found`,
 	} {
 		n.behave(mode, "a-g0-1")
@@ -123,7 +123,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
 	n.behave(server.Slow, "a-g0-1")
 	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
-	n.behave(server.Sound, "a-g0-1")
+	n.behave(server.Normal, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
 		t.Fatalf("generation 0 was deleted while it has a query: %v", got)
 	}

@@ -108,9 +108,9 @@ var aggregator = benchenv.Benchmark{
 	Scenarios: []benchenv.Scenario{
 		// The cost of publishing in an operator, with and without a change of the observation; no server runs.
 		{Name: "offer", Go: []benchenv.GoBenchmark{
-			{Module: "libs/bus", Package: ".", Name: "Offer", Time: "2s", Unit: "ns/op", Figure: "offer.ns", FigureUnit: "ns"},
+			{Module: "libs/bus", Package: ".", Name: "Enqueue", Time: "2s", Unit: "ns/op", Figure: "offer.ns", FigureUnit: "ns"},
 			{
-				Module: "libs/bus", Package: ".", Name: "OfferObservation", Time: "2s",
+				Module: "libs/bus", Package: ".", Name: "PublishObservation", Time: "2s",
 				Unit: "ns/op", Figure: "offer.unchanged_ns", FigureUnit: "ns",
 			},
 		}},

@@ -13,16 +13,16 @@ type Mode string
 
 // Modes of the metrics port.
 const (
-	Sound        Mode = ""             // like an engine
+	Normal       Mode = ""             // like an engine
 	Broken       Mode = "broken"       // status 500
 	Slow         Mode = "slow"         // answers after a second
 	Unresponsive Mode = "unresponsive" // accepts the request and never answers
 	Missing      Mode = "missing"      // without the gauge of suspended queries
-	Labelled     Mode = "labelled"     // gauges with labels only
+	Labeled      Mode = "labelled"     // gauges with labels only
 	Redirect     Mode = "redirect"     // redirects to another path, whose gauges are 0
 )
 
-var modes = []Mode{Sound, Broken, Slow, Unresponsive, Missing, Labelled, Redirect}
+var modes = []Mode{Normal, Broken, Slow, Unresponsive, Missing, Labeled, Redirect}
 
 const slowDelay = time.Second
 
@@ -69,7 +69,7 @@ func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
 // page writes the gauges, among other metrics.
 func page(w io.Writer, mode Mode, s Stats) {
 	labels := ""
-	if mode == Labelled {
+	if mode == Labeled {
 		labels = `{node="0"}`
 	}
 	for _, m := range []struct {

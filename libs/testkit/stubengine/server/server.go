@@ -95,7 +95,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 	health.HandleFunc("POST /control/metrics", q.setMode)
 	health.HandleFunc("POST /control/freeze", q.freeze)
 	metrics.HandleFunc("GET /metrics", q.metrics)
-	metrics.HandleFunc("GET /quiet", func(w http.ResponseWriter, _ *http.Request) { page(w, Sound, Stats{}) })
+	metrics.HandleFunc("GET /quiet", func(w http.ResponseWriter, _ *http.Request) { page(w, Normal, Stats{}) })
 	var servers []*http.Server
 	stop = func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

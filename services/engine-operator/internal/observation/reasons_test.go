@@ -150,7 +150,7 @@ func (r reasonRow) check(t *testing.T) {
 	if !strings.Contains(d.Message+u.Message, r.message) {
 		t.Errorf("Degraded has message %q, Upgradable %q; want %q in one of them", d.Message, u.Message, r.message)
 	}
-	if slices.Contains(slices.Concat(conditions.Refusals(), conditions.Holds()), p.Reason) && (p.ObservedGeneration != 4 || d.ObservedGeneration != 4 || u.ObservedGeneration != 4) {
+	if slices.Contains(slices.Concat(conditions.TerminalReasons(), conditions.WaitingReasons()), p.Reason) && (p.ObservedGeneration != 4 || d.ObservedGeneration != 4 || u.ObservedGeneration != 4) {
 		t.Errorf("%s is said of the generations %d, %d and %d, want the present one", p.Reason, p.ObservedGeneration, d.ObservedGeneration, u.ObservedGeneration)
 	}
 }

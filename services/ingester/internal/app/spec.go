@@ -59,7 +59,7 @@ func (o *Options) prerequisites() []service.Prerequisite {
 	var out []service.Prerequisite
 	for _, kind := range kinds.Kinds() {
 		resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
-		out = append(out, service.Prerequisite{GroupVersionResource: resource, Late: true})
+		out = append(out, service.Prerequisite{GroupVersionResource: resource, Optional: true})
 	}
 	return out
 }

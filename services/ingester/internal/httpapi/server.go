@@ -62,7 +62,7 @@ type Options struct{ httpserver.Options }
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	o.Options.AddFlags(fs, httpserver.Wording{
+	o.Options.AddFlags(fs, httpserver.FlagText{
 		Served: "the HTTP API", WithoutCertificate: "the certificate is made in memory", Request: "one request to the HTTP API",
 	})
 }

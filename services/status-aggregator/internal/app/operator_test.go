@@ -160,7 +160,7 @@ func (o *operator) observation(u *unstructured.Unstructured, available int32) co
 
 func (o *operator) observe(u *unstructured.Unstructured, available int32) contract.Observation {
 	obs := o.observation(u, available)
-	o.observations.Offer(o.kind, obs)
+	o.observations.Publish(o.kind, obs)
 	return obs
 }
 

@@ -52,7 +52,7 @@ func prerequisites() []service.Prerequisite {
 	}
 	for _, kind := range kinds.Kinds() {
 		resource := kind.GVK.GroupVersion().WithResource(kind.Resource)
-		out = append(out, service.Prerequisite{GroupVersionResource: resource, Late: true})
+		out = append(out, service.Prerequisite{GroupVersionResource: resource, Optional: true})
 	}
 	return out
 }

@@ -77,7 +77,7 @@ func TestObservationsBecomeConditionsAndEvents(t *testing.T) {
 
 	quiet := r.requests.count.Load()
 	version := u.GetResourceVersion()
-	o.observations.Offer(contract.Superset, o.observation(u, 2)) // nothing new
+	o.observations.Publish(contract.Superset, o.observation(u, 2)) // nothing new
 	expect.Never(t, 2*time.Second, func() error {
 		f.read(u)
 		if n := r.requests.count.Load(); n != quiet || u.GetResourceVersion() != version {

@@ -202,7 +202,7 @@ func (f fixture) operates(reading *ingest.Ingest) {
 	observations := bus.NewObservationPublisher(publisher, "prod", observer, nil)
 	f.run(publisher.Run)
 	f.run(bus.NewHeartbeatPublisher(conn, "prod", observer, observations.Epoch).Run)
-	observations.Offer(ref.Kind, contract.Observation{
+	observations.Publish(ref.Kind, contract.Observation{
 		Object: object("u"), Phase: "Running", Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 	})
 	poison := &nats.Msg{

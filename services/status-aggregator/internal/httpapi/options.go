@@ -25,7 +25,7 @@ const (
 
 // AddFlags adds the flags and sets the defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	o.Options.AddFlags(fs, httpserver.Wording{
+	o.Options.AddFlags(fs, httpserver.FlagText{
 		Served: "the HTTP API and the status page", WithoutCertificate: "the API is plain HTTP", Request: "one non-streaming request to the HTTP API",
 	})
 	fs.IntVar(&o.MaxStreams, "api-max-streams", defaultMaxStreams, "maximum number of concurrent event streams; more get 429")

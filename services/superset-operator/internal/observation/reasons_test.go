@@ -269,7 +269,7 @@ func reasonRows() []reasonRow {
 
 // TestReasonsMatchConditions covers all reasons: the phase and the six conditions of each.
 func TestReasonsMatchConditions(t *testing.T) {
-	pinned := slices.Concat(conditions.Refusals(), conditions.Holds(), []string{conditions.ReasonJobFailed, conditions.ReasonReconciliationPaused})
+	pinned := slices.Concat(conditions.TerminalReasons(), conditions.WaitingReasons(), []string{conditions.ReasonJobFailed, conditions.ReasonReconciliationPaused})
 	for _, row := range reasonRows() {
 		t.Run(row.name, func(t *testing.T) {
 			m := running()

@@ -70,7 +70,7 @@ func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error)
 // sayAll offers the observation of a healthy state for every object. It does not wait until the bus has them.
 func (o *observer) sayAll() error {
 	for _, object := range o.objects {
-		o.observations.Offer(contract.Superset, observation(object, 2))
+		o.observations.Publish(contract.Superset, observation(object, 2))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (o *observer) sayAll() error {
 func (o *observer) change(ctx context.Context, n int) error {
 	o.round++
 	for _, object := range o.objects[:n] {
-		o.observations.Offer(contract.Superset, observation(object, int32(1+o.round%2)))
+		o.observations.Publish(contract.Superset, observation(object, int32(1+o.round%2)))
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -83,7 +83,7 @@ func (m *MySQL) Ensure(ctx context.Context) (Outcome, error) {
 // start starts a server, after stopping the remains of one that does not answer. It picks another port if another
 // process has taken the previous one.
 func (m *MySQL) start(ctx context.Context) error {
-	if m.server != nil && !m.server.Given() {
+	if m.server != nil && !m.server.External() {
 		if err := m.server.Stop(ctx); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (m *MySQL) Remove(ctx context.Context) error {
 	if err := m.find(ctx); err != nil {
 		return ignoreNone(err)
 	}
-	if m.server.Given() {
+	if m.server.External() {
 		return m.server.DropDatabase(ctx, m.database())
 	}
 	return m.server.Remove(ctx)

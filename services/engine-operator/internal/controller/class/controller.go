@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get class %q: %w", req.Name, err)
 	}
 	read := s.class.ResourceVersion
-	ctx, end := r.tracer.Begin(ctx, s.class)
+	ctx, end := r.tracer.Start(ctx, s.class)
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {

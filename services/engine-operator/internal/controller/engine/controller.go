@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
 	read := s.engine.ResourceVersion
-	ctx, end := r.tracer.Begin(ctx, s.engine)
+	ctx, end := r.tracer.Start(ctx, s.engine)
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {

@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
 	read := s.instance.ResourceVersion
-	ctx, end := r.tracer.Begin(ctx, s.instance)
+	ctx, end := r.tracer.Start(ctx, s.instance)
 	result, err := r.run(ctx, s)
 	end(err)
 	switch {

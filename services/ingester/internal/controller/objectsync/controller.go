@@ -147,7 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // handle runs the action that package decide chooses for an object.
 func (r *Reconciler) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
-	ctx, end := steps.Begin(ctx, r.config.Kind.Name, o)
+	ctx, end := steps.Start(ctx, r.config.Kind.Name, o)
 	err := r.act(ctx, decide.For(r.observed(o)), o)
 	end(err)
 	return r.result(ctx, o, err)

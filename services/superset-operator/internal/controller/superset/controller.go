@@ -98,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get superset %q: %w", req.NamespacedName, err)
 	}
 	s := &reconcileState{sup: sup, rereadAfter: requeueAfter, generations: map[string]int64{}}
-	ctx, end := r.tracer.Begin(ctx, s.sup)
+	ctx, end := r.tracer.Start(ctx, s.sup)
 	result, err := r.run(ctx, s)
 	end(err)
 	return result, err
