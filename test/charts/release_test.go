@@ -185,7 +185,7 @@ func (p place) live(s story) {
 		if err := p.client.Delete(p.Context(), object); err != nil {
 			p.Fatal(err)
 		}
-		expect.Gone(p, p.client, object)
+		expect.Deleted(p, p.client, object)
 		p.definitions()
 	}
 }
@@ -374,6 +374,6 @@ func (p place) definitions() {
 	p.helm("install", name, chart(name), "--set", "keep=false", "--wait")
 	p.helm("uninstall", name, "--wait")
 	for _, crd := range crds {
-		expect.Gone(p, p.client, crd)
+		expect.Deleted(p, p.client, crd)
 	}
 }

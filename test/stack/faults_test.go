@@ -234,7 +234,7 @@ func (s *suite) mysqlIsAway(t *testing.T) {
 		return nil
 	})
 	s.stack(t, "start", "mysql")
-	expect.Gone(t, s.Client, obj)
+	expect.Deleted(t, s.Client, obj)
 	s.rowsMatchObjects(t)
 	s.sawChange(t, obj.GetName(), contract.ChangeDeleted)
 }

@@ -396,7 +396,7 @@ func TestDeleteRequiresObservedObject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect.Gone(t, c, configMap(ns, nil)) // the garbage collector finishes a foreground deletion
+	expect.Deleted(t, c, configMap(ns, nil)) // the garbage collector finishes a foreground deletion
 	apitest.Create(t, c, configMap(ns, nil))
 	if err := a.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)

@@ -177,7 +177,7 @@ func TestConditionWaitsForStatus(t *testing.T) {
 	if err := cl.Delete(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, cl, d)
+	expect.Deleted(t, cl, d)
 }
 
 func TestPrivateClusterIsSeparate(t *testing.T) {

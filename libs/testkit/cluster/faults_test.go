@@ -124,7 +124,7 @@ func TestSlowPodsWaitForAnnotatedTime(t *testing.T) {
 	if err := cl.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, cl, pod)
+	expect.Deleted(t, cl, pod)
 	if elapsed := time.Since(startedAt); elapsed < delay-100*time.Millisecond {
 		t.Errorf("deleted after %s", elapsed)
 	}

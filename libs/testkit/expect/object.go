@@ -26,8 +26,8 @@ func Object[T client.Object](t testing.TB, c client.Reader, obj T, check func(T)
 	})
 }
 
-// Gone waits until obj is deleted, or replaced by another object of the same name.
-func Gone(t testing.TB, c client.Reader, obj client.Object) {
+// Deleted waits until obj is deleted, or replaced by another object of the same name.
+func Deleted(t testing.TB, c client.Reader, obj client.Object) {
 	t.Helper()
 	key, uid := client.ObjectKeyFromObject(obj), obj.GetUID()
 	Eventually(t, Long, func() error {

@@ -157,7 +157,7 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 	})
 	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	expect.Gone(t, s.api, c)
+	expect.Deleted(t, s.api, c)
 }
 
 func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 	s.halt()
 	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	s.run()
-	expect.Gone(t, s.api, c)
+	expect.Deleted(t, s.api, c)
 }
 
 // A class that a foreign finalizer holds never gets our finalizer again: the API server would
@@ -206,7 +206,7 @@ func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 			t.Errorf("written to class %s: %v", c.Name, w)
 		}
 		s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = nil })
-		expect.Gone(t, s.api, c)
+		expect.Deleted(t, s.api, c)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestClassDeletionUsesAPIReader(t *testing.T) {
 	s.shows(c, v1alpha1.ReasonDeletionBlocked, 1)
 	s.remove(a)
 	s.passes(c, nil)
-	expect.Gone(t, s.api, c)
+	expect.Deleted(t, s.api, c)
 }
 
 // A decision from an old version of the class is never written; it is made again, without an error.

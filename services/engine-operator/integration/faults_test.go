@@ -172,8 +172,8 @@ func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 		return nil
 	})
 	s.remove(e)
-	expect.Gone(t, s.api, e)
-	expect.Gone(t, s.api, i)
+	expect.Deleted(t, s.api, e)
+	expect.Deleted(t, s.api, i)
 	expect.Eventually(t, expect.Long, func() error {
 		if got := s.children(e); len(got) > 0 {
 			return fmt.Errorf("remaining objects: %v", got)
@@ -199,7 +199,7 @@ func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	})
 	s.leftAlone(e)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Finalizers = nil })
-	expect.Gone(t, s.api, e)
+	expect.Deleted(t, s.api, e)
 }
 
 // leftAlone fails the test if the object changes from now on. Writes of the operator from a stale

@@ -40,10 +40,10 @@ func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	if err := s.api.Delete(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, s.api, i)
+	expect.Deleted(t, s.api, i)
 	for _, o := range s.instanceObjects() {
 		o.SetNamespace(s.namespace)
-		expect.Gone(t, s.api, o)
+		expect.Deleted(t, s.api, o)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 	})
 	s.leftAlone(s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = nil })
-	expect.Gone(t, s.api, i)
+	expect.Deleted(t, s.api, i)
 }
 
 // A catalog outlives its instance: volume, password and id still exist when an
@@ -96,8 +96,8 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, s.api, i)
-	expect.Gone(t, s.api, database)
+	expect.Deleted(t, s.api, i)
+	expect.Deleted(t, s.api, database)
 	s.read(secret, claim)
 	if claim.UID != volume || claim.DeletionTimestamp != nil || len(secret.OwnerReferences) > 0 {
 		t.Fatalf("volume %+v, owners of the Secret %v", claim.ObjectMeta, secret.OwnerReferences)
@@ -116,8 +116,8 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, s.api, i)
-	expect.Gone(t, s.api, database)
+	expect.Deleted(t, s.api, i)
+	expect.Deleted(t, s.api, database)
 	s.remove(secret)
 	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonPostgresCredentialsLost)

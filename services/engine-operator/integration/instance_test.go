@@ -197,7 +197,7 @@ func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres })
-	expect.Gone(t, s.api, database)
+	expect.Deleted(t, s.api, database)
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	s.read(&corev1.PersistentVolumeClaim{ObjectMeta: key("data-shop-metadata-pg-0")}, &corev1.Secret{ObjectMeta: key("shop-metadata-postgres-creds")})
 }

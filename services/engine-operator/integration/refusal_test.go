@@ -204,7 +204,7 @@ func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.remove(i)
-	expect.Gone(t, s.api, i)
+	expect.Deleted(t, s.api, i)
 	s.run()
 	waitReason(t, s, e, v1alpha1.ReasonInstanceNotReady)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionInstanceReady, metav1.ConditionFalse)
@@ -272,7 +272,7 @@ func TestForeignFinalizerIsReported(t *testing.T) {
 	config.ResourceVersion = ""
 	s.release(config)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Finalizers = nil })
-	expect.Gone(t, s.api, e)
+	expect.Deleted(t, s.api, e)
 }
 
 // release removes all finalizers.

@@ -86,7 +86,7 @@ func TestStoppedOperatorAllowsEditAndDeletion(t *testing.T) {
 	if err := a.api.Patch(t.Context(), e, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Error(err)
 	}
-	expect.Gone(t, a.api, e)
+	expect.Deleted(t, a.api, e)
 }
 
 // bundle is the caBundle of the first validating webhook.

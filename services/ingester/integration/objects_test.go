@@ -112,7 +112,7 @@ func (b *bench) finalizer(u *unstructured.Unstructured) *unstructured.Unstructur
 // gone waits until the cluster no longer has the object.
 func (b *bench) gone(u *unstructured.Unstructured) {
 	b.Helper()
-	expect.Gone(b, b.client, u.DeepCopy())
+	expect.Deleted(b, b.client, u.DeepCopy())
 }
 
 // events waits until the stream holds exactly these operations for an object, in this order.

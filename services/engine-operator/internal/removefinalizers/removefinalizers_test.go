@@ -147,7 +147,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	if want := "KIND RELEASED OF THEM TERMINATING " + counted; out != want || err != "" {
 		t.Errorf("release: %s %s", out, err)
 	}
-	expect.Gone(t, s.client, gone)
+	expect.Deleted(t, s.client, gone)
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(engine), engine); err != nil || len(engine.GetFinalizers()) != 1 {
 		t.Errorf("finalizers of others: %v, %v", engine.GetFinalizers(), err)
 	}
@@ -158,7 +158,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 		if err := s.client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		expect.Gone(t, s.client, o)
+		expect.Deleted(t, s.client, o)
 	}
 }
 

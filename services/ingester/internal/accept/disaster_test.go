@@ -59,12 +59,12 @@ func evictedSince(t *testing.T, flavour mysqltest.Flavour, conn *bus.Conn) (d *d
 	d.eventually("first live, evicted live, kept live, deleted live")
 	d.Patch(first, immutable)
 	d.eventually("first evicted, evicted live, kept live, deleted live")
-	expect.Gone(t, d.Client, first)
+	expect.Deleted(t, d.Client, first)
 	d.backUp()
 	d.Patch(evicted, immutable)
 	d.Delete(deleted)
-	expect.Gone(t, d.Client, evicted)
-	expect.Gone(t, d.Client, deleted)
+	expect.Deleted(t, d.Client, evicted)
+	expect.Deleted(t, d.Client, deleted)
 	d.eventually("first evicted, evicted evicted, kept live, deleted closed")
 	return d, evicted, kept
 }
@@ -171,7 +171,7 @@ func TestAcceptOlderBackup(t *testing.T) {
 			d.start()
 			d.accept("evicted", "deleted")
 			d.eventually("first evicted, evicted evicted, kept evicted, deleted evicted")
-			expect.Gone(t, d.Client, kept)
+			expect.Deleted(t, d.Client, kept)
 			model := &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}
 			if err := d.Store.Delete(t.Context(), model, d.Namespace, "deleted"); err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestAcceptLostDatabase(t *testing.T) {
 	d.Patch(kept, immutable)
 	d.accept()
 	d.eventually("kept evicted")
-	expect.Gone(t, d.Client, kept)
+	expect.Deleted(t, d.Client, kept)
 }
 
 func TestAcceptRestoredTable(t *testing.T) {
@@ -239,8 +239,8 @@ func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
 	d.start()
 	d.Patch(again, immutable)
 	d.Patch(kept, immutable)
-	expect.Gone(t, d.Client, again)
-	expect.Gone(t, d.Client, kept)
+	expect.Deleted(t, d.Client, again)
+	expect.Deleted(t, d.Client, kept)
 	expect.Object(t, d.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: checkpoint.Name, Namespace: d.Namespace}}, func(m *corev1.ConfigMap) error {
 		if n := m.Data["number"]; n == "1" {
 			return fmt.Errorf("number %s, which was restored", n)

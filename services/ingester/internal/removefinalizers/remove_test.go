@@ -115,7 +115,7 @@ func TestCommandReportsLiveRowsWithoutMySQL(t *testing.T) {
 	out, err := run(t, &removefinalizers.Command{}, env)
 	equal(t, "error", "", err)
 	equal(t, "output", "1 row of terminating objects stayed live; ingester verify --repair closes them as orphans", lines(out)[len(lines(out))-1])
-	expect.Gone(t, b.Client, gone)
+	expect.Deleted(t, b.Client, gone)
 }
 
 func TestCommandFailsWhileIngesterRuns(t *testing.T) {

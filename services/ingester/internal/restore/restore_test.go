@@ -106,8 +106,8 @@ func TestRestoreRecreatesLostNamespace(t *testing.T) {
 	zero(t, b)
 	b.Patch(evicted, `{"metadata":{"annotations":{"michelangelo/Immutable":"true"}}}`)
 	b.Delete(deleted)
-	expect.Gone(t, b.Client, evicted)
-	expect.Gone(t, b.Client, deleted)
+	expect.Deleted(t, b.Client, evicted)
+	expect.Deleted(t, b.Client, deleted)
 	zero(t, b)
 	stop()
 
@@ -122,7 +122,7 @@ func TestRestoreRecreatesLostNamespace(t *testing.T) {
 	equal(t, "dry run", []string{"Model 12 12 0 0 0 0", "Project 1 1 0 0 0 0"}, kinds)
 	equal(t, "problems", []string(nil), problems)
 	equal(t, "error", "", failure)
-	expect.Gone(t, b.Client, project.DeepCopy())
+	expect.Deleted(t, b.Client, project.DeepCopy())
 	kinds, _, failure = run(t, command(), b.Env)
 	equal(t, "restore", []string{"Model 12 12 0 0 0 0", "Project 1 1 0 0 0 0"}, kinds)
 	equal(t, "error", "", failure)
@@ -156,7 +156,7 @@ func TestRestoreOfEvictedObjects(t *testing.T) {
 	m := b.Create(b.Model("churn"))
 	zero(t, b)
 	b.Patch(m, `{"metadata":{"annotations":{"michelangelo/Immutable":"true"}}}`)
-	expect.Gone(t, b.Client, m.DeepCopy())
+	expect.Deleted(t, b.Client, m.DeepCopy())
 	old := string(m.GetUID())
 
 	missing := command()

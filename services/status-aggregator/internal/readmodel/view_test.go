@@ -244,7 +244,7 @@ func TestViewFollowsRemovedKind(t *testing.T) {
 		if err := l.Client.Delete(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}
-		expect.Gone(t, l.Client, crd)
+		expect.Deleted(t, l.Client, crd)
 		wantNames(t, l, readmodel.Filter{Kind: contract.FireboltEngine})
 	}
 }

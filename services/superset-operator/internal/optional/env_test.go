@@ -256,7 +256,7 @@ func (e *env) uninstall() {
 	if err := e.client.Delete(e.Context(), definition); err != nil {
 		e.Fatal(err)
 	}
-	expect.Gone(e, e.client, definition)
+	expect.Deleted(e, e.client, definition)
 }
 
 // boat creates an object once the API server accepts it.

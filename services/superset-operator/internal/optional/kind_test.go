@@ -164,7 +164,7 @@ func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	if err := e.client.Patch(t.Context(), boat, release); err != nil {
 		t.Fatal(err)
 	}
-	expect.Gone(t, e.client, e.manifest("v1"))
+	expect.Deleted(t, e.client, e.manifest("v1"))
 }
 
 // TestKindIsDetectedWithoutPermissionForCRDs runs an operator without a ClusterRole, as one that is confined to

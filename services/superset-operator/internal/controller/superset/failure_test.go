@@ -66,7 +66,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode != nil || entry.LogTail != "" || entry.Message != "" {
 		t.Errorf("the status still contains the failure: %+v", entry)
 	}
-	expect.Gone(t, l.client, failed)
+	expect.Deleted(t, l.client, failed)
 }
 
 // noSecrets checks that no object and event that other users may read contains the words.

@@ -226,7 +226,7 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 
 	e.edit(sup, withGateway("bi.example.org"))
 	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
-	expect.Gone(t, e.client, e.ingress())
+	expect.Deleted(t, e.client, e.ingress())
 	requests := e.requests.list()
 	created := slices.IndexFunc(requests, regexp.MustCompile(`^(POST|PATCH) .*/httproutes`).MatchString)
 	if deleted := slices.IndexFunc(requests, regexp.MustCompile(`^DELETE .*/ingresses/`).MatchString); created < 0 || deleted < created {
@@ -241,7 +241,7 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
 	e.gone(e.route())
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
-	expect.Gone(t, e.client, &networkingv1.Ingress{ObjectMeta: e.ingress().ObjectMeta})
+	expect.Deleted(t, e.client, &networkingv1.Ingress{ObjectMeta: e.ingress().ObjectMeta})
 	for kind, want := range map[string]int{"ingresses": 2, "httproutes": 1} {
 		if n := e.requests.matching(`^DELETE .*/` + kind + `/`); n != want {
 			t.Errorf("%d requests to delete %s, want %d", n, kind, want)

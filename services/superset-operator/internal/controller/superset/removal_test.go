@@ -60,7 +60,7 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 				}
 				return nil
 			}))
-			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
+			expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
 			l.history.checkTasks("migrate")
 			if diff := cmp.Diff([]string{"preflight", "migrate", "init"}, words(l.history.tasks(start))); diff != "" {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
@@ -96,7 +96,7 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 	} {
 		obj.SetNamespace(l.namespace)
 		obj.SetName(obj.name)
-		expect.Gone(t, l.client, obj.Object)
+		expect.Deleted(t, l.client, obj.Object)
 	}
 	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.Components.MCPServer != nil || s.Status.Ready != "6/6" {
@@ -125,6 +125,6 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 	route := ingress()
 	route.SetNamespace(l.namespace)
 	route.SetName("lab")
-	expect.Gone(t, l.client, route)
+	expect.Deleted(t, l.client, route)
 	l.becomes(sup, settled)
 }
