@@ -20,18 +20,18 @@ func (d *decider) adopt() {
 			entry.CompletedChecksum = ""
 		}
 	}
-	began := false
+	started := false
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]
 		d.adoptEntry(step)
 		entry := d.entry(step)
 		switch {
 		case entry == nil || entry.DesiredChecksum != step.Checksum:
-		case entry.State == v1alpha1.TaskComplete && !began:
+		case entry.State == v1alpha1.TaskComplete && !started:
 			d.complete(step, entry)
 		default:
 			// Tasks after a started task have to run after it.
-			began = began || entry.State != v1alpha1.TaskComplete
+			started = started || entry.State != v1alpha1.TaskComplete
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// earlier returns the state that another operator wrote: with its own checksums and without a scheme.
-func earlier(clone, migrate, init *v1alpha1.TaskRefStatus) lifecycle.Input {
+// legacy returns the state that another operator wrote: with its own checksums and without a scheme.
+func legacy(clone, migrate, init *v1alpha1.TaskRefStatus) lifecycle.Input {
 	in := chain(input(lastImage(image), workloads(serving)), "c1", "m1", "i1")
 	in.Status = &v1alpha1.LifecycleStatus{
 		Phase: v1alpha1.LifecycleComplete, Clone: clone, Migrate: migrate, Init: init,
@@ -32,7 +32,7 @@ func cloned() *v1alpha1.TaskRefStatus {
 }
 
 func TestAdoptionRunsNoTaskAndEmitsNoEvent(t *testing.T) {
-	in := earlier(cloned(), complete("sha256:m"), complete("sha256:i"))
+	in := legacy(cloned(), complete("sha256:m"), complete("sha256:i"))
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || len(d.Actions)+len(d.Events) > 0 || d.Status.Phase != v1alpha1.LifecycleComplete {
 		t.Errorf("%s, %s, %v, %q", d.Mode, d.Status.Phase, d.Actions, reasons(d))
@@ -46,7 +46,7 @@ func TestAdoptionRunsNoTaskAndEmitsNoEvent(t *testing.T) {
 		t.Errorf("slot %+v", s)
 	}
 	in.Status = d.Status
-	if _, tasks := ran(t, in); len(tasks) > 0 {
+	if _, tasks := runTasks(t, in); len(tasks) > 0 {
 		t.Errorf("ran %v", tasks)
 	}
 }
@@ -106,7 +106,7 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := earlier(cloned(), tc.migrate, complete("sha256:i"))
+			in := legacy(cloned(), tc.migrate, complete("sha256:i"))
 			in.Status.Phase = v1alpha1.LifecycleMigrating
 			for i := range in.Steps {
 				in.Steps[i].ImageInput = inputImage
@@ -138,7 +138,7 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 }
 
 func TestAdoptedJobCountsForOwnChecksum(t *testing.T) {
-	in := earlier(cloned(), entry(v1alpha1.TaskRunning, "sha256:m2", "", 1), nil)
+	in := legacy(cloned(), entry(v1alpha1.TaskRunning, "sha256:m2", "", 1), nil)
 	job("migrate", lifecycle.Job{Image: image})(&in)
 	in.Status = lifecycle.Decide(in).Status
 	d := lifecycle.Decide(chain(in, "c1", "m3", "i3"))
@@ -148,7 +148,7 @@ func TestAdoptedJobCountsForOwnChecksum(t *testing.T) {
 }
 
 func TestAdoptedFailedTaskIsRetriedWithChangedPod(t *testing.T) {
-	in := earlier(cloned(), entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
+	in := legacy(cloned(), entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
 	in.Status = lifecycle.Decide(in).Status
 	in.Steps[1].PodHash = "p2"
 	if d := lifecycle.Decide(in); reasons(d) != "TaskRecovering TaskStarted" {
@@ -157,18 +157,18 @@ func TestAdoptedFailedTaskIsRetriedWithChangedPod(t *testing.T) {
 }
 
 func TestAdoptionWithChangedImageRunsTasks(t *testing.T) {
-	in := earlier(cloned(), complete("sha256:m"), complete("sha256:i"))
+	in := legacy(cloned(), complete("sha256:m"), complete("sha256:i"))
 	in.Image, in.Workloads = "superset:2", lifecycle.Workloads{}
 	for i := range in.Steps {
 		in.Steps[i].Image = in.Image
 	}
-	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
+	if _, tasks := runTasks(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
 		t.Errorf("ran %v", tasks)
 	}
 }
 
 func TestAdoptionDropsChecksumsOfDisabledTasks(t *testing.T) {
-	in := chain(earlier(cloned(), complete("sha256:m"), complete("sha256:i")), "m1", "i1")
+	in := chain(legacy(cloned(), complete("sha256:m"), complete("sha256:i")), "m1", "i1")
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || d.Status.Clone != nil || d.Status.LastCompletedChecksums["Clone"] != "" {
 		t.Errorf("%s, %+v", d.Mode, d.Status)

@@ -76,8 +76,8 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 // waitStopped sets the condition of a task that does not start because the Superset is stopped. No component is
 // removed for it either.
 func (d *decider) waitStopped(step *Step) {
-	if d.was.Phase == v1alpha1.LifecycleDraining {
-		d.status.Phase = d.was.Phase
+	if d.previous.Phase == v1alpha1.LifecycleDraining {
+		d.status.Phase = d.previous.Phase
 	}
 	reason := v1alpha1.ReasonTaskWaiting
 	if d.componentsRemoved() {

@@ -80,11 +80,11 @@ func (d *decider) scheduleValid() bool {
 	d.out.Schedule.Message = message
 	d.setWaiting(v1alpha1.ReasonInvalidCronSchedule, message)
 	// A rejected image change has the phase Blocked too. It is evaluated again later, and dropped until then.
-	before := d.was.Phase == v1alpha1.LifecycleBlocked && !unapprovedDowngrade(d.was.Upgrade)
+	before := d.previous.Phase == v1alpha1.LifecycleBlocked && !unapprovedDowngrade(d.previous.Upgrade)
 	if !before {
 		d.warning(statusevents.EventInvalidCronSchedule, "%s", message)
 	}
-	if unapprovedDowngrade(d.was.Upgrade) || !d.out.Upgrading {
+	if unapprovedDowngrade(d.previous.Upgrade) || !d.out.Upgrading {
 		d.status.Upgrade = nil
 	}
 	d.status.Phase, d.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
@@ -114,14 +114,14 @@ func (d *decider) scheduleNext() {
 		}
 		return
 	}
-	soon := d.in.Now.Add(time.Second)
-	if at := d.in.Schedule.Next.Add(time.Second); at.After(soon) {
+	earliest := d.in.Now.Add(time.Second)
+	if at := d.in.Schedule.Next.Add(time.Second); at.After(earliest) {
 		d.requeueAt(at)
 	} else {
-		d.requeueAt(soon)
+		d.requeueAt(earliest)
 	}
-	if inProgress(d.was) && !inProgress(d.status) {
-		d.requeueAt(soon)
+	if inProgress(d.previous) && !inProgress(d.status) {
+		d.requeueAt(earliest)
 	}
 	if entry != nil {
 		entry.NextScheduleAt = &metav1.Time{Time: d.in.Schedule.Next}

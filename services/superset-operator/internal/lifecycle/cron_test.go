@@ -24,7 +24,7 @@ func invalid(in *lifecycle.Input) {
 }
 
 func TestScheduleIsReportedInStatus(t *testing.T) {
-	in, _ := ran(t, with(chain(input(), "c1", "m1", "i1"), schedule(-time.Hour, time.Hour)))
+	in, _ := runTasks(t, with(chain(input(), "c1", "m1", "i1"), schedule(-time.Hour, time.Hour)))
 	d := lifecycle.Decide(in)
 	if s := d.Status.Clone; !s.LastScheduledAt.Equal(at(-3600)) || !s.NextScheduleAt.Equal(at(3600)) {
 		t.Errorf("last %s, next %s", s.LastScheduledAt, s.NextScheduleAt)
@@ -43,21 +43,21 @@ func TestScheduleIsReportedInStatus(t *testing.T) {
 	if d.Schedule != nil || d.Status.Clone.NextScheduleAt != nil || !d.Next.IsZero() {
 		t.Errorf("without a schedule: %+v, %+v, %s", d.Schedule, d.Status.Clone, d.Next)
 	}
-	if kept := lifecycle.LastTime(d.Status); kept == nil || !kept.Equal(now.Add(-time.Hour)) {
-		t.Errorf("kept %v: removing a schedule would clone again", kept)
+	if last := lifecycle.LastTime(d.Status); last == nil || !last.Equal(now.Add(-time.Hour)) {
+		t.Errorf("kept %v: removing a schedule would clone again", last)
 	}
 }
 
 func TestNextDecisionIsAfterMinimumDelay(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	base, _ := runTasks(t, chain(input(), "c1", "m1", "i1"))
 	for next, want := range map[time.Duration]time.Duration{
 		-time.Minute: time.Second, -time.Second: time.Second, 0: time.Second, time.Second: 2 * time.Second,
 	} {
-		if got := lifecycle.Decide(with(rest, schedule(-time.Hour, next))).Next.Sub(now); got != want {
+		if got := lifecycle.Decide(with(base, schedule(-time.Hour, next))).Next.Sub(now); got != want {
 			t.Errorf("scheduled time in %s: next reconcile in %s, want %s", next, got, want)
 		}
 	}
-	failed := with(begun(t, chain(rest, "c1", "m1", "i2")), schedule(-time.Hour, time.Hour),
+	failed := with(startTask(t, chain(base, "c1", "m1", "i2")), schedule(-time.Hour, time.Hour),
 		job("init", lifecycle.Job{Checksum: "i2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-4)}))
 	if got := lifecycle.Decide(failed).Next.Sub(now); got != 6*time.Second {
 		t.Errorf("next reconcile in %s, want the retry before the scheduled time", got)
@@ -65,7 +65,7 @@ func TestNextDecisionIsAfterMinimumDelay(t *testing.T) {
 }
 
 func TestScheduledTimeIsCheckedAfterSequence(t *testing.T) {
-	in := with(begun(t, with(chain(input(), "c1"), schedule(-time.Hour, time.Hour))),
+	in := with(startTask(t, with(chain(input(), "c1"), schedule(-time.Hour, time.Hour))),
 		job("clone", lifecycle.Job{Checksum: "c1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(-1)}))
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || !d.Next.Equal(now.Add(time.Second)) {
@@ -109,9 +109,9 @@ func TestFrozenTime(t *testing.T) {
 }
 
 func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
-	rest.Workloads = serving
-	broken := with(chain(rest, "c?", "m?", "i?"), invalid)
+	base, _ := runTasks(t, chain(input(), "c1", "m1", "i1"))
+	base.Workloads = serving
+	broken := with(chain(base, "c?", "m?", "i?"), invalid)
 	d := lifecycle.Decide(broken)
 	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it never matches."
 	if d.Mode != lifecycle.Hold || d.Phase != v1alpha1.PhaseBlocked || d.Status.Phase != v1alpha1.LifecycleBlocked ||
@@ -122,20 +122,20 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	if diff := cmp.Diff(want, d.Schedule); diff != "" {
 		t.Errorf("condition differs (-want +got):\n%s", diff)
 	}
-	if len(d.Actions) > 0 || !cmp.Equal(rest.Status.Clone, d.Status.Clone) || reasons(d) != "InvalidCronSchedule" {
+	if len(d.Actions) > 0 || !cmp.Equal(base.Status.Clone, d.Status.Clone) || reasons(d) != "InvalidCronSchedule" {
 		t.Errorf("actions %v, events %q, clone %+v", d.Actions, reasons(d), d.Status.Clone)
 	}
-	if again := lifecycle.Decide(seen(broken)); reasons(again) != "" {
-		t.Errorf("again: %q", reasons(again))
+	if second := lifecycle.Decide(decideOnce(broken)); reasons(second) != "" {
+		t.Errorf("again: %q", reasons(second))
 	}
-	fixed := chain(seen(broken), "c1", "m1", "i1")
+	fixed := chain(decideOnce(broken), "c1", "m1", "i1")
 	if d := lifecycle.Decide(with(fixed, schedule(-time.Hour, time.Hour))); d.Mode != lifecycle.Apply || d.Phase != "" {
 		t.Errorf("after the correction: %s, %+v", d.Mode, d.Condition)
 	}
 }
 
 func TestInvalidScheduleKeepsRunningTask(t *testing.T) {
-	in := with(begun(t, with(chain(input(), "c1", "m1"), schedule(-time.Hour, time.Hour))), invalid)
+	in := with(startTask(t, with(chain(input(), "c1", "m1"), schedule(-time.Hour, time.Hour))), invalid)
 	d := lifecycle.Decide(chain(in, "c?", "m?"))
 	if d.Mode != lifecycle.Wait || len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning {
 		t.Errorf("%s, %v, %+v", d.Mode, d.Actions, d.Status.Clone)
@@ -149,21 +149,21 @@ func TestInvalidScheduleKeepsRunningTask(t *testing.T) {
 func TestInvalidScheduleDiffersFromBlockedDowngrade(t *testing.T) {
 	in := chain(input(lastImage("superset:2.0.0")), "c1", "m1")
 	in.Image, in.Workloads = "superset:1.0.0", serving
-	in = seen(in)
+	in = decideOnce(in)
 	if in.Status.Phase != v1alpha1.LifecycleBlocked {
 		t.Fatalf("not blocked: %+v", in.Status)
 	}
 	if d := lifecycle.Decide(with(in, invalid)); reasons(d) != "InvalidCronSchedule" {
 		t.Errorf("events %q", reasons(d))
 	}
-	in = with(seen(with(in, invalid)), schedule(-time.Hour, time.Hour))
+	in = with(decideOnce(with(in, invalid)), schedule(-time.Hour, time.Hour))
 	if d := lifecycle.Decide(in); d.Phase != v1alpha1.PhaseBlocked || !strings.Contains(d.Condition.Message, "older") {
 		t.Errorf("after the correction: %q, %+v", d.Phase, d.Condition)
 	}
 }
 
 func TestScheduleWithoutCloneIsIgnored(t *testing.T) {
-	in, _ := ran(t, chain(input(), "m1", "i1"))
+	in, _ := runTasks(t, chain(input(), "m1", "i1"))
 	if d := lifecycle.Decide(with(in, invalid)); d.Mode != lifecycle.Apply || d.Schedule != nil {
 		t.Errorf("%s, %+v", d.Mode, d.Schedule)
 	}

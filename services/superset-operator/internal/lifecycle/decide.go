@@ -27,18 +27,18 @@ func Decide(in Input) Decision {
 // decider is the state of one call of [Decide].
 type decider struct {
 	in Input
-	// was is the persisted state, never nil and never changed; status is the new one.
-	was, status *v1alpha1.LifecycleStatus
-	out         Decision
+	// previous is the persisted state, never nil and never changed; status is the new one.
+	previous, status *v1alpha1.LifecycleStatus
+	out              Decision
 }
 
 func newDecider(in Input) *decider {
 	if in.Disabled {
 		in.Steps = nil
 	}
-	d := &decider{in: in, was: in.Status, status: in.Status.DeepCopy()}
-	if d.was == nil {
-		d.was, d.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
+	d := &decider{in: in, previous: in.Status, status: in.Status.DeepCopy()}
+	if d.previous == nil {
+		d.previous, d.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
 	}
 	d.out = Decision{
 		Status: d.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
@@ -126,12 +126,12 @@ func (d *decider) finish() {
 // recordSequence adds the event that the tasks started, before all events that follow from it, or that they are
 // complete.
 func (d *decider) recordSequence() {
-	over := d.status.Phase == v1alpha1.LifecycleComplete || d.status.Phase == v1alpha1.LifecycleRestoring
-	if over && running(d.was.Phase) {
+	completed := d.status.Phase == v1alpha1.LifecycleComplete || d.status.Phase == v1alpha1.LifecycleRestoring
+	if completed && running(d.previous.Phase) {
 		d.normal(statusevents.EventLifecycleComplete, "Lifecycle tasks are complete for image %s.", d.in.Image)
 	}
-	same := running(d.was.Phase) && approvalToken(d.was.Upgrade) == approvalToken(d.status.Upgrade)
-	if !running(d.status.Phase) || same {
+	alreadyStarted := running(d.previous.Phase) && approvalToken(d.previous.Upgrade) == approvalToken(d.status.Upgrade)
+	if !running(d.status.Phase) || alreadyStarted {
 		return
 	}
 	events := d.out.Events
@@ -158,8 +158,8 @@ func running(phase v1alpha1.LifecyclePhase) bool {
 // setPhase sets the lifecycle phase of a task. While the Superset is stopped no task starts, so the phase must not show
 // that one has started.
 func (d *decider) setPhase(phase v1alpha1.LifecyclePhase) {
-	gated := d.was.Phase == v1alpha1.LifecycleAwaitingApproval || d.was.Phase == v1alpha1.LifecycleBlocked
-	if !d.in.Stopped || running(d.was.Phase) || gated {
+	gated := d.previous.Phase == v1alpha1.LifecycleAwaitingApproval || d.previous.Phase == v1alpha1.LifecycleBlocked
+	if !d.in.Stopped || running(d.previous.Phase) || gated {
 		d.status.Phase = phase
 	}
 }

@@ -14,8 +14,8 @@ import (
 // spec, so components that were just removed from the spec count too.
 func (d *decider) drained(step *Step) bool {
 	w := d.in.Workloads
-	began := d.was.Phase == v1alpha1.LifecycleDraining
-	if !step.RequiresDrain && (!began || isPreflight(step.Kind)) {
+	draining := d.previous.Phase == v1alpha1.LifecycleDraining
+	if !step.RequiresDrain && (!draining || isPreflight(step.Kind)) {
 		return true
 	}
 	if len(w.Foreign) > 0 {
@@ -23,13 +23,13 @@ func (d *decider) drained(step *Step) bool {
 		return false
 	}
 	if w.absent() {
-		if began {
+		if draining {
 			d.normal(statusevents.EventDrainingCompleted, "All components are removed.")
 		}
 		return true
 	}
 	d.status.Phase = v1alpha1.LifecycleDraining
-	if !d.mayRemove(step, began) {
+	if !d.mayRemove(step, draining) {
 		return false
 	}
 	d.out.Drain = true
@@ -45,7 +45,7 @@ const requeueForeign = 10 * time.Second
 func (d *decider) blockForeign(step *Step, foreign []string) {
 	message := fmt.Sprintf("Task %s does not start: these objects have the labels of this Superset but another owner: %s. "+
 		"Delete them or change their label %s.", step.Kind.Slug, strings.Join(foreign[:min(len(foreign), 3)], ", "), v1alpha1.LabelInstance)
-	if d.was.Phase != v1alpha1.LifecycleBlocked {
+	if d.previous.Phase != v1alpha1.LifecycleBlocked {
 		d.warning(statusevents.EventNotOwned, "%s", message)
 	}
 	d.setConditions(step, v1alpha1.ReasonNotOwned, message)
@@ -56,17 +56,17 @@ func (d *decider) blockForeign(step *Step, foreign []string) {
 
 // mayRemove reports whether the components may be deleted: the maintenance page receives the traffic, or there is no
 // page, or there is no web server with traffic.
-func (d *decider) mayRemove(step *Step, began bool) bool {
+func (d *decider) mayRemove(step *Step, draining bool) bool {
 	page := d.in.Page
 	if !page.Configured || !d.in.Workloads.WebExists && !d.status.MaintenanceActive {
-		if !began {
+		if !draining {
 			d.startDrain(step)
 		}
 		return true
 	}
 	switch {
 	case d.status.MaintenanceActive:
-		if !began {
+		if !draining {
 			d.startDrain(step)
 		}
 	case page.Ready:
@@ -100,8 +100,8 @@ func (d *decider) endMaintenance() {
 	}
 	w, page := d.in.Workloads, d.in.Page
 	serving := d.out.Mode != Wait && w.WebReady
-	none := d.out.Mode == Apply && !w.WebDesired
-	if page.Configured && !serving && !none {
+	noWebServer := d.out.Mode == Apply && !w.WebDesired
+	if page.Configured && !serving && !noWebServer {
 		return
 	}
 	d.status.MaintenanceActive = false

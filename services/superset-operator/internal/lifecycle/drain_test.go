@@ -29,101 +29,101 @@ func active(s *v1alpha1.LifecycleStatus) { s.MaintenanceActive = true }
 
 func stopped(in *lifecycle.Input) { in.Stopped = true }
 
-// show is the expected result of a drain case.
-type show struct {
-	Drain, Drained, Page, Active, Begun bool
-	Phase                               v1alpha1.LifecyclePhase
-	Mode                                lifecycle.Mode
-	Reason, Events                      string
+// drainResult is the expected result of a drain case.
+type drainResult struct {
+	Drain, Drained, Page, Active, TaskStarted bool
+	Phase                                     v1alpha1.LifecyclePhase
+	Mode                                      lifecycle.Mode
+	Reason, Events                            string
 }
 
-func shown(d lifecycle.Decision) show {
-	return show{
-		Drain: d.Drain, Drained: d.Drained, Page: d.Page, Active: d.Status.MaintenanceActive, Begun: len(d.Actions) > 0,
+func drainResultOf(d lifecycle.Decision) drainResult {
+	return drainResult{
+		Drain: d.Drain, Drained: d.Drained, Page: d.Page, Active: d.Status.MaintenanceActive, TaskStarted: len(d.Actions) > 0,
 		Phase: d.Status.Phase, Mode: d.Mode, Reason: d.Condition.Reason, Events: reasons(d),
 	}
 }
 
 func TestDrain(t *testing.T) {
-	gone := lifecycle.Workloads{Desired: true, WebDesired: true}
+	removed := lifecycle.Workloads{Desired: true, WebDesired: true}
 	upgrade := func(edit ...func(*lifecycle.Input)) lifecycle.Input { return change("1.0.0", "2.0.0", edit...) }
-	begun := seen(upgrade())
+	draining := decideOnce(upgrade())
 	cases := map[string]struct {
 		in   lifecycle.Input
-		want show
+		want drainResult
 	}{
 		"components are removed before a task that requires a drain": {
 			in:   upgrade(),
-			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"terminating pods are awaited": {
-			in:   with(begun, workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
-			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+			in:   with(draining, workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"the task starts when no pod is left": {
-			in:   with(begun, workloads(gone)),
-			want: show{Drained: true, Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "DrainingCompleted TaskStarted"},
+			in:   with(draining, workloads(removed)),
+			want: drainResult{Drained: true, TaskStarted: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "DrainingCompleted TaskStarted"},
 		},
 		"a first installation has no drain": {
-			in:   input(workloads(gone), page(lifecycle.Page{})),
-			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "LifecycleStarted TaskStarted"},
+			in:   input(workloads(removed), page(lifecycle.Page{})),
+			want: drainResult{TaskStarted: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "LifecycleStarted TaskStarted"},
 		},
 		"a task that requires no drain runs while components run": {
 			in:   upgrade(func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
-			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
+			want: drainResult{TaskStarted: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
 		},
 		"a started drain completes although the task no longer requires it": {
-			in:   with(begun, func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
-			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+			in:   with(draining, func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"a stopped Superset is not drained": {
 			in:   upgrade(stopped),
-			want: show{Phase: "Complete", Mode: "hold", Reason: "TaskWaiting"},
+			want: drainResult{Phase: "Complete", Mode: "hold", Reason: "TaskWaiting"},
 		},
 		"a drained Superset that is stopped waits": {
-			in:   with(begun, workloads(lifecycle.Workloads{}), stopped),
-			want: show{Drained: true, Phase: "Draining", Mode: "wait", Reason: "ComponentsDrained"},
+			in:   with(draining, workloads(lifecycle.Workloads{}), stopped),
+			want: drainResult{Drained: true, Phase: "Draining", Mode: "wait", Reason: "ComponentsDrained"},
 		},
 		"the maintenance page starts first": {
 			in:   upgrade(page(lifecycle.Page{})),
-			want: show{Page: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted"},
+			want: drainResult{Page: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted"},
 		},
 		"a ready page receives the traffic": {
-			in: with(seen(upgrade(page(lifecycle.Page{}))), page(lifecycle.Page{Ready: true})),
-			want: show{
+			in: with(decideOnce(upgrade(page(lifecycle.Page{}))), page(lifecycle.Page{Ready: true})),
+			want: drainResult{
 				Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining",
 				Events: "MaintenanceStarted DrainingStarted",
 			},
 		},
 		"the drain waits until the Service selects the page": {
-			in:   with(begun, state(active), page(lifecycle.Page{Ready: true})),
-			want: show{Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+			in:   with(draining, state(active), page(lifecycle.Page{Ready: true})),
+			want: drainResult{Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"components are removed once the Service selects the page": {
-			in:   with(begun, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
-			want: show{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+			in:   with(draining, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+			want: drainResult{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"Deployments without pods are kept": {
 			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true}), page(lifecycle.Page{})),
-			want: show{Begun: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
+			want: drainResult{TaskStarted: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
 		},
 		"Deployments without replicas wait for terminating pods": {
 			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true, Pods: 1})),
-			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"without a web server the page is skipped": {
 			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Desired: true, Exist: true, Pods: 1})),
-			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"the page stays while tasks run": {
-			in: seen(with(begun, workloads(gone), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+			in: decideOnce(with(draining, workloads(removed), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
 				job("migrate", lifecycle.Job{Checksum: "m12.0.0", Attempt: 1})),
-			want: show{Page: true, Active: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress"},
+			want: drainResult{Page: true, Active: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, shown(lifecycle.Decide(tc.in))); diff != "" {
+			if diff := cmp.Diff(tc.want, drainResultOf(lifecycle.Decide(tc.in))); diff != "" {
 				t.Errorf("decision differs (-want +got):\n%s", diff)
 			}
 		})
@@ -152,21 +152,21 @@ func TestMaintenancePageStartFailureIsReported(t *testing.T) {
 
 func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 	routed := lifecycle.Page{Ready: true, Routed: true}
-	rest := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
+	restoring := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
 		in.Steps[0].Checksum, in.Steps[1].Checksum = "m1", "i1"
 		in.Status.MaintenanceActive, in.Status.Phase = true, v1alpha1.LifecycleRestoring
 	})
 	cases := map[string]struct {
-		in   lifecycle.Input
-		ends bool
+		in      lifecycle.Input
+		wantEnd bool
 	}{
-		"the web server is not ready yet":     {in: with(rest, page(routed), workloads(lifecycle.Workloads{Desired: true, WebDesired: true}))},
-		"the web server is ready":             {in: with(rest, page(routed)), ends: true},
-		"the web server is no longer desired": {in: with(rest, page(routed), workloads(lifecycle.Workloads{})), ends: true},
-		"the page is no longer desired":       {in: with(rest, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})), ends: true},
+		"the web server is not ready yet":     {in: with(restoring, page(routed), workloads(lifecycle.Workloads{Desired: true, WebDesired: true}))},
+		"the web server is ready":             {in: with(restoring, page(routed)), wantEnd: true},
+		"the web server is no longer desired": {in: with(restoring, page(routed), workloads(lifecycle.Workloads{})), wantEnd: true},
+		"the page is no longer desired":       {in: with(restoring, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})), wantEnd: true},
 		"a task runs":                         {in: change("1.0.0", "2.0.0", page(routed), state(active))},
 		"a change awaits approval and the web server exists": {
-			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised), ends: true,
+			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised), wantEnd: true,
 		},
 		"a change awaits approval and the web server was removed": {
 			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})),
@@ -175,7 +175,7 @@ func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := lifecycle.Decide(tc.in)
-			if d.Status.MaintenanceActive == tc.ends || d.Page == tc.ends {
+			if d.Status.MaintenanceActive == tc.wantEnd || d.Page == tc.wantEnd {
 				t.Errorf("active %v, page %v, events %q", d.Status.MaintenanceActive, d.Page, reasons(d))
 			}
 		})
@@ -227,6 +227,6 @@ func TestDrainedComponentsStayRemovedAfterFailure(t *testing.T) {
 	in.Status.Migrate = entry(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Wait || !d.Drained || !d.Page || d.Condition.Reason != v1alpha1.ReasonTaskFailed {
-		t.Errorf("got %+v", shown(d))
+		t.Errorf("got %+v", drainResultOf(d))
 	}
 }

@@ -39,7 +39,7 @@ func (d *decider) pruneTasks() {
 			case entry.CompletedChecksum != "":
 				d.keepChecksum(kind.Type, entry.CompletedChecksum)
 			case isPreflight(kind):
-				d.forgetPreflight()
+				d.clearPreflight()
 			}
 		}
 		*at = nil
@@ -152,7 +152,7 @@ func (d *decider) clearCompletions(step *Step) {
 		return
 	}
 	if step.Kind.Type == resolve.Clone.Type {
-		d.forgetTasks()
+		d.clearTasks()
 	}
 	after := false
 	for i := range d.in.Steps {
@@ -178,7 +178,7 @@ func (d *decider) finishSequence() {
 	for i := range d.in.Steps {
 		d.keepChecksum(d.in.Steps[i].Kind.Type, d.in.Steps[i].Checksum)
 	}
-	done := d.was.Phase == v1alpha1.LifecycleComplete && !d.out.Upgrading && !d.out.Initial
+	done := d.previous.Phase == v1alpha1.LifecycleComplete && !d.out.Upgrading && !d.out.Initial
 	d.status.Phase = v1alpha1.LifecycleRestoring
 	if done || !d.in.Components {
 		d.status.Phase = v1alpha1.LifecycleComplete

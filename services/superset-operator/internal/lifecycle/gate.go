@@ -64,12 +64,12 @@ func (d *decider) mayStart() bool {
 		d.status.Upgrade = nil
 		return true
 	}
-	wanted := ApprovalToken(d.out.From, d.in.Image)
-	recorded := approvalToken(d.was.Upgrade) == wanted
+	token := ApprovalToken(d.out.From, d.in.Image)
+	recorded := approvalToken(d.previous.Upgrade) == token
 	if !recorded {
 		d.status.Upgrade = &v1alpha1.UpgradeContext{
 			FromVersion: version.Tag(d.out.From), ToVersion: version.Tag(d.in.Image),
-			ApprovalToken: wanted, StartedAt: d.now(),
+			ApprovalToken: token, StartedAt: d.now(),
 		}
 	}
 	context := d.status.Upgrade
@@ -82,7 +82,7 @@ func (d *decider) mayStart() bool {
 	downgrade := context.Direction == v1alpha1.DirectionDowngrade
 	d.approve(context, recorded, downgrade)
 	switch {
-	case context.ApprovedAt != nil, recorded && running(d.was.Phase):
+	case context.ApprovedAt != nil, recorded && running(d.previous.Phase):
 		return true
 	case downgrade:
 		d.blockDowngrade()
@@ -98,12 +98,12 @@ func (d *decider) mayStart() bool {
 // approve records an approval. It is valid only after its change was stored, so that the user has seen the change and
 // the state shows it.
 func (d *decider) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
-	given := d.in.Gate.DowngradeApproval
+	approval := d.in.Gate.DowngradeApproval
 	if !older {
-		given = d.in.Gate.Approval
+		approval = d.in.Gate.Approval
 	}
 	switch {
-	case context.ApprovedAt != nil || given != context.ApprovalToken || !older && !d.in.Gate.Supervised:
+	case context.ApprovedAt != nil || approval != context.ApprovalToken || !older && !d.in.Gate.Supervised:
 	case !recorded:
 		d.requeueAt(d.in.Now)
 	case older:
@@ -156,5 +156,5 @@ func (d *decider) block(phase v1alpha1.LifecyclePhase, summary v1alpha1.Phase) b
 	d.deleteActiveJobs(nil)
 	d.allowHoldBeforeTasks()
 	d.status.Phase, d.out.Phase = phase, summary
-	return d.was.Phase != phase || approvalToken(d.was.Upgrade) != approvalToken(d.status.Upgrade)
+	return d.previous.Phase != phase || approvalToken(d.previous.Upgrade) != approvalToken(d.status.Upgrade)
 }

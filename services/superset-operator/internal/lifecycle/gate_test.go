@@ -26,9 +26,9 @@ func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-// back returns a change from 1.0.0 whose migration to 2.0.0 is complete, after which the spec has another image. The
-// components were not drained.
-func back(to string) lifecycle.Input {
+// revertTo returns a change from 1.0.0 whose migration to 2.0.0 is complete, after which the spec has another image.
+// The components were not drained.
+func revertTo(to string) lifecycle.Input {
 	in := change("1.0.0", to)
 	in.Status.Phase, in.Status.MigratedImage = v1alpha1.LifecycleInitializing, "superset:2.0.0"
 	in.Status.Migrate.DesiredChecksum, in.Status.Migrate.CompletedChecksum = "m12.0.0", "m12.0.0"
@@ -40,8 +40,8 @@ func back(to string) lifecycle.Input {
 
 func supervised(in *lifecycle.Input) { in.Gate.Supervised = true }
 
-// seen decides once before the edits, so that the context of the change is stored.
-func seen(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
+// decideOnce decides once before the edits, so that the context of the change is stored.
+func decideOnce(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	d := lifecycle.Decide(in)
 	in.Status, in.LastImage = d.Status, d.LastImage
 	for _, e := range edit {
@@ -67,8 +67,8 @@ func reasons(d lifecycle.Decision) string {
 }
 
 func TestGate(t *testing.T) {
-	up := lifecycle.ApprovalToken("superset:1.0.0", "superset:2.0.0")
-	down := lifecycle.ApprovalToken("superset:2.0.0", "superset:1.0.0")
+	upgradeToken := lifecycle.ApprovalToken("superset:1.0.0", "superset:2.0.0")
+	downgradeToken := lifecycle.ApprovalToken("superset:2.0.0", "superset:1.0.0")
 	cases := map[string]struct {
 		in     lifecycle.Input
 		mode   lifecycle.Mode
@@ -84,54 +84,54 @@ func TestGate(t *testing.T) {
 			events: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
 		"a supervised upgrade emits its event once": {
-			in: seen(change("1.0.0", "2.0.0", supervised)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
+			in: decideOnce(change("1.0.0", "2.0.0", supervised)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
 		"an approval before the change is stored is ignored": {
-			in: change("1.0.0", "2.0.0", supervised, approve(up)), mode: lifecycle.Hold, reason: "AwaitingApproval",
+			in: change("1.0.0", "2.0.0", supervised, approve(upgradeToken)), mode: lifecycle.Hold, reason: "AwaitingApproval",
 			events: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
 		"an approval of a stored change starts the upgrade": {
-			in: seen(change("1.0.0", "2.0.0", supervised), approve(up)), mode: lifecycle.Wait, reason: "Draining",
+			in: decideOnce(change("1.0.0", "2.0.0", supervised), approve(upgradeToken)), mode: lifecycle.Wait, reason: "Draining",
 			events: "UpgradeStarted UpgradeApproved DrainingStarted",
 		},
 		"an approval of another change is ignored": {
-			in: seen(change("1.0.0", "2.0.0", supervised), approve(down)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
+			in: decideOnce(change("1.0.0", "2.0.0", supervised), approve(downgradeToken)), mode: lifecycle.Hold, reason: "AwaitingApproval", phase: v1alpha1.PhaseAwaitingApproval,
 		},
 		"an approved change continues without the annotation": {
-			in:   seen(seen(change("1.0.0", "2.0.0", supervised), approve(up)), approve("")),
+			in:   decideOnce(decideOnce(change("1.0.0", "2.0.0", supervised), approve(upgradeToken)), approve("")),
 			mode: lifecycle.Wait, reason: "Draining",
 		},
 		"a started change requires no approval": {
-			in: seen(change("1.0.0", "2.0.0"), supervised), mode: lifecycle.Wait, reason: "Draining",
+			in: decideOnce(change("1.0.0", "2.0.0"), supervised), mode: lifecycle.Wait, reason: "Draining",
 		},
 		"a downgrade is blocked": {
 			in: change("2.0.0", "1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
 		"an upgrade approval does not unblock a downgrade": {
-			in: seen(change("2.0.0", "1.0.0"), approve(down)), mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+			in: decideOnce(change("2.0.0", "1.0.0"), approve(downgradeToken)), mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
 		"a revert after the migration is a downgrade, although the tasks did not complete": {
-			in: back("1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+			in: revertTo("1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
 		"a partial revert after the migration is a downgrade": {
-			in: back("1.5.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+			in: revertTo("1.5.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
 		"an approved revert runs the previous image again": {
-			in: seen(back("1.0.0"), approveDowngrade(down)), mode: lifecycle.Apply, reason: "LifecycleComplete",
+			in: decideOnce(revertTo("1.0.0"), approveDowngrade(downgradeToken)), mode: lifecycle.Apply, reason: "LifecycleComplete",
 			events: "DowngradeApproved UpgradeCompleted",
 		},
 		"an approval of the change before the migration is ignored": {
-			in:   seen(back("1.5.0"), approveDowngrade(lifecycle.ApprovalToken("superset:1.0.0", "superset:1.5.0"))),
+			in:   decideOnce(revertTo("1.5.0"), approveDowngrade(lifecycle.ApprovalToken("superset:1.0.0", "superset:1.5.0"))),
 			mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
 		},
 		"a newer image than the migrated one continues": {
-			in: back("2.1.0"), mode: lifecycle.Wait, reason: "Draining", events: "UpgradeStarted DrainingStarted",
+			in: revertTo("2.1.0"), mode: lifecycle.Wait, reason: "Draining", events: "UpgradeStarted DrainingStarted",
 		},
 		"tags without an order are accepted with a warning": {
 			in: change("latest", "2.0.0"), mode: lifecycle.Wait, reason: "Draining",
 			events: "UpgradeStarted VersionComparisonSkipped DrainingStarted",
 		},
-		"the warning is emitted once": {in: seen(change("latest", "2.0.0")), mode: lifecycle.Wait, reason: "Draining"},
+		"the warning is emitted once": {in: decideOnce(change("latest", "2.0.0")), mode: lifecycle.Wait, reason: "Draining"},
 		"a disabled lifecycle requires no approval": {
 			in:   change("2.0.0", "1.0.0", func(in *lifecycle.Input) { in.Disabled, in.Steps = true, nil }),
 			mode: lifecycle.Apply, reason: "LifecycleDisabled",
@@ -176,16 +176,16 @@ func TestW7ChangedRegistryIsRebuild(t *testing.T) {
 	in := change("1.0.0", "1.0.0")
 	in.Image = "mirror.example:5000/superset:1.0.0"
 	d := lifecycle.Decide(in)
-	if up := d.Status.Upgrade; up == nil || up.Direction != v1alpha1.DirectionRebuild || d.Mode != lifecycle.Wait {
-		t.Errorf("upgrade %+v, %s", up, d.Mode)
+	if upgrade := d.Status.Upgrade; upgrade == nil || upgrade.Direction != v1alpha1.DirectionRebuild || d.Mode != lifecycle.Wait {
+		t.Errorf("upgrade %+v, %s", upgrade, d.Mode)
 	}
 }
 
 func TestW17DowngradeRequiresOwnApproval(t *testing.T) {
 	down := lifecycle.ApprovalToken("superset:2.0.0", "superset:1.0.0")
 	for name, in := range map[string]lifecycle.Input{
-		"automatic":  seen(change("2.0.0", "1.0.0"), approveDowngrade(down)),
-		"supervised": seen(change("2.0.0", "1.0.0", supervised), approveDowngrade(down)),
+		"automatic":  decideOnce(change("2.0.0", "1.0.0"), approveDowngrade(down)),
+		"supervised": decideOnce(change("2.0.0", "1.0.0", supervised), approveDowngrade(down)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := lifecycle.Decide(in)
@@ -227,7 +227,7 @@ func TestUpgradeContext(t *testing.T) {
 }
 
 func TestChangedTargetNeedsNewApproval(t *testing.T) {
-	in := seen(change("1.0.0", "2.0.0", supervised))
+	in := decideOnce(change("1.0.0", "2.0.0", supervised))
 	first := in.Status.Upgrade.ApprovalToken
 	in.Image, in.Gate.Approval = "superset:3.0.0", first
 	d := lifecycle.Decide(in)
@@ -237,7 +237,7 @@ func TestChangedTargetNeedsNewApproval(t *testing.T) {
 }
 
 func TestChangedTargetDeletesRunningJobFirst(t *testing.T) {
-	in := seen(change("1.0.0", "2.0.0", func(in *lifecycle.Input) { in.Workloads = lifecycle.Workloads{} }),
+	in := decideOnce(change("1.0.0", "2.0.0", func(in *lifecycle.Input) { in.Workloads = lifecycle.Workloads{} }),
 		supervised, job("migrate", lifecycle.Job{Checksum: "m12.0.0", Attempt: 1, Image: "superset:2.0.0"}))
 	in.Image = "superset:3.0.0"
 	for i := range in.Steps {
@@ -259,17 +259,17 @@ func TestChangedTargetDeletesRunningJobFirst(t *testing.T) {
 }
 
 func TestApprovalsAreClearedWhenNoChangeIsPending(t *testing.T) {
-	both := func(in *lifecycle.Input) { in.Gate.Approval, in.Gate.DowngradeApproval = "a", "b" }
+	withApprovals := func(in *lifecycle.Input) { in.Gate.Approval, in.Gate.DowngradeApproval = "a", "b" }
 	for name, tc := range map[string]struct {
 		in   lifecycle.Input
 		want bool
 	}{
-		"at rest":                        {change("1.0.0", "1.0.0", both), true},
+		"at rest":                        {change("1.0.0", "1.0.0", withApprovals), true},
 		"at rest without approvals":      {change("1.0.0", "1.0.0"), false},
-		"while a change awaits approval": {change("1.0.0", "2.0.0", supervised, both), false},
-		"while a change runs":            {change("1.0.0", "2.0.0", both), false},
-		"when the change completes":      {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Steps = nil }), true},
-		"with a disabled lifecycle":      {change("1.0.0", "2.0.0", both, func(in *lifecycle.Input) { in.Disabled = true }), true},
+		"while a change awaits approval": {change("1.0.0", "2.0.0", supervised, withApprovals), false},
+		"while a change runs":            {change("1.0.0", "2.0.0", withApprovals), false},
+		"when the change completes":      {change("1.0.0", "2.0.0", withApprovals, func(in *lifecycle.Input) { in.Steps = nil }), true},
+		"with a disabled lifecycle":      {change("1.0.0", "2.0.0", withApprovals, func(in *lifecycle.Input) { in.Disabled = true }), true},
 	} {
 		if got := lifecycle.Decide(tc.in).ClearApprovals; got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)

@@ -156,28 +156,28 @@ func TestRetention(t *testing.T) {
 	}
 	for policy, want := range cases {
 		t.Run(string(policy), func(t *testing.T) {
-			rest := input(persisted(entry(v1alpha1.TaskComplete, "m1", "m1", 1), entry(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image),
+			completed := input(persisted(entry(v1alpha1.TaskComplete, "m1", "m1", 1), entry(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image),
 				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobSucceeded}),
 				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
-			if d := lifecycle.Decide(rest); len(d.Actions) == 0 != want.succeeded {
+			if d := lifecycle.Decide(completed); len(d.Actions) == 0 != want.succeeded {
 				t.Errorf("succeeded: %v", d.Actions)
 			}
-			reverted := with(rest, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 3, State: lifecycle.JobFailed}))
+			reverted := with(completed, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 3, State: lifecycle.JobFailed}))
 			if d := lifecycle.Decide(reverted); len(d.Actions) == 0 != want.failed {
 				t.Errorf("failed, and reverted: %v", d.Actions)
 			}
-			given := attempt(3, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4)},
+			failed := attempt(3, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4)},
 				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
-			if d := lifecycle.Decide(given); len(d.Actions) > 0 {
+			if d := lifecycle.Decide(failed); len(d.Actions) > 0 {
 				t.Errorf("failed, but not stored: %v", d.Actions)
 			}
-			d := lifecycle.Decide(seen(given))
+			d := lifecycle.Decide(decideOnce(failed))
 			if len(d.Actions) == 0 != want.failed || d.Condition.Reason != v1alpha1.ReasonTaskFailed {
 				t.Errorf("failed: %+v, %v", d.Condition, d.Actions)
 			}
-			j := given.Jobs["migrate"]
+			j := failed.Jobs["migrate"]
 			j.Deleting = true
-			if d := lifecycle.Decide(with(seen(given), job("migrate", j))); d.Condition.Reason != v1alpha1.ReasonTaskFailed || len(d.Actions) > 0 {
+			if d := lifecycle.Decide(with(decideOnce(failed), job("migrate", j))); d.Condition.Reason != v1alpha1.ReasonTaskFailed || len(d.Actions) > 0 {
 				t.Errorf("while the Job terminates: %+v, %v", d.Condition, d.Actions)
 			}
 		})

@@ -35,7 +35,7 @@ func (d *decider) preparePreflight(first int) bool {
 		return true
 	}
 	unchanged := first == len(d.in.Steps)
-	fresh := d.entry(step) == nil && d.status.LastCompletedChecksums[step.Kind.Type] == ""
+	neverRan := d.entry(step) == nil && d.status.LastCompletedChecksums[step.Kind.Type] == ""
 	entry := d.ensureEntry(step)
 	if d.status.LastCompletedChecksums[acceptedKeys] == "" && entry.CompletedChecksum == step.KeysChecksum {
 		// Earlier releases checked only the keys.
@@ -45,7 +45,7 @@ func (d *decider) preparePreflight(first int) bool {
 	case entry.CompletedChecksum == step.Checksum && entry.State == v1alpha1.TaskComplete:
 	case entry.CompletedChecksum == step.Checksum, d.ranBefore(step, entry, unchanged):
 		d.complete(step, entry)
-	case d.out.Initial || fresh && unchanged:
+	case d.out.Initial || neverRan && unchanged:
 		d.complete(step, entry)
 		d.setTaskCondition(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "No check is required.")
 	default:
@@ -82,21 +82,21 @@ func (d *decider) startPreflight(step *Step) {
 	}
 }
 
-// forgetPreflight removes the result of a check that is disabled before it is complete.
-func (d *decider) forgetPreflight() {
+// clearPreflight removes the result of a check that is disabled before it is complete.
+func (d *decider) clearPreflight() {
 	for _, name := range []string{resolve.Preflight.Type, acceptedKeys, acceptedSettings} {
 		delete(d.status.LastCompletedChecksums, name)
 	}
 }
 
-// forgetTasks removes the checksums that the components last ran with. Those that the preflight accepted stay: they
+// clearTasks removes the checksums that the components last ran with. Those that the preflight accepted stay: they
 // describe the spec, not the content of the metastore.
-func (d *decider) forgetTasks() {
-	kept := d.status.LastCompletedChecksums
+func (d *decider) clearTasks() {
+	completed := d.status.LastCompletedChecksums
 	d.status.LastCompletedChecksums = nil
 	for _, name := range []string{acceptedKeys, acceptedSettings} {
-		if kept[name] != "" {
-			d.keepChecksum(name, kept[name])
+		if completed[name] != "" {
+			d.keepChecksum(name, completed[name])
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// desire returns an input for an image, keys and settings with preflight, migrate and init. Checksums start with the
+// inputFor returns an input for an image, keys and settings with preflight, migrate and init. Checksums start with the
 // first letter of the task.
-func desire(in lifecycle.Input, image, keys, settings string) lifecycle.Input {
+func inputFor(in lifecycle.Input, image, keys, settings string) lifecycle.Input {
 	in = chain(in, "m "+image, "i "+image+" "+keys+" "+settings)
 	in.Image = image
 	check := lifecycle.Step{
@@ -30,22 +30,22 @@ func desire(in lifecycle.Input, image, keys, settings string) lifecycle.Input {
 	return in
 }
 
-// atRest returns an installation with image x:1, keys k1 and settings s1 whose tasks are complete.
-func atRest(t *testing.T) lifecycle.Input {
+// installed returns an installation with image x:1, keys k1 and settings s1 whose tasks are complete.
+func installed(t *testing.T) lifecycle.Input {
 	t.Helper()
-	rest, tasks := ran(t, desire(input(), "x:1", "k1", "s1"))
+	base, tasks := runTasks(t, inputFor(input(), "x:1", "k1", "s1"))
 	if diff := cmp.Diff([]string{"m x:1", "i x:1 k1 s1"}, tasks); diff != "" {
 		t.Fatalf("a first installation ran other tasks (-want +got):\n%s", diff)
 	}
-	rest.Components, rest.Jobs = true, map[string]lifecycle.Job{}
-	rest.Workloads = lifecycle.Workloads{Desired: true, Exist: true, Pods: 2}
-	return rest
+	base.Components, base.Jobs = true, map[string]lifecycle.Job{}
+	base.Workloads = lifecycle.Workloads{Desired: true, Exist: true, Pods: 2}
+	return base
 }
 
 // failPreflight lets the preflight fail permanently, and returns the next input and the decision.
 func failPreflight(t *testing.T, in lifecycle.Input) (lifecycle.Input, lifecycle.Decision) {
 	t.Helper()
-	in = begun(t, in)
+	in = startTask(t, in)
 	job, exists := in.Jobs["preflight"]
 	if !exists {
 		t.Fatalf("other tasks started: %v", in.Jobs)
@@ -56,7 +56,7 @@ func failPreflight(t *testing.T, in lifecycle.Input) (lifecycle.Input, lifecycle
 	if d.Condition.Reason != v1alpha1.ReasonTaskFailed || d.Drain || len(d.Actions) > 0 || !strings.Contains(d.Condition.Message, job.Message) {
 		t.Errorf("drain %t, %v: %+v", d.Drain, d.Actions, d.Condition)
 	}
-	return seen(in), d
+	return decideOnce(in), d
 }
 
 func TestPreflightRunsForItsInputs(t *testing.T) {
@@ -71,9 +71,9 @@ func TestPreflightRunsForItsInputs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := desire(atRest(t), tc.image, tc.keys, tc.settings)
+			in := inputFor(installed(t), tc.image, tc.keys, tc.settings)
 			in.Workloads = lifecycle.Workloads{} // nothing to drain
-			if _, tasks := ran(t, in); !cmp.Equal(tasks, tc.want) {
+			if _, tasks := runTasks(t, in); !cmp.Equal(tasks, tc.want) {
 				t.Errorf("got %q, want %q", tasks, tc.want)
 			}
 		})
@@ -94,12 +94,12 @@ func TestFailedPreflightKeepsComponents(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in, d := failPreflight(t, desire(atRest(t), tc.image, tc.keys, tc.settings))
+			in, d := failPreflight(t, inputFor(installed(t), tc.image, tc.keys, tc.settings))
 			if d.Mode != tc.want {
 				t.Errorf("mode %s, want %s", d.Mode, tc.want)
 			}
 			// A rotation may follow a check of other keys, so only those are checked again.
-			if _, tasks := ran(t, desire(in, "x:1", "k1", "s1")); !cmp.Equal(tasks, tc.revert) {
+			if _, tasks := runTasks(t, inputFor(in, "x:1", "k1", "s1")); !cmp.Equal(tasks, tc.revert) {
 				t.Errorf("the revert ran %q, want %q", tasks, tc.revert)
 			}
 		})
@@ -108,7 +108,7 @@ func TestFailedPreflightKeepsComponents(t *testing.T) {
 
 func TestConfigurationFollowsSpecWhileApprovalIsAwaited(t *testing.T) {
 	for keys, want := range map[string]lifecycle.Mode{"k1": lifecycle.Hold, "k2": lifecycle.Wait} {
-		in := desire(atRest(t), "x:2", keys, "s2")
+		in := inputFor(installed(t), "x:2", keys, "s2")
 		in.Gate.Supervised = true
 		if d := lifecycle.Decide(in); d.Mode != want || d.Phase != v1alpha1.PhaseAwaitingApproval {
 			t.Errorf("%s: mode %s in %s, want %s", keys, d.Mode, d.Phase, want)
@@ -128,13 +128,13 @@ func keysOnly(in lifecycle.Input, keys string) lifecycle.Input {
 }
 
 func TestOperatorUpgradeRunsNoPreflight(t *testing.T) {
-	rest := atRest(t)
-	in := keysOnly(rest, "k1")
+	base := installed(t)
+	in := keysOnly(base, "k1")
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || len(d.Actions)+len(d.Events) > 0 {
 		t.Fatalf("%s, %v, %v", d.Mode, d.Actions, d.Events)
 	}
-	want := lifecycle.Decide(rest).Status
+	want := lifecycle.Decide(base).Status
 	if diff := cmp.Diff(want, d.Status, cmpopts.IgnoreFields(metav1.Condition{}, "Message")); diff != "" {
 		t.Errorf("state differs from that of an installation (-want +got):\n%s", diff)
 	}
@@ -143,18 +143,18 @@ func TestOperatorUpgradeRunsNoPreflight(t *testing.T) {
 		t.Errorf("the state is written twice:\n%s", cmp.Diff(d.Status, again.Status))
 	}
 	for name, changed := range map[string]lifecycle.Input{
-		"image": desire(keysOnly(rest, "k1"), "x:2", "k1", "s1"), "keys": desire(keysOnly(rest, "k0"), "x:1", "k1", "s1"),
+		"image": inputFor(keysOnly(base, "k1"), "x:2", "k1", "s1"), "keys": inputFor(keysOnly(base, "k0"), "x:1", "k1", "s1"),
 	} {
 		d := lifecycle.Decide(changed)
 		if !slices.ContainsFunc(d.Actions, func(a lifecycle.Action) bool { return a.Task == "preflight" }) {
 			t.Errorf("no preflight for another %s with the upgrade of the operator: %v", name, d.Actions)
 		}
 	}
-	in, d = failPreflight(t, desire(keysOnly(rest, "k1"), "x:2", "k1", "s1"))
+	in, d = failPreflight(t, inputFor(keysOnly(base, "k1"), "x:2", "k1", "s1"))
 	if d.Mode != lifecycle.Hold {
 		t.Errorf("mode %s after a preflight that failed for the image", d.Mode)
 	}
-	if _, tasks := ran(t, desire(in, "x:1", "k1", "s1")); len(tasks) > 0 {
+	if _, tasks := runTasks(t, inputFor(in, "x:1", "k1", "s1")); len(tasks) > 0 {
 		t.Errorf("the revert ran %q", tasks)
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 // TestRandomEventsKeepInvariantsAndConverge runs the decision with random failures, crashes between any two writes,
 // changes and reverts of the spec, approvals, scheduled times and slow pods. The invariants, by name, are in
-// world_test.go. Without further events all tasks complete and the state stays unchanged.
+// model_test.go. Without further events all tasks complete and the state stays unchanged.
 func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld()
-		w.spec.disabled["clone"] = rapid.Bool().Draw(rt, "no clone")
-		rt.Repeat(w.moves())
-		w.calm(rt)
+		m := newModel()
+		m.spec.disabled["clone"] = rapid.Bool().Draw(rt, "no clone")
+		rt.Repeat(m.randomEvents())
+		m.checkConvergence(rt)
 	})
 }
 
@@ -29,182 +29,182 @@ func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 // and edits disabled tasks. When the original spec is restored, no task has run.
 func TestToggledTasksStartNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld()
-		w.spec.cron, w.spec.disabled["rotate"] = rapid.Bool().Draw(rt, "cron"), rapid.Bool().Draw(rt, "no rotation")
-		before := w.spec
+		m := newModel()
+		m.spec.cron, m.spec.disabled["rotate"] = rapid.Bool().Draw(rt, "cron"), rapid.Bool().Draw(rt, "no rotation")
+		before := m.spec
 		before.disabled, before.trigger = maps.Clone(before.disabled), map[string]int{}
-		w.settle(rt)
-		task := rapid.SampledFrom(words)
+		m.runAllTasks(rt)
+		task := rapid.SampledFrom(taskSlugs)
 		rt.Repeat(map[string]func(*rapid.T){
-			"reconcile": func(rt *rapid.T) { w.reconcile(rt, 99) },
-			"disable":   func(rt *rapid.T) { w.spec.disabled[task.Draw(rt, "task")] = true },
+			"reconcile": func(rt *rapid.T) { m.reconcile(rt, 99) },
+			"disable":   func(rt *rapid.T) { m.spec.disabled[task.Draw(rt, "task")] = true },
 			"enable": func(rt *rapid.T) {
 				slug := task.Draw(rt, "task")
-				w.spec.disabled[slug], w.spec.trigger[slug] = before.disabled[slug], 0
+				m.spec.disabled[slug], m.spec.trigger[slug] = before.disabled[slug], 0
 			},
 			"edit": func(rt *rapid.T) {
-				if slug := task.Draw(rt, "task"); w.spec.disabled[slug] {
-					w.spec.trigger[slug]++
+				if slug := task.Draw(rt, "task"); m.spec.disabled[slug] {
+					m.spec.trigger[slug]++
 				}
 			},
-			"schedule": func(*rapid.T) { w.spec.cron = before.cron && !w.spec.cron },
+			"schedule": func(*rapid.T) { m.spec.cron = before.cron && !m.spec.cron },
 			"": func(rt *rapid.T) {
-				for slug, job := range w.jobs {
+				for slug, job := range m.jobs {
 					if job.State == lifecycle.JobActive {
 						rt.Fatalf("invariant toggling-starts-no-task: %s runs for %q", slug, job.Checksum)
 					}
 				}
 			},
 		})
-		w.spec = before
-		w.reconcile(rt, 99)
-		w.reconcile(rt, 99)
-		if w.last.Mode != lifecycle.Apply || len(w.last.Actions) > 0 {
-			rt.Fatalf("invariant toggling-starts-no-task: %v, %+v", w.last.Actions, w.last.Condition)
+		m.spec = before
+		m.reconcile(rt, 99)
+		m.reconcile(rt, 99)
+		if m.lastDecision.Mode != lifecycle.Apply || len(m.lastDecision.Actions) > 0 {
+			rt.Fatalf("invariant toggling-starts-no-task: %v, %+v", m.lastDecision.Actions, m.lastDecision.Condition)
 		}
 	})
 }
 
-// settle runs all tasks of a new world.
-func (w *world) settle(rt *rapid.T) {
+// runAllTasks runs all tasks of a new model.
+func (m *model) runAllTasks(rt *rapid.T) {
 	for range 20 {
-		w.reconcile(rt, 99)
-		w.collect()
-		w.succeed()
+		m.reconcile(rt, 99)
+		m.collect()
+		m.succeed()
 	}
-	if w.last.Mode != lifecycle.Apply {
-		rt.Fatalf("the tasks do not complete: %+v", w.last.Condition)
+	if m.lastDecision.Mode != lifecycle.Apply {
+		rt.Fatalf("the tasks do not complete: %+v", m.lastDecision.Condition)
 	}
 }
 
-var words = []string{"preflight", "clone", "migrate", "rotate", "init"}
+var taskSlugs = []string{"preflight", "clone", "migrate", "rotate", "init"}
 
-// moves returns all random events.
-func (w *world) moves() map[string]func(*rapid.T) {
-	task := rapid.SampledFrom(words)
+// randomEvents returns all random events.
+func (m *model) randomEvents() map[string]func(*rapid.T) {
+	task := rapid.SampledFrom(taskSlugs)
 	flag := func(at *bool) func(*rapid.T) { return func(*rapid.T) { *at = !*at } }
 	return map[string]func(*rapid.T){
-		"reconcile":  func(rt *rapid.T) { w.reconcile(rt, 99) },
-		"reconcile2": func(rt *rapid.T) { w.reconcile(rt, 99); w.collect(); w.reconcile(rt, 99) },
-		"crash":      func(rt *rapid.T) { w.reconcile(rt, rapid.IntRange(0, 4).Draw(rt, "writes")) },
-		"succeed":    func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobSucceeded) },
+		"reconcile":  func(rt *rapid.T) { m.reconcile(rt, 99) },
+		"reconcile2": func(rt *rapid.T) { m.reconcile(rt, 99); m.collect(); m.reconcile(rt, 99) },
+		"crash":      func(rt *rapid.T) { m.reconcile(rt, rapid.IntRange(0, 4).Draw(rt, "writes")) },
+		"succeed":    func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobSucceeded) },
 		"proceed": func(rt *rapid.T) {
 			for range 3 {
-				w.succeed()
-				w.reconcile(rt, 99)
-				w.collect()
+				m.succeed()
+				m.reconcile(rt, 99)
+				m.collect()
 			}
 		},
-		"fail": func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
+		"fail": func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
 		"fail permanently": func(rt *rapid.T) {
 			for range 6 {
-				for _, slug := range words {
-					w.finish(slug, lifecycle.JobFailed)
+				for _, slug := range taskSlugs {
+					m.finish(slug, lifecycle.JobFailed)
 				}
-				w.reconcile(rt, 99)
-				w.collect()
-				w.now = w.now.Add(11 * time.Second)
+				m.reconcile(rt, 99)
+				m.collect()
+				m.now = m.now.Add(11 * time.Second)
 			}
 		},
-		"vanish":  func(rt *rapid.T) { w.vanish(task.Draw(rt, "task")) },
-		"collect": func(*rapid.T) { w.collect() },
-		"stick": func(rt *rapid.T) {
-			w.stick(task.Draw(rt, "task"), rapid.SampledFrom([]string{"", "no image"}).Draw(rt, "why"))
+		"delete":  func(rt *rapid.T) { m.deleteJob(task.Draw(rt, "task")) },
+		"collect": func(*rapid.T) { m.collect() },
+		"start failure": func(rt *rapid.T) {
+			m.setStartFailure(task.Draw(rt, "task"), rapid.SampledFrom([]string{"", "no image"}).Draw(rt, "message"))
 		},
 		"time": func(rt *rapid.T) {
-			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, time.Minute, time.Hour}).Draw(rt, "time"))
+			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, time.Minute, time.Hour}).Draw(rt, "time"))
 		},
 		"image": func(rt *rapid.T) {
-			w.spec.image = rapid.SampledFrom([]string{"superset:1.0.0", "superset:2.0.0", "superset:2.0.0-dev", "superset:latest"}).Draw(rt, "image")
+			m.spec.image = rapid.SampledFrom([]string{"superset:1.0.0", "superset:2.0.0", "superset:2.0.0-dev", "superset:latest"}).Draw(rt, "image")
 		},
-		"trigger":   func(rt *rapid.T) { w.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger") },
-		"settings":  func(rt *rapid.T) { w.spec.settings = rapid.IntRange(0, 2).Draw(rt, "settings") },
-		"pod":       func(rt *rapid.T) { w.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
-		"task":      func(rt *rapid.T) { slug := task.Draw(rt, "task"); w.spec.disabled[slug] = !w.spec.disabled[slug] },
-		"lifecycle": flag(&w.spec.lifecycleOff), "supervised": flag(&w.spec.supervised), "stopped": flag(&w.spec.stopped),
-		"components": flag(&w.spec.components), "page": flag(&w.spec.page), "zero": flag(&w.spec.zero), "cron": flag(&w.spec.cron),
-		"stranger": func(rt *rapid.T) {
-			w.spec.foreign = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "strangers")
+		"trigger":   func(rt *rapid.T) { m.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger") },
+		"settings":  func(rt *rapid.T) { m.spec.settings = rapid.IntRange(0, 2).Draw(rt, "settings") },
+		"pod":       func(rt *rapid.T) { m.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
+		"task":      func(rt *rapid.T) { slug := task.Draw(rt, "task"); m.spec.disabled[slug] = !m.spec.disabled[slug] },
+		"lifecycle": flag(&m.spec.lifecycleOff), "supervised": flag(&m.spec.supervised), "stopped": flag(&m.spec.stopped),
+		"components": flag(&m.spec.components), "page": flag(&m.spec.page), "zero": flag(&m.spec.zero), "cron": flag(&m.spec.cron),
+		"foreign": func(rt *rapid.T) {
+			m.spec.foreign = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "foreign")
 		},
 		"invalid": func(rt *rapid.T) {
-			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it never matches")}).Draw(rt, "error")
+			m.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it never matches")}).Draw(rt, "error")
 		},
 		"approve": func(rt *rapid.T) {
-			w.approval[rapid.IntRange(0, 1).Draw(rt, "annotation")] = rapid.SampledFrom([]string{"", "wrong", w.token()}).Draw(rt, "token")
+			m.approval[rapid.IntRange(0, 1).Draw(rt, "annotation")] = rapid.SampledFrom([]string{"", "wrong", m.token()}).Draw(rt, "token")
 		},
 	}
 }
 
-func (w *world) token() string { return lifecycle.ApprovalToken(w.from(), w.spec.image) }
+func (m *model) token() string { return lifecycle.ApprovalToken(m.fromImage(), m.spec.image) }
 
-// from returns the image that a change starts from.
-func (w *world) from() string {
-	if older(w.migrated, w.spec.image) {
-		return w.migrated
+// fromImage returns the image that a change starts from.
+func (m *model) fromImage() string {
+	if older(m.migrated, m.spec.image) {
+		return m.migrated
 	}
-	return w.lastImage
+	return m.lastImage
 }
 
 func older(from, to string) bool {
 	return from != "" && version.Compare(from, to) == v1alpha1.DirectionDowngrade
 }
 
-func (w *world) succeed() {
-	for _, slug := range words {
-		w.finish(slug, lifecycle.JobSucceeded)
+func (m *model) succeed() {
+	for _, slug := range taskSlugs {
+		m.finish(slug, lifecycle.JobSucceeded)
 	}
 }
 
-// vanish removes a Job with its pod, as a user may do. If the result of a clone was not recorded, its completion is
+// deleteJob removes a Job with its pod, as a user may do. If the result of a clone was not recorded, its completion is
 // unknown afterwards.
-func (w *world) vanish(task string) {
-	if job, exists := w.jobs[task]; exists {
+func (m *model) deleteJob(task string) {
+	if job, exists := m.jobs[task]; exists {
 		if task == "clone" {
-			w.cloned = ""
+			m.cloned = ""
 		}
-		if task == "migrate" && w.status != nil {
-			w.migrated = w.status.MigratedImage
+		if task == "migrate" && m.status != nil {
+			m.migrated = m.status.MigratedImage
 		}
 		job.Deleting = true
-		w.jobs[task] = job
+		m.jobs[task] = job
 	}
 }
 
-func (w *world) stick(task, why string) {
-	if job, exists := w.jobs[task]; exists && job.State == lifecycle.JobActive {
-		job.StartFailure = why
-		w.jobs[task] = job
+func (m *model) setStartFailure(task, message string) {
+	if job, exists := m.jobs[task]; exists && job.State == lifecycle.JobActive {
+		job.StartFailure = message
+		m.jobs[task] = job
 	}
 }
 
-// calm lets all tasks succeed, and checks that they complete and that no action follows.
-func (w *world) calm(rt *rapid.T) {
-	w.spec.stopped, w.spec.cronErr, w.spec.foreign = false, nil, nil
-	w.spec.pod = 3 // another pod retries permanent failures
-	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
-		for _, slug := range words {
-			w.stick(slug, "")
+// checkConvergence lets all tasks succeed, and checks that they complete and that no action follows.
+func (m *model) checkConvergence(rt *rapid.T) {
+	m.spec.stopped, m.spec.cronErr, m.spec.foreign = false, nil, nil
+	m.spec.pod = 3 // another pod retries permanent failures
+	for stable, round := 0, 0; stable < 3 && round < 100; round++ {
+		for _, slug := range taskSlugs {
+			m.setStartFailure(slug, "")
 		}
-		w.approval = [2]string{w.token(), w.token()}
-		w.reconcile(rt, 99)
-		w.collect()
-		w.succeed()
-		if !w.spec.cron {
-			w.now = w.now.Add(time.Minute) // a schedule would start tasks forever
-		} else if w.last.Condition.Reason == v1alpha1.ReasonTaskRetrying {
-			w.now = w.last.Next
+		m.approval = [2]string{m.token(), m.token()}
+		m.reconcile(rt, 99)
+		m.collect()
+		m.succeed()
+		if !m.spec.cron {
+			m.now = m.now.Add(time.Minute) // a schedule would start tasks forever
+		} else if m.lastDecision.Condition.Reason == v1alpha1.ReasonTaskRetrying {
+			m.now = m.lastDecision.Next
 		}
-		quiet++
-		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods != w.desired() {
-			quiet = 0
+		stable++
+		if m.lastDecision.Mode != lifecycle.Apply || m.status.MaintenanceActive || m.pods != m.desired() {
+			stable = 0
 		}
 	}
-	w.reconcile(rt, 99)
-	w.reconcile(rt, 99)
-	if w.last.Mode != lifecycle.Apply || w.lastImage != w.spec.image || w.status.MaintenanceActive || w.status.Upgrade != nil {
-		rt.Fatalf("invariant tasks-complete: %s %+v\n%+v", w.last.Mode, w.last.Condition, w.status)
+	m.reconcile(rt, 99)
+	m.reconcile(rt, 99)
+	if m.lastDecision.Mode != lifecycle.Apply || m.lastImage != m.spec.image || m.status.MaintenanceActive || m.status.Upgrade != nil {
+		rt.Fatalf("invariant tasks-complete: %s %+v\n%+v", m.lastDecision.Mode, m.lastDecision.Condition, m.status)
 	}
-	if len(w.last.Events)+len(w.last.Actions) > 0 || w.last.Drain || w.last.Page || w.last.ClearApprovals {
-		rt.Fatalf("invariant calm: %+v", w.last)
+	if len(m.lastDecision.Events)+len(m.lastDecision.Actions) > 0 || m.lastDecision.Drain || m.lastDecision.Page || m.lastDecision.ClearApprovals {
+		rt.Fatalf("invariant converged: %+v", m.lastDecision)
 	}
 }

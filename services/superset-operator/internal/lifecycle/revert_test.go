@@ -24,8 +24,8 @@ func chain(in lifecycle.Input, sums ...string) lifecycle.Input {
 	return in
 }
 
-// ran decides until no task is pending: each started task succeeds.
-func ran(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
+// runTasks decides until no task is pending: each started task succeeds.
+func runTasks(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
 	t.Helper()
 	in = with(in)
 	var tasks []string
@@ -52,8 +52,8 @@ func ran(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
 	return in, nil
 }
 
-// begun starts the first pending task.
-func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
+// startTask starts the first pending task.
+func startTask(t *testing.T, in lifecycle.Input) lifecycle.Input {
 	t.Helper()
 	in = with(in)
 	for range 5 {
@@ -73,7 +73,7 @@ func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
 }
 
 func TestTasksRunOnceInOrder(t *testing.T) {
-	in, tasks := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
+	in, tasks := runTasks(t, chain(input(), "c1", "m1", "r1", "i1"))
 	if diff := cmp.Diff([]string{"c1", "m1", "r1", "i1"}, tasks); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
@@ -85,25 +85,25 @@ func TestTasksRunOnceInOrder(t *testing.T) {
 	if diff := cmp.Diff(own, in.Status.CompletedInputs); diff != "" {
 		t.Errorf("inputs differ (-want +got):\n%s", diff)
 	}
-	if _, again := ran(t, in); len(again) > 0 {
-		t.Errorf("ran again: %v", again)
+	if _, second := runTasks(t, in); len(second) > 0 {
+		t.Errorf("ran again: %v", second)
 	}
 }
 
 // TestW3RevertRunsNothing reverts an image change at several points.
 func TestW3RevertRunsNothing(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	base, _ := runTasks(t, chain(input(), "m1", "i1"))
 	upgrade := func(in lifecycle.Input) lifecycle.Input {
 		in = chain(in, "m2", "i2")
 		in.Image = "superset:2"
 		return in
 	}
-	back := func(in lifecycle.Input) lifecycle.Input {
+	revert := func(in lifecycle.Input) lifecycle.Input {
 		in = chain(in, "m1", "i1")
 		in.Image = image
 		return in
 	}
-	running := begun(t, upgrade(rest))
+	running := startTask(t, upgrade(base))
 	migrated := with(running)
 	migrated.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
 	failed := with(running)
@@ -112,16 +112,16 @@ func TestW3RevertRunsNothing(t *testing.T) {
 		in      lifecycle.Input
 		removes string // the task whose Job is deleted first
 	}{
-		"before any task started":                    {in: seen(upgrade(rest), supervised)},
+		"before any task started":                    {in: decideOnce(upgrade(base), supervised)},
 		"while migrate runs":                         {in: running, removes: "migrate"},
 		"while the Job is being deleted":             {in: with(running, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1, Deleting: true})), removes: "migrate"},
-		"after migrate failed":                       {in: seen(failed)},
-		"while init runs":                            {in: begun(t, migrated), removes: "init"},
+		"after migrate failed":                       {in: decideOnce(failed)},
+		"while init runs":                            {in: startTask(t, migrated), removes: "init"},
 		"after migrate, before its result is stored": {in: migrated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := back(tc.in)
+			in := revert(tc.in)
 			d := lifecycle.Decide(in)
 			if d.Status.Upgrade != nil {
 				t.Errorf("the context stays: %+v", d.Status.Upgrade)
@@ -143,7 +143,7 @@ func TestW3RevertRunsNothing(t *testing.T) {
 				}
 			}
 			in.Status = d.Status
-			if _, tasks := ran(t, in); len(tasks) > 0 {
+			if _, tasks := runTasks(t, in); len(tasks) > 0 {
 				t.Errorf("ran %v", tasks)
 			}
 		})
@@ -151,18 +151,18 @@ func TestW3RevertRunsNothing(t *testing.T) {
 }
 
 func TestW3RevertedDowngradeRestoresStatus(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "m1", "i1"))
-	rest.Image, rest.LastImage = "superset:2.0.0", "superset:2.0.0"
-	rest.Status.Phase = v1alpha1.LifecycleComplete
-	blocked := chain(rest, "m0", "i0")
+	base, _ := runTasks(t, chain(input(), "m1", "i1"))
+	base.Image, base.LastImage = "superset:2.0.0", "superset:2.0.0"
+	base.Status.Phase = v1alpha1.LifecycleComplete
+	blocked := chain(base, "m0", "i0")
 	blocked.Image = "superset:1.0.0"
-	back := chain(seen(blocked), "m1", "i1")
-	if blocked = seen(blocked); blocked.Status.Phase != v1alpha1.LifecycleBlocked {
+	reverted := chain(decideOnce(blocked), "m1", "i1")
+	if blocked = decideOnce(blocked); blocked.Status.Phase != v1alpha1.LifecycleBlocked {
 		t.Fatalf("not blocked: %+v", blocked.Status)
 	}
-	back.Image = rest.Image
-	d := lifecycle.Decide(back)
-	want := rest.Status.DeepCopy()
+	reverted.Image = base.Image
+	d := lifecycle.Decide(reverted)
+	want := base.Status.DeepCopy()
 	want.Phase = v1alpha1.LifecycleRestoring
 	if diff := cmp.Diff(want, d.Status); diff != "" || d.Mode != lifecycle.Apply {
 		t.Errorf("%s, state differs (-want +got):\n%s", d.Mode, diff)
@@ -170,72 +170,72 @@ func TestW3RevertedDowngradeRestoresStatus(t *testing.T) {
 }
 
 func TestRevertWithChangedConfigRunsInitOnly(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "m1", "i1"))
-	in := chain(begun(t, chain(rest, "m2", "i2")), "m1", "i3")
-	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"i3"}) {
+	base, _ := runTasks(t, chain(input(), "m1", "i1"))
+	in := chain(startTask(t, chain(base, "m2", "i2")), "m1", "i3")
+	if _, tasks := runTasks(t, in); !cmp.Equal(tasks, []string{"i3"}) {
 		t.Errorf("ran %v", tasks)
 	}
 }
 
 func TestFollowingTasksRunAgain(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	base, _ := runTasks(t, chain(input(), "c1", "m1", "i1"))
 	// The clone for c2 started and dropped the database, so no former state can be restored.
-	in := chain(begun(t, chain(rest, "c2", "m2", "i2")), "c1", "m1", "i1")
-	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
+	in := chain(startTask(t, chain(base, "c2", "m2", "i2")), "c1", "m1", "i1")
+	if _, tasks := runTasks(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
 		t.Errorf("ran %v", tasks)
 	}
-	if got := begun(t, chain(rest, "c2", "m2", "i2")).Status; got.LastCompletedChecksums != nil || len(got.CompletedInputs) != 3 {
+	if got := startTask(t, chain(base, "c2", "m2", "i2")).Status; got.LastCompletedChecksums != nil || len(got.CompletedInputs) != 3 {
 		t.Errorf("settled %v, inputs %v", got.LastCompletedChecksums, got.CompletedInputs)
 	}
 }
 
 func TestTaskCompletionDependsOnPredecessor(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "m1", "i1"))
-	in := begun(t, chain(rest, "m2", "i2"))
+	base, _ := runTasks(t, chain(input(), "m1", "i1"))
+	in := startTask(t, chain(base, "m2", "i2"))
 	in.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
-	in = seen(in)
+	in = decideOnce(in)
 	in.Jobs = map[string]lifecycle.Job{}
 	// While migrate is disabled its completion for m2 is kept, so a change to m1 is not a revert.
-	in = chain(seen(chain(in, "i2")), "m1", "i1")
+	in = chain(decideOnce(chain(in, "i2")), "m1", "i1")
 	in.Jobs = map[string]lifecycle.Job{}
-	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"m1", "i1"}) {
+	if _, tasks := runTasks(t, in); !cmp.Equal(tasks, []string{"m1", "i1"}) {
 		t.Errorf("ran %v", tasks)
 	}
 }
 
 // TestW14ReenabledTasksRunNothing also disables and enables the whole lifecycle.
 func TestW14ReenabledTasksRunNothing(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
-	for name, fewer := range map[string][]string{
+	base, _ := runTasks(t, chain(input(), "c1", "m1", "r1", "i1"))
+	for name, enabled := range map[string][]string{
 		"clone": {"m1", "r1", "i1"}, "migrate": {"c1", "r1", "i1"}, "init": {"c1", "m1", "r1"}, "two of them": {"m1", "i1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			off, tasks := ran(t, chain(rest, fewer...))
+			disabled, tasks := runTasks(t, chain(base, enabled...))
 			if len(tasks) > 0 {
 				t.Errorf("off: ran %v", tasks)
 			}
-			if len(fewer) == 3 && fewer[0] == "m1" && off.Status.Clone != nil {
-				t.Errorf("the status entry stays: %+v", off.Status.Clone)
+			if len(enabled) == 3 && enabled[0] == "m1" && disabled.Status.Clone != nil {
+				t.Errorf("the status entry stays: %+v", disabled.Status.Clone)
 			}
-			if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
+			if _, tasks := runTasks(t, chain(disabled, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
 				t.Errorf("enabled again: ran %v", tasks)
 			}
 		})
 	}
-	off := chain(rest)
-	off.Disabled = true
-	off, tasks := ran(t, off)
-	if off.Disabled = false; len(tasks) > 0 || off.Status.Migrate != nil {
-		t.Errorf("disabled: ran %v, %+v", tasks, off.Status.Migrate)
+	disabled := chain(base)
+	disabled.Disabled = true
+	disabled, tasks := runTasks(t, disabled)
+	if disabled.Disabled = false; len(tasks) > 0 || disabled.Status.Migrate != nil {
+		t.Errorf("disabled: ran %v, %+v", tasks, disabled.Status.Migrate)
 	}
-	if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
+	if _, tasks := runTasks(t, chain(disabled, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
 		t.Errorf("enabled again: ran %v", tasks)
 	}
 }
 
 func TestJobResultIsRecordedForItsChecksum(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
-	done := begun(t, chain(rest, "c2", "m2", "i2"))
+	base, _ := runTasks(t, chain(input(), "c1", "m1", "i1"))
+	done := startTask(t, chain(base, "c2", "m2", "i2"))
 	done.Jobs["clone"] = lifecycle.Job{UID: "new", Checksum: "c2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
 	t.Run("with other desired inputs", func(t *testing.T) {
 		d := lifecycle.Decide(chain(done, "c3", "m3", "i3"))
@@ -253,9 +253,9 @@ func TestJobResultIsRecordedForItsChecksum(t *testing.T) {
 
 // TestW1JobsNeverOverlap covers all reasons to replace a Job.
 func TestW1JobsNeverOverlap(t *testing.T) {
-	rest, _ := ran(t, chain(input(), "m1", "i1"))
-	running := begun(t, chain(rest, "m2", "i2"))
-	init := begun(t, chain(rest, "m1", "i2"))
+	base, _ := runTasks(t, chain(input(), "m1", "i1"))
+	running := startTask(t, chain(base, "m2", "i2"))
+	init := startTask(t, chain(base, "m1", "i2"))
 	cases := map[string]struct {
 		in   lifecycle.Input
 		task string
@@ -264,7 +264,7 @@ func TestW1JobsNeverOverlap(t *testing.T) {
 		"an earlier task that has to run":      {chain(init, "m3", "i3"), "init"},
 		"a stuck pod with fixed settings":      {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, StartFailure: "no image"})), "migrate"},
 		"another image of the legacy operator": {with(running, job("migrate", lifecycle.Job{UID: "new", PodHash: "p0", Image: "superset:9"})), "migrate"},
-		"a retry": {seen(with(running, job("migrate", lifecycle.Job{
+		"a retry": {decideOnce(with(running, job("migrate", lifecycle.Job{
 			UID: "new", Checksum: "m2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100),
 		}))), "migrate"},
 	}
@@ -276,9 +276,9 @@ func TestW1JobsNeverOverlap(t *testing.T) {
 			if diff := cmp.Diff(want, d.Actions); diff != "" {
 				t.Fatalf("actions differ (-want +got):\n%s", diff)
 			}
-			again := in
-			again.Status = d.Status
-			if second := lifecycle.Decide(again); !cmp.Equal(second.Actions, want) || len(second.Events) > 0 {
+			restarted := in
+			restarted.Status = d.Status
+			if second := lifecycle.Decide(restarted); !cmp.Equal(second.Actions, want) || len(second.Events) > 0 {
 				t.Errorf("after a crash: actions %v, events %q", second.Actions, reasons(second))
 			}
 			j := in.Jobs[tc.task]
