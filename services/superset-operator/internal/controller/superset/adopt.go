@@ -28,9 +28,9 @@ func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result
 	if len(s.snapshot.Orphans) == 0 {
 		return steps.Result{}, nil
 	}
-	wanted, adopted := s.desiredNames(), false
+	desired, adopted := s.desiredNames(), false
 	for _, obj := range s.snapshot.Orphans {
-		if !wanted[nameOf(obj)] {
+		if !desired[nameOf(obj)] {
 			continue
 		}
 		if err := r.adoptObject(ctx, s.sup, obj); err != nil {
@@ -59,11 +59,11 @@ func (r *Reconciler) adoptObject(ctx context.Context, sup *v1alpha1.Superset, ob
 	if err != nil {
 		return fmt.Errorf("encode owner of %s: %w", nameOf(obj), err)
 	}
-	copied, ok := obj.DeepCopyObject().(client.Object)
+	objCopy, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy %s: %T is not an object", nameOf(obj), obj)
 	}
-	err = r.Client.Patch(ctx, copied, client.RawPatch(types.MergePatchType, text), client.FieldOwner(names.FieldManager))
+	err = r.Client.Patch(ctx, objCopy, client.RawPatch(types.MergePatchType, text), client.FieldOwner(names.FieldManager))
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return errStale

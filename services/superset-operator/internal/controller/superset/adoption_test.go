@@ -29,23 +29,23 @@ func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 	for name, before := range map[string]func(*recordedEnv, *v1alpha1.Superset){
 		"at rest": func(*recordedEnv, *v1alpha1.Superset) {},
 		"during a migration": func(l *recordedEnv, sup *v1alpha1.Superset) {
-			l.edit(sup, func(s *v1alpha1.Superset) { unchecked(s); tasks(adopting("1h"))(s); image("6.1.0")(s) })
-			l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+			l.edit(sup, func(s *v1alpha1.Superset) { disablePreflight(s); tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
+			l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 			l.podOf("migrate", corev1.PodRunning)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full())
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full())
 			before(l, sup)
 			if err := l.client.Delete(t.Context(), sup, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 				t.Fatal(err)
 			}
-			expect.Deleted(t, l.client, sup)
-			again := l.runs(full(image("6.1.0")))
+			expect.Gone(t, l.client, sup)
+			second := l.createRunning(full(image("6.1.0")))
 			for _, kind := range children() {
 				for _, obj := range l.all(kind) {
-					if !metav1.IsControlledBy(obj, again) {
+					if !metav1.IsControlledBy(obj, second) {
 						t.Errorf("%T %s is not owned by the new Superset: %v", obj, obj.GetName(), obj.GetOwnerReferences())
 					}
 				}
@@ -89,8 +89,8 @@ func (l *recordedEnv) all(list client.ObjectList) []client.Object {
 	return out
 }
 
-// inTheWay returns foreign objects with the names of desired objects: one of each kind that the components have.
-func inTheWay(labels func(slug string) map[string]string) []client.Object {
+// conflicting returns foreign objects with the names of desired objects: one of each kind that the components have.
+func conflicting(labels func(slug string) map[string]string) []client.Object {
 	named := func(name, slug string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Labels: labels(slug)} }
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"whose": "another"}},
@@ -116,19 +116,19 @@ func inTheWay(labels func(slug string) map[string]string) []client.Object {
 // with all labels except one, and with all labels and another owner. After their deletion the operator creates its
 // own objects.
 func TestForeignObjectsAreReportedAndKept(t *testing.T) {
-	ours := func(slug string) map[string]string { return names.Labels("lab", slug) }
+	owned := func(slug string) map[string]string { return names.Labels("lab", slug) }
 	for name, labels := range map[string]func(slug string) map[string]string{
 		"without its labels":  func(string) map[string]string { return map[string]string{"whose": "another"} },
-		"without one of them": func(slug string) map[string]string { l := ours(slug); delete(l, v1alpha1.LabelParent); return l },
-		"of another owner":    ours,
+		"without one of them": func(slug string) map[string]string { l := owned(slug); delete(l, v1alpha1.LabelParent); return l },
+		"of another owner":    owned,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
+			l := newParallelEnv(t, options{})
 			owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "owner"}}
 			if err := l.client.Create(t.Context(), owner); err != nil {
 				t.Fatal(err)
 			}
-			others := inTheWay(labels)
+			others := conflicting(labels)
 			for _, obj := range others {
 				obj.SetNamespace(l.namespace)
 				if name == "of another owner" {
@@ -141,7 +141,7 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 				}
 			}
 			sup := l.create(full()(l.env))
-			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
+			l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("NotOwned", metav1.ConditionTrue)))
 			text := message(sup, "Degraded")
 			if !strings.Contains(text, "lab-") || !strings.Contains(text, "Delete or rename") {
 				t.Errorf("message of Degraded: %q", text)
@@ -158,7 +158,7 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l.becomes(sup, settled)
+			l.waitFor(sup, settled)
 		})
 	}
 }
@@ -166,8 +166,8 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 // TestForeignObjectBlocksDrain creates a foreign Deployment and pod with the labels of the components: an upgrade
 // reports them and drains no component.
 func TestForeignObjectBlocksDrain(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
 	labels := names.Labels("lab", "celery-worker")
 	other := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "foreign", Labels: labels},
@@ -189,16 +189,16 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 	if err := l.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	start := l.alter(sup, image("6.1.0"))
-	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue),
+	start := l.editAndGetRevision(sup, image("6.1.0"))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("NotOwned", metav1.ConditionTrue),
 		condition("LifecycleComplete", metav1.ConditionFalse, "NotOwned")))
 	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Deployment foreign, Pod debug") || !strings.Contains(text, v1alpha1.LabelInstance) {
 		t.Errorf("message of LifecycleComplete: %q", text)
 	}
-	l.eventually(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})
+	l.waitEvents(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})
 	expect.Never(t, time.Second, func() error {
-		if ran := changing(l.history.tasks(start)); len(ran) > 0 {
-			return fmt.Errorf("%v ran", ran)
+		if started := withoutPreflight(l.history.tasks(start)); len(started) > 0 {
+			return fmt.Errorf("%v ran", started)
 		}
 		return nil
 	})
@@ -207,6 +207,6 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
 }

@@ -16,10 +16,10 @@ import (
 
 func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = new(v1alpha1.UpgradeSupervised) }
 
-// awaiting checks the state of a change that waits for its approval, and returns the token.
-func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
+// waitAwaitingApproval checks the state of a change that waits for its approval, and returns the token.
+func (l *recordedEnv) waitAwaitingApproval(sup *v1alpha1.Superset, to string) string {
 	l.t.Helper()
-	l.becomes(sup, all(phase(v1alpha1.PhaseAwaitingApproval), lifecyclePhase(v1alpha1.LifecycleAwaitingApproval),
+	l.waitFor(sup, all(phase(v1alpha1.PhaseAwaitingApproval), lifecyclePhase(v1alpha1.LifecycleAwaitingApproval),
 		condition("LifecycleComplete", metav1.ConditionFalse, "AwaitingApproval"),
 		func(s *v1alpha1.Superset) error {
 			if u := s.Status.Lifecycle.Upgrade; u == nil || u.ToVersion != to {
@@ -38,29 +38,29 @@ func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
 }
 
 func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(small(supervised))
-	start := l.alter(sup, image("6.1.0"))
-	first := l.awaiting(sup, "6.1.0")
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal(supervised))
+	start := l.editAndGetRevision(sup, image("6.1.0"))
+	first := l.waitAwaitingApproval(sup, "6.1.0")
 	if u := sup.Status.Lifecycle.Upgrade; u.FromVersion != "6.0.0" || u.Direction != v1alpha1.DirectionUpgrade {
 		t.Errorf("upgrade %+v", u)
 	}
-	l.nothingRuns(sup, start)
+	l.checkNoTaskWithoutApproval(sup, start)
 
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, "sha256:"+strings.Repeat("0", 64)))
-	l.nothingRuns(sup, start)
+	l.checkNoTaskWithoutApproval(sup, start)
 
 	// Another target is another change, so the first token is no longer valid.
 	l.edit(sup, image("6.2.0"))
-	second := l.awaiting(sup, "6.2.0")
+	second := l.waitAwaitingApproval(sup, "6.2.0")
 	if first == second {
 		t.Error("two changes have the same token")
 	}
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, first))
-	l.nothingRuns(sup, start)
+	l.checkNoTaskWithoutApproval(sup, start)
 
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, second))
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Annotations[v1alpha1.AnnotationApproveUpgrade] != "" || s.Status.Lifecycle.Upgrade != nil {
 			return fmt.Errorf("not removed: %v, %+v", s.Annotations, s.Status.Lifecycle.Upgrade)
 		}
@@ -73,19 +73,19 @@ func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
 
 	// The approval was valid for one change: a revert to an approved version needs another one.
 	l.edit(sup, image("6.3.0"))
-	l.awaiting(sup, "6.3.0")
+	l.waitAwaitingApproval(sup, "6.3.0")
 }
 
-// nothingRuns checks for some time that no task starts.
-func (l *recordedEnv) nothingRuns(sup *v1alpha1.Superset, since int64) {
+// checkNoTaskWithoutApproval checks for some time that no task starts.
+func (l *recordedEnv) checkNoTaskWithoutApproval(sup *v1alpha1.Superset, since int64) {
 	l.t.Helper()
 	expect.Never(l.t, 500*time.Millisecond, func() error {
-		if ran := l.history.tasks(since); len(ran) > 0 {
-			return fmt.Errorf("%v ran without an approval", ran)
+		if started := l.history.tasks(since); len(started) > 0 {
+			return fmt.Errorf("%v ran without an approval", started)
 		}
 		return nil
 	})
-	l.becomes(sup, func(*v1alpha1.Superset) error { return nil })
+	l.waitFor(sup, func(*v1alpha1.Superset) error { return nil })
 	if sup.Status.Phase != v1alpha1.PhaseAwaitingApproval && sup.Status.Phase != v1alpha1.PhaseBlocked {
 		l.t.Errorf("phase %s", sup.Status.Phase)
 	}
@@ -103,11 +103,11 @@ func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full(supervised))
-			start := l.alter(sup, image(tc.to))
-			l.becomes(sup, phase(tc.want))
-			l.becomes(sup, condition("Available", metav1.ConditionTrue, "AllComponentsReady"))
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full(supervised))
+			start := l.editAndGetRevision(sup, image(tc.to))
+			l.waitFor(sup, phase(tc.want))
+			l.waitFor(sup, condition("Available", metav1.ConditionTrue, "AllComponentsReady"))
 
 			l.edit(sup, func(s *v1alpha1.Superset) {
 				s.Spec.WebServer.Replicas = new(int32(3))
@@ -115,13 +115,13 @@ func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 				s.Spec.Networking.Ingress.Host = "other.example.org"
 				s.Spec.CeleryFlower = nil
 			})
-			l.rolled("web-server", func(d *appsv1.Deployment) error {
+			l.waitRolledOut("web-server", func(d *appsv1.Deployment) error {
 				if d.Status.ReadyReplicas != 3 || runningImage(d) != "apache/superset:6.0.0" {
 					return fmt.Errorf("%d of %s", d.Status.ReadyReplicas, runningImage(d))
 				}
 				return nil
 			})
-			l.becomes(sup, func(*v1alpha1.Superset) error {
+			l.waitFor(sup, func(*v1alpha1.Superset) error {
 				config := get(l.env, "lab-web-server-config", configMap()).Data["superset_config.py"]
 				host := get(l.env, "lab", ingress()).Spec.Rules[0].Host
 				if !strings.Contains(config, "NEW = 1") || host != "other.example.org" {
@@ -129,20 +129,20 @@ func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 				}
 				return nil
 			})
-			expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
-			l.becomes(sup, phase(tc.want))
-			l.nothingRuns(sup, start)
+			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
+			l.waitFor(sup, phase(tc.want))
+			l.checkNoTaskWithoutApproval(sup, start)
 		})
 	}
 }
 
 func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(small(image("6.1.0")))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal(image("6.1.0")))
 	pods := l.pods()
 	blocked := func() string {
-		l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
-			condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"), presently("DowngradeBlocked", metav1.ConditionTrue),
+		l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
+			condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"), stalled("DowngradeBlocked", metav1.ConditionTrue),
 			condition("Available", metav1.ConditionTrue, "AllComponentsReady")))
 		u := sup.Status.Lifecycle.Upgrade
 		if u == nil || u.Direction != v1alpha1.DirectionDowngrade || u.FromVersion != "6.1.0" || u.ToVersion != "6.0.0" {
@@ -150,24 +150,24 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 		}
 		return u.ApprovalToken
 	}
-	start := l.alter(sup, image("6.0.0"))
+	start := l.editAndGetRevision(sup, image("6.0.0"))
 	blocked()
-	l.nothingRuns(sup, start)
-	l.still(pods)
+	l.checkNoTaskWithoutApproval(sup, start)
+	l.checkPodsUnchanged(pods)
 
 	l.edit(sup, image("6.1.0"))
-	l.becomes(sup, all(settled, condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete")))
+	l.waitFor(sup, all(settled, condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete")))
 	if sup.Status.Lifecycle.Upgrade != nil || len(l.history.tasks(start)) > 0 {
 		t.Errorf("after the revert: %+v, tasks %v", sup.Status.Lifecycle.Upgrade, l.history.tasks(start))
 	}
-	l.still(pods)
+	l.checkPodsUnchanged(pods)
 
 	l.edit(sup, image("6.0.0"))
 	token := blocked()
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, token))
-	l.nothingRuns(sup, start)
+	l.checkNoTaskWithoutApproval(sup, start)
 	l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, token))
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Annotations[v1alpha1.AnnotationApproveDowngrade] != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
 			return fmt.Errorf("annotations %v, image %s", s.Annotations, s.Status.LastLifecycleImage)
 		}
@@ -177,7 +177,7 @@ func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
 	if diff := cmp.Diff([]string{"preflight apache/superset:6.0.0", "migrate apache/superset:6.0.0", "init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
-	l.eventually(map[string]int{"Warning DowngradeBlocked": 2})
+	l.waitEvents(map[string]int{"Warning DowngradeBlocked": 2})
 }
 
 // TestW6W7OnlyComparableVersionsAreBlocked changes the tag in ways that are not a downgrade, and the registry alone.
@@ -192,11 +192,11 @@ func TestW6W7OnlyComparableVersionsAreBlocked(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(small(image(tc.from)))
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(minimal(image(tc.from)))
 			l.edit(sup, tc.to)
 			want := sup.Spec.Image.Repository + ":" + sup.Spec.Image.Tag
-			l.becomes(sup, func(s *v1alpha1.Superset) error {
+			l.waitFor(sup, func(s *v1alpha1.Superset) error {
 				if s.Status.Phase == v1alpha1.PhaseBlocked {
 					t.Fatalf("blocked: %s", message(s, "LifecycleComplete"))
 				}

@@ -16,18 +16,18 @@ import (
 // web server, created after the revision, had a ready pod.
 func (l *recordedEnv) checkWebServerFirst(since int64) {
 	l.t.Helper()
-	web := made[*appsv1.Deployment](l.history, since, "lab-web-server")
-	ready := moment{"a ready web server", when(l.history, web, "lab-web-server", hasReadyPod)}
+	web := creationRevision[*appsv1.Deployment](l.history, since, "lab-web-server")
+	ready := namedRevision{"a ready web server", firstRevision(l.history, web, "lab-web-server", hasReadyPod)}
 	for _, slug := range []string{"celery-worker", "celery-beat", "celery-flower", "mcp-server"} {
-		ascending(l.t, ready, moment{"the Deployment of " + slug, made[*appsv1.Deployment](l.history, since, "lab-"+slug)})
+		checkAscending(l.t, ready, namedRevision{"the Deployment of " + slug, creationRevision[*appsv1.Deployment](l.history, since, "lab-"+slug)})
 	}
 }
 
 // TestComponentsStartWithoutUnreadyWebServer checks that a web server that does not become ready delays other
 // components at most as long as its startup probe allows.
 func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.create(small(func(s *v1alpha1.Superset) {
+	l := newParallelEnv(t, options{})
+	sup := l.create(minimal(func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{
 			Annotations: map[string]string{controlplane.ReadyAfterAnnotation: "1h"},
 			Container: &v1alpha1.ContainerTemplate{StartupProbe: &corev1.Probe{
@@ -39,13 +39,13 @@ func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	})(l.env))
 	beat := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-beat"}}
 	expect.Object(t, l.client, beat, func(*appsv1.Deployment) error { return nil })
-	waited := sequence(l.history, 0, "lab", func(s *v1alpha1.Superset) string {
+	waiting := sequence(l.history, 0, "lab", func(s *v1alpha1.Superset) string {
 		if c := components(s)["celery-beat"]; c != nil && c.Message == "The component waits for the web server, which starts first." {
 			return c.Message
 		}
 		return ""
 	})
-	if len(waited) != 1 {
+	if len(waiting) != 1 {
 		t.Errorf("the status does not report that the scheduler waits: %s", text(sup))
 	}
 	if web := l.deployment("web-server"); web.Status.ReadyReplicas != 0 {

@@ -20,13 +20,13 @@ import (
 func TestObservationIsPublished(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
-	observations, last := connect(t, server.URL())
+	observations, lastObservation := connect(t, server.URL())
 	e := start(t, options{observations: observations})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	expect.Condition(t, e.client, sup, "Available", metav1.ConditionTrue)
-	expect.Eventually(t, long, func() error {
-		o, err := last(e.namespace)
+	expect.Eventually(t, timeout, func() error {
+		o, err := lastObservation(e.namespace)
 		if err != nil {
 			return err
 		}
@@ -37,8 +37,8 @@ func TestObservationIsPublished(t *testing.T) {
 	})
 
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Paused"} })
-	expect.Eventually(t, long, func() error {
-		o, err := last(e.namespace)
+	expect.Eventually(t, timeout, func() error {
+		o, err := lastObservation(e.namespace)
 		if err != nil {
 			return err
 		}
@@ -52,15 +52,15 @@ func TestObservationIsPublished(t *testing.T) {
 	// state.
 	server.Stop()
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = new(int32(3)) })
-	e.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.waitFor(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)
 		}
 		return nil
 	})
 	server.Start()
-	expect.Eventually(t, long, func() error {
-		o, err := last(e.namespace)
+	expect.Eventually(t, timeout, func() error {
+		o, err := lastObservation(e.namespace)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespac
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, long, func() error { return bus.Bootstrap(t.Context(), conn.JetStream(), bus.DefaultParams()) })
+	expect.Eventually(t, timeout, func() error { return bus.Bootstrap(t.Context(), conn.JetStream(), bus.DefaultParams()) })
 	publisher := bus.NewPublisher(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -92,8 +92,8 @@ func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespac
 			t.Logf("close the bus: %v", err)
 		}
 	})
-	me := contract.Observer{Name: names.FieldManager, Instance: "test"}
-	return bus.NewObservationPublisher(publisher, "test", me, func() int64 { return 1 }), func(namespace string) (contract.Observation, error) {
+	observer := contract.Observer{Name: names.FieldManager, Instance: "test"}
+	return bus.NewObservationPublisher(publisher, "test", observer, func() int64 { return 1 }), func(namespace string) (contract.Observation, error) {
 		ref := contract.Ref{Cluster: "test", Namespace: namespace, Kind: contract.Superset, Name: "development"}
 		subject, err := contract.ObservationSubject(ref, names.FieldManager)
 		if err != nil {

@@ -27,8 +27,8 @@ func cloning(schedule string) func(*v1alpha1.Superset) {
 	}
 }
 
-// words returns the names of tasks from a list of "name image".
-func words(tasks []string) []string {
+// taskNames returns the names of tasks from a list of "name image".
+func taskNames(tasks []string) []string {
 	var out []string
 	for _, s := range tasks {
 		name, _, _ := strings.Cut(s, " ")
@@ -55,12 +55,12 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 		return time.Date(2026, time.November, n, hour, minute, 0, 0, time.UTC)
 	}
 	clk := clocktesting.NewFakePassiveClock(day(20, 12, 0))
-	l := experiment(t, options{idle: true, clock: clk})
+	l := newParallelEnv(t, options{idle: true, clock: clk})
 	sup := l.create(full(cloning("0 2 * * *"))(l.env))
-	l.drive(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0)), condition("ScheduleValid", metav1.ConditionTrue, "SchedulesValid")))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0)), condition("ScheduleValid", metav1.ConditionTrue, "SchedulesValid")))
 	sequence := []string{"clone", "migrate", "init"}
 	l.history.checkTasks("clone", "migrate")
-	if diff := cmp.Diff(sequence, words(l.history.tasks(0))); diff != "" {
+	if diff := cmp.Diff(sequence, taskNames(l.history.tasks(0))); diff != "" {
 		t.Errorf("tasks of the installation differ (-want +got):\n%s", diff)
 	}
 
@@ -70,28 +70,28 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Minute {
 		t.Errorf("before the scheduled time: %+v, %v", result, err)
 	}
-	l.drive(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0))))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0))))
 
-	start := now(sup)
+	start := revisionOf(sup)
 	clk.SetTime(day(21, 2, 1))
-	l.drive(sup, nil, all(settled, scheduled(day(21, 2, 0), day(22, 2, 0)), task("clone", v1alpha1.TaskComplete, 1)))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(21, 2, 0), day(22, 2, 0)), task("clone", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("clone", "migrate")
-	if diff := cmp.Diff(sequence, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff(sequence, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks at the scheduled time differ (-want +got):\n%s", diff)
 	}
 
 	// After days without an operator the missed scheduled times run the tasks once.
-	start = now(sup)
+	start = revisionOf(sup)
 	clk.SetTime(day(25, 12, 0))
 	l.reconciler = l.process(nil)
-	l.drive(sup, nil, all(settled, scheduled(day(25, 2, 0), day(26, 2, 0))))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(25, 2, 0), day(26, 2, 0))))
 	for range 5 {
 		if _, err := l.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.history.checkTasks("clone", "migrate")
-	if diff := cmp.Diff(sequence, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff(sequence, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks after the outage differ (-want +got):\n%s", diff)
 	}
 }
@@ -100,34 +100,34 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
 	day := func(n, hour int) time.Time { return time.Date(2026, time.November, n, hour, 0, 0, 0, time.UTC) }
 	clk := clocktesting.NewFakePassiveClock(day(20, 12))
-	l := experiment(t, options{idle: true, clock: clk})
-	sup := l.create(full(cloning("0 2 * * *"), tasks(adopting("500ms")))(l.env))
-	l.drive(sup, nil, task("migrate", v1alpha1.TaskRunning, 1))
+	l := newParallelEnv(t, options{idle: true, clock: clk})
+	sup := l.create(full(cloning("0 2 * * *"), tasks(finishAfter("500ms")))(l.env))
+	l.reconcileUntil(sup, nil, task("migrate", v1alpha1.TaskRunning, 1))
 	clk.SetTime(day(22, 12))
-	l.drive(sup, nil, all(settled, scheduled(day(22, 2), day(23, 2))))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(22, 2), day(23, 2))))
 	l.history.checkTasks("clone", "migrate")
 	want := []string{"clone", "migrate", "init", "clone", "migrate", "init"}
-	if diff := cmp.Diff(want, words(l.history.tasks(0))); diff != "" {
+	if diff := cmp.Diff(want, taskNames(l.history.tasks(0))); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 }
 
 func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(cloning("0 2 30 1 *")))
-	pods, start := l.pods(), l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = new("61 2 * * *") })
-	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(cloning("0 2 30 1 *")))
+	pods, start := l.pods(), l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = new("61 2 * * *") })
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "InvalidCronSchedule"),
 		condition("ScheduleValid", metav1.ConditionFalse, "InvalidCronSchedule")))
 	if text := message(sup, "ScheduleValid"); !strings.Contains(text, "spec.lifecycle.clone.cronSchedule") {
 		t.Errorf("the message does not name the field: %s", text)
 	}
-	l.nothingRuns(sup, start)
-	l.still(pods)
-	l.eventually(map[string]int{"Warning InvalidCronSchedule": 1})
+	l.checkNoTaskWithoutApproval(sup, start)
+	l.checkPodsUnchanged(pods)
+	l.waitEvents(map[string]int{"Warning InvalidCronSchedule": 1})
 
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = nil })
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	if c := meta.FindStatusCondition(sup.Status.Conditions, "ScheduleValid"); c != nil {
 		t.Errorf("without a schedule: %+v", c)
 	}
@@ -135,9 +135,9 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 
 // TestW14ReenabledCloneDropsNoDatabase also disables and enables the whole lifecycle.
 func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(cloning("")))
-	start := now(sup)
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(cloning("")))
+	start := revisionOf(sup)
 	for _, change := range []func(*v1alpha1.Superset){
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true) },
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = nil },
@@ -145,14 +145,14 @@ func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = nil },
 	} {
 		l.edit(sup, change)
-		l.becomes(sup, settled)
+		l.waitFor(sup, settled)
 		disabled := sup.Spec.Lifecycle.Disabled != nil || sup.Spec.Lifecycle.Clone.Disabled != nil
 		if entry := entryOf(sup, "clone"); (entry == nil) != disabled {
 			t.Errorf("disabled: %v, clone %+v", disabled, entry)
 		}
 	}
 	l.history.checkTasks("clone", "migrate")
-	if ran := l.history.tasks(start); len(ran) > 0 {
-		t.Errorf("ran %v", ran)
+	if started := l.history.tasks(start); len(started) > 0 {
+		t.Errorf("ran %v", started)
 	}
 }

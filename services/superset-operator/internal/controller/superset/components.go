@@ -48,8 +48,8 @@ func (r *Reconciler) pruneAccounts(ctx context.Context, s *reconcileState) error
 	}
 	for i := range list.Items {
 		account := &list.Items[i]
-		wanted := s.desired.ServiceAccount != nil && s.desired.ServiceAccount.Name == account.Name
-		if wanted || !metav1.IsControlledBy(account, s.sup) {
+		keep := s.desired.ServiceAccount != nil && s.desired.ServiceAccount.Name == account.Name
+		if keep || !metav1.IsControlledBy(account, s.sup) {
 			continue
 		}
 		if err := r.applier.Delete(ctx, account); err != nil {
@@ -69,7 +69,7 @@ func (r *Reconciler) components(ctx context.Context, s *reconcileState) (steps.R
 		var err error
 		if c == nil {
 			err = s.tolerate(d.Key, r.removeComponent(ctx, s, d.Name))
-		} else if !s.mustNotCreate(c) && !order.IsDelayed(c.Slug) {
+		} else if !s.creationBlocked(c) && !order.IsDelayed(c.Slug) {
 			err = r.applyComponent(ctx, s, c)
 		}
 		if err != nil {
@@ -94,13 +94,13 @@ func find(list []desired.Component, name string) *desired.Component {
 // applyComponent applies the objects of one component. A failure of one object does not stop the others, except that
 // the Deployment requires its ConfigMap.
 func (r *Reconciler) applyComponent(ctx context.Context, s *reconcileState, c *desired.Component) error {
-	for _, part := range []func() error{
+	for _, applyPart := range []func() error{
 		func() error { return r.applyWorkload(ctx, s, c) },
 		func() error { return applyOrRemove(ctx, r, s, s.route(c.Service), s.snapshot.Services[c.Slug]) },
 		func() error { return applyOrRemove(ctx, r, s, c.HPA, s.snapshot.Autoscalers[c.Slug]) },
 		func() error { return applyOrRemove(ctx, r, s, c.PDB, s.snapshot.Budgets[c.Slug]) },
 	} {
-		if err := s.tolerate(c.Descriptor.Key, part()); err != nil {
+		if err := s.tolerate(c.Descriptor.Key, applyPart()); err != nil {
 			return err
 		}
 	}
@@ -136,8 +136,8 @@ type object interface {
 
 // applyOrRemove applies the desired object, or deletes the existing one if there is none.
 func applyOrRemove[T object](ctx context.Context, r *Reconciler, s *reconcileState, want, existing T) error {
-	var none T
-	if want == none {
+	var zero T
+	if want == zero {
 		return r.applier.Delete(ctx, existing)
 	}
 	_, err := r.applier.Object(ctx, s.sup, want, existing)
@@ -182,8 +182,8 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 	return steps.Result{Stop: s.decision.Initial}, nil
 }
 
-// mustNotCreate reports whether the component does not exist and must not be created while the images are pinned.
-func (s *reconcileState) mustNotCreate(c *desired.Component) bool {
+// creationBlocked reports whether the component does not exist and must not be created while the images are pinned.
+func (s *reconcileState) creationBlocked(c *desired.Component) bool {
 	return s.decision.Mode == lifecycle.Hold && s.snapshot.Deployments[c.Slug] == nil
 }
 

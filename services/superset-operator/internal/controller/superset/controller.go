@@ -153,11 +153,11 @@ func isStale(err error) bool {
 
 // tolerate records the error of a part that no other part depends on, so that one failed write does not block the
 // others. It returns a stale cache error, since the reconcile must write nothing after it.
-func (s *reconcileState) tolerate(part string, err error) error {
+func (s *reconcileState) tolerate(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s: %w", part, err)
+	err = fmt.Errorf("%s: %w", name, err)
 	if isStale(err) {
 		return err
 	}

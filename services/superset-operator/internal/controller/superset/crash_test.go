@@ -35,68 +35,68 @@ import (
 // no task runs twice, and no two tasks run at the same time.
 func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	const apart = 4
-	calm := journey(t, 0, 0)
-	t.Logf("an operator without crashes makes %d writes", len(calm.written))
+	const interval = 4
+	baseline := installAndUpgrade(t, 0, 0)
+	t.Logf("an operator without crashes makes %d writes", len(baseline.written))
 	var mu sync.Mutex
-	fatal := map[string]bool{}
+	crashPoints := map[string]bool{}
 	t.Run("runs", func(t *testing.T) {
 		runs := [][2]int{{1, 1}} // an operator that crashes after each write it makes
-		for first := range apart {
-			runs = append(runs, [2]int{first, apart})
+		for first := range interval {
+			runs = append(runs, [2]int{first, interval})
 		}
 		for _, run := range runs {
 			t.Run(fmt.Sprintf("first after %d writes, then after %d each", run[0], run[1]), func(t *testing.T) {
 				t.Parallel()
-				j := journey(t, run[0], run[1])
-				if diff := cmp.Diff(calm.end, j.end); diff != "" {
+				j := installAndUpgrade(t, run[0], run[1])
+				if diff := cmp.Diff(baseline.end, j.end); diff != "" {
 					t.Errorf("final state differs (-without crashes +with crashes):\n%s", diff)
 				}
 				// The process may crash before it emits an event: no event is emitted twice, but some never.
 				for key, n := range j.events {
-					if n > calm.events[key] && key != "Warning ReconcileError" {
-						t.Errorf("%d events %s, want at most %d as without crashes", n, key, calm.events[key])
+					if n > baseline.events[key] && key != "Warning ReconcileError" {
+						t.Errorf("%d events %s, want at most %d as without crashes", n, key, baseline.events[key])
 					}
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				maps.Copy(fatal, j.fatal)
+				maps.Copy(crashPoints, j.crashPoints)
 			})
 		}
 	})
-	for _, write := range calm.written {
-		if !fatal[write] {
+	for _, write := range baseline.written {
+		if !crashPoints[write] {
 			t.Errorf("no operator crashed after: %s", write)
 		}
 	}
 }
 
-// travelled is the result of an installation and an upgrade.
-type travelled struct {
-	written []string
-	fatal   map[string]bool
-	events  map[string]int
-	end     map[string]any
+// runResult is the result of an installation and an upgrade.
+type runResult struct {
+	written     []string
+	crashPoints map[string]bool
+	events      map[string]int
+	end         map[string]any
 }
 
-// journey installs and upgrades a Superset. The first operator crashes after first writes, the following ones after
-// then writes; zero means no crash.
-func journey(t *testing.T, first, then int) travelled {
+// installAndUpgrade installs and upgrades a Superset. The first operator crashes after the first number of writes, each
+// following one after the following number; zero means no crash.
+func installAndUpgrade(t *testing.T, first, following int) runResult {
 	t.Helper()
-	m := newMortality()
+	injector := newCrashInjector()
 	writes := func(n int) int {
-		if then == 0 {
+		if following == 0 {
 			return math.MaxInt
 		}
 		return n
 	}
-	l := newRecordedEnv(t, options{idle: true, wrap: m.next(writes(first))})
+	l := newRecordedEnv(t, options{idle: true, wrap: injector.next(writes(first))})
 	sup := l.create(full()(l.env))
 	advance := func(check func(*v1alpha1.Superset) error) {
-		expect.Eventually(t, 2*long, func() error {
+		expect.Eventually(t, 2*timeout, func() error {
 			_, err := l.reconciler.Reconcile(t.Context(), request(sup))
 			if errors.Is(err, errCrash) {
-				l.reconciler = l.process(m.next(then))
+				l.reconciler = l.process(injector.next(following))
 				return err
 			}
 			if err != nil {
@@ -108,20 +108,20 @@ func journey(t *testing.T, first, then int) travelled {
 			return check(sup)
 		})
 	}
-	m.begin("installation")
+	injector.setStage("installation")
 	advance(settled)
-	m.begin("upgrade")
+	injector.setStage("upgrade")
 	l.edit(sup, image("6.1.0"))
 	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
 	// The last operator completes the work of a crashed one, such as the deletion of finished Jobs.
 	l.reconciler = l.process(nil)
-	l.rests(sup)
-	l.becomes(sup, settled)
-	checkJourney(t, l)
-	return travelled{written: m.written, fatal: m.fatal, events: l.events(), end: landscape(l, sup)}
+	l.waitIdle(sup)
+	l.waitFor(sup, settled)
+	checkTaskRuns(t, l)
+	return runResult{written: injector.written, crashPoints: injector.crashPoints, events: l.events(), end: finalState(l, sup)}
 }
 
-func checkJourney(t *testing.T, l *recordedEnv) {
+func checkTaskRuns(t *testing.T, l *recordedEnv) {
 	t.Helper()
 	l.history.checkTasks("migrate")
 	want := []string{
@@ -136,8 +136,8 @@ func checkJourney(t *testing.T, l *recordedEnv) {
 	}
 }
 
-// landscape returns the final state of all objects, without values that differ between runs.
-func landscape(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
+// finalState returns the final state of all objects, without values that differ between runs.
+func finalState(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 	l.t.Helper()
 	out := map[string]any{}
 	for _, list := range []client.ObjectList{
@@ -194,24 +194,24 @@ func TestStaleCacheStartsNoTask(t *testing.T) {
 	old := &atomic.Pointer[func(client.Object)]{}
 	e := start(t, options{idle: true})
 	sup := e.create(e.sample("development.yaml"))
-	e.drive(sup, nil, func(s *v1alpha1.Superset) error {
+	e.reconcileUntil(sup, nil, func(s *v1alpha1.Superset) error {
 		if s.Status.Lifecycle == nil || s.Status.Lifecycle.Migrate.State != v1alpha1.TaskRunning {
 			return errors.New("migrate does not run yet")
 		}
 		return nil
 	})
-	early := sup.DeepCopy()
-	e.drive(sup, nil, settled)
+	stale := sup.DeepCopy()
+	e.reconcileUntil(sup, nil, settled)
 	jobs := e.requests.matching(`^POST .*/jobs 201$`)
 
 	// A new process whose stale cache shows migrate as running, although its Job is deleted.
-	e.reconciler = e.process(func(c client.Client) client.Client { return rewound{c, old} })
-	rewind := func(obj client.Object) {
+	e.reconciler = e.process(func(c client.Client) client.Client { return staleClient{c, old} })
+	makeStale := func(obj client.Object) {
 		if s, ok := obj.(*v1alpha1.Superset); ok {
-			early.DeepCopyInto(s)
+			stale.DeepCopyInto(s)
 		}
 	}
-	old.Store(&rewind)
+	old.Store(&makeStale)
 	for range 3 {
 		result, err := e.reconciler.Reconcile(t.Context(), request(sup))
 		if err != nil || result.RequeueAfter == 0 {
@@ -222,7 +222,7 @@ func TestStaleCacheStartsNoTask(t *testing.T) {
 		t.Fatalf("%d more Jobs were created from a stale decision", n-jobs)
 	}
 	old.Store(nil)
-	e.drive(sup, nil, settled)
+	e.reconcileUntil(sup, nil, settled)
 	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
 		t.Errorf("%d more Jobs were created afterwards", n-jobs)
 	}
@@ -232,19 +232,19 @@ func TestReconcileKeepsConcurrentEdit(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{idle: true})
 	sup := e.create(e.sample("development.yaml"))
-	e.drive(sup, nil, settled)
+	e.reconcileUntil(sup, nil, settled)
 	edited := &atomic.Bool{}
-	meddle := func(c client.Client) client.Client {
-		return meddler{c, func() {
+	beforeStatus := func(c client.Client) client.Client {
+		return hookClient{c, func() {
 			if edited.CompareAndSwap(false, true) {
 				e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 			}
 		}}
 	}
-	e.reconciler = e.process(meddle)
+	e.reconciler = e.process(beforeStatus)
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
 	jobs := e.requests.matching(`^POST .*/jobs 201$`)
-	e.drive(sup, nil, phase(v1alpha1.PhaseSuspended))
+	e.reconcileUntil(sup, nil, phase(v1alpha1.PhaseSuspended))
 	if !edited.Load() {
 		t.Fatal("the edit was too late")
 	}
@@ -253,15 +253,15 @@ func TestReconcileKeepsConcurrentEdit(t *testing.T) {
 	}
 }
 
-// meddler runs a function just before the first status write.
-type meddler struct {
+// hookClient runs a function just before the first status write.
+type hookClient struct {
 	client.Client
-	meddle func()
+	beforeStatus func()
 }
 
-func (m meddler) Status() client.SubResourceWriter {
-	m.meddle()
-	return m.Client.Status()
+func (injector hookClient) Status() client.SubResourceWriter {
+	injector.beforeStatus()
+	return injector.Client.Status()
 }
 
 func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
@@ -282,7 +282,7 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 			return nil
 		}
 	}
-	e.drive(sup, nil, migrate(v1alpha1.TaskPending, 1))
+	e.reconcileUntil(sup, nil, migrate(v1alpha1.TaskPending, 1))
 	entry := sup.Status.Lifecycle.Migrate
 	if entry.NextAttemptAt == nil || entry.Message == "" {
 		t.Fatalf("after the first failure: %+v", entry)
@@ -292,7 +292,7 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 		t.Errorf("want a requeue for the next attempt, got %+v, %v", result, err)
 	}
 	clk.SetTime(entry.NextAttemptAt.Add(time.Second))
-	e.drive(sup, nil, migrate(v1alpha1.TaskFailed, 2))
+	e.reconcileUntil(sup, nil, migrate(v1alpha1.TaskFailed, 2))
 	second := get(e, "development-migrate", &batchv1.Job{})
 	if first.UID == second.UID {
 		t.Error("the second attempt reused the Job of the first one")
@@ -310,5 +310,5 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 	e.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: new(int64(5))}
 	})
-	e.drive(sup, nil, settled)
+	e.reconcileUntil(sup, nil, settled)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// presently returns a check that Progressing is False and Degraded has the status, both with the reason and for the
+// stalled returns a check that Progressing is False and Degraded has the status, both with the reason and for the
 // latest generation.
-func presently(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Superset) error {
+func stalled(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Superset) error {
 	return all(condition("Progressing", metav1.ConditionFalse, reason), condition("Degraded", degraded, reason),
 		func(s *v1alpha1.Superset) error {
 			for _, c := range s.Status.Conditions {
@@ -30,37 +30,37 @@ func presently(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Su
 		})
 }
 
-// obstacle prevents the creation of pods in a namespace.
-type obstacle struct {
+// podRejection prevents the creation of pods in a namespace.
+type podRejection struct {
 	objects []client.Object
-	// edit changes the Superset so that the obstacle applies to it.
+	// edit changes the Superset so that the rejection applies to it.
 	edit func(*v1alpha1.Superset)
-	// says is part of the API server's answer.
-	says string
-	// remedy removes the obstacle, if deleting its objects does not.
+	// message is part of the API server's answer.
+	message string
+	// remedy ends the rejection, if deleting its objects does not.
 	remedy client.Object
 }
 
-func obstacles(namespace string) map[string]obstacle {
+func podRejections(namespace string) map[string]podRejection {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "obstacle"}
 	account := metav1.ObjectMeta{Namespace: namespace, Name: "absent"}
-	wide := metav1.ObjectMeta{Name: "obstacle-" + namespace}
-	return map[string]obstacle{
+	clusterScoped := metav1.ObjectMeta{Name: "obstacle-" + namespace}
+	return map[string]podRejection{
 		"a quota": {
 			objects: []client.Object{&corev1.ResourceQuota{ObjectMeta: meta, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")},
 			}}},
-			says: "forbidden: exceeded quota: obstacle",
+			message: "forbidden: exceeded quota: obstacle",
 		},
 		"a LimitRange": {
 			objects: []client.Object{&corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")},
 			}}}}},
-			says: "minimum memory usage per Pod is 1Ti",
+			message: "minimum memory usage per Pod is 1Ti",
 		},
 		"an admission policy": {
 			objects: []client.Object{
-				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: clusterScoped, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 					MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 						RuleWithOperations: admissionv1.RuleWithOperations{
 							Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -69,27 +69,27 @@ func obstacles(namespace string) map[string]obstacle {
 					}}},
 					Validations: []admissionv1.Validation{{Expression: "false", Message: "no pods on Fridays"}},
 				}},
-				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-					PolicyName: wide.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: clusterScoped, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+					PolicyName: clusterScoped.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 					MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
 						MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
 					}},
 				}},
 			},
-			says: "no pods on Fridays",
+			message: "no pods on Fridays",
 		},
 		"a service account that does not exist": {
 			edit: func(s *v1alpha1.Superset) {
 				s.Spec.ServiceAccount = &v1alpha1.ServiceAccountSpec{Create: new(false), Name: account.Name}
 			},
-			says:   `serviceaccount "absent" not found`,
-			remedy: &corev1.ServiceAccount{ObjectMeta: account},
+			message: `serviceaccount "absent" not found`,
+			remedy:  &corev1.ServiceAccount{ObjectMeta: account},
 		},
 	}
 }
 
-// stand creates the obstacle and waits until it takes effect.
-func (o obstacle) stand(l *recordedEnv) {
+// create creates the objects and waits until it takes effect.
+func (o podRejection) create(l *recordedEnv) {
 	l.t.Helper()
 	for _, obj := range o.objects {
 		if err := l.client.Create(l.t.Context(), obj); err != nil {
@@ -97,7 +97,7 @@ func (o obstacle) stand(l *recordedEnv) {
 		}
 		l.t.Cleanup(func() { o.remove(l, obj) })
 	}
-	expect.Eventually(l.t, long, func() error {
+	expect.Eventually(l.t, timeout, func() error {
 		probe := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "probe"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
@@ -109,15 +109,15 @@ func (o obstacle) stand(l *recordedEnv) {
 	})
 }
 
-func (o obstacle) remove(l *recordedEnv, obj client.Object) {
+func (o podRejection) remove(l *recordedEnv, obj client.Object) {
 	l.t.Helper()
 	if err := l.client.Delete(context.WithoutCancel(l.t.Context()), obj); client.IgnoreNotFound(err) != nil {
 		l.t.Error(err)
 	}
 }
 
-// fall removes the obstacle.
-func (o obstacle) fall(l *recordedEnv) {
+// resolve ends the rejection.
+func (o podRejection) resolve(l *recordedEnv) {
 	l.t.Helper()
 	for _, obj := range o.objects {
 		o.remove(l, obj)
@@ -144,51 +144,51 @@ func allContain(part string, texts func(*v1alpha1.Superset) []string) func(*v1al
 // TestTaskReportsFailedPodCreation checks that the status of the Superset shows why the API server rejected a task's
 // pod, although the Job exists.
 func TestTaskReportsFailedPodCreation(t *testing.T) {
-	for name := range obstacles("") {
+	for name := range podRejections("") {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			o := obstacles(l.namespace)[name]
-			o.stand(l)
-			sup := small()(l.env)
+			l := newParallelEnv(t, options{})
+			o := podRejections(l.namespace)[name]
+			o.create(l)
+			sup := minimal()(l.env)
 			if o.edit != nil {
 				o.edit(sup)
 			}
 			l.create(sup)
-			l.becomes(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"),
+			l.waitFor(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"),
 				condition("Progressing", metav1.ConditionTrue, "JobRunning"), condition("Degraded", metav1.ConditionTrue, "CreateFailed"),
-				allContain(o.says, func(s *v1alpha1.Superset) []string {
+				allContain(o.message, func(s *v1alpha1.Superset) []string {
 					return []string{
 						message(s, "LifecycleComplete"), message(s, "Progressing"), message(s, "Degraded"), s.Status.Lifecycle.Migrate.Message,
 					}
 				})))
-			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
-			o.fall(l)
-			l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+			l.waitEvents(map[string]int{"Warning TaskCannotStart": 1})
+			o.resolve(l)
+			l.waitFor(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
 		})
 	}
 }
 
 func TestComponentReportsFailedPodCreation(t *testing.T) {
-	for name := range obstacles("") {
+	for name := range podRejections("") {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			o := obstacles(l.namespace)[name]
-			o.stand(l)
-			sup := small(func(s *v1alpha1.Superset) { s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: new(true)} })(l.env)
+			l := newParallelEnv(t, options{})
+			o := podRejections(l.namespace)[name]
+			o.create(l)
+			sup := minimal(func(s *v1alpha1.Superset) { s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: new(true)} })(l.env)
 			if o.edit != nil {
 				o.edit(sup)
 			}
 			l.create(sup)
-			l.becomes(sup, all(condition("Progressing", metav1.ConditionFalse, "Stalled"), condition("Degraded", metav1.ConditionTrue, "CreateFailed"), func(s *v1alpha1.Superset) error {
+			l.waitFor(sup, all(condition("Progressing", metav1.ConditionFalse, "Stalled"), condition("Degraded", metav1.ConditionTrue, "CreateFailed"), func(s *v1alpha1.Superset) error {
 				if s.Status.Components == nil || s.Status.Components.WebServer == nil {
 					return fmt.Errorf("no component: %s", text(s))
 				}
-				return allContain(o.says, func(s *v1alpha1.Superset) []string {
+				return allContain(o.message, func(s *v1alpha1.Superset) []string {
 					return []string{message(s, "Degraded"), s.Status.Components.WebServer.Message}
 				})(s)
 			}))
-			o.fall(l)
-			l.becomes(sup, settled)
+			o.resolve(l)
+			l.waitFor(sup, settled)
 		})
 	}
 }

@@ -31,7 +31,7 @@ func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 
 	// The worker is created when the web server is ready, so the operator has observed that.
 	worker := client.ObjectKey{Namespace: e.namespace, Name: "development-celery-worker"}
-	e.drive(sup, nil, func(*v1alpha1.Superset) error { return e.client.Get(t.Context(), worker, &appsv1.Deployment{}) })
+	e.reconcileUntil(sup, nil, func(*v1alpha1.Superset) error { return e.client.Get(t.Context(), worker, &appsv1.Deployment{}) })
 	if n := ready(sup); n != 0 {
 		t.Errorf("%d ready pods are written without a delay", n)
 	}
@@ -41,7 +41,7 @@ func TestReadyPodsAreWrittenOncePerInterval(t *testing.T) {
 	}
 
 	clk.SetTime(clk.Now().Add(coalesce.Interval))
-	e.drive(sup, nil, func(s *v1alpha1.Superset) error {
+	e.reconcileUntil(sup, nil, func(s *v1alpha1.Superset) error {
 		if ready(s) == 0 {
 			return fmt.Errorf("no ready pods: %+v", s.Status.Components.WebServer)
 		}

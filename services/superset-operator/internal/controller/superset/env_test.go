@@ -38,10 +38,10 @@ import (
 )
 
 const (
-	crdDirectory = "../../../config/crd"
-	samples      = "../../../config/samples"
-	// long is enough for a whole upgrade on a busy machine.
-	long = 5 * time.Minute
+	crdDir  = "../../../config/crd"
+	samples = "../../../config/samples"
+	// timeout is enough for a whole upgrade on a busy machine.
+	timeout = 5 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{crdDirectory}}))
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{crdDir}}))
 }
 
 // env is a running operator in its own namespace.
@@ -132,25 +132,25 @@ func (e *env) operator(cfg *rest.Config, o options) {
 		o.clock = clock.RealClock{}
 	}
 	// No aggregator holds the lease in this namespace, so the operator writes the conditions itself.
-	gate, err := standalone.NewLeaseWatcher(mgr, e.namespace)
+	watcher, err := standalone.NewLeaseWatcher(mgr, e.namespace)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	e.manager, e.clock = mgr, o.clock
-	e.reports = &reports{gate: gate, bus: o.observations}
+	e.reports = &reports{watcher: watcher, bus: o.observations}
 	e.reconciler = e.process(o.wrap)
 	if o.idle {
 		err = superset.Index(e.t.Context(), mgr)
 	} else {
-		err = e.reconciler.SetupWithManager(e.t.Context(), mgr, gate, 2)
+		err = e.reconciler.SetupWithManager(e.t.Context(), mgr, watcher, 2)
 	}
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	e.run(mgr)
-	expect.Eventually(e.t, long, func() error {
-		if !gate.ShouldWrite() {
-			return errors.New("the gate has not checked the Lease yet")
+	expect.Eventually(e.t, timeout, func() error {
+		if !watcher.ShouldWrite() {
+			return errors.New("the operator has not checked the Lease yet")
 		}
 		return nil
 	})
@@ -162,7 +162,7 @@ func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	if wrap != nil {
 		c = wrap(c)
 	}
-	e.reports.next = standalone.NewReporter(c, e.reports.gate, e.reports.bus, contract.Superset, e.clock)
+	e.reports.next = standalone.NewReporter(c, e.reports.watcher, e.reports.bus, contract.Superset, e.clock)
 	return superset.New(superset.Config{
 		Client: c, APIReader: e.manager.GetAPIReader(), Reporter: e.reports,
 		Recorder: e.manager.GetEventRecorder("superset-controller"), Clock: e.clock,
@@ -170,13 +170,13 @@ func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	})
 }
 
-// drive calls Reconcile until the check succeeds or Reconcile returns the given error.
-func (e *env) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Superset) error) {
+// reconcileUntil calls Reconcile until the check succeeds or Reconcile returns the given error.
+func (e *env) reconcileUntil(sup *v1alpha1.Superset, wantErr error, check func(*v1alpha1.Superset) error) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		_, err := e.reconciler.Reconcile(e.t.Context(), request(sup))
 		if err != nil {
-			if until != nil && errors.Is(err, until) {
+			if wantErr != nil && errors.Is(err, wantErr) {
 				return nil
 			}
 			return err
@@ -188,10 +188,10 @@ func (e *env) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Su
 	})
 }
 
-// rests waits until reconciles send no more requests.
-func (e *env) rests(sup *v1alpha1.Superset) {
+// waitIdle waits until reconciles send no more requests.
+func (e *env) waitIdle(sup *v1alpha1.Superset) {
 	e.t.Helper()
-	steady(e.t, func() error {
+	waitStable(e.t, func() error {
 		before := len(e.requests.list())
 		if _, err := e.reconciler.Reconcile(e.t.Context(), request(sup)); err != nil {
 			return err
@@ -203,18 +203,18 @@ func (e *env) rests(sup *v1alpha1.Superset) {
 	})
 }
 
-// steady waits until a check has succeeded for some time without interruption, since a change reaches the operator in
-// several events.
-func steady(t testing.TB, check func() error) {
+// waitStable waits until a check has succeeded for some time without interruption, since a change reaches the operator
+// in several events.
+func waitStable(t testing.TB, check func() error) {
 	t.Helper()
-	const enough = 12
-	row := 0
-	expect.Eventually(t, long, func() error {
+	const required = 12
+	successes := 0
+	expect.Eventually(t, timeout, func() error {
 		if err := check(); err != nil {
-			row = 0
+			successes = 0
 			return err
 		}
-		if row++; row < enough {
+		if successes++; successes < required {
 			return errors.New("not yet steady for long enough")
 		}
 		return nil
@@ -266,7 +266,7 @@ func (e *env) create(sup *v1alpha1.Superset) *v1alpha1.Superset {
 // edit changes the latest version of a Superset as a user.
 func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
 			return err
 		}
@@ -275,10 +275,10 @@ func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
 	})
 }
 
-// becomes waits until the check of the Superset's status succeeds.
-func (e *env) becomes(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
+// waitFor waits until the check of the Superset's status succeeds.
+func (e *env) waitFor(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
 			return err
 		}
@@ -307,11 +307,11 @@ func text(sup *v1alpha1.Superset) string {
 
 // requests records the requests of an operator, without watches and lists of caches.
 type requests struct {
-	// underway is held for reading by each request until its response is recorded. The effect of a request is
+	// inFlight is held for reading by each request until its response is recorded. The effect of a request is
 	// visible in the cluster before its response arrives, so readers of the counts wait for it.
-	underway sync.RWMutex
-	mu       sync.Mutex
-	seen     []string
+	inFlight  sync.RWMutex
+	mu        sync.Mutex
+	completed []string
 }
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
@@ -322,12 +322,12 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 		if !namespaced || watching || sendInitial {
 			return next.RoundTrip(req)
 		}
-		r.underway.RLock()
-		defer r.underway.RUnlock()
+		r.inFlight.RLock()
+		defer r.inFlight.RUnlock()
 		resp, err := next.RoundTrip(req)
 		if err == nil {
 			r.mu.Lock()
-			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
+			r.completed = append(r.completed, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
 			r.mu.Unlock()
 		}
 		return resp, err
@@ -335,18 +335,18 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 func (r *requests) list() []string {
-	r.underway.Lock()
-	defer r.underway.Unlock()
+	r.inFlight.Lock()
+	defer r.inFlight.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]string(nil), r.seen...)
+	return append([]string(nil), r.completed...)
 }
 
 // matching counts the requests that match a pattern.
 func (r *requests) matching(pattern string) int {
-	n, re := 0, regexp.MustCompile(pattern)
+	n, regex := 0, regexp.MustCompile(pattern)
 	for _, s := range r.list() {
-		if re.MatchString(s) {
+		if regex.MatchString(s) {
 			n++
 		}
 	}
@@ -359,11 +359,11 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // reports keeps the last observation of each object and forwards all calls.
 type reports struct {
-	gate *standalone.LeaseWatcher
-	bus  *bus.ObservationPublisher
-	next superset.Reporter
-	mu   sync.Mutex
-	last map[string]contract.Observation
+	watcher *standalone.LeaseWatcher
+	bus     *bus.ObservationPublisher
+	next    superset.Reporter
+	mu      sync.Mutex
+	last    map[string]contract.Observation
 }
 
 func (r *reports) Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error) {
@@ -378,7 +378,7 @@ func (r *reports) Report(ctx context.Context, cr client.Object, o contract.Obser
 
 func (r *reports) Delete(object contract.Object) { r.next.Delete(object) }
 
-func (r *reports) of(name string) contract.Observation {
+func (r *reports) lastOf(name string) contract.Observation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last[name]

@@ -128,11 +128,11 @@ func (r *Reconciler) children(ctx context.Context, c client.Reader, s *reconcile
 	return c.List(ctx, list, client.InNamespace(s.sup.Namespace), client.MatchingFields{observe.ParentIndex: s.sup.Name})
 }
 
-// applyOrAdopt applies the desired object over the owned one, or adopts an orphan of that name. own and other may be
+// applyOrAdopt applies the desired object over the owned one, or adopts an orphan of that name. owned and other may be
 // nil.
-func (r *Reconciler) applyOrAdopt(ctx context.Context, s *reconcileState, want, own, other client.Object) error {
-	if own != nil || other == nil || !observe.IsOrphan(other, want.GetLabels()) {
-		_, err := r.applier.Object(ctx, s.sup, want, own)
+func (r *Reconciler) applyOrAdopt(ctx context.Context, s *reconcileState, want, owned, other client.Object) error {
+	if owned != nil || other == nil || !observe.IsOrphan(other, want.GetLabels()) {
+		_, err := r.applier.Object(ctx, s.sup, want, owned)
 		return err
 	}
 	_, err := r.applier.Object(ctx, s.sup, want, other, apply.WithAdoption())
@@ -144,26 +144,26 @@ func (r *Reconciler) applyOrAdopt(ctx context.Context, s *reconcileState, want, 
 
 // keepOnly applies the desired objects and deletes all other existing objects that the Superset owns.
 func (r *Reconciler) keepOnly(ctx context.Context, s *reconcileState, desired, existing []client.Object) error {
-	surplus, others := map[string]client.Object{}, map[string]client.Object{}
+	owned, others := map[string]client.Object{}, map[string]client.Object{}
 	for _, obj := range existing {
 		if metav1.IsControlledBy(obj, s.sup) {
-			surplus[obj.GetName()] = obj
+			owned[obj.GetName()] = obj
 		} else {
 			others[obj.GetName()] = obj
 		}
 	}
 	var failures []error
 	for _, obj := range desired {
-		if err := r.applyOrAdopt(ctx, s, obj, surplus[obj.GetName()], others[obj.GetName()]); err != nil {
+		if err := r.applyOrAdopt(ctx, s, obj, owned[obj.GetName()], others[obj.GetName()]); err != nil {
 			failures = append(failures, err)
 		}
-		delete(surplus, obj.GetName())
+		delete(owned, obj.GetName())
 	}
 	if len(desired) > 0 && len(failures) == len(desired) {
 		return join(failures) // keep the objects to replace
 	}
-	for _, name := range slices.Sorted(maps.Keys(surplus)) {
-		if err := r.applier.Delete(ctx, surplus[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(owned)) {
+		if err := r.applier.Delete(ctx, owned[name]); err != nil {
 			failures = append(failures, err)
 		}
 	}

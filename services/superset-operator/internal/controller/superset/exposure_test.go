@@ -45,13 +45,13 @@ func TestIngressFollowsSpec(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml", withIngress("one.example.org")))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	ingress := e.ingress()
 	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
 	if !metav1.IsControlledBy(ingress, sup) || ingress.Labels[v1alpha1.LabelParent] != sup.Name {
 		t.Errorf("owner %v, labels %v", ingress.OwnerReferences, ingress.Labels)
 	}
-	e.rests(sup)
+	e.waitIdle(sup)
 	uid := ingress.UID
 
 	e.edit(sup, withIngress("two.example.org"))
@@ -70,8 +70,8 @@ func TestIngressFollowsSpec(t *testing.T) {
 	}
 	expect.Object(t, e.client, e.ingress(), routesTo("two.example.org"))
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
-	expect.Deleted(t, e.client, e.ingress())
-	e.rests(sup)
+	expect.Gone(t, e.client, e.ingress())
+	e.waitIdle(sup)
 	if n := e.requests.matching(`^DELETE .*/ingresses/.* 200$`); n != 1 {
 		t.Errorf("%d requests to delete one Ingress", n)
 	}
@@ -80,38 +80,38 @@ func TestIngressFollowsSpec(t *testing.T) {
 // TestIngressStatusUpdateIsIgnored checks that status updates by an Ingress controller do not trigger reconciles.
 func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	t.Parallel()
-	passes := &atomic.Int64{}
-	e := start(t, options{wrap: func(c client.Client) client.Client { return lister{c, passes} }})
+	reconciles := &atomic.Int64{}
+	e := start(t, options{wrap: func(c client.Client) client.Client { return lister{c, reconciles} }})
 	sup := e.create(e.sample("development.yaml", withIngress("one.example.org")))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	ingress := e.ingress()
 	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
-	e.rests(sup)
+	e.waitIdle(sup)
 	// A reconcile for another reason may occur in one window, but not in each of three.
-	var seen int64
-	for window := range 3 {
+	var extra int64
+	for round := range 3 {
 		before := int64(-1)
-		steady(t, func() error {
+		waitStable(t, func() error {
 			last := before
-			if before = passes.Load(); before != last {
+			if before = reconciles.Load(); before != last {
 				return fmt.Errorf("still reconciling, %d times so far", before)
 			}
 			return nil
 		})
-		ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: fmt.Sprintf("192.0.2.%d", window+1)}}
+		ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: fmt.Sprintf("192.0.2.%d", round+1)}}
 		if err := e.client.Status().Update(t.Context(), ingress); err != nil {
 			t.Fatal(err)
 		}
-		steady(t, func() error { return nil })
-		if seen = passes.Load() - before; seen == 0 {
+		waitStable(t, func() error { return nil })
+		if extra = reconciles.Load() - before; extra == 0 {
 			break
 		}
 	}
-	if seen > 0 {
-		t.Fatalf("reconciled %d times for the status of an Ingress", seen)
+	if extra > 0 {
+		t.Fatalf("reconciled %d times for the status of an Ingress", extra)
 	}
 	// The counter works: a change of the spec is counted.
-	counted := passes.Load()
+	before := reconciles.Load()
 	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
-	if passes.Load() == counted {
+	if reconciles.Load() == before {
 		t.Error("no reconcile was counted")
 	}
 }
@@ -161,7 +161,7 @@ func TestForeignIngressIsNotAdopted(t *testing.T) {
 // policies lists the names of the Superset's NetworkPolicies.
 func (e *env) policies(want ...string) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		var list networkingv1.NetworkPolicyList
 		if err := e.client.List(e.t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
 			return err
@@ -187,7 +187,7 @@ func TestNetworkPoliciesFollowComponents(t *testing.T) {
 			ExtraIngress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port}}},
 		}
 	}))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	e.policies("development-celery-worker-netpol", "development-web-server-netpol")
 	web := get(e, "development-web-server-netpol", &networkingv1.NetworkPolicy{})
 	worker := get(e, "development-celery-worker-netpol", &networkingv1.NetworkPolicy{})
@@ -199,9 +199,9 @@ func TestNetworkPoliciesFollowComponents(t *testing.T) {
 	if err != nil || len(pods.Items) != 2 {
 		t.Errorf("the policy selects %d pods of the web server (%v)", len(pods.Items), err)
 	}
-	e.rests(sup)
+	e.waitIdle(sup)
 	e.reconciler = e.process(nil) // a process without in-memory state
-	e.rests(sup)
+	e.waitIdle(sup)
 
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, &v1alpha1.CeleryBeatSpec{} })
 	e.policies("development-celery-beat-netpol", "development-web-server-netpol")
@@ -216,8 +216,8 @@ func TestW21AbsentObjectsAreNotDeleted(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
-	e.rests(sup)
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
+	e.waitIdle(sup)
 	if n := e.requests.matching(`^DELETE .*/(ingresses|networkpolicies|httproutes|servicemonitors)/`); n > 0 {
 		t.Errorf("%d requests to delete objects that never existed: %v", n, e.requests.list())
 	}

@@ -19,28 +19,28 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// printed is the end of a migration's log, with three secrets in it.
-const printed = "INFO  [alembic] Running upgrade a -> b\n" +
+// migrateLog is the end of a migration's log, with three secrets in it.
+const migrateLog = "INFO  [alembic] Running upgrade a -> b\n" +
 	"sqlalchemy.exc.OperationalError: postgresql://superset:hunter2@postgres/superset\n" +
 	"password=correct-horse Authorization: Bearer abc123token\n" +
 	"alembic.util.exc.CommandError: Can't locate revision"
 
-// once limits each task to one attempt.
-func once(s *v1alpha1.Superset) {
+// maxOneAttempt limits each task to one attempt.
+func maxOneAttempt(s *v1alpha1.Superset) {
 	s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: new(int32(1))}}
 }
 
 func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.create(small(once, tasks(failing("3", printed)))(l.env))
-	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked), presently("JobFailed", metav1.ConditionTrue),
+	l := newParallelEnv(t, options{})
+	sup := l.create(minimal(maxOneAttempt, tasks(failWith("3", migrateLog)))(l.env))
+	l.waitFor(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked), stalled("JobFailed", metav1.ConditionTrue),
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
 	entry := sup.Status.Lifecycle.Migrate
-	const why = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
-	if entry.ExitCode == nil || *entry.ExitCode != 3 || entry.Message != why {
+	const cause = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
+	if entry.ExitCode == nil || *entry.ExitCode != 3 || entry.Message != cause {
 		t.Errorf("task %+v", entry)
 	}
-	if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, ": "+why+".") {
+	if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, ": "+cause+".") {
 		t.Errorf("the condition does not end with the cause: %s", text)
 	}
 	for _, part := range []string{"Can't locate revision", "Running upgrade a -> b", "***"} {
@@ -48,19 +48,19 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 			t.Errorf("%q is not in the log tail:\n%s", part, entry.LogTail)
 		}
 	}
-	l.noSecrets(sup, "hunter2", "correct-horse", "abc123token")
-	l.eventually(map[string]int{"Normal TaskStarted": 1, "Warning TaskFailed": 1, "Normal TaskSucceeded": 0})
+	l.checkNoSecrets(sup, "hunter2", "correct-horse", "abc123token")
+	l.waitEvents(map[string]int{"Normal TaskStarted": 1, "Warning TaskFailed": 1, "Normal TaskSucceeded": 0})
 	// RetainOnFailure is the default.
 	failed := get(l.env, "lab-migrate", &batchv1.Job{})
 	l.podOf("migrate", corev1.PodFailed)
 
-	start := l.alter(sup, func(s *v1alpha1.Superset) {
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Migrate.Command = []string{"/bin/sh", "-c", "superset db upgrade && true"}
-		tasks(adopting("50ms"))(s)
+		tasks(finishAfter("50ms"))(s)
 	})
-	l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+	l.waitFor(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("migrate")
-	if diff := cmp.Diff([]string{"migrate", "init"}, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff([]string{"migrate", "init"}, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode != nil || entry.LogTail != "" || entry.Message != "" {
@@ -69,15 +69,15 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	expect.Deleted(t, l.client, failed)
 }
 
-// noSecrets checks that no object and event that other users may read contains the words.
-func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
+// checkNoSecrets checks that no object and event that other users may read contains the secrets.
+func (l *recordedEnv) checkNoSecrets(sup *v1alpha1.Superset, secrets ...string) {
 	l.t.Helper()
 	var text strings.Builder
 	fmt.Fprintf(&text, "%+v", sup.Status)
 	for _, entry := range []*v1alpha1.TaskRefStatus{entryOf(sup, "migrate"), entryOf(sup, "init")} {
 		fmt.Fprintf(&text, "%+v", entry)
 	}
-	fmt.Fprintf(&text, "%+v", l.reports.of(sup.Name))
+	fmt.Fprintf(&text, "%+v", l.reports.lastOf(sup.Name))
 	var events eventsv1.EventList
 	var configs corev1.ConfigMapList
 	for _, list := range []client.ObjectList{&events, &configs} {
@@ -86,7 +86,7 @@ func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 		}
 		fmt.Fprintf(&text, "%+v", list)
 	}
-	for _, w := range words {
+	for _, w := range secrets {
 		if i := strings.Index(text.String(), w); i >= 0 {
 			l.t.Errorf("%q is exposed: %s", w, text.String()[max(0, i-100):min(len(text.String()), i+100)])
 		}
@@ -101,15 +101,20 @@ func TestRetentionPoliciesKeepJobs(t *testing.T) {
 	}
 	for policy, want := range cases {
 		t.Run(string(policy), func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(small(func(s *v1alpha1.Superset) {
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(minimal(func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: policy}
 			}))
 			l.jobs(map[string]bool{"lab-migrate": want.succeeded, "lab-init": want.succeeded})
-			l.edit(sup, func(s *v1alpha1.Superset) { unchecked(s); once(s); tasks(failing("1", ""))(s); image("6.1.0")(s) })
-			l.becomes(sup, task("migrate", v1alpha1.TaskFailed, 1))
+			l.edit(sup, func(s *v1alpha1.Superset) {
+				disablePreflight(s)
+				maxOneAttempt(s)
+				tasks(failWith("1", ""))(s)
+				image("6.1.0")(s)
+			})
+			l.waitFor(sup, task("migrate", v1alpha1.TaskFailed, 1))
 			l.jobs(map[string]bool{"lab-migrate": want.failed, "lab-init": want.succeeded})
-			l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
+			l.waitFor(sup, all(task("migrate", v1alpha1.TaskFailed, 1), condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
 			if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode == nil || *entry.ExitCode != 1 {
 				t.Errorf("task %+v", entry)
 			}
@@ -120,7 +125,7 @@ func TestRetentionPoliciesKeepJobs(t *testing.T) {
 // jobs waits until exactly the named Jobs exist.
 func (l *recordedEnv) jobs(want map[string]bool) {
 	l.t.Helper()
-	expect.Eventually(l.t, long, func() error {
+	expect.Eventually(l.t, timeout, func() error {
 		var list batchv1.JobList
 		if err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace)); err != nil {
 			return err
@@ -129,9 +134,9 @@ func (l *recordedEnv) jobs(want map[string]bool) {
 		for i := range list.Items {
 			got[list.Items[i].Name] = true
 		}
-		for name, is := range want {
-			if got[name] != is {
-				return fmt.Errorf("%s exists: %v, want %v", name, got[name], is)
+		for name, wantExists := range want {
+			if got[name] != wantExists {
+				return fmt.Errorf("%s exists: %v, want %v", name, got[name], wantExists)
 			}
 		}
 		return nil
@@ -141,60 +146,60 @@ func (l *recordedEnv) jobs(want map[string]bool) {
 // TestW22ChangedPodSettingsRestartFailedTask uses a task that failed permanently and whose Job the retention policy
 // deleted.
 func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.create(small(once, tasks(failing("1", "")), func(s *v1alpha1.Superset) {
+	l := newParallelEnv(t, options{})
+	sup := l.create(minimal(maxOneAttempt, tasks(failWith("1", "")), func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionDelete}
 	})(l.env))
-	l.becomes(sup, task("migrate", v1alpha1.TaskFailed, 1))
+	l.waitFor(sup, task("migrate", v1alpha1.TaskFailed, 1))
 	l.jobs(map[string]bool{"lab-migrate": false})
 	l.edit(sup, func(s *v1alpha1.Superset) {
-		tasks(adopting("50ms"))(s)
+		tasks(finishAfter("50ms"))(s)
 		s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = new(int64(5))
 	})
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
-	l.eventually(map[string]int{"Normal TaskRecovering": 1})
+	l.waitEvents(map[string]int{"Normal TaskRecovering": 1})
 }
 
 // TestW22PodStartFailureIsReportedAndRecovers covers the reasons why a task's pod cannot start.
 func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 	cases := map[string]struct {
-		breaks, mends func(*v1alpha1.Superset)
-		says          []string
-		degraded      string // immediately; empty: only after a delay
+		fail, fix func(*v1alpha1.Superset)
+		want      []string
+		degraded  string // immediately; empty: only after a delay
 	}{
 		"an image that does not exist": {
-			breaks: func(s *v1alpha1.Superset) {
+			fail: func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: new("missing/superset")}
 			},
-			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Image = nil },
-			says:  []string{"ImagePullBackOff", "superset"}, degraded: "ImagePull",
+			fix:  func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Image = nil },
+			want: []string{"ImagePullBackOff", "superset"}, degraded: "ImagePull",
 		},
 		"a Secret without the key": {
-			breaks: tasks(map[string]string{
+			fail: tasks(map[string]string{
 				controlplane.FailAnnotation:    controlplane.FailContainerConfig,
 				controlplane.MessageAnnotation: `couldn't find key secret-key in Secret lab/lab`,
 			}),
-			mends: func(s *v1alpha1.Superset) {
+			fix: func(s *v1alpha1.Superset) {
 				tasks(nil)(s)
 				s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = new(int64(5))
 			},
-			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
+			want: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
 		},
 		"no matching node": {
-			breaks: func(s *v1alpha1.Superset) {
+			fail: func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"disk": "none-like-this"}}
 			},
-			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.PodTemplate = nil },
-			says:  []string{"unschedulable", "nodes are available"},
+			fix:  func(s *v1alpha1.Superset) { s.Spec.Lifecycle.PodTemplate = nil },
+			want: []string{"unschedulable", "nodes are available"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.create(small(tc.breaks)(l.env))
-			l.becomes(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"), task("migrate", v1alpha1.TaskRunning, 1)))
-			for _, part := range tc.says {
+			l := newParallelEnv(t, options{})
+			sup := l.create(minimal(tc.fail)(l.env))
+			l.waitFor(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"), task("migrate", v1alpha1.TaskRunning, 1)))
+			for _, part := range tc.want {
 				if text := message(sup, "LifecycleComplete"); !strings.Contains(text, part) {
 					t.Errorf("%q is not in the condition: %s", part, text)
 				}
@@ -203,13 +208,13 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 				}
 			}
 			if tc.degraded != "" {
-				l.becomes(sup, condition("Degraded", metav1.ConditionTrue, tc.degraded))
+				l.waitFor(sup, condition("Degraded", metav1.ConditionTrue, tc.degraded))
 			}
-			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
-			l.edit(sup, tc.mends)
-			l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+			l.waitEvents(map[string]int{"Warning TaskCannotStart": 1})
+			l.edit(sup, tc.fix)
+			l.waitFor(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
 			l.history.checkTasks("migrate")
-			l.eventually(map[string]int{"Warning TaskCannotStart": 1, "Warning TaskFailed": 0})
+			l.waitEvents(map[string]int{"Warning TaskCannotStart": 1, "Warning TaskFailed": 0})
 			if text := sup.Status.Lifecycle.Migrate.Message; text != "" {
 				t.Errorf("the message of the task is still %s", text)
 			}
@@ -219,18 +224,18 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 
 // TestComponentStartFailureIsReported changes a running component to one that cannot start.
 func TestComponentStartFailureIsReported(t *testing.T) {
-	l := experiment(t, options{})
-	const why = "couldn't find key websocket in Secret lab/lab"
-	sup := l.runs(small(func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }))
+	l := newParallelEnv(t, options{})
+	const cause = "couldn't find key websocket in Secret lab/lab"
+	sup := l.createRunning(minimal(func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }))
 	web := l.deployment("web-server")
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.CeleryWorker.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
-			controlplane.FailAnnotation: controlplane.FailContainerConfig, controlplane.MessageAnnotation: why,
+			controlplane.FailAnnotation: controlplane.FailContainerConfig, controlplane.MessageAnnotation: cause,
 		}}
 	})
-	l.becomes(sup, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, func(s *v1alpha1.Superset) error {
 		c := s.Status.Components.CeleryWorker
-		if c.Phase != v1alpha1.ComponentProgressing && c.Phase != v1alpha1.ComponentUnavailable || !strings.Contains(c.Message, why) {
+		if c.Phase != v1alpha1.ComponentProgressing && c.Phase != v1alpha1.ComponentUnavailable || !strings.Contains(c.Message, cause) {
 			return fmt.Errorf("worker %+v", c)
 		}
 		if text := message(s, "Degraded"); !strings.Contains(text, "celeryWorker") {
@@ -246,43 +251,43 @@ func TestComponentStartFailureIsReported(t *testing.T) {
 		t.Errorf("%d workers are ready", d.Status.ReadyReplicas)
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.PodTemplate = nil })
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 }
 
 func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{
 			Image: &v1alpha1.ContainerImageSpec{Repository: "missing/page", Tag: "1"},
 		}
 	}))
-	pods, start := l.pods(), l.alter(sup, image("6.1.0"))
-	l.becomes(sup, all(lifecyclePhase(v1alpha1.LifecycleDraining), func(s *v1alpha1.Superset) error {
+	pods, start := l.pods(), l.editAndGetRevision(sup, image("6.1.0"))
+	l.waitFor(sup, all(lifecyclePhase(v1alpha1.LifecycleDraining), func(s *v1alpha1.Superset) error {
 		if text := message(s, "LifecycleComplete"); !strings.Contains(text, "ImagePullBackOff") {
 			return fmt.Errorf("condition %s", text)
 		}
 		return nil
 	}))
-	l.nothingYet(start)
+	l.checkNotDrained(start)
 	for _, p := range pods {
 		if !strings.Contains(strings.Join(l.pods(), "\n"), p) {
 			t.Errorf("%s was deleted", p)
 		}
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} })
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
 }
 
-// nothingYet checks for some time that no task except the preflight starts and the web server is not deleted.
-func (l *recordedEnv) nothingYet(since int64) {
+// checkNotDrained checks for some time that no task except the preflight starts and the web server is not deleted.
+func (l *recordedEnv) checkNotDrained(since int64) {
 	l.t.Helper()
 	expect.Never(l.t, 500*time.Millisecond, func() error {
-		if ran := changing(l.history.tasks(since)); len(ran) > 0 {
-			return fmt.Errorf("%v ran", ran)
+		if started := withoutPreflight(l.history.tasks(since)); len(started) > 0 {
+			return fmt.Errorf("%v ran", started)
 		}
 		for _, v := range versions[*appsv1.Deployment](l.history, since, "lab-web-server") {
-			if v.gone {
+			if v.deleted {
 				return fmt.Errorf("the web server was deleted")
 			}
 		}

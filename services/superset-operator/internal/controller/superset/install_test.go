@@ -22,8 +22,8 @@ import (
 )
 
 func TestInstallWithAllFeatures(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(tasks(adopting("200ms"))))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(tasks(finishAfter("200ms"))))
 	l.history.checkTasks("migrate", "init")
 	l.checkWebServerFirst(0)
 	if diff := cmp.Diff(fullStatus(sup), sup.Status, cmp.FilterPath(variable, cmp.Ignore())); diff != "" {
@@ -45,7 +45,7 @@ func TestInstallWithAllFeatures(t *testing.T) {
 	if diff := cmp.Diff([]string{"Migrating", "Initializing", "Restoring", "Complete"}, steps); diff != "" {
 		t.Errorf("lifecycle phases differ (-want +got):\n%s", diff)
 	}
-	l.eventually(map[string]int{"Normal LifecycleStarted": 1, "Normal TaskStarted": 2, "Normal TaskSucceeded": 2, "Normal LifecycleComplete": 1})
+	l.waitEvents(map[string]int{"Normal LifecycleStarted": 1, "Normal TaskStarted": 2, "Normal TaskSucceeded": 2, "Normal LifecycleComplete": 1})
 	for key, n := range l.events() {
 		if strings.HasPrefix(key, "Warning") || strings.Contains(key, "Drain") || strings.Contains(key, "Maintenance") {
 			t.Errorf("%d events %s on a first install", n, key)
@@ -103,7 +103,7 @@ func (l *recordedEnv) checkConditions(sup *v1alpha1.Superset) {
 		"Available": "True AllComponentsReady", "LifecycleComplete": "True LifecycleComplete", "Suspended": "False NotSuspended",
 		"Ready": "True", "Progressing": "False", "Degraded": "False", "Paused": "False", "Stopped": "False", "Upgradable": "True",
 	}
-	l.becomes(sup, func(sup *v1alpha1.Superset) error {
+	l.waitFor(sup, func(sup *v1alpha1.Superset) error {
 		for kind, prefix := range want {
 			c := meta.FindStatusCondition(sup.Status.Conditions, kind)
 			if c == nil || c.ObservedGeneration != sup.Generation || !strings.HasPrefix(string(c.Status)+" "+c.Reason, prefix) {
@@ -117,11 +117,11 @@ func (l *recordedEnv) checkConditions(sup *v1alpha1.Superset) {
 // checkInventory compares the existing objects and their owners with the expected ones.
 func checkInventory(t *testing.T, l *recordedEnv, sup *v1alpha1.Superset) {
 	t.Helper()
-	words := []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"}
-	names := func(without string, suffix string) []string {
+	slugs := []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"}
+	names := func(excluded string, suffix string) []string {
 		var out []string
-		for _, w := range words {
-			if !slices.Contains(strings.Fields(without), w) {
+		for _, w := range slugs {
+			if !slices.Contains(strings.Fields(excluded), w) {
 				out = append(out, "lab-"+w+suffix)
 			}
 		}
@@ -178,12 +178,12 @@ func (l *recordedEnv) owned(list client.ObjectList, sup *v1alpha1.Superset) []cl
 
 // TestW15W21IdleSupersetMakesNoRequests also covers W15: a second process without in-memory state changes nothing.
 func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
-	l := experiment(t, options{idle: true})
+	l := newParallelEnv(t, options{idle: true})
 	sup := l.create(full()(l.env))
-	l.drive(sup, nil, settled)
+	l.reconcileUntil(sup, nil, settled)
 	l.edit(sup, image("6.0.1"))
-	l.drive(sup, nil, settled)
-	l.rests(sup)
+	l.reconcileUntil(sup, nil, settled)
+	l.waitIdle(sup)
 	events := l.events()
 	before := len(l.requests.list())
 	for range 2 {
@@ -203,28 +203,28 @@ func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
 }
 
 func TestW8SchedulersNeverOverlap(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(small(func(s *v1alpha1.Superset) { s.Spec.CeleryBeat = &v1alpha1.CeleryBeatSpec{} }))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal(func(s *v1alpha1.Superset) { s.Spec.CeleryBeat = &v1alpha1.CeleryBeatSpec{} }))
 	if got := l.deployment("celery-beat").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("strategy %s", got)
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryBeat.Config = new("BEAT = 1") })
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.catchUp()
-	var beats []life
-	for _, p := range l.history.lives() {
+	var schedulers []podLifetime
+	for _, p := range l.history.podLifetimes() {
 		if p.component == "celery-beat" {
-			beats = append(beats, p)
+			schedulers = append(schedulers, p)
 		}
 	}
-	if len(beats) != 2 || beats[0].gone > beats[1].from {
-		t.Errorf("two schedulers ran at the same time: %+v", beats)
+	if len(schedulers) != 2 || schedulers[0].deleted > schedulers[1].start {
+		t.Errorf("two schedulers ran at the same time: %+v", schedulers)
 	}
 }
 
 func TestW16BlockingOwnerReferencesAreAllowed(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(small())
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal())
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: account, ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: l.namespace, Verb: "update", Group: v1alpha1.GroupVersion.Group, Resource: "supersets", Subresource: "finalizers",
@@ -240,16 +240,16 @@ func TestW16BlockingOwnerReferencesAreAllowed(t *testing.T) {
 }
 
 func TestDeletionDuringUpgradeLeavesNothing(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
 	l.edit(sup, func(s *v1alpha1.Superset) {
-		unchecked(s)
-		tasks(adopting("1h"))(s)
+		disablePreflight(s)
+		tasks(finishAfter("1h"))(s)
 		image("6.1.0")(s)
 	})
-	l.becomes(sup, all(lifecyclePhase(v1alpha1.LifecycleMigrating), task("migrate", v1alpha1.TaskRunning, 1)))
+	l.waitFor(sup, all(lifecyclePhase(v1alpha1.LifecycleMigrating), task("migrate", v1alpha1.TaskRunning, 1)))
 	if err := l.client.Delete(t.Context(), sup); err != nil {
 		t.Fatal(err)
 	}
-	l.leavesNothing(sup)
+	l.waitDeleted(sup)
 }

@@ -25,31 +25,31 @@ import (
 
 // contradictions returns invalid specs that the schema accepts, with the path that the message must name.
 func contradictions() map[string]struct {
-	breaks func(*v1alpha1.Superset)
+	edit   func(*v1alpha1.Superset)
 	path   string
 	reason string
 } {
 	return map[string]struct {
-		breaks func(*v1alpha1.Superset)
+		edit   func(*v1alpha1.Superset)
 		path   string
 		reason string
 	}{
 		"a sidecar named like an init container": {
-			breaks: func(s *v1alpha1.Superset) {
-				twin := []corev1.Container{{Name: "twin", Image: "example.org/twin:1"}}
-				s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{Sidecars: twin, InitContainers: twin}
+			edit: func(s *v1alpha1.Superset) {
+				duplicate := []corev1.Container{{Name: "twin", Image: "example.org/twin:1"}}
+				s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{Sidecars: duplicate, InitContainers: duplicate}
 			},
 			path: "spec.webServer.podTemplate", reason: "InvalidSpec",
 		},
 		"two Services on one node port": {
-			breaks: func(s *v1alpha1.Superset) {
+			edit: func(s *v1alpha1.Superset) {
 				service := &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: new(int32(31999))}
 				s.Spec.WebServer.Service, s.Spec.MCPServer.Service = service, service
 			},
 			path: "spec.mcpServer.service", reason: "InvalidSpec",
 		},
 		"a schedule that never matches": {
-			breaks: cloning("61 2 * * *"), path: "spec.lifecycle.clone.cronSchedule", reason: "InvalidCronSchedule",
+			edit: cloning("61 2 * * *"), path: "spec.lifecycle.clone.cronSchedule", reason: "InvalidCronSchedule",
 		},
 	}
 }
@@ -57,9 +57,9 @@ func contradictions() map[string]struct {
 func TestInvalidSpecCreatesNothing(t *testing.T) {
 	for name, tc := range contradictions() {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.create(full(tc.breaks)(l.env))
-			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason), presently(tc.reason, metav1.ConditionTrue)))
+			l := newParallelEnv(t, options{})
+			sup := l.create(full(tc.edit)(l.env))
+			l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason), stalled(tc.reason, metav1.ConditionTrue)))
 			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
 				t.Errorf("the message does not name %s: %s", tc.path, text)
 			}
@@ -84,26 +84,26 @@ func TestInvalidSpecCreatesNothing(t *testing.T) {
 func TestInvalidSpecKeepsRunningObjects(t *testing.T) {
 	for name, tc := range contradictions() {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full())
-			pods, front := l.pods(), l.front()
-			good := sup.Spec.DeepCopy()
-			start := l.alter(sup, func(s *v1alpha1.Superset) { tc.breaks(s); image("6.1.0")(s) })
-			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason),
-				condition("Available", metav1.ConditionTrue, "AllComponentsReady"), presently(tc.reason, metav1.ConditionTrue)))
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full())
+			pods, frontends := l.pods(), l.frontends()
+			original := sup.Spec.DeepCopy()
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tc.edit(s); image("6.1.0")(s) })
+			l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason),
+				condition("Available", metav1.ConditionTrue, "AllComponentsReady"), stalled(tc.reason, metav1.ConditionTrue)))
 			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
 				t.Errorf("the message does not name %s: %s", tc.path, text)
 			}
-			l.nothingRuns(sup, start)
-			l.still(pods)
-			for key, want := range front {
-				if got := l.front()[key]; got != want {
+			l.checkNoTaskWithoutApproval(sup, start)
+			l.checkPodsUnchanged(pods)
+			for key, want := range frontends {
+				if got := l.frontends()[key]; got != want {
 					t.Errorf("%s changed from %s to %s", key, want, got)
 				}
 			}
-			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *good })
-			l.becomes(sup, settled)
-			l.still(pods)
+			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *original })
+			l.waitFor(sup, settled)
+			l.checkPodsUnchanged(pods)
 		})
 	}
 }
@@ -113,37 +113,37 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 	c := cluster.Get(t)
 	e := &env{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t))}
 	cases := map[string]struct {
-		breaks func(*v1alpha1.Superset)
-		says   string
+		edit func(*v1alpha1.Superset)
+		want string
 	}{
 		"a websocket server without an image": {
-			breaks: func(s *v1alpha1.Superset) { s.Spec.WebsocketServer.Image = nil }, says: "websocketServer.image.repository",
+			edit: func(s *v1alpha1.Superset) { s.Spec.WebsocketServer.Image = nil }, want: "websocketServer.image.repository",
 		},
 		"an Ingress without a host": {
-			breaks: func(s *v1alpha1.Superset) { s.Spec.Networking.Ingress = &v1alpha1.IngressSpec{} }, says: "networking.ingress requires host",
+			edit: func(s *v1alpha1.Superset) { s.Spec.Networking.Ingress = &v1alpha1.IngressSpec{} }, want: "networking.ingress requires host",
 		},
 		"a clone whose source is of another type than the metastore": {
-			breaks: func(s *v1alpha1.Superset) {
+			edit: func(s *v1alpha1.Superset) {
 				cloning("")(s)
 				s.Spec.Lifecycle.Clone.Source.Type = new(v1alpha1.MySQL)
 			},
-			says: "spec.lifecycle.clone.source.type",
+			want: "spec.lifecycle.clone.source.type",
 		},
 		"a name too long for its children": {
-			breaks: func(s *v1alpha1.Superset) { s.Name = strings.Repeat("x", 47) }, says: "at most 46 characters",
+			edit: func(s *v1alpha1.Superset) { s.Name = strings.Repeat("x", 47) }, want: "at most 46 characters",
 		},
 		"a cron expression of four fields": {
-			breaks: cloning("0 2 * *"), says: "spec.lifecycle.clone.cronSchedule",
+			edit: cloning("0 2 * *"), want: "spec.lifecycle.clone.cronSchedule",
 		},
 		"a rotation without a previous key": {
-			breaks: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{} }, says: "spec.lifecycle.rotate",
+			edit: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{} }, want: "spec.lifecycle.rotate",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := e.client.Create(t.Context(), full(tc.breaks)(e))
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("want an error with %q, got %v", tc.says, err)
+			err := e.client.Create(t.Context(), full(tc.edit)(e))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error with %q, got %v", tc.want, err)
 			}
 		})
 	}
@@ -152,22 +152,22 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 // TestForeignNameBlocksAndIsReported checks that a foreign object with the name of a desired object is reported with
 // the remedy, also before the operator creates another object, and that the reconcile continues after its deletion.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
-	l := experiment(t, options{})
-	taken := &corev1.Service{
+	l := newParallelEnv(t, options{})
+	foreign := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-web-server"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if err := l.client.Create(t.Context(), taken); err != nil {
+	if err := l.client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	sup := l.create(small()(l.env))
-	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
-	for _, part := range []string{taken.Name, "Delete or rename"} {
+	sup := l.create(minimal()(l.env))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("NotOwned", metav1.ConditionTrue)))
+	for _, part := range []string{foreign.Name, "Delete or rename"} {
 		if text := message(sup, "Degraded"); !strings.Contains(text, part) {
 			t.Errorf("%q is not in the message: %s", part, text)
 		}
 	}
-	expect.Eventually(t, long, func() error {
+	expect.Eventually(t, timeout, func() error {
 		if all := l.eventList(); !slices.ContainsFunc(all, func(e eventsv1.Event) bool {
 			return e.Reason == "NotOwned" && strings.Contains(e.Note, "Delete or rename")
 		}) {
@@ -175,8 +175,8 @@ func TestForeignNameBlocksAndIsReported(t *testing.T) {
 		}
 		return nil
 	})
-	if err := l.client.Delete(t.Context(), taken); err != nil {
+	if err := l.client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 }

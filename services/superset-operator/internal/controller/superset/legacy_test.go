@@ -21,11 +21,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// earlier is the field manager of the updates of the legacy operator.
-const earlier = client.FieldOwner("manager")
+// legacyManager is the field manager of the updates of the legacy operator.
+const legacyManager = client.FieldOwner("manager")
 
-// leave creates the objects of a legacy operator, and waits until its pods run.
-func leave(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
+// createLegacy creates the objects of a legacy operator, and waits until its pods run.
+func createLegacy(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 	e.t.Helper()
 	sup := parse[v1alpha1.Superset](e.t, "testdata/takeover/superset.yaml")
 	sup.Namespace = e.namespace
@@ -49,16 +49,16 @@ func leave(e *env, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 		if err := controllerutil.SetControllerReference(sup, obj, e.client.Scheme()); err != nil {
 			e.t.Fatal(err)
 		}
-		if err := e.client.Create(ctx, obj, earlier); err != nil {
+		if err := e.client.Create(ctx, obj, legacyManager); err != nil {
 			e.t.Fatalf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 	status := parse[v1alpha1.SupersetStatus](e.t, "testdata/takeover/status.yaml")
 	sup.Status = *status
-	if err := e.client.Status().Update(ctx, sup, &client.SubResourceUpdateOptions{UpdateOptions: *(&client.UpdateOptions{}).ApplyOptions([]client.UpdateOption{earlier})}); err != nil {
+	if err := e.client.Status().Update(ctx, sup, &client.SubResourceUpdateOptions{UpdateOptions: *(&client.UpdateOptions{}).ApplyOptions([]client.UpdateOption{legacyManager})}); err != nil {
 		e.t.Fatal(err)
 	}
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		var list appsv1.DeploymentList
 		if err := e.client.List(ctx, &list, client.InNamespace(e.namespace)); err != nil {
 			return err
@@ -78,11 +78,11 @@ func adopted(t *testing.T, edit ...func(*v1alpha1.Superset)) (*recordedEnv, *v1a
 	t.Helper()
 	var sup *v1alpha1.Superset
 	var before map[string]string
-	l := experiment(t, options{before: func(e *env) {
-		sup = leave(e, edit...)
+	l := newParallelEnv(t, options{before: func(e *env) {
+		sup = createLegacy(e, edit...)
 		before = workloads(e)
 	}})
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.Lifecycle.ChecksumScheme == "" {
 			return fmt.Errorf("not adopted yet: %+v", s.Status.Lifecycle)
 		}
@@ -117,10 +117,10 @@ func TestAdoptionRunsNoTaskAndRestartsNoPod(t *testing.T) {
 		return nil
 	})
 	l.history.checkTasks()
-	if ran := l.history.tasks(0); len(ran) > 0 {
-		t.Errorf("%v ran", ran)
+	if started := l.history.tasks(0); len(started) > 0 {
+		t.Errorf("%v ran", started)
 	}
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.checkConditions(sup)
 	lc := sup.Status.Lifecycle
 	for _, kind := range []string{"clone", "migrate", "init"} {
@@ -142,18 +142,18 @@ func TestAdoptionRunsNoTaskAndRestartsNoPod(t *testing.T) {
 		objects = append(objects, l.deployment(slug))
 	}
 	for _, obj := range objects {
-		managed := slices.ContainsFunc(obj.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == string(earlier) })
+		managed := slices.ContainsFunc(obj.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == string(legacyManager) })
 		if managed {
-			t.Errorf("%T %s still has fields of %q", obj, obj.GetName(), earlier)
+			t.Errorf("%T %s still has fields of %q", obj, obj.GetName(), legacyManager)
 		}
 	}
 }
 
 func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 	l, sup, before := adopted(t)
-	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("SUPERSET_WEBSERVER_TIMEOUT = 61") })
-	l.becomes(sup, settled)
-	l.rolled("web-server", func(d *appsv1.Deployment) error {
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("SUPERSET_WEBSERVER_TIMEOUT = 61") })
+	l.waitFor(sup, settled)
+	l.waitRolledOut("web-server", func(d *appsv1.Deployment) error {
 		if fmt.Sprintf("%s generation %d", d.UID, d.Generation) == before[d.Name] {
 			return fmt.Errorf("not rolled yet")
 		}
@@ -168,12 +168,12 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 		}
 	}
 	l.history.catchUp()
-	if ran := l.history.tasks(start); len(ran) > 0 {
-		t.Errorf("a change of one component ran %v", ran)
+	if started := l.history.tasks(start); len(started) > 0 {
+		t.Errorf("a change of one component ran %v", started)
 	}
 
-	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true); image("6.1.0")(s) })
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	start = l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true); image("6.1.0")(s) })
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.LastLifecycleImage != "apache/superset:6.1.0" {
 			return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
 		}
@@ -202,10 +202,10 @@ func TestAdoptionWithCloneDropsNothing(t *testing.T) {
 		func(s *v1alpha1.Superset) { s.Spec.ForceReload = "now" },
 	} {
 		l.edit(sup, change)
-		l.becomes(sup, settled)
+		l.waitFor(sup, settled)
 	}
 	l.history.checkTasks("migrate")
-	if ran := words(l.history.tasks(0)); slices.Contains(ran, "clone") || slices.Contains(ran, "migrate") {
-		t.Errorf("ran %v", ran)
+	if started := taskNames(l.history.tasks(0)); slices.Contains(started, "clone") || slices.Contains(started, "migrate") {
+		t.Errorf("ran %v", started)
 	}
 }

@@ -78,7 +78,7 @@ func workloads(s *reconcileState) lifecycle.Workloads {
 	snap := s.snapshot
 	for _, d := range component.All() {
 		w.Exist = w.Exist || toRemove(snap, d.Name)
-		w.Idle = w.Idle || idle(snap, d.Name)
+		w.Idle = w.Idle || isIdle(snap, d.Name)
 	}
 	w.Idle = w.Idle && !w.Exist
 	w.Exist = w.Exist || w.Idle

@@ -28,18 +28,18 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 
 // findCreateFailures records why Jobs have no pods, and returns the delay of the next check. It only logs errors: the
 // reconcile continues without the result.
-func (r *Reconciler) findCreateFailures(ctx context.Context, s *reconcileState) (again time.Duration) {
+func (r *Reconciler) findCreateFailures(ctx context.Context, s *reconcileState) (requeue time.Duration) {
 	for slug, job := range observe.Podless(s.snapshot) {
-		answer, after, err := r.creation.Find(ctx, job)
+		message, after, err := r.creation.Find(ctx, job)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "job", job.Name)
 		}
-		if answer != "" {
-			s.snapshot.CreateFailures[slug] = answer
+		if message != "" {
+			s.snapshot.CreateFailures[slug] = message
 		}
-		again = steps.MinRequeue(again, after)
+		requeue = steps.MinRequeue(requeue, after)
 	}
-	return again
+	return requeue
 }
 
 // plan computes the desired state.
@@ -65,9 +65,9 @@ func (r *Reconciler) plan(_ context.Context, s *reconcileState) (steps.Result, e
 	return steps.Result{}, err
 }
 
-// admit stops a reconcile that must not write: the Superset is terminating or paused, or its spec is invalid. The
+// validate stops a reconcile that must not write: the Superset is terminating or paused, or its spec is invalid. The
 // status is updated in the last two cases.
-func (r *Reconciler) admit(ctx context.Context, s *reconcileState) (steps.Result, error) {
+func (r *Reconciler) validate(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if !s.sup.DeletionTimestamp.IsZero() {
 		return steps.Result{Stop: true}, nil
 	}

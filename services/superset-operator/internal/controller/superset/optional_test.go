@@ -70,7 +70,7 @@ func withMonitor(s *v1alpha1.Superset) {
 	s.Spec.Monitoring = &v1alpha1.MonitoringSpec{ServiceMonitor: &v1alpha1.ServiceMonitorSpec{}}
 }
 
-func (e *env) untyped(apiVersion, kind string) *unstructured.Unstructured {
+func (e *env) unstructuredObject(apiVersion, kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
@@ -80,17 +80,17 @@ func (e *env) untyped(apiVersion, kind string) *unstructured.Unstructured {
 }
 
 func (e *env) route() *unstructured.Unstructured {
-	return e.untyped("gateway.networking.k8s.io/v1", "HTTPRoute")
+	return e.unstructuredObject("gateway.networking.k8s.io/v1", "HTTPRoute")
 }
 
 func (e *env) monitor() *unstructured.Unstructured {
-	return e.untyped("monitoring.coreos.com/v1", "ServiceMonitor")
+	return e.unstructuredObject("monitoring.coreos.com/v1", "ServiceMonitor")
 }
 
-// gone waits until an object of an optional kind, or the kind itself, does not exist.
-func (e *env) gone(u *unstructured.Unstructured) {
+// waitAbsent waits until an object of an optional kind, or the kind itself, does not exist.
+func (e *env) waitAbsent(u *unstructured.Unstructured) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(u), u)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return nil
@@ -111,10 +111,10 @@ func servesHost(host string) func(*unstructured.Unstructured) error {
 
 func exists(*unstructured.Unstructured) error { return nil }
 
-// warned waits until the Superset has the wanted number of events for each kind that the cluster lacks.
-func (e *env) warned(want map[string]int) {
+// waitWarnings waits until the Superset has the wanted number of events for each kind that the cluster lacks.
+func (e *env) waitWarnings(want map[string]int) {
 	e.t.Helper()
-	expect.Eventually(e.t, long, func() error {
+	expect.Eventually(e.t, timeout, func() error {
 		if diff := cmp.Diff(want, e.warnings()); diff != "" {
 			return fmt.Errorf("warnings differ (-want +got):\n%s", diff)
 		}
@@ -147,22 +147,22 @@ func TestW23MissingCRDsBlockNothingElse(t *testing.T) {
 	sup := e.create(e.sample("development.yaml", withGateway("bi.example.org"), withMonitor, func(s *v1alpha1.Superset) {
 		s.Spec.NetworkPolicy = &v1alpha1.NetworkPolicySpec{}
 	}))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	expect.Condition(t, e.client, sup, "Available", metav1.ConditionTrue)
 	e.policies("development-web-server-netpol")
-	e.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
-	e.rests(sup)
+	e.waitWarnings(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
+	e.waitIdle(sup)
 
 	e.edit(sup, withGateway("other.example.org"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
-	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 2})
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
+	e.waitWarnings(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 2})
 	e.edit(sup, withIngress("bi.example.org"))
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
-	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 3})
-	e.rests(sup)
+	e.waitWarnings(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 3})
+	e.waitIdle(sup)
 	e.edit(sup, withGateway("bi.example.org"))
-	e.warned(map[string]int{"HTTPRoute": 3, "ServiceMonitor": 4})
-	e.rests(sup)
+	e.waitWarnings(map[string]int{"HTTPRoute": 3, "ServiceMonitor": 4})
+	e.waitIdle(sup)
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org")) // it serves until the cluster has routes
 	if n := e.requests.matching(`httproutes|servicemonitors`); n > 0 {
 		t.Errorf("%d requests for kinds that are not served", n)
@@ -171,11 +171,11 @@ func TestW23MissingCRDsBlockNothingElse(t *testing.T) {
 
 func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	t.Parallel()
-	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDirectory}})
+	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDir}})
 	e := start(t, options{cluster: c})
 	sup := e.create(e.sample("development.yaml", withGateway("bi.example.org"), withMonitor))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
-	e.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
+	e.waitWarnings(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
 
 	crds(t, c, "apply", routeCRD(t))
 	route := e.route()
@@ -185,7 +185,7 @@ func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	}
 	crds(t, c, "apply", monitorCRD)
 	expect.Object(t, e.client, e.monitor(), exists)
-	e.rests(sup)
+	e.waitIdle(sup)
 
 	// Optional kinds are watched like all others.
 	if err := e.client.Delete(t.Context(), route); err != nil {
@@ -194,34 +194,34 @@ func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
 	e.edit(sup, withGateway("other.example.org"))
 	expect.Object(t, e.client, e.route(), servesHost("other.example.org"))
-	e.rests(sup)
+	e.waitIdle(sup)
 
 	crds(t, c, "delete", routeCRD(t))
-	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 1})
+	e.waitWarnings(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 1})
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) })
-	e.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.waitFor(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)
 		}
 		return nil
 	})
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
-	e.rests(sup)
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
+	e.waitIdle(sup)
 
 	crds(t, c, "apply", routeCRD(t))
 	expect.Object(t, e.client, e.route(), servesHost("other.example.org"))
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Monitoring = nil })
-	e.gone(e.monitor())
-	e.rests(sup)
+	e.waitAbsent(e.monitor())
+	e.waitIdle(sup)
 }
 
 func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	t.Parallel()
-	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDirectory, routeCRD(t)}})
+	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDir, routeCRD(t)}})
 	failed := &atomic.Bool{}
-	e := start(t, options{cluster: c, wrap: func(c client.Client) client.Client { return vanishing{c, failed} }})
+	e := start(t, options{cluster: c, wrap: func(c client.Client) client.Client { return missingCRDClient{c, failed} }})
 	sup := e.create(e.sample("development.yaml", withIngress("bi.example.org")))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
 
 	e.edit(sup, withGateway("bi.example.org"))
@@ -232,14 +232,14 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	if deleted := slices.IndexFunc(requests, regexp.MustCompile(`^DELETE .*/ingresses/`).MatchString); created < 0 || deleted < created {
 		t.Errorf("request %d deletes the Ingress, request %d creates the HTTPRoute", deleted, created)
 	}
-	e.rests(sup)
+	e.waitIdle(sup)
 	e.reconciler = e.process(nil) // does not read optional kinds, and must not change their objects
-	e.rests(sup)
+	e.waitIdle(sup)
 	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
 
 	e.edit(sup, withIngress("bi.example.org"))
 	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
-	e.gone(e.route())
+	e.waitAbsent(e.route())
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
 	expect.Deleted(t, e.client, &networkingv1.Ingress{ObjectMeta: e.ingress().ObjectMeta})
 	for kind, want := range map[string]int{"ingresses": 2, "httproutes": 1} {
@@ -264,13 +264,13 @@ func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	}
 }
 
-// vanishing answers the first apply of an HTTPRoute like an API server whose CRD was just deleted.
-type vanishing struct {
+// missingCRDClient answers the first apply of an HTTPRoute like an API server whose CRD was just deleted.
+type missingCRDClient struct {
 	client.Client
 	failed *atomic.Bool
 }
 
-func (v vanishing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+func (v missingCRDClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	raw, err := json.Marshal(obj)
 	if err != nil {
 		return err

@@ -19,12 +19,12 @@ import (
 func TestForeignStatusWriteIsReverted(t *testing.T) {
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Blocked","ready":"9/9"}}`))
 	if err := e.client.Status().Patch(t.Context(), sup.DeepCopy(), patch, client.FieldOwner("kubectl-patch")); err != nil {
 		t.Fatal(err)
 	}
-	e.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.waitFor(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Phase != v1alpha1.PhaseRunning || s.Status.Ready == "9/9" {
 			return fmt.Errorf("phase %s, ready %s", s.Status.Phase, s.Status.Ready)
 		}
@@ -51,7 +51,7 @@ func TestForeignObjectsStayUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.becomes(created, phase(v1alpha1.PhaseRunning))
+	e.waitFor(created, phase(v1alpha1.PhaseRunning))
 	for _, obj := range others {
 		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetDeletionTimestamp() != nil {
 			t.Errorf("%T: %v", obj, err)

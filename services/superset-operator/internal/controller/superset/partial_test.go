@@ -22,59 +22,59 @@ import (
 
 // TestRejectedObjectDelaysNoOther uses a Service with a node port that another Service has.
 func TestRejectedObjectDelaysNoOther(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
-	taken := &corev1.Service{
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	conflicting := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "taken"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if err := l.client.Create(t.Context(), taken); err != nil {
+	if err := l.client.Create(t.Context(), conflicting); err != nil {
 		t.Fatal(err)
 	}
-	port := taken.Spec.Ports[0].NodePort
+	port := conflicting.Spec.Ports[0].NodePort
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: &port}
 		s.Spec.CeleryFlower.Replicas = new(int32(2))
 		s.Spec.Networking.Ingress.Host = "other.example.org"
 	})
-	l.rolled("celery-flower", replicas(2))
-	expect.Eventually(t, long, func() error {
+	l.waitRolledOut("celery-flower", replicas(2))
+	expect.Eventually(t, timeout, func() error {
 		if host := get(l.env, "lab", ingress()).Spec.Rules[0].Host; host != "other.example.org" {
 			return fmt.Errorf("the Ingress is for %s", host)
 		}
 		return nil
 	})
-	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("ApplyRefused", metav1.ConditionTrue)))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("ApplyRefused", metav1.ConditionTrue)))
 	if text := message(sup, "Degraded"); !strings.Contains(text, fmt.Sprint(port)) {
 		t.Errorf("Degraded does not name the port %d: %s", port, text)
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Service.NodePort = nil })
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 }
 
-// refusing is a client that rejects applies of one object while an answer is set.
-type refusing struct {
+// rejectingClient is a client that rejects applies of one object while an answer is set.
+type rejectingClient struct {
 	client.Client
-	name   string
-	answer *atomic.Pointer[error]
+	name      string
+	rejection *atomic.Pointer[error]
 }
 
-func (c refusing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	if answer := c.answer.Load(); answer != nil && strings.HasSuffix(describe("apply", obj), c.name) {
-		return *answer
+func (c rejectingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if rejection := c.rejection.Load(); rejection != nil && strings.HasSuffix(describe("apply", obj), c.name) {
+		return *rejection
 	}
 	return c.Client.Apply(ctx, obj, opts...)
 }
 
 func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
-	ending := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("because it is being terminated"))
-	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	var answer atomic.Pointer[error]
-	l := experiment(t, options{idle: true, wrap: func(c client.Client) client.Client {
-		return refusing{Client: c, name: " lab-web-server", answer: &answer}
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("because it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	var rejection atomic.Pointer[error]
+	l := newParallelEnv(t, options{idle: true, wrap: func(c client.Client) client.Client {
+		return rejectingClient{Client: c, name: " lab-web-server", rejection: &rejection}
 	}})
 	sup := l.create(full()(l.env))
-	l.drive(sup, nil, settled)
+	l.reconcileUntil(sup, nil, settled)
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Annotations: map[string]string{"a": "b"}}
 	})
@@ -84,20 +84,20 @@ func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
 	}
 	// When the cache shows the edit, a reconcile returns the error of a rejection for another reason.
 	other := error(apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("of a policy")))
-	answer.Store(&other)
-	expect.Eventually(t, long, func() error {
+	rejection.Store(&other)
+	expect.Eventually(t, timeout, func() error {
 		if reconcile() == nil {
 			return fmt.Errorf("the rejection was not returned")
 		}
 		return nil
 	})
-	refused := error(ending)
-	answer.Store(&refused)
+	rejected := error(terminating)
+	rejection.Store(&rejected)
 	if err := reconcile(); err != nil {
 		t.Errorf("in a terminating namespace: %v", err)
 	}
-	answer.Store(nil)
-	l.drive(sup, nil, settled)
+	rejection.Store(nil)
+	l.reconcileUntil(sup, nil, settled)
 }
 
 // TestRejectedMaintenancePageDelaysNothing changes the page while it serves: first in a way that the API server used
@@ -112,25 +112,25 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full())
-			l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("2s"))(s); image("6.1.0")(s) })
-			l.becomes(sup, func(s *v1alpha1.Superset) error {
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full())
+			l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("2s"))(s); image("6.1.0")(s) })
+			l.waitFor(sup, func(s *v1alpha1.Superset) error {
 				if !s.Status.Lifecycle.MaintenanceActive {
 					return fmt.Errorf("the page does not serve: %s", text(s))
 				}
 				return task("migrate", v1alpha1.TaskRunning, 1)(s)
 			})
 			l.edit(sup, func(s *v1alpha1.Superset) { change(s.Spec.Lifecycle.MaintenancePage) })
-			l.rolled("web-server", replicas(2))
-			l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+			l.waitRolledOut("web-server", replicas(2))
+			l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 				if s.Status.Lifecycle.MaintenanceActive || s.Status.DeployedVersion != "6.1.0" {
 					return fmt.Errorf("the page still serves: %s", text(s))
 				}
 				return nil
 			}))
-			gone := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: names.Component("lab", names.MaintenancePage)}}
-			expect.Deleted(t, l.client, gone)
+			maintenancePage := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: names.Component("lab", names.MaintenancePage)}}
+			expect.Gone(t, l.client, maintenancePage)
 		})
 	}
 }

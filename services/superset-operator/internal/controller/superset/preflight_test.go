@@ -12,7 +12,7 @@ import (
 
 // TestRejectedPreflightTouchesNoPod lets the preflight of each change fail, and reverts the change.
 func TestRejectedPreflightTouchesNoPod(t *testing.T) {
-	const why = "preflight: the metastore is MariaDB 10.11, which Superset cannot use: use PostgreSQL or MySQL"
+	const cause = "preflight: the metastore is MariaDB 10.11, which Superset cannot use: use PostgreSQL or MySQL"
 	edits := map[string]func(*v1alpha1.Superset){
 		"another image":         image("6.1.0"),
 		"another metastore":     func(s *v1alpha1.Superset) { s.Spec.Metastore.Host = new("other") },
@@ -21,24 +21,24 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full())
-			good := sup.Spec.DeepCopy()
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full())
+			original := sup.Spec.DeepCopy()
 			before, pods := l.deployment("web-server"), l.pods()
-			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(failing("1", why))(s); edit(s) })
-			l.becomes(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
-			if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why+".") {
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(failWith("1", cause))(s); edit(s) })
+			l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
+			if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, cause+".") {
 				t.Errorf("the condition does not name the cause: %s", text)
 			}
-			l.still(pods)
+			l.checkPodsUnchanged(pods)
 			if after := l.deployment("web-server"); after.Generation != before.Generation {
 				t.Errorf("the web server changed: %+v", after.Spec.Template.Spec.Containers[0])
 			}
-			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *good })
-			l.becomes(sup, settled)
-			l.still(pods)
+			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *original })
+			l.waitFor(sup, settled)
+			l.checkPodsUnchanged(pods)
 			l.history.catchUp()
-			if diff := cmp.Diff([]string{"preflight"}, words(l.history.tasks(start))); diff != "" {
+			if diff := cmp.Diff([]string{"preflight"}, taskNames(l.history.tasks(start))); diff != "" {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
 			}
 		})

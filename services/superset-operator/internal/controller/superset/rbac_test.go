@@ -23,8 +23,8 @@ const (
 )
 
 func TestRoleHasNoWildcardsOrSecrets(t *testing.T) {
-	cluster, own := roles(t)
-	for _, rule := range slices.Concat(cluster.Rules, own.Rules) {
+	cluster, namespaced := roles(t)
+	for _, rule := range slices.Concat(cluster.Rules, namespaced.Rules) {
 		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
 			if slices.Contains(list, "*") {
 				t.Errorf("a wildcard in %+v", rule)
@@ -48,7 +48,7 @@ func TestRoleReadsCRDsOfOptionalKindsOnly(t *testing.T) {
 			t.Errorf("not limited to the two CRDs: %+v", rule)
 		}
 		for _, verb := range rule.Verbs {
-			if !slices.Contains(reading, verb) {
+			if !slices.Contains(readVerbs, verb) {
 				t.Errorf("CRDs may be changed: %+v", rule)
 			}
 		}
@@ -58,15 +58,15 @@ func TestRoleReadsCRDsOfOptionalKindsOnly(t *testing.T) {
 	}
 }
 
-// reading are the verbs that only read.
-var reading = []string{"get", "list", "watch"}
+// readVerbs are the verbs that only read.
+var readVerbs = []string{"get", "list", "watch"}
 
 func TestUserRolesGrantSupersetsOnly(t *testing.T) {
-	writing := []string{"create", "update", "patch", "delete"}
+	writeVerbs := []string{"create", "update", "patch", "delete"}
 	want := map[string][]string{
-		"superset-admin":  slices.Concat(reading, writing, []string{"deletecollection"}),
-		"superset-editor": slices.Concat(reading, writing),
-		"superset-viewer": reading,
+		"superset-admin":  slices.Concat(readVerbs, writeVerbs, []string{"deletecollection"}),
+		"superset-editor": slices.Concat(readVerbs, writeVerbs),
+		"superset-viewer": readVerbs,
 	}
 	raw, err := os.ReadFile(userRolesFile)
 	if err != nil {
@@ -99,34 +99,34 @@ func roles(t testing.TB) (*rbacv1.ClusterRole, *rbacv1.Role) {
 		t.Fatal(err)
 	}
 	docs := bytes.Split(raw, []byte("\n---\n"))
-	cluster, own := &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	for doc, into := range map[int]any{0: cluster, 1: own} {
+	cluster, namespaced := &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	for doc, into := range map[int]any{0: cluster, 1: namespaced} {
 		if err := yaml.UnmarshalStrict(docs[doc], into); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return cluster, own
+	return cluster, namespaced
 }
 
 // grant binds the roles to the operator's account: in a namespace, and for cluster-scoped permissions in the cluster.
 func grant(t testing.TB, c *cluster.Cluster, namespace string) {
 	t.Helper()
 	cl := c.Client(t, scheme(t))
-	everywhere, own := roles(t)
+	clusterRole, namespaced := roles(t)
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}}
-	local, wide := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}, metav1.ObjectMeta{Name: "operator-" + namespace}
+	local, clusterScoped := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}, metav1.ObjectMeta{Name: "operator-" + namespace}
 	for _, obj := range []client.Object{
-		&rbacv1.Role{ObjectMeta: local, Rules: slices.Concat(everywhere.Rules, own.Rules)},
+		&rbacv1.Role{ObjectMeta: local, Rules: slices.Concat(clusterRole.Rules, namespaced.Rules)},
 		&rbacv1.RoleBinding{
 			ObjectMeta: local, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: local.Name},
 		},
-		&rbacv1.ClusterRole{ObjectMeta: wide, Rules: slices.DeleteFunc(everywhere.Rules, func(r rbacv1.PolicyRule) bool {
+		&rbacv1.ClusterRole{ObjectMeta: clusterScoped, Rules: slices.DeleteFunc(clusterRole.Rules, func(r rbacv1.PolicyRule) bool {
 			return !slices.Contains(r.Resources, "customresourcedefinitions")
 		})},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: wide, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: wide.Name},
+			ObjectMeta: clusterScoped, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterScoped.Name},
 		},
 	} {
 		if err := cl.Create(t.Context(), obj); err != nil {

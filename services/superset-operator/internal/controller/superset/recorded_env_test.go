@@ -30,8 +30,8 @@ type recordedEnv struct {
 	history *history
 }
 
-// experiment returns an environment whose test runs in parallel with others.
-func experiment(t *testing.T, o options) *recordedEnv {
+// newParallelEnv returns an environment whose test runs in parallel with others.
+func newParallelEnv(t *testing.T, o options) *recordedEnv {
 	t.Helper()
 	t.Parallel()
 	return newRecordedEnv(t, o)
@@ -51,8 +51,8 @@ func newRecordedEnv(t *testing.T, o options) *recordedEnv {
 	return l
 }
 
-// small returns a Superset with a web server, whose tasks finish immediately.
-func small(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
+// minimal returns a Superset with a web server, whose tasks finish immediately.
+func minimal(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	return func(e *env) *v1alpha1.Superset {
 		return e.sample("development.yaml", append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
 			s.Name = "lab"
@@ -73,19 +73,19 @@ func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	}
 }
 
-// runs creates the Superset and waits until it is Running.
-func (l *recordedEnv) runs(kind func(*env) *v1alpha1.Superset) *v1alpha1.Superset {
+// createRunning creates the Superset and waits until it is Running.
+func (l *recordedEnv) createRunning(kind func(*env) *v1alpha1.Superset) *v1alpha1.Superset {
 	l.t.Helper()
 	sup := l.create(kind(l.env))
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	return sup
 }
 
-// alter edits the Superset and returns the revision of the edit.
-func (l *recordedEnv) alter(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) int64 {
+// editAndGetRevision edits the Superset and returns the revision of the edit.
+func (l *recordedEnv) editAndGetRevision(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) int64 {
 	l.t.Helper()
 	l.edit(sup, change)
-	return now(sup)
+	return revisionOf(sup)
 }
 
 func parse[T any](t testing.TB, file string) *T {
@@ -119,25 +119,25 @@ func tasks(annotations map[string]string) func(*v1alpha1.Superset) {
 	}
 }
 
-// adopting returns annotations that set the duration of tasks.
-func adopting(duration string) map[string]string {
+// finishAfter returns annotations that set the duration of tasks.
+func finishAfter(duration string) map[string]string {
 	return map[string]string{controlplane.FinishAfterAnnotation: duration}
 }
 
-// failing returns annotations that let tasks print a text and fail immediately.
-func failing(code, printed string) map[string]string {
+// failWith returns annotations that let tasks print a text and fail immediately.
+func failWith(code, log string) map[string]string {
 	return map[string]string{
-		controlplane.FinishAfterAnnotation: "50ms", controlplane.ExitCodeAnnotation: code, controlplane.LogAnnotation: printed,
+		controlplane.FinishAfterAnnotation: "50ms", controlplane.ExitCodeAnnotation: code, controlplane.LogAnnotation: log,
 	}
 }
 
-// unchecked disables the preflight, for tests of the other tasks.
-func unchecked(s *v1alpha1.Superset) {
+// disablePreflight disables the preflight, for tests of the other tasks.
+func disablePreflight(s *v1alpha1.Superset) {
 	s.Spec.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
 }
 
-// changing omits the preflight, which changes nothing.
-func changing(tasks []string) []string {
+// withoutPreflight omits the preflight, which changes nothing.
+func withoutPreflight(tasks []string) []string {
 	return slices.DeleteFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "preflight ") })
 }
 
@@ -243,8 +243,8 @@ func (l *recordedEnv) deployment(slug string) *appsv1.Deployment {
 	return get(l.env, "lab-"+slug, &appsv1.Deployment{})
 }
 
-// rolled waits until all desired pods of a Deployment have its current template.
-func (l *recordedEnv) rolled(slug string, check func(*appsv1.Deployment) error) {
+// waitRolledOut waits until all desired pods of a Deployment have its current template.
+func (l *recordedEnv) waitRolledOut(slug string, check func(*appsv1.Deployment) error) {
 	l.t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-" + slug}}
 	expect.Object(l.t, l.client, d, func(d *appsv1.Deployment) error {
@@ -298,10 +298,10 @@ func (l *recordedEnv) eventList() []eventsv1.Event {
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != v1alpha1.Kind })
 }
 
-// eventually waits for the wanted number of events, which are sent in the background.
-func (l *recordedEnv) eventually(want map[string]int) {
+// waitEvents waits for the wanted number of events, which are sent in the background.
+func (l *recordedEnv) waitEvents(want map[string]int) {
 	l.t.Helper()
-	expect.Eventually(l.t, long, func() error {
+	expect.Eventually(l.t, timeout, func() error {
 		got := l.events()
 		for key, n := range want {
 			if got[key] != n {
@@ -312,19 +312,19 @@ func (l *recordedEnv) eventually(want map[string]int) {
 	})
 }
 
-// still checks that the pods are the same as in the earlier list.
-func (l *recordedEnv) still(pods []string) {
+// checkPodsUnchanged checks that the pods are the same as in the earlier list.
+func (l *recordedEnv) checkPodsUnchanged(pods []string) {
 	l.t.Helper()
 	if got := l.pods(); !slices.Equal(got, pods) {
 		l.t.Errorf("pods were\n%s\nand are\n%s", strings.Join(pods, "\n"), strings.Join(got, "\n"))
 	}
 }
 
-// leavesNothing waits until no object of a deleted Superset exists.
-func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
+// waitDeleted waits until no object of a deleted Superset exists.
+func (l *recordedEnv) waitDeleted(sup *v1alpha1.Superset) {
 	l.t.Helper()
-	expect.Deleted(l.t, l.client, sup)
-	expect.Eventually(l.t, long, func() error {
+	expect.Gone(l.t, l.client, sup)
+	expect.Eventually(l.t, timeout, func() error {
 		for _, list := range []client.ObjectList{
 			&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
 			&policyv1.PodDisruptionBudgetList{}, &autoscalingv2.HorizontalPodAutoscalerList{},

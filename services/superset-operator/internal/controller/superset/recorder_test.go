@@ -39,7 +39,7 @@ type history struct {
 type version struct {
 	object   client.Object
 	revision int64
-	gone     bool
+	deleted  bool
 }
 
 func recorded() []client.ObjectList {
@@ -63,13 +63,13 @@ func record(t testing.TB, namespace string) *history {
 		if err != nil {
 			t.Fatal(err)
 		}
-		group.Go(func() { h.follow(ctx, w) })
+		group.Go(func() { h.consume(ctx, w) })
 	}
 	t.Cleanup(func() { cancel(); group.Wait() })
 	return h
 }
 
-func (h *history) follow(ctx context.Context, w watch.Interface) {
+func (h *history) consume(ctx context.Context, w watch.Interface) {
 	defer w.Stop()
 	for e := range w.ResultChan() {
 		obj, ok := e.Object.(client.Object)
@@ -79,7 +79,7 @@ func (h *history) follow(ctx context.Context, w watch.Interface) {
 		} else {
 			revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 			h.err = errors.Join(h.err, err)
-			h.versions = append(h.versions, version{object: obj, revision: revision, gone: e.Type == watch.Deleted})
+			h.versions = append(h.versions, version{object: obj, revision: revision, deleted: e.Type == watch.Deleted})
 		}
 		h.mu.Unlock()
 	}
@@ -93,12 +93,12 @@ func (h *history) follow(ctx context.Context, w watch.Interface) {
 // catchUp waits until the history contains the current state of the API server.
 func (h *history) catchUp() {
 	h.t.Helper()
-	expect.Eventually(h.t, long, func() error {
+	expect.Eventually(h.t, timeout, func() error {
 		for _, list := range recorded() {
 			if err := h.client.List(h.t.Context(), list, client.InNamespace(h.namespace)); err != nil {
 				return err
 			}
-			if err := h.shows(list); err != nil {
+			if err := h.contains(list); err != nil {
 				return err
 			}
 		}
@@ -106,7 +106,7 @@ func (h *history) catchUp() {
 	})
 }
 
-func (h *history) shows(list runtime.Object) error {
+func (h *history) contains(list runtime.Object) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -131,8 +131,8 @@ func (h *history) shows(list runtime.Object) error {
 	return nil
 }
 
-// now returns the revision at which the object was last read.
-func now(obj client.Object) int64 {
+// revisionOf returns the revision at which the object was last read.
+func revisionOf(obj client.Object) int64 {
 	revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		panic(err)
@@ -153,11 +153,11 @@ func versions[T client.Object](h *history, since int64, name string) []version {
 	return out
 }
 
-// when returns the revision of the first version that satisfies the check.
-func when[T client.Object](h *history, since int64, name string, check func(T) bool) int64 {
+// firstRevision returns the revision of the first version that satisfies the check.
+func firstRevision[T client.Object](h *history, since int64, name string, check func(T) bool) int64 {
 	h.t.Helper()
 	for _, v := range versions[T](h, since, name) {
-		if obj, ok := v.object.(T); ok && !v.gone && check(obj) {
+		if obj, ok := v.object.(T); ok && !v.deleted && check(obj) {
 			return v.revision
 		}
 	}
@@ -166,8 +166,8 @@ func when[T client.Object](h *history, since int64, name string, check func(T) b
 	return 0
 }
 
-// made returns the revision at which the next object of that name was created.
-func made[T client.Object](h *history, since int64, name string) int64 {
+// creationRevision returns the revision at which the next object of that name was created.
+func creationRevision[T client.Object](h *history, since int64, name string) int64 {
 	h.t.Helper()
 	known := map[types.UID]bool{}
 	for _, v := range versions[T](h, 0, name) {
@@ -181,11 +181,11 @@ func made[T client.Object](h *history, since int64, name string) int64 {
 	return 0
 }
 
-// deleted returns the revision at which the object's deletion began.
-func deleted[T client.Object](h *history, since int64, name string) int64 {
+// deletionRevision returns the revision at which the object's deletion began.
+func deletionRevision[T client.Object](h *history, since int64, name string) int64 {
 	h.t.Helper()
 	for _, v := range versions[T](h, since, name) {
-		if v.gone || v.object.GetDeletionTimestamp() != nil {
+		if v.deleted || v.object.GetDeletionTimestamp() != nil {
 			return v.revision
 		}
 	}
@@ -199,7 +199,7 @@ func sequence[T client.Object](h *history, since int64, name string, f func(T) s
 	var out []string
 	for _, v := range versions[T](h, since, name) {
 		obj, ok := v.object.(T)
-		if !ok || v.gone {
+		if !ok || v.deleted {
 			continue
 		}
 		if slug := f(obj); slug != "" && (len(out) == 0 || out[len(out)-1] != slug) {
@@ -209,17 +209,17 @@ func sequence[T client.Object](h *history, since int64, name string, f func(T) s
 	return out
 }
 
-// life is the lifetime of a pod: from its creation until it terminated or was deleted.
-type life struct {
+// podLifetime is the lifetime of a pod: from its creation until it terminated or was deleted.
+type podLifetime struct {
 	name, component, task, image string
-	from, ended, gone            int64
+	start, end, deleted          int64
 }
 
-// lives returns the lifetimes of all pods.
-func (h *history) lives() []life {
+// podLifetimes returns the lifetimes of all pods.
+func (h *history) podLifetimes() []podLifetime {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	order, byUID := []types.UID{}, map[types.UID]*life{}
+	order, byUID := []types.UID{}, map[types.UID]*podLifetime{}
 	for _, v := range h.versions {
 		pod, ok := v.object.(*corev1.Pod)
 		if !ok {
@@ -227,20 +227,20 @@ func (h *history) lives() []life {
 		}
 		l := byUID[pod.UID]
 		if l == nil {
-			l = &life{
+			l = &podLifetime{
 				name: pod.Name, component: pod.Labels[v1alpha1.LabelComponent], task: pod.Labels[v1alpha1.LabelTask],
-				image: pod.Spec.Containers[0].Image, from: v.revision, ended: math.MaxInt64, gone: math.MaxInt64,
+				image: pod.Spec.Containers[0].Image, start: v.revision, end: math.MaxInt64, deleted: math.MaxInt64,
 			}
 			byUID[pod.UID], order = l, append(order, pod.UID)
 		}
-		if over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; over || v.gone {
-			l.ended = min(l.ended, v.revision)
+		if terminated := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; terminated || v.deleted {
+			l.end = min(l.end, v.revision)
 		}
-		if v.gone {
-			l.gone = v.revision
+		if v.deleted {
+			l.deleted = v.revision
 		}
 	}
-	out := make([]life, 0, len(order))
+	out := make([]podLifetime, 0, len(order))
 	for _, uid := range order {
 		out = append(out, *byUID[uid])
 	}
@@ -250,8 +250,8 @@ func (h *history) lives() []life {
 // tasks returns the task pods that were created after a revision, as "migrate apache/superset:6.0.0".
 func (h *history) tasks(since int64) []string {
 	var out []string
-	for _, l := range h.lives() {
-		if l.task != "" && l.from > since {
+	for _, l := range h.podLifetimes() {
+		if l.task != "" && l.start > since {
 			out = append(out, l.task+" "+l.image)
 		}
 	}
@@ -263,15 +263,15 @@ func (h *history) tasks(since int64) []string {
 func (h *history) checkTasks(drains ...string) {
 	h.t.Helper()
 	h.catchUp()
-	lives := h.lives()
-	for _, task := range lives {
+	lifetimes := h.podLifetimes()
+	for _, task := range lifetimes {
 		if task.task == "" {
 			continue
 		}
-		for _, other := range lives {
-			beside := other.from <= task.ended && task.from <= other.ended && other.name != task.name
+		for _, other := range lifetimes {
+			overlaps := other.start <= task.end && task.start <= other.end && other.name != task.name
 			switch {
-			case !beside:
+			case !overlaps:
 			case other.task != "" && other.name < task.name:
 				h.t.Errorf("task pods %s and %s existed at the same time: %+v, %+v", task.name, other.name, task, other)
 			case other.task == "" && other.component != "maintenance-page" && slices.Contains(drains, task.task):
@@ -281,18 +281,18 @@ func (h *history) checkTasks(drains ...string) {
 	}
 }
 
-// ascending checks the order of the named revisions.
-func ascending(t testing.TB, list ...moment) {
+// checkAscending checks the order of the named revisions.
+func checkAscending(t testing.TB, list ...namedRevision) {
 	t.Helper()
 	for i := 1; i < len(list); i++ {
 		if list[i-1].revision > list[i].revision {
 			t.Errorf("%s (revision %d) came before %s (%d)",
-				list[i].what, list[i].revision, list[i-1].what, list[i-1].revision)
+				list[i].name, list[i].revision, list[i-1].name, list[i-1].revision)
 		}
 	}
 }
 
-type moment struct {
-	what     string
+type namedRevision struct {
+	name     string
 	revision int64
 }

@@ -96,11 +96,11 @@ func (r *Reconciler) shouldReconcile() predicate.Predicate {
 		if !okOld || !okNow {
 			return true
 		}
-		own := r.written.Observe(now)
+		ownWrite := r.written.Observe(now)
 		if predicates.MetadataDiffers(old, now) {
 			return true
 		}
-		return !own && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
+		return !ownWrite && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
 	}}
 }
 

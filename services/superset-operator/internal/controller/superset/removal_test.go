@@ -17,17 +17,17 @@ import (
 // TestW2DrainFollowsExistingObjects removes pods from the spec in the edit that requests a migration. The operator
 // must neither wait forever nor migrate while pods run.
 func TestW2DrainFollowsExistingObjects(t *testing.T) {
-	slow := func(s *v1alpha1.Superset) {
+	slowTermination := func(s *v1alpha1.Superset) {
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.EndAfterAnnotation: "500ms"}}
 	}
 	cases := map[string]struct {
-		change func(*v1alpha1.Superset)
-		ready  string
-		left   []string
+		change    func(*v1alpha1.Superset)
+		ready     string
+		remaining []string
 	}{
 		"one component removed": {
 			change: func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil },
-			ready:  "6/6", left: []string{"celery-beat", "celery-flower", "mcp-server", "web-server", "websocket-server"},
+			ready:  "6/6", remaining: []string{"celery-beat", "celery-flower", "mcp-server", "web-server", "websocket-server"},
 		},
 		"all components removed": {
 			change: func(s *v1alpha1.Superset) {
@@ -42,19 +42,19 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 				s.Spec.Replicas, s.Spec.WebServer.Replicas = new(int32(0)), nil
 				s.Spec.CeleryWorker.Autoscaling, s.Spec.CeleryBeat = nil, nil
 			},
-			ready: "0/0", left: []string{"celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"},
+			ready: "0/0", remaining: []string{"celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"},
 		},
 		"the web server removed": {
 			change: func(s *v1alpha1.Superset) { s.Spec.WebServer, s.Spec.Networking = nil, nil },
-			ready:  "5/5", left: []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "websocket-server"},
+			ready:  "5/5", remaining: []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "websocket-server"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full(slow))
-			start := l.alter(sup, func(s *v1alpha1.Superset) { tc.change(s); image("6.1.0")(s) })
-			l.becomes(sup, all(phase(v1alpha1.PhaseRunning), lifecyclePhase(v1alpha1.LifecycleComplete), func(s *v1alpha1.Superset) error {
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full(slowTermination))
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tc.change(s); image("6.1.0")(s) })
+			l.waitFor(sup, all(phase(v1alpha1.PhaseRunning), lifecyclePhase(v1alpha1.LifecycleComplete), func(s *v1alpha1.Superset) error {
 				if s.Status.Ready != tc.ready || s.Status.LastLifecycleImage != "apache/superset:6.1.0" {
 					return fmt.Errorf("ready %s, image %s", s.Status.Ready, s.Status.LastLifecycleImage)
 				}
@@ -62,14 +62,14 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 			}))
 			expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
 			l.history.checkTasks("migrate")
-			if diff := cmp.Diff([]string{"preflight", "migrate", "init"}, words(l.history.tasks(start))); diff != "" {
+			if diff := cmp.Diff([]string{"preflight", "migrate", "init"}, taskNames(l.history.tasks(start))); diff != "" {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
 			}
 			var got []string
 			for _, obj := range l.owned(&appsv1.DeploymentList{}, sup) {
 				got = append(got, obj.GetName()[len("lab-"):])
 			}
-			if diff := cmp.Diff(tc.left, got); diff != "" {
+			if diff := cmp.Diff(tc.remaining, got); diff != "" {
 				t.Errorf("Deployments differ (-want +got):\n%s", diff)
 			}
 		})
@@ -77,8 +77,8 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 }
 
 func TestRemovedComponentsLeaveNothing(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
 	pods := l.pods()
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.MCPServer, s.Spec.NetworkPolicy, s.Spec.PodDisruptionBudget = nil, nil, nil
@@ -98,20 +98,20 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 		obj.SetName(obj.name)
 		expect.Deleted(t, l.client, obj.Object)
 	}
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.Components.MCPServer != nil || s.Status.Ready != "6/6" {
 			return fmt.Errorf("ready %s", s.Status.Ready)
 		}
 		return nil
 	}))
-	var left []string
-	expect.Eventually(t, long, func() error {
-		if left = l.pods(); len(left) != len(pods)-1 {
-			return fmt.Errorf("pods were %v and are %v", pods, left)
+	var remaining []string
+	expect.Eventually(t, timeout, func() error {
+		if remaining = l.pods(); len(remaining) != len(pods)-1 {
+			return fmt.Errorf("pods were %v and are %v", pods, remaining)
 		}
 		return nil
 	})
-	for _, p := range left {
+	for _, p := range remaining {
 		found := false
 		for _, before := range pods {
 			found = found || before == p
@@ -125,6 +125,6 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 	route := ingress()
 	route.SetNamespace(l.namespace)
 	route.SetName("lab")
-	expect.Deleted(t, l.client, route)
-	l.becomes(sup, settled)
+	expect.Gone(t, l.client, route)
+	l.waitFor(sup, settled)
 }

@@ -18,55 +18,55 @@ import (
 // complete, the revert is a downgrade.
 func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
 	cases := map[string]struct {
-		// tasks are annotations of the tasks of the upgrade; point waits for the point of the revert.
-		tasks map[string]string
-		point func(l *recordedEnv, sup *v1alpha1.Superset)
-		// ran are the tasks of the upgrade that started before the revert.
-		ran []string
+		// tasks are annotations of the tasks of the upgrade; waitForPoint waits for the point of the revert.
+		tasks        map[string]string
+		waitForPoint func(l *recordedEnv, sup *v1alpha1.Superset)
+		// started are the tasks of the upgrade that started before the revert.
+		started []string
 		// downgrade reports whether the revert requires an approval.
 		downgrade bool
 	}{
 		"while migrate runs": {
 			tasks: map[string]string{controlplane.FinishAfterAnnotation: "1h", controlplane.EndAfterAnnotation: "500ms"},
-			point: func(l *recordedEnv, sup *v1alpha1.Superset) {
-				l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+			waitForPoint: func(l *recordedEnv, sup *v1alpha1.Superset) {
+				l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 				l.podOf("migrate", corev1.PodRunning)
 			},
-			ran: []string{"migrate"},
+			started: []string{"migrate"},
 		},
 		"after migrate, while init runs": {
-			tasks: adopting("1500ms"),
-			point: func(l *recordedEnv, sup *v1alpha1.Superset) {
-				l.becomes(sup, task("init", v1alpha1.TaskRunning, 1))
+			tasks: finishAfter("1500ms"),
+			waitForPoint: func(l *recordedEnv, sup *v1alpha1.Superset) {
+				l.waitFor(sup, task("init", v1alpha1.TaskRunning, 1))
 				l.podOf("init", corev1.PodRunning)
 			},
-			ran: []string{"migrate", "init"}, downgrade: true,
+			started: []string{"migrate", "init"}, downgrade: true,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full())
-			start := l.alter(sup, func(s *v1alpha1.Superset) { unchecked(s); tasks(tc.tasks)(s); image("6.1.0")(s) })
-			tc.point(l, sup)
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full())
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { disablePreflight(s); tasks(tc.tasks)(s); image("6.1.0")(s) })
+			tc.waitForPoint(l, sup)
 			if tc.downgrade {
 				l.edit(sup, image("6.0.0"))
-				l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked")))
+				l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked")))
 				if sup.Status.Lifecycle.MigratedImage != "apache/superset:6.1.0" || len(l.owned(&appsv1.DeploymentList{}, sup)) != 1 {
 					t.Errorf("migrated for %q, and components run besides the page", sup.Status.Lifecycle.MigratedImage)
 				}
 				l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, sup.Status.Lifecycle.Upgrade.ApprovalToken))
 			}
-			l.reverted(sup, start, tc.ran)
+			l.checkRevert(sup, start, tc.started)
 		})
 	}
 }
 
-// reverted reverts the image and checks that the former state is restored.
-func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string) {
+// checkRevert reverts the image and checks that the former state is restored.
+func (l *recordedEnv) checkRevert(sup *v1alpha1.Superset, start int64, started []string) {
 	l.t.Helper()
 	l.edit(sup, image("6.0.0"))
-	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete),
+	l.waitFor(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete),
 		condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete"), func(s *v1alpha1.Superset) error {
 			if lc := s.Status.Lifecycle; lc.Upgrade != nil || lc.MaintenanceActive || lc.MigratedImage != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
 				return fmt.Errorf("not removed: %+v, image %s", lc, s.Status.LastLifecycleImage)
@@ -74,7 +74,7 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 			return nil
 		}))
 	l.history.checkTasks("migrate")
-	if diff := cmp.Diff(ran, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff(started, taskNames(l.history.tasks(start))); diff != "" {
 		l.t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	for slug, c := range components(sup) {
@@ -88,9 +88,9 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 		}
 	}
 	// The old pods start only after the last pod of the new version's tasks has terminated.
-	for _, task := range l.history.lives() {
-		for _, p := range l.history.lives() {
-			if task.task != "" && task.from > start && p.task == "" && p.from > task.from && p.from < task.ended && p.component != "maintenance-page" {
+	for _, task := range l.history.podLifetimes() {
+		for _, p := range l.history.podLifetimes() {
+			if task.task != "" && task.start > start && p.task == "" && p.start > task.start && p.start < task.end && p.component != "maintenance-page" {
 				l.t.Errorf("pod %s started while %s still ran", p.name, task.name)
 			}
 		}
@@ -100,15 +100,15 @@ func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string
 // TestW19FailedDrainedUpgradeIsReversible checks the state after a failed migration: the page stays, the old version
 // does not start, since the schema may be partly migrated, and reverting the image starts it without a task.
 func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
-	start := l.alter(sup, func(s *v1alpha1.Superset) {
-		unchecked(s)
-		once(s)
-		tasks(failing("1", "no such column"))(s)
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
+		disablePreflight(s)
+		maxOneAttempt(s)
+		tasks(failWith("1", "no such column"))(s)
 		image("6.1.0")(s)
 	})
-	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked),
+	l.waitFor(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
 	service := get(l.env, "lab-web-server", &corev1.Service{})
 	if !sup.Status.Lifecycle.MaintenanceActive || !selects("maintenance-page")(service) {
@@ -117,20 +117,20 @@ func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
 	if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
 		t.Errorf("%d Deployments, want only the one of the page", n)
 	}
-	l.reverted(sup, start, []string{"migrate"})
-	if leads := get(l.env, "lab-web-server", &corev1.Service{}); !selects("web-server")(leads) {
-		t.Errorf("the Service selects %v", leads.Spec.Selector)
+	l.checkRevert(sup, start, []string{"migrate"})
+	if reverted := get(l.env, "lab-web-server", &corev1.Service{}); !selects("web-server")(reverted) {
+		t.Errorf("the Service selects %v", reverted.Spec.Selector)
 	}
 }
 
 func TestRevertBeforeFirstTaskRestartsNoPod(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(supervised))
-	pods, start := l.pods(), l.alter(sup, image("6.1.0"))
-	l.awaiting(sup, "6.1.0")
-	l.reverted(sup, start, nil)
-	l.still(pods)
-	if i := slices.IndexFunc(versions[*appsv1.Deployment](l.history, start, "lab-web-server"), func(v version) bool { return v.gone }); i >= 0 {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(supervised))
+	pods, start := l.pods(), l.editAndGetRevision(sup, image("6.1.0"))
+	l.waitAwaitingApproval(sup, "6.1.0")
+	l.checkRevert(sup, start, nil)
+	l.checkPodsUnchanged(pods)
+	if i := slices.IndexFunc(versions[*appsv1.Deployment](l.history, start, "lab-web-server"), func(v version) bool { return v.deleted }); i >= 0 {
 		t.Error("the web server was removed")
 	}
 }

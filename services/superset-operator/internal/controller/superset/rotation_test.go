@@ -28,14 +28,14 @@ func secretRef(d *appsv1.Deployment, name string) string {
 }
 
 func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(tasks(adopting("100ms"))))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(tasks(finishAfter("100ms"))))
 
-	start := l.alter(sup, func(s *v1alpha1.Superset) {
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.PreviousSecretKeyFrom, s.Spec.SecretKeyFrom = s.Spec.SecretKeyFrom, secretKey("lab-v2", "secret-key")
 		s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{}
 	})
-	l.becomes(sup, all(settled, task("rotate", v1alpha1.TaskComplete, 1)))
+	l.waitFor(sup, all(settled, task("rotate", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("rotate")
 	want := []string{"preflight apache/superset:6.0.0", "rotate apache/superset:6.0.0", "init apache/superset:6.0.0"}
 	if diff := cmp.Diff(want, l.history.tasks(start)); diff != "" {
@@ -52,15 +52,15 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 	}
 
 	// The documented cleanup must neither migrate again nor drain.
-	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.PreviousSecretKeyFrom, s.Spec.Lifecycle.Rotate = nil, nil })
-	l.becomes(sup, settled)
-	l.rolled("web-server", func(*appsv1.Deployment) error { return nil })
+	start = l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.PreviousSecretKeyFrom, s.Spec.Lifecycle.Rotate = nil, nil })
+	l.waitFor(sup, settled)
+	l.waitRolledOut("web-server", func(*appsv1.Deployment) error { return nil })
 	// The preflight checks first that the new key alone is enough.
-	if diff := cmp.Diff([]string{"preflight", "init"}, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff([]string{"preflight", "init"}, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks after the previous key was removed differ (-want +got):\n%s", diff)
 	}
 	for _, v := range versions[*appsv1.Deployment](l.history, start, "lab-web-server") {
-		if v.gone {
+		if v.deleted {
 			t.Error("removing the previous key drained the web server")
 		}
 	}
@@ -70,19 +70,19 @@ func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
 }
 
 func TestRotateRunsAgainForTrigger(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) {
 		s.Spec.PreviousSecretKeyFrom = secretKey("lab-v0", "secret-key")
 		s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{}
 	}))
 	l.history.catchUp()
-	if diff := cmp.Diff([]string{"migrate", "rotate", "init"}, words(l.history.tasks(0))); diff != "" {
+	if diff := cmp.Diff([]string{"migrate", "rotate", "init"}, taskNames(l.history.tasks(0))); diff != "" {
 		t.Errorf("tasks of the installation differ (-want +got):\n%s", diff)
 	}
-	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate.Trigger = "the Secret's content changed" })
-	l.becomes(sup, settled)
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate.Trigger = "the Secret's content changed" })
+	l.waitFor(sup, settled)
 	l.history.checkTasks("rotate")
-	if diff := cmp.Diff([]string{"preflight", "rotate", "init"}, words(l.history.tasks(start))); diff != "" {
+	if diff := cmp.Diff([]string{"preflight", "rotate", "init"}, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 }
@@ -90,7 +90,7 @@ func TestRotateRunsAgainForTrigger(t *testing.T) {
 // TestInvalidKeysChangeNoComponent checks that neither a rotation with a wrong key nor a new key without a rotation
 // drains components or reaches a pod, and that a revert restores the former state.
 func TestInvalidKeysChangeNoComponent(t *testing.T) {
-	const why = "check: the secret key does not decrypt 3 of 3 stored secrets"
+	const cause = "check: the secret key does not decrypt 3 of 3 stored secrets"
 	edits := map[string]func(*v1alpha1.Superset){
 		"another key alone": func(s *v1alpha1.Superset) { s.Spec.SecretKeyFrom = secretKey("lab-v2", "secret-key") },
 		"a rotation, with another image": func(s *v1alpha1.Superset) {
@@ -106,35 +106,35 @@ func TestInvalidKeysChangeNoComponent(t *testing.T) {
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			sup := l.runs(full(tasks(adopting("50ms"))))
+			l := newParallelEnv(t, options{})
+			sup := l.createRunning(full(tasks(finishAfter("50ms"))))
 			before := l.deployment("web-server")
 			pods := l.pods()
-			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(failing("1", why))(s); edit(s) })
-			awaiting := sup.Spec.Lifecycle.UpgradeMode != nil && *sup.Spec.Lifecycle.UpgradeMode == v1alpha1.UpgradeSupervised
-			if awaiting {
-				l.becomes(sup, phase(v1alpha1.PhaseAwaitingApproval))
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(failWith("1", cause))(s); edit(s) })
+			awaitsApproval := sup.Spec.Lifecycle.UpgradeMode != nil && *sup.Spec.Lifecycle.UpgradeMode == v1alpha1.UpgradeSupervised
+			if awaitsApproval {
+				l.waitFor(sup, phase(v1alpha1.PhaseAwaitingApproval))
 			} else {
-				l.becomes(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
-				if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why+".") {
+				l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
+				if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, cause+".") {
 					t.Errorf("the condition does not end with the cause: %s", text)
 				}
 			}
-			l.still(pods)
+			l.checkPodsUnchanged(pods)
 			if after := l.deployment("web-server"); after.Generation != before.Generation {
 				t.Errorf("the web server got %s", secretRef(after, "SUPERSET_OPERATOR__SECRET_KEY"))
 			}
-			l.alter(sup, func(s *v1alpha1.Superset) {
-				tasks(adopting("50ms"))(s)
+			l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
+				tasks(finishAfter("50ms"))(s)
 				s.Spec.SecretKeyFrom, s.Spec.PreviousSecretKeyFrom = secretKey("lab", "secret-key"), nil
 				s.Spec.Lifecycle.Rotate, s.Spec.Lifecycle.UpgradeMode = nil, nil
 				image("6.0.0")(s)
 			})
-			l.becomes(sup, settled)
-			l.still(pods)
-			for _, ran := range words(l.history.tasks(start)) {
-				if ran != "preflight" {
-					t.Errorf("task %s ran", ran)
+			l.waitFor(sup, settled)
+			l.checkPodsUnchanged(pods)
+			for _, started := range taskNames(l.history.tasks(start)) {
+				if started != "preflight" {
+					t.Errorf("task %s ran", started)
 				}
 			}
 		})

@@ -35,7 +35,7 @@ func TestSamplesReachRunning(t *testing.T) {
 				}
 				sup := &v1alpha1.Superset{}
 				sup.Namespace, sup.Name = e.namespace, obj.GetName()
-				e.becomes(sup, phase(v1alpha1.PhaseRunning))
+				e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 			}
 		})
 	}

@@ -40,11 +40,11 @@ func replicas(want int32) func(*appsv1.Deployment) error {
 
 // TestW11AutoscaledComponentsKeepReplicas covers all changes to the Deployment of an autoscaled worker.
 func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
 	l.scale("celery-worker", 4)
-	l.rolled("celery-worker", replicas(4))
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitRolledOut("celery-worker", replicas(4))
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if c := s.Status.Components.CeleryWorker; c.Ready != "4/4" || s.Status.Ready != "10/10" {
 			return fmt.Errorf("worker %s, all %s", c.Ready, s.Status.Ready)
 		}
@@ -53,17 +53,17 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 
 	// A change of its template does not reset it.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Config = new("X = 1") })
-	l.becomes(sup, settled)
-	l.rolled("celery-worker", replicas(4))
+	l.waitFor(sup, settled)
+	l.waitRolledOut("celery-worker", replicas(4))
 
 	// A drain removes the Deployment. The new one has the former number of replicas from its first version on.
-	start := l.alter(sup, image("6.1.0"))
-	l.becomes(sup, settled)
-	l.rolled("celery-worker", replicas(4))
+	start := l.editAndGetRevision(sup, image("6.1.0"))
+	l.waitFor(sup, settled)
+	l.waitRolledOut("celery-worker", replicas(4))
 	l.history.checkTasks("migrate")
-	again := made[*appsv1.Deployment](l.history, start, "lab-celery-worker")
-	when(l.history, again, "lab-celery-worker", func(d *appsv1.Deployment) bool {
-		if d.ResourceVersion == fmt.Sprint(again) && *d.Spec.Replicas != 4 {
+	recreated := creationRevision[*appsv1.Deployment](l.history, start, "lab-celery-worker")
+	firstRevision(l.history, recreated, "lab-celery-worker", func(d *appsv1.Deployment) bool {
+		if d.ResourceVersion == fmt.Sprint(recreated) && *d.Spec.Replicas != 4 {
 			t.Errorf("the new Deployment started with %d replicas", *d.Spec.Replicas)
 		}
 		return true
@@ -71,28 +71,28 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 
 	// Stop and start.
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-	l.becomes(sup, phase(v1alpha1.PhaseStopped))
-	l.rolled("celery-worker", replicas(0))
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
+	l.waitRolledOut("celery-worker", replicas(0))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
-	l.becomes(sup, settled)
-	l.rolled("celery-worker", replicas(4))
+	l.waitFor(sup, settled)
+	l.waitRolledOut("celery-worker", replicas(4))
 
 	// A minimum above that number applies.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Autoscaling.MinReplicas = new(int32(5)) })
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-	l.becomes(sup, phase(v1alpha1.PhaseStopped))
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
-	l.rolled("celery-worker", replicas(5))
+	l.waitRolledOut("celery-worker", replicas(5))
 }
 
 func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
-	l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("1s"))(s); image("6.1.0")(s) })
-	l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1s"))(s); image("6.1.0")(s) })
+	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.podOf("migrate", corev1.PodRunning)
-	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
-	l.becomes(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
+	l.waitFor(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
 	// The operator does not touch the Job, so it finishes, and no other task starts.
 	l.podOf("migrate", corev1.PodSucceeded)
 	expect.Never(t, time.Second, func() error {
@@ -102,46 +102,46 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 		if n := len(versions[*corev1.Service](l.history, start, "lab-web-server")); n > 0 {
 			return errors.New("the Service was changed")
 		}
-		if ran := l.history.tasks(start); len(ran) > 0 {
-			return fmt.Errorf("%v ran", ran)
+		if started := l.history.tasks(start); len(started) > 0 {
+			return fmt.Errorf("%v ran", started)
 		}
 		return nil
 	})
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = nil })
-	l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+	l.waitFor(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("migrate")
 }
 
 // TestStopDuringUpgradeWaitsForTask also upgrades a stopped Superset.
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full())
-	start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(adopting("700ms"))(s); image("6.1.0")(s) })
-	l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("700ms"))(s); image("6.1.0")(s) })
+	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-	l.becomes(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
+	l.waitFor(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
 	if pods := l.pods(); len(pods) > 0 {
 		t.Errorf("pods %v still exist", pods)
 	}
 	expect.Never(t, 500*time.Millisecond, func() error {
-		if ran := words(l.history.tasks(start)); len(ran) != 2 {
-			return fmt.Errorf("%v ran", ran)
+		if started := taskNames(l.history.tasks(start)); len(started) != 2 {
+			return fmt.Errorf("%v ran", started)
 		}
 		return nil
 	})
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
-	l.becomes(sup, all(settled, task("init", v1alpha1.TaskComplete, 1)))
+	l.waitFor(sup, all(settled, task("init", v1alpha1.TaskComplete, 1)))
 	l.history.checkTasks("migrate")
 
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-	l.becomes(sup, phase(v1alpha1.PhaseStopped))
-	start = l.alter(sup, image("6.2.0"))
-	l.becomes(sup, phase(v1alpha1.PhaseStopped))
-	if ran := l.history.tasks(start); len(ran) > 0 {
-		t.Errorf("%v ran while stopped", ran)
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
+	start = l.editAndGetRevision(sup, image("6.2.0"))
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
+	if started := l.history.tasks(start); len(started) > 0 {
+		t.Errorf("%v ran while stopped", started)
 	}
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
-	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+	l.waitFor(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.LastLifecycleImage != "apache/superset:6.2.0" {
 			return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
 		}
@@ -163,8 +163,8 @@ func setsReplicas(d *appsv1.Deployment) bool {
 // TestAutoscalerOwnsReplicas also adds an autoscaler to a component with a fixed number of pods: it never runs with
 // the API server's default of one.
 func TestAutoscalerOwnsReplicas(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
 	free := func(n int32) func(*appsv1.Deployment) error {
 		return func(d *appsv1.Deployment) error {
 			if setsReplicas(d) {
@@ -173,22 +173,22 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 			return replicas(n)(d)
 		}
 	}
-	l.rolled("celery-worker", free(1))
-	start := l.alter(sup, func(s *v1alpha1.Superset) {
+	l.waitRolledOut("celery-worker", free(1))
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: new(int32(2)), MaxReplicas: 6}
 	})
-	l.rolled("web-server", free(3))
+	l.waitRolledOut("web-server", free(3))
 	l.scale("web-server", 5)
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("X = 1") })
-	l.rolled("web-server", free(5))
-	l.becomes(sup, settled)
+	l.waitRolledOut("web-server", free(5))
+	l.waitFor(sup, settled)
 	if got := sequence(l.history, start, "lab-web-server", func(d *appsv1.Deployment) string { return fmt.Sprint(*d.Spec.Replicas) }); !slices.Equal(got, []string{"3", "5"}) {
 		t.Errorf("replicas were %v", got)
 	}
 
 	// Without the autoscaler the spec sets the number of pods again.
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Autoscaling = nil })
-	l.rolled("web-server", func(d *appsv1.Deployment) error {
+	l.waitRolledOut("web-server", func(d *appsv1.Deployment) error {
 		if !setsReplicas(d) {
 			return errors.New("the operator does not set the number of pods")
 		}
@@ -198,12 +198,12 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 
 // TestDrainKeepsComponentsWithoutPods drains a Superset with a component that desires no pods.
 func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))
 	idle, busy := l.deployment("celery-flower"), l.deployment("web-server")
 	service := get(l.env, "lab-celery-flower", &corev1.Service{})
 	l.edit(sup, image("6.1.0"))
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
 	if now := l.deployment("celery-flower"); now.UID != idle.UID || runningImage(now) != "apache/superset:6.1.0" {
 		t.Errorf("the Deployment without pods was recreated, or runs %s", runningImage(now))
@@ -215,6 +215,6 @@ func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 		t.Error("the Service of a component without pods was removed")
 	}
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(1)) })
-	l.becomes(sup, settled)
-	l.rolled("celery-flower", replicas(1))
+	l.waitFor(sup, settled)
+	l.waitRolledOut("celery-flower", replicas(1))
 }

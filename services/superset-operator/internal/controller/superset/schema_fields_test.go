@@ -28,7 +28,7 @@ var updateFields = flag.Bool("update-fields", false, "rewrite testdata/fields.tx
 func TestFieldsKeepNamesTypesAndLimits(t *testing.T) {
 	path := filepath.Join("testdata", "fields.txt")
 	var lines []string
-	visit(t, objectSchema(t), func(f field) {
+	walkFields(t, objectSchema(t), func(f field) {
 		if !f.shared && !f.foreign {
 			lines = append(lines, f.String())
 		}
@@ -51,7 +51,7 @@ func TestFieldsKeepNamesTypesAndLimits(t *testing.T) {
 // TestKubectlExplainsAllFields reads the descriptions that kubectl explain shows from the API server.
 func TestKubectlExplainsAllFields(t *testing.T) {
 	c := cluster.Get(t)
-	disco, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestKubectlExplainsAllFields(t *testing.T) {
 	}
 	// The API server publishes the schema some time after the CRD was installed.
 	expect.Eventually(t, expect.Long, func() error {
-		raw, err := disco.RESTClient().Get().AbsPath("/openapi/v3/apis/superset.apache.org/v1alpha1").DoRaw(t.Context())
+		raw, err := discoveryClient.RESTClient().Get().AbsPath("/openapi/v3/apis/superset.apache.org/v1alpha1").DoRaw(t.Context())
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func TestKubectlExplainsAllFields(t *testing.T) {
 		t.Error("the kind has no description")
 	}
 	seen := 0
-	visit(t, root, func(f field) {
+	walkFields(t, root, func(f field) {
 		seen++
 		description := textOf(f.schema, "description")
 		switch {
@@ -133,7 +133,7 @@ lifecycle: {podRetention: {}, migrate: {}, maintenancePage: {image: {}},
 }
 
 func TestColumnsAndNames(t *testing.T) {
-	crd := definition(t)
+	crd := readCRD(t)
 	spec, _ := crd["spec"].(map[string]any)
 	want := map[string]any{"kind": "Superset", "listKind": "SupersetList", "plural": "supersets", "singular": "superset"}
 	if diff := cmp.Diff(want, spec["names"]); diff != "" {
@@ -188,27 +188,27 @@ func (f field) String() string {
 	return out.String()
 }
 
-// visit calls a function for every property below spec and status, in order. Types of Kubernetes in pod templates and
-// autoscaling count as one property each.
-func visit(t *testing.T, root map[string]any, call func(field)) {
+// walkFields calls a function for every property below spec and status, in order. Types of Kubernetes in pod templates
+// and autoscaling count as one property each.
+func walkFields(t *testing.T, root map[string]any, call func(field)) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, part := range []string{"spec", "status"} {
-		v := visitor{call: call, seen: seen}
+		v := fieldWalker{call: call, seen: seen}
 		v.walk(part, childOf(childOf(root, "properties"), part), false, false)
 	}
 }
 
-type visitor struct {
+type fieldWalker struct {
 	call func(field)
 	seen map[string]bool
 }
 
-func (v visitor) walk(path string, schema map[string]any, foreign, shared bool) {
+func (v fieldWalker) walk(path string, schema map[string]any, foreign, shared bool) {
 	properties := childOf(schema, "properties")
 	required, _ := schema["required"].([]any)
-	kind, own := ownTemplate(properties)
-	if own {
+	kind, isTemplate := ownTemplate(properties)
+	if isTemplate {
 		shared = shared || v.seen[kind]
 		v.seen[kind] = true
 	}
@@ -218,7 +218,7 @@ func (v visitor) walk(path string, schema map[string]any, foreign, shared bool) 
 			required: slices.Contains(required, any(name)),
 		}
 		v.call(f)
-		if own && name != "container" {
+		if isTemplate && name != "container" {
 			continue
 		}
 		v.walk(f.path, f.schema, foreign || isForeign(f.path), shared)
@@ -230,7 +230,7 @@ func (v visitor) walk(path string, schema map[string]any, foreign, shared bool) 
 
 // ownTemplate detects templates and autoscaling settings by their fields: their contents are types of Kubernetes,
 // which documents them.
-func ownTemplate(properties map[string]any) (kind string, own bool) {
+func ownTemplate(properties map[string]any) (kind string, isTemplate bool) {
 	has := func(name string) bool { return properties[name] != nil }
 	switch {
 	case has("sidecars"):
@@ -258,7 +258,7 @@ func isForeign(path string) bool {
 // objectSchema reads the schema of the CRD.
 func objectSchema(t *testing.T) map[string]any {
 	t.Helper()
-	versions, _ := childOf(definition(t), "spec")["versions"].([]any)
+	versions, _ := childOf(readCRD(t), "spec")["versions"].([]any)
 	version, _ := versions[0].(map[string]any)
 	return childOf(childOf(version, "schema"), "openAPIV3Schema")
 }

@@ -16,9 +16,9 @@ import (
 
 // TestSchemaErrorsNameField violates every rule of the CRD.
 func TestSchemaErrorsNameField(t *testing.T) {
-	refusals := refuse(t, badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badPairs, badNames())
+	rejections := checkRejected(t, badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badPairs, badNames())
 	for _, message := range ruleMessages(t) {
-		if !strings.Contains(refusals, message) {
+		if !strings.Contains(rejections, message) {
 			t.Errorf("no bad spec violates the rule %q", message)
 		}
 	}
@@ -26,14 +26,14 @@ func TestSchemaErrorsNameField(t *testing.T) {
 
 // TestW13SchemaRejectsHostlessIngressAndForeignClone checks that the schema rejects an Ingress without a host and a
 // clone from another kind of database, which the operator could never apply.
-func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { refuse(t, badPairs) }
+func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { checkRejected(t, badPairs) }
 
-// refuse creates each bad spec and its valid neighbor on a real API server, and returns the API server's errors.
-func refuse(t *testing.T, tables ...map[string]badSpec) string {
+// checkRejected creates each bad spec and its valid neighbor on a real API server, and returns the API server's errors.
+func checkRejected(t *testing.T, tables ...map[string]badSpec) string {
 	t.Helper()
 	c := cluster.Get(t)
 	cl, namespace := client.NewDryRunClient(c.Client(t, scheme(t))), c.Namespace(t)
-	refusals := new(strings.Builder)
+	rejections := new(strings.Builder)
 	for _, table := range tables {
 		for name, tc := range table {
 			t.Run(name, func(t *testing.T) {
@@ -42,15 +42,15 @@ func refuse(t *testing.T, tables ...map[string]badSpec) string {
 					t.Errorf("want an error with %q, got %v", tc.want, err)
 				}
 				if err != nil {
-					refusals.WriteString(err.Error())
+					rejections.WriteString(err.Error())
 				}
-				if err := cl.Create(t.Context(), object(t, namespace, tc.nearName, tc.near)); err != nil {
+				if err := cl.Create(t.Context(), object(t, namespace, tc.validName, tc.valid)); err != nil {
 					t.Errorf("the valid neighbor is rejected: %v", err)
 				}
 			})
 		}
 	}
-	return refusals.String()
+	return rejections.String()
 }
 
 // ruleMessages returns the messages of all CEL rules of the CRD.
@@ -73,17 +73,17 @@ func ruleMessages(t *testing.T) []string {
 			}
 		}
 	}
-	walk(definition(t))
+	walk(readCRD(t))
 	if len(out) < 51 {
 		t.Errorf("the CRD has only %d rules", len(out))
 	}
 	return out
 }
 
-// definition reads the CustomResourceDefinition that is installed.
-func definition(t *testing.T) map[string]any {
+// readCRD reads the CustomResourceDefinition that is installed.
+func readCRD(t *testing.T) map[string]any {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(crdDirectory, "superset.apache.org_supersets.yaml"))
+	raw, err := os.ReadFile(filepath.Join(crdDir, "superset.apache.org_supersets.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +111,11 @@ func object(t *testing.T, namespace, name, patches string) *unstructured.Unstruc
 		t.Fatal(err)
 	}
 	for patch := range strings.SplitSeq(patches, "\n---\n") {
-		over := map[string]any{}
-		if err := yaml.Unmarshal([]byte(patch), &over); err != nil {
+		fields := map[string]any{}
+		if err := yaml.Unmarshal([]byte(patch), &fields); err != nil {
 			t.Fatalf("%v in %q", err, patch)
 		}
-		merge(spec, over)
+		merge(spec, fields)
 	}
 	if name == "" {
 		name = "x"
@@ -128,8 +128,8 @@ func object(t *testing.T, namespace, name, patches string) *unstructured.Unstruc
 	return obj
 }
 
-func merge(into, over map[string]any) {
-	for key, value := range over {
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
 		child, isMap := value.(map[string]any)
 		existing, hasMap := into[key].(map[string]any)
 		switch {

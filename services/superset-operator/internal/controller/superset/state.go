@@ -40,7 +40,7 @@ func (r *Reconciler) steps() []step {
 	return []step{
 		{Name: "observe", Run: r.observe},
 		{Name: "plan", Run: r.plan},
-		{Name: "admission", Run: r.admit},
+		{Name: "admission", Run: r.validate},
 		{Name: "adoption", Run: r.adopt},
 		{Name: "service account", Run: r.serviceAccount},
 		{Name: "decide", Run: r.decide},

@@ -69,9 +69,9 @@ func (r *Reconciler) checkFresh(ctx context.Context, s *reconcileState) error {
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(sup), now); err != nil {
 		return fmt.Errorf("get superset %q: %w", sup.Name, err)
 	}
-	same := now.UID == sup.UID && now.Generation == sup.Generation &&
+	fresh := now.UID == sup.UID && now.Generation == sup.Generation &&
 		equality.Semantic.DeepEqual(now.Status.Lifecycle, sup.Status.Lifecycle)
-	if !same {
+	if !fresh {
 		return errStale
 	}
 	return nil
@@ -164,11 +164,11 @@ func (r *Reconciler) deleteJob(ctx context.Context, s *reconcileState, action li
 func (r *Reconciler) pruneTaskConfig(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	for _, kind := range resolve.TaskKinds() {
 		config := s.snapshot.ConfigMaps[kind.Slug]
-		wanted := false
+		enabled := false
 		for i := range s.desired.Tasks {
-			wanted = wanted || s.desired.Tasks[i].Slug == kind.Slug
+			enabled = enabled || s.desired.Tasks[i].Slug == kind.Slug
 		}
-		if config == nil || wanted {
+		if config == nil || enabled {
 			continue
 		}
 		if err := r.applier.Delete(ctx, config); err != nil {

@@ -24,7 +24,7 @@ const requestBudget = 40
 func TestDevelopmentSampleRuns(t *testing.T) {
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	for _, kind := range []string{"Available", "Ready"} {
 		if got := expect.Condition(t, e.client, sup, kind, metav1.ConditionTrue); got.Reason != "AllComponentsReady" {
 			t.Errorf("%s has reason %s", kind, got.Reason)
@@ -111,8 +111,8 @@ func checkObjects(t *testing.T, e *env, sup *v1alpha1.Superset) {
 		expect.Deleted(t, e.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}
 	// The observation may be older than the Service in the cache.
-	expect.Eventually(t, long, func() error {
-		o := e.reports.of(sup.Name)
+	expect.Eventually(t, timeout, func() error {
+		o := e.reports.lastOf(sup.Name)
 		if len(o.Units) != 1 || len(o.Jobs) != 3 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
 			return fmt.Errorf("observation %+v", o)
 		}
@@ -138,10 +138,10 @@ func TestChangedImageStartsUpgrade(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	first := sup.Status.Lifecycle.Migrate.CompletedChecksum
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	for _, entry := range []*v1alpha1.TaskRefStatus{sup.Status.Lifecycle.Migrate, sup.Status.Lifecycle.Init} {
 		if entry.State != v1alpha1.TaskComplete || entry.Image != "apache/superset:6.0.1" || entry.Attempts != 1 {
 			t.Errorf("task %+v", entry)
@@ -185,9 +185,9 @@ func TestPausedSupersetIsObservedOnly(t *testing.T) {
 			t.Parallel()
 			e := start(t, options{})
 			sup := e.create(e.sample("development.yaml"))
-			e.becomes(sup, phase(v1alpha1.PhaseRunning))
+			e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 			e.edit(sup, tc.pause)
-			e.becomes(sup, phase(v1alpha1.PhaseSuspended))
+			e.waitFor(sup, phase(v1alpha1.PhaseSuspended))
 			if got := expect.Condition(t, e.client, sup, "Suspended", metav1.ConditionTrue); got.Reason != tc.reason {
 				t.Errorf("reason %s", got.Reason)
 			}
@@ -198,7 +198,7 @@ func TestPausedSupersetIsObservedOnly(t *testing.T) {
 			if err := e.client.Update(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			e.becomes(sup, func(s *v1alpha1.Superset) error {
+			e.waitFor(sup, func(s *v1alpha1.Superset) error {
 				if s.Status.Components.WebServer.Ready != "1/1" || s.Status.Phase != v1alpha1.PhaseSuspended {
 					return fmt.Errorf("web server %s in phase %s", s.Status.Components.WebServer.Ready, s.Status.Phase)
 				}
@@ -208,7 +208,7 @@ func TestPausedSupersetIsObservedOnly(t *testing.T) {
 				t.Errorf("the paused operator scaled the Deployment to %d (%v)", *d.Spec.Replicas, err)
 			}
 			e.edit(sup, tc.resume)
-			e.becomes(sup, phase(v1alpha1.PhaseRunning))
+			e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 			if sup.Status.LastLifecycleImage != "apache/superset:6.0.1" || sup.Status.Ready != "2/2" {
 				t.Errorf("after the pause: %s, %s", sup.Status.LastLifecycleImage, sup.Status.Ready)
 			}
@@ -220,9 +220,9 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Stopped"} })
-	e.becomes(sup, phase(v1alpha1.PhaseStopped))
+	e.waitFor(sup, phase(v1alpha1.PhaseStopped))
 	expect.Condition(t, e.client, sup, "Stopped", metav1.ConditionTrue)
 	var pods corev1.PodList
 	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelComponent: "web-server"}); err != nil || len(pods.Items) > 0 {
@@ -230,7 +230,7 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	}
 	get(e, "development-web-server", &corev1.Service{})
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	if sup.Status.Ready != "2/2" {
 		t.Errorf("ready %s", sup.Status.Ready)
 	}
@@ -243,15 +243,15 @@ func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	e := start(t, options{})
 	stopped := map[string]string{"operator-command": "Stopped"}
 	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) { s.Annotations = stopped }))
-	atRest := all(phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped"),
+	isStopped := all(phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped"),
 		condition("Progressing", metav1.ConditionFalse, "AsExpected"), condition("Degraded", metav1.ConditionFalse, "Stopped"))
-	e.becomes(sup, atRest)
+	e.waitFor(sup, isStopped)
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = stopped })
-	e.becomes(sup, atRest)
+	e.waitFor(sup, isStopped)
 	e.edit(sup, image("6.0.2"))
-	e.becomes(sup, all(atRest, func(s *v1alpha1.Superset) error {
+	e.waitFor(sup, all(isStopped, func(s *v1alpha1.Superset) error {
 		for _, c := range s.Status.Conditions {
 			if c.Type == "Progressing" && c.ObservedGeneration != s.Generation {
 				return fmt.Errorf("Progressing has observedGeneration %d, want %d", c.ObservedGeneration, s.Generation)
@@ -267,14 +267,14 @@ func TestRemovedComponentIsDeleted(t *testing.T) {
 	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.CeleryWorker, s.Spec.CeleryBeat = &v1alpha1.CeleryWorkerSpec{}, &v1alpha1.CeleryBeatSpec{}
 	}))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	if sup.Status.Ready != "4/4" {
 		t.Errorf("ready %s", sup.Status.Ready)
 	}
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
-	expect.Deleted(t, e.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker"}})
-	expect.Deleted(t, e.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker-config"}})
-	e.becomes(sup, func(s *v1alpha1.Superset) error {
+	expect.Gone(t, e.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker"}})
+	expect.Gone(t, e.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker-config"}})
+	e.waitFor(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Components.CeleryWorker != nil || s.Status.Ready != "3/3" {
 			return fmt.Errorf("status %s, worker %v", s.Status.Ready, s.Status.Components.CeleryWorker)
 		}
@@ -286,12 +286,12 @@ func TestChangedStrategyIsApplied(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml"))
-	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.waitFor(sup, phase(v1alpha1.PhaseRunning))
 	for _, want := range []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType} {
 		e.edit(sup, func(s *v1alpha1.Superset) {
 			s.Spec.WebServer.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: want}}
 		})
-		e.becomes(sup, func(*v1alpha1.Superset) error {
+		e.waitFor(sup, func(*v1alpha1.Superset) error {
 			if got := get(e, "development-web-server", &appsv1.Deployment{}).Spec.Strategy.Type; got != want {
 				return fmt.Errorf("strategy %s", got)
 			}

@@ -21,7 +21,7 @@ import (
 
 // routeTraffic updates only the Service of the web server, while the other objects of the components must not change.
 func (r *Reconciler) routeTraffic(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if pageState(s).Routed == s.behindPage() {
+	if pageState(s).Routed == s.routedToPage() {
 		return steps.Result{}, nil
 	}
 	web := find(s.desired.Components, component.WebServerName)
@@ -35,7 +35,7 @@ func (r *Reconciler) routeTraffic(ctx context.Context, s *reconcileState) (steps
 // route makes the web server's Service select the maintenance page while it is active. Other Services are not
 // changed.
 func (s *reconcileState) route(service *corev1.Service) *corev1.Service {
-	if service == nil || service.Name != names.Component(s.sup.Name, component.WebServerName) || !s.behindPage() {
+	if service == nil || service.Name != names.Component(s.sup.Name, component.WebServerName) || !s.routedToPage() {
 		return service
 	}
 	service = service.DeepCopy()
@@ -43,8 +43,8 @@ func (s *reconcileState) route(service *corev1.Service) *corev1.Service {
 	return service
 }
 
-// behindPage reports whether the maintenance page receives the traffic of the web server.
-func (s *reconcileState) behindPage() bool {
+// routedToPage reports whether the maintenance page receives the traffic of the web server.
+func (s *reconcileState) routedToPage() bool {
 	return s.decision != nil && s.decision.Status != nil && s.decision.Status.MaintenanceActive
 }
 
@@ -104,7 +104,7 @@ func (r *Reconciler) drain(ctx context.Context, s *reconcileState) (steps.Result
 		return steps.Result{}, err
 	}
 	for _, d := range component.All() {
-		if idle(s.snapshot, d.Name) {
+		if isIdle(s.snapshot, d.Name) {
 			continue
 		}
 		if err := s.tolerate("drain "+d.Key, r.removeWorkload(ctx, s, d.Name)); err != nil {
@@ -137,14 +137,14 @@ func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Re
 	return steps.Result{}, nil
 }
 
-// idle reports whether the component has a Deployment that is scaled to zero and has no pods.
-func idle(s *snapshot.Snapshot, slug string) bool {
+// isIdle reports whether the component has a Deployment that is scaled to zero and has no pods.
+func isIdle(s *snapshot.Snapshot, slug string) bool {
 	return s.Deployments[slug] != nil && snapshot.Idle(s.Deployments[slug])
 }
 
 // toRemove reports whether a drain has to delete objects of the component. An idle component stays unchanged.
 func toRemove(s *snapshot.Snapshot, slug string) bool {
-	if idle(s, slug) {
+	if isIdle(s, slug) {
 		return false
 	}
 	service := s.Services[slug] != nil && slug != component.WebServerName

@@ -29,21 +29,21 @@ func selects(component string) func(*corev1.Service) bool {
 func hasReadyPod(d *appsv1.Deployment) bool { return d.Status.ReadyReplicas > 0 }
 
 func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) {
 		// Slow pods make the order of the steps visible.
 		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
 			controlplane.EndAfterAnnotation: "300ms", controlplane.ReadyAfterAnnotation: "300ms",
 		}}
-	}, tasks(adopting("300ms"))))
-	before := l.front()
-	start := l.alter(sup, image("6.1.0"))
-	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
-	expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
-	expect.Deleted(t, l.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page + "-config"}})
+	}, tasks(finishAfter("300ms"))))
+	before := l.frontends()
+	start := l.editAndGetRevision(sup, image("6.1.0"))
+	l.waitFor(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
+	expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
+	expect.Gone(t, l.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page + "-config"}})
 	l.history.checkTasks("migrate", "init")
 
-	if diff := cmp.Diff(before, l.front()); diff != "" {
+	if diff := cmp.Diff(before, l.frontends()); diff != "" {
 		t.Errorf("endpoints of clients changed (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"preflight apache/superset:6.1.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
@@ -53,15 +53,15 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	l.checkWebServerFirst(start)
 	checkStatusDuringUpgrade(t, l, start)
 	// Two of the tasks' events come from the installation.
-	l.eventually(map[string]int{
+	l.waitEvents(map[string]int{
 		"Normal UpgradeStarted": 1, "Normal UpgradeCompleted": 1, "Normal LifecycleStarted": 1, "Normal LifecycleComplete": 2,
 		"Normal MaintenanceStarted": 1, "Normal MaintenanceEnded": 1, "Normal DrainingStarted": 1, "Normal DrainingCompleted": 1,
 		"Normal TaskStarted": 5, "Normal TaskSucceeded": 5,
 	})
 }
 
-// front returns the objects that clients connect to, which an upgrade must not recreate.
-func (l *recordedEnv) front() map[string]string {
+// frontends returns the objects that clients connect to, which an upgrade must not recreate.
+func (l *recordedEnv) frontends() map[string]string {
 	l.t.Helper()
 	service := get(l.env, "lab-web-server", &corev1.Service{})
 	out := map[string]string{"service": string(service.UID) + " " + service.Spec.ClusterIP + fmt.Sprint(service.Spec.Selector)}
@@ -80,42 +80,42 @@ func (l *recordedEnv) front() map[string]string {
 func checkOrderOfUpgrade(t *testing.T, l *recordedEnv, start int64) {
 	t.Helper()
 	h := l.history
-	var firstRemoved, lastGone, firstNew int64
-	for _, p := range h.lives() {
+	var firstRemoved, lastDeleted, firstNew int64
+	for _, p := range h.podLifetimes() {
 		switch {
 		case p.task != "" || p.component == "maintenance-page":
-		case p.from < start:
-			lastGone = max(lastGone, p.gone)
+		case p.start < start:
+			lastDeleted = max(lastDeleted, p.deleted)
 		case firstNew == 0:
-			firstNew = p.from
+			firstNew = p.start
 		}
 	}
 	for slug := range components(latest(h)) {
-		at := deleted[*appsv1.Deployment](h, start, "lab-"+slug)
+		at := deletionRevision[*appsv1.Deployment](h, start, "lab-"+slug)
 		if firstRemoved == 0 || at < firstRemoved {
 			firstRemoved = at
 		}
 	}
-	away := when(h, start, "lab-web-server", selects("maintenance-page"))
-	job := made[*batchv1.Job](h, start, "lab-migrate")
-	second := made[*batchv1.Job](h, start, "lab-init")
-	done := when(h, second, "lab-init", func(j *batchv1.Job) bool { return j.Status.Succeeded > 0 })
-	again := made[*appsv1.Deployment](h, start, "lab-web-server")
-	back := when(h, away, "lab-web-server", selects("web-server"))
-	ascending(t,
-		moment{"the change", start},
-		moment{"the Job of preflight", made[*batchv1.Job](h, start, "lab-preflight")},
-		moment{"a ready page", when(h, start, page, hasReadyPod)},
-		moment{"the Service selecting the page", away},
-		moment{"the deletion of the first Deployment", firstRemoved},
-		moment{"the end of the last component pod", lastGone},
-		moment{"the Job of migrate", job},
-		moment{"the Job of init", second},
-		moment{"the end of init", done},
-		moment{"the first new component pod", firstNew},
-		moment{"a ready web server", when(h, again, "lab-web-server", hasReadyPod)},
-		moment{"the Service selecting the web server", back},
-		moment{"the deletion of the page", deleted[*appsv1.Deployment](h, start, page)},
+	routedToPage := firstRevision(h, start, "lab-web-server", selects("maintenance-page"))
+	migrateJob := creationRevision[*batchv1.Job](h, start, "lab-migrate")
+	initJob := creationRevision[*batchv1.Job](h, start, "lab-init")
+	done := firstRevision(h, initJob, "lab-init", func(j *batchv1.Job) bool { return j.Status.Succeeded > 0 })
+	webDeployment := creationRevision[*appsv1.Deployment](h, start, "lab-web-server")
+	routedToWeb := firstRevision(h, routedToPage, "lab-web-server", selects("web-server"))
+	checkAscending(t,
+		namedRevision{"the change", start},
+		namedRevision{"the Job of preflight", creationRevision[*batchv1.Job](h, start, "lab-preflight")},
+		namedRevision{"a ready page", firstRevision(h, start, page, hasReadyPod)},
+		namedRevision{"the Service selecting the page", routedToPage},
+		namedRevision{"the deletion of the first Deployment", firstRemoved},
+		namedRevision{"the end of the last component pod", lastDeleted},
+		namedRevision{"the Job of migrate", migrateJob},
+		namedRevision{"the Job of init", initJob},
+		namedRevision{"the end of init", done},
+		namedRevision{"the first new component pod", firstNew},
+		namedRevision{"a ready web server", firstRevision(h, webDeployment, "lab-web-server", hasReadyPod)},
+		namedRevision{"the Service selecting the web server", routedToWeb},
+		namedRevision{"the deletion of the page", deletionRevision[*appsv1.Deployment](h, start, page)},
 	)
 }
 
@@ -193,18 +193,18 @@ func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := experiment(t, options{})
-			slow := adopting("1h")
-			slow[controlplane.EndAfterAnnotation] = "1s"
-			sup := l.create(small(tasks(slow))(l.env))
-			l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+			l := newParallelEnv(t, options{})
+			slowTasks := finishAfter("1h")
+			slowTasks[controlplane.EndAfterAnnotation] = "1s"
+			sup := l.create(minimal(tasks(slowTasks))(l.env))
+			l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 			l.podOf("migrate", corev1.PodRunning)
-			start := l.alter(sup, func(s *v1alpha1.Superset) { change(s); tasks(adopting("100ms"))(s) })
-			l.becomes(sup, settled)
+			start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { change(s); tasks(finishAfter("100ms"))(s) })
+			l.waitFor(sup, settled)
 			l.history.checkTasks("migrate")
-			old := l.history.lives()[0]
-			next := made[*batchv1.Job](l.history, start, "lab-migrate")
-			if old.task != "migrate" || old.gone > next {
+			old := l.history.podLifetimes()[0]
+			next := creationRevision[*batchv1.Job](l.history, start, "lab-migrate")
+			if old.task != "migrate" || old.deleted > next {
 				t.Errorf("the old pod %+v still existed when the next Job was created (%d)", old, next)
 			}
 		})
@@ -215,7 +215,7 @@ func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
 func (l *recordedEnv) podOf(slug string, want corev1.PodPhase) *corev1.Pod {
 	l.t.Helper()
 	var found *corev1.Pod
-	expect.Eventually(l.t, long, func() error {
+	expect.Eventually(l.t, timeout, func() error {
 		var list corev1.PodList
 		err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelTask: slug})
 		if err != nil {
@@ -233,31 +233,31 @@ func (l *recordedEnv) podOf(slug string, want corev1.PodPhase) *corev1.Pod {
 }
 
 func TestTasksWithoutDrainKeepComponents(t *testing.T) {
-	l := experiment(t, options{})
-	sup := l.runs(full(tasks(adopting("100ms"))))
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(tasks(finishAfter("100ms"))))
 	pods := l.pods()
-	start := l.alter(sup, func(s *v1alpha1.Superset) {
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "reset-roles"}}
 	})
-	l.becomes(sup, settled)
-	l.still(pods)
+	l.waitFor(sup, settled)
+	l.checkPodsUnchanged(pods)
 	l.history.checkTasks("migrate")
 	if diff := cmp.Diff([]string{"init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 
 	// Users may set requiresDrain to false: then the pods roll.
-	start = l.alter(sup, func(s *v1alpha1.Superset) {
+	start = l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}
 		image("6.1.0")(s)
 	})
-	l.becomes(sup, settled)
+	l.waitFor(sup, settled)
 	l.history.catchUp()
 	if n := len(versions[*appsv1.Deployment](l.history, start, page)); n > 0 {
 		t.Errorf("a maintenance page without a drain, in %d versions", n)
 	}
 	for _, v := range versions[*appsv1.Deployment](l.history, start, "lab-web-server") {
-		if v.gone {
+		if v.deleted {
 			t.Error("the web server was removed although no task required a drain")
 		}
 	}

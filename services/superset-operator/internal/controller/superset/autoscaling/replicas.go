@@ -29,8 +29,8 @@ func WithoutReplicas(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.
 	if c.HPA == nil || c.Replicas == 0 || live == nil {
 		return d, nil
 	}
-	ours, _, err := replicasOwners(live.ManagedFields)
-	if err != nil || ours && snapshot.DesiredReplicas(live) == 0 {
+	owned, _, err := replicasOwners(live.ManagedFields)
+	if err != nil || owned && snapshot.DesiredReplicas(live) == 0 {
 		return d, err
 	}
 	d = d.DeepCopy()
@@ -42,8 +42,8 @@ func WithoutReplicas(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.
 // remove the field. A field without an owner falls back to its default, one pod. See "Transferring ownership" in the
 // documentation of server-side apply. It returns [apply.ErrStale] after a conflict.
 func ReleaseReplicas(ctx context.Context, c client.Client, live *appsv1.Deployment) error {
-	ours, others, err := replicasOwners(live.ManagedFields)
-	if err != nil || !ours || others {
+	owned, others, err := replicasOwners(live.ManagedFields)
+	if err != nil || !owned || others {
 		return err
 	}
 	config := appsv1apply.Deployment(live.Name, live.Namespace).
@@ -61,8 +61,8 @@ func ReleaseReplicas(ctx context.Context, c client.Client, live *appsv1.Deployme
 
 // replicasOwners reports whether the operator owns spec.replicas, under its current or a former name, and whether
 // another manager does.
-func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err error) {
-	own := []string{names.FieldManager, names.FormerManager, names.BeforeFirstApply}
+func replicasOwners(entries []metav1.ManagedFieldsEntry) (owned, others bool, err error) {
+	managers := []string{names.FieldManager, names.FormerManager, names.BeforeFirstApply}
 	for i := range entries {
 		if entries[i].FieldsV1 == nil {
 			continue
@@ -79,11 +79,11 @@ func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err
 			continue
 		}
 		// Autoscalers and kubectl scale use the scale subresource.
-		if slices.Contains(own, entries[i].Manager) && entries[i].Subresource == "" {
-			ours = true
+		if slices.Contains(managers, entries[i].Manager) && entries[i].Subresource == "" {
+			owned = true
 		} else {
 			others = true
 		}
 	}
-	return ours, others, nil
+	return owned, others, nil
 }

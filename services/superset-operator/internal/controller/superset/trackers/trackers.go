@@ -25,21 +25,21 @@ func NewUIDs() *UIDs {
 }
 
 // Record stores an object and returns the former object of the same name if its UID differs.
-func (k *UIDs) Record(o contract.Object) (before contract.Object, replaced bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (u *UIDs) Record(o contract.Object) (before contract.Object, replaced bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-	before, found := k.objects[key]
-	k.objects[key] = o
+	before, found := u.objects[key]
+	u.objects[key] = o
 	return before, found && before.UID != o.UID
 }
 
 // Forget removes and returns the object of a name.
-func (k *UIDs) Forget(key types.NamespacedName) (contract.Object, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	o, found := k.objects[key]
-	delete(k.objects, key)
+func (u *UIDs) Forget(key types.NamespacedName) (contract.Object, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o, found := u.objects[key]
+	delete(u.objects, key)
 	return o, found
 }
 
