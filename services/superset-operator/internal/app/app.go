@@ -76,7 +76,7 @@ func Controllers(ctx context.Context, rt *service.Runtime) error {
 // CacheOptions restricts the cache to objects with the label that this operator and the legacy one set on all of
 // their objects.
 func CacheOptions(o *cache.Options) {
-	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue})}
+	byLabel := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue})}
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
@@ -85,6 +85,6 @@ func CacheOptions(o *cache.Options) {
 		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
 		&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{},
 	} {
-		o.ByObject[obj] = ours
+		o.ByObject[obj] = byLabel
 	}
 }

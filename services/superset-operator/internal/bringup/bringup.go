@@ -51,14 +51,14 @@ func deadline(components []desired.Component, s *snapshot.Snapshot, now time.Tim
 		if c.Slug != component.WebServerName || c.Replicas == 0 {
 			continue
 		}
-		began := now
+		start := now
 		if live := s.Deployments[c.Slug]; live != nil && live.DeletionTimestamp.IsZero() {
 			if snapshot.IsReady(live) {
 				return time.Time{}
 			}
-			began = live.CreationTimestamp.Time
+			start = live.CreationTimestamp.Time
 		}
-		return began.Add(startTimeout(c.Deployment))
+		return start.Add(startTimeout(c.Deployment))
 	}
 	return time.Time{}
 }

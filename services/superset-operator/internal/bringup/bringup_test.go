@@ -48,11 +48,11 @@ func deployed(age time.Duration, ready int32) *appsv1.Deployment {
 }
 
 func TestOrder(t *testing.T) {
-	none := int32(0)
-	going := deployed(time.Hour, 1)
-	going.DeletionTimestamp = &metav1.Time{Time: now}
-	unseen := deployed(time.Minute, 1)
-	unseen.Status.ObservedGeneration = 1
+	zero := int32(0)
+	terminating := deployed(time.Hour, 1)
+	terminating.DeletionTimestamp = &metav1.Time{Time: now}
+	unobserved := deployed(time.Minute, 1)
+	unobserved.Status.ObservedGeneration = 1
 	for name, test := range map[string]struct {
 		edit  func(*v1alpha1.SupersetSpec)
 		exist map[string]*appsv1.Deployment
@@ -60,13 +60,13 @@ func TestOrder(t *testing.T) {
 	}{
 		"no Deployment exists":         {until: now.Add(budget)},
 		"the web server starts":        {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 0)}, until: now.Add(budget - time.Minute)},
-		"the old one is terminating":   {exist: map[string]*appsv1.Deployment{"web-server": going}, until: now.Add(budget)},
-		"it is not observed yet":       {exist: map[string]*appsv1.Deployment{"web-server": unseen}, until: now.Add(budget - time.Minute)},
+		"the old one is terminating":   {exist: map[string]*appsv1.Deployment{"web-server": terminating}, until: now.Add(budget)},
+		"it is not observed yet":       {exist: map[string]*appsv1.Deployment{"web-server": unobserved}, until: now.Add(budget - time.Minute)},
 		"it serves":                    {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Minute, 1)}},
 		"it exceeds its startup probe": {exist: map[string]*appsv1.Deployment{"web-server": deployed(budget, 0)}},
 		"an old one lost a pod":        {exist: map[string]*appsv1.Deployment{"web-server": deployed(time.Hour, 0)}},
 		"the spec has no web server":   {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer = nil }},
-		"it is scaled to zero":         {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &none }},
+		"it is scaled to zero":         {edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = &zero }},
 		"a startup probe of a minute": {edit: func(s *v1alpha1.SupersetSpec) {
 			s.WebServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{
 				StartupProbe: &corev1.Probe{InitialDelaySeconds: 10, PeriodSeconds: 5, FailureThreshold: 10},

@@ -73,17 +73,17 @@ func files(p *resolve.Page) map[string]string {
 // document returns the page itself: the user's body unchanged, or the operator's with
 // title and message as text.
 func document(p *resolve.Page) string {
-	if body := given(p.Body, ""); body != "" {
+	if body := textOrDefault(p.Body, ""); body != "" {
 		return body
 	}
 	return strings.NewReplacer(
-		"{{title}}", html.EscapeString(given(p.Title, defaultTitle)),
-		"{{message}}", html.EscapeString(given(p.Message, defaultMessage)),
+		"{{title}}", html.EscapeString(textOrDefault(p.Title, defaultTitle)),
+		"{{message}}", html.EscapeString(textOrDefault(p.Message, defaultMessage)),
 	).Replace(pageHTML)
 }
 
-// given returns the text, or the fallback if there is none.
-func given(text *string, fallback string) string {
+// textOrDefault returns the text, or the fallback if there is none.
+func textOrDefault(text *string, fallback string) string {
 	if text == nil || *text == "" {
 		return fallback
 	}

@@ -39,26 +39,26 @@ type server struct {
 // serve starts nginx as an unprivileged user and waits until the readiness probe of the page succeeds.
 func serve(t *testing.T, page *resolve.Page) *server {
 	t.Helper()
-	root := directory(t)
+	root := sharedTempDir(t)
 	ports, err := freeport.Pick(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page.Port = int32(ports[0])
 	for path, text := range mounted(t, page) {
-		for _, place := range []string{"/tmp/", "/etc/nginx/", "/usr/share/nginx/"} {
-			text = strings.ReplaceAll(text, place, root+place)
+		for _, dir := range []string{"/tmp/", "/etc/nginx/", "/usr/share/nginx/"} {
+			text = strings.ReplaceAll(text, dir, root+dir)
 		}
 		write(t, filepath.Join(root, path), text)
 	}
 	s := &server{address: fmt.Sprintf("127.0.0.1:%d", page.Port), log: filepath.Join(root, "log")}
 	write(t, s.log, "")
-	own(t, s.log, filepath.Join(root, "tmp"))
+	chown(t, s.log, filepath.Join(root, "tmp"))
 	s.start(t, root)
 	probe := container(page).ReadinessProbe
 	expect.Eventually(t, expect.Long, func() error {
 		if err := s.probe(t.Context(), probe); err != nil {
-			return fmt.Errorf("%w; log: %s", err, s.said(t))
+			return fmt.Errorf("%w; log: %s", err, s.logs(t))
 		}
 		return nil
 	})
@@ -87,7 +87,7 @@ func (s *server) start(t *testing.T, root string) {
 	})
 }
 
-func (s *server) said(t *testing.T) string {
+func (s *server) logs(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(s.log)
 	if err != nil {
@@ -131,8 +131,8 @@ func mounted(t *testing.T, page *resolve.Page) map[string]string {
 	return out
 }
 
-// directory returns a directory that every user may enter.
-func directory(t *testing.T) string {
+// sharedTempDir returns a directory that every user may enter.
+func sharedTempDir(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := errors.Join(os.Chmod(filepath.Dir(root), 0o755), os.Mkdir(filepath.Join(root, "tmp"), 0o755)); err != nil {
@@ -148,7 +148,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func own(t *testing.T, paths ...string) {
+func chown(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
 		if os.Geteuid() == 0 {
@@ -164,10 +164,10 @@ var program = sync.OnceValues(func() (string, error) {
 	if path := find(); path != "" {
 		return path, nil
 	}
-	advice := errors.New("nginx is missing: install the package " + nginxPackage + " (on Debian as root the test installs it)")
+	errMissing := errors.New("nginx is missing: install the package " + nginxPackage + " (on Debian as root the test installs it)")
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
-		return "", advice
+		return "", errMissing
 	}
 	fmt.Fprintf(os.Stderr, "no nginx found: installing the Debian package %s with apt-get\n", nginxPackage)
 	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
@@ -185,7 +185,7 @@ var program = sync.OnceValues(func() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.Join(advice, last)
+	return "", errors.Join(errMissing, last)
 })
 
 func find() string {
@@ -206,8 +206,8 @@ func nginx(t *testing.T) string {
 	return path
 }
 
-// ask sends one request and does not follow redirects.
-func (s *server) ask(t *testing.T, method, path string, body int) (status int, location, page string) {
+// request sends one request and does not follow redirects.
+func (s *server) request(t *testing.T, method, path string, body int) (status int, location, page string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.address+path, strings.NewReader(strings.Repeat("x", body)))
 	if err != nil {

@@ -17,7 +17,7 @@ func TestNginxServesPageAndRedirects(t *testing.T) {
 	page := page(t, "managed")
 	s := serve(t, page)
 	html := maintenance.ConfigMap(page).Data["index.html"]
-	const large = 2 << 20
+	const bodySize = 2 << 20
 	for _, tc := range []struct {
 		method, path string
 		body         int
@@ -29,16 +29,16 @@ func TestNginxServesPageAndRedirects(t *testing.T) {
 		{method: "GET", path: "/?next=x", status: 200, page: html},
 		{method: "HEAD", path: "/", status: 200},
 		{method: "POST", path: "/", status: 200, page: html},
-		{method: "POST", path: "/", body: large, status: 200, page: html},
+		{method: "POST", path: "/", body: bodySize, status: 200, page: html},
 		{method: "GET", path: "/dashboard/1", status: 302, location: "/"},
 		{method: "GET", path: "/index.html", status: 302, location: "/"},
 		{method: "GET", path: "/health", status: 302, location: "/"},
 		{method: "GET", path: "/../../etc/passwd", status: 400},
 		{method: "GET", path: "/%2e%2e/etc/passwd", status: 400},
-		{method: "POST", path: "/api/v1/chart/data", body: large, status: 302, location: "/"},
+		{method: "POST", path: "/api/v1/chart/data", body: bodySize, status: 302, location: "/"},
 		{method: "DELETE", path: "/api/v1/chart/1", status: 302, location: "/"},
 	} {
-		status, location, got := s.ask(t, tc.method, tc.path, tc.body)
+		status, location, got := s.request(t, tc.method, tc.path, tc.body)
 		if status != tc.status || location != tc.location {
 			t.Errorf("%s %s: status %d, location %q", tc.method, tc.path, status, location)
 		}
@@ -46,31 +46,31 @@ func TestNginxServesPageAndRedirects(t *testing.T) {
 			t.Errorf("%s %s: not the page:\n%s", tc.method, tc.path, got)
 		}
 	}
-	if log := s.said(t); !strings.Contains(log, `"GET /dashboard/1 HTTP/1.1" 302`) || strings.Contains(log, "[emerg]") {
+	if log := s.logs(t); !strings.Contains(log, `"GET /dashboard/1 HTTP/1.1" 302`) || strings.Contains(log, "[emerg]") {
 		t.Errorf("the log does not contain the requests:\n%s", log)
 	}
 }
 
 func TestUserTextReachesPageOnly(t *testing.T) {
 	const body = "<h1>{{title}}</h1><script>ours()</script> $host ${uri} $(HOME) \U0001F4A5"
-	hostile := page(t, "hostile")
+	malicious := page(t, "hostile")
 	verbatim := page(t, "hostile", func(sup *v1alpha1.Superset) {
 		text := body
 		sup.Spec.Lifecycle.MaintenancePage.Body = &text
 	})
-	plain := maintenance.ConfigMap(page(t, "hostile", func(sup *v1alpha1.Superset) {
+	defaults := maintenance.ConfigMap(page(t, "hostile", func(sup *v1alpha1.Superset) {
 		sup.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{}
 	}))
 	for name, data := range map[string]map[string]string{
-		"title and message": maintenance.ConfigMap(hostile).Data, "body": maintenance.ConfigMap(verbatim).Data,
+		"title and message": maintenance.ConfigMap(malicious).Data, "body": maintenance.ConfigMap(verbatim).Data,
 	} {
 		for _, file := range []string{"nginx.conf", "default.conf"} {
-			if diff := cmp.Diff(plain.Data[file], data[file]); diff != "" {
+			if diff := cmp.Diff(defaults.Data[file], data[file]); diff != "" {
 				t.Errorf("%s changed %s (-plain +hostile):\n%s", name, file, diff)
 			}
 		}
 	}
-	_, _, got := serve(t, hostile).ask(t, "GET", "/", 0)
+	_, _, got := serve(t, malicious).request(t, "GET", "/", 0)
 	for _, forbidden := range []string{"<script", "<img", "</title><", "Scheduled Maintenance"} {
 		if strings.Contains(got, forbidden) {
 			t.Errorf("the page contains %q", forbidden)
@@ -79,7 +79,7 @@ func TestUserTextReachesPageOnly(t *testing.T) {
 	if want := "&lt;/title&gt;&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;{{message}} $(HOME) $$ ${uri} `id`"; !strings.Contains(got, "<h1>"+want) {
 		t.Errorf("the title is not escaped text:\n%s", got)
 	}
-	if _, _, got := serve(t, verbatim).ask(t, "GET", "/", 0); got != body {
+	if _, _, got := serve(t, verbatim).request(t, "GET", "/", 0); got != body {
 		t.Errorf("the body is served as %q", got)
 	}
 }
@@ -93,11 +93,11 @@ func TestPageIsSelfContained(t *testing.T) {
 			t.Errorf("the page contains %q", forbidden)
 		}
 	}
-	for _, wanted := range []string{
+	for _, required := range []string{
 		`<meta http-equiv="refresh" content="30">`, `<meta name="viewport"`, "prefers-color-scheme: dark", "<h1>Scheduled Maintenance</h1>",
 	} {
-		if !strings.Contains(html, wanted) {
-			t.Errorf("the page lacks %q", wanted)
+		if !strings.Contains(html, required) {
+			t.Errorf("the page lacks %q", required)
 		}
 	}
 }
@@ -106,9 +106,9 @@ func TestPageIsSelfContained(t *testing.T) {
 // would select it too early.
 func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")
-	dead := &server{address: "127.0.0.1:1"}
+	unreachable := &server{address: "127.0.0.1:1"}
 	for _, p := range probes(container(page)) {
-		if err := dead.probe(t.Context(), p); err == nil {
+		if err := unreachable.probe(t.Context(), p); err == nil {
 			t.Error("the probe succeeds although no server listens")
 		}
 	}
@@ -137,21 +137,21 @@ func TestW20CustomPageIsReadyWhenItListens(t *testing.T) {
 func TestW20PageRunsWithoutSupersetPermissions(t *testing.T) {
 	page := page(t, "managed")
 	got := maintenance.Deployment(page).Spec.Template.Spec
-	top := page.Pod
+	inherited := page.Pod
 	want := corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
-		Tolerations:      top.Tolerations, NodeSelector: top.NodeSelector, Affinity: top.Affinity,
-		SecurityContext: top.PodSecurityContext, PriorityClassName: "high", RuntimeClassName: top.RuntimeClassName,
-		HostAliases: top.HostAliases, DNSPolicy: "Default", DNSConfig: top.DNSConfig, ServiceAccountName: "example",
+		Tolerations:      inherited.Tolerations, NodeSelector: inherited.NodeSelector, Affinity: inherited.Affinity,
+		SecurityContext: inherited.PodSecurityContext, PriorityClassName: "high", RuntimeClassName: inherited.RuntimeClassName,
+		HostAliases: inherited.HostAliases, DNSPolicy: "Default", DNSConfig: inherited.DNSConfig, ServiceAccountName: "example",
 	}
-	no := false
-	want.AutomountServiceAccountToken = &no
+	automount := false
+	want.AutomountServiceAccountToken = &automount
 	want.Containers, want.Volumes = got.Containers, got.Volumes
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pod differs (-want +got):\n%s", diff)
 	}
-	if len(top.Tolerations) != 1 || top.PodSecurityContext == nil || top.Affinity == nil || top.RuntimeClassName == nil {
-		t.Errorf("not inherited from the top level: %+v", top)
+	if len(inherited.Tolerations) != 1 || inherited.PodSecurityContext == nil || inherited.Affinity == nil || inherited.RuntimeClassName == nil {
+		t.Errorf("not inherited from the top level: %+v", inherited)
 	}
 	if len(got.Containers) != 1 || len(got.Volumes) != 1 {
 		t.Error("the page has Superset's sidecars or volumes")
@@ -210,16 +210,16 @@ func container(page *resolve.Page) corev1.Container {
 // the Service selects other pods.
 func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 	seconds := func(n int64) *int64 { return &n }
-	own := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
+	custom := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
 	for name, tc := range map[string]struct {
-		grace *int64
-		own   *corev1.Lifecycle
-		want  *int64
+		grace  *int64
+		custom *corev1.Lifecycle
+		want   *int64
 	}{
 		"by default":               {nil, nil, seconds(5)},
 		"a long grace period":      {seconds(60), nil, seconds(5)},
 		"a short grace period":     {seconds(5), nil, nil}, // the API server rejects a sleep longer than the grace period
-		"the user's own lifecycle": {nil, own, seconds(1)},
+		"the user's own lifecycle": {nil, custom, seconds(1)},
 	} {
 		for _, kind := range []string{"managed", "custom"} {
 			c := container(page(t, kind, func(sup *v1alpha1.Superset) {
@@ -230,7 +230,7 @@ func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 				if (*pods).Container == nil {
 					(*pods).Container = &v1alpha1.ContainerTemplate{}
 				}
-				(*pods).TerminationGracePeriodSeconds, (*pods).Container.Lifecycle = tc.grace, tc.own
+				(*pods).TerminationGracePeriodSeconds, (*pods).Container.Lifecycle = tc.grace, tc.custom
 			}))
 			var got *int64
 			if c.Lifecycle != nil {

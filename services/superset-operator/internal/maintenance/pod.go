@@ -15,8 +15,8 @@ const (
 	portName  = "http"
 	// user is the UID that the nginx image defines; the rendered configuration works with any.
 	user int64 = 101
-	// linger is how many seconds a page still answers after it was deleted.
-	linger int64 = 5
+	// preStopSeconds is how long a page still answers after it was deleted.
+	preStopSeconds int64 = 5
 )
 
 // Variables with the user's texts.
@@ -26,9 +26,9 @@ const (
 	envBody    = "SUPERSET_OPERATOR__MAINTENANCE_BODY"
 )
 
-// longest is the maximum size of a variable with its name, in bytes: Linux does not start a program with a longer
-// one.
-const longest = 128<<10 - 1
+// maxVariableSize is the maximum size of a variable with its name, in bytes: Linux does not start a program with a
+// longer one.
+const maxVariableSize = 128<<10 - 1
 
 func pod(p *resolve.Page) corev1.PodSpec {
 	t, automount := &p.Pod, false
@@ -81,7 +81,7 @@ func server(p *resolve.Page) corev1.Container {
 		Lifecycle:       t.Lifecycle,
 	}
 	if c.Lifecycle == nil {
-		c.Lifecycle = lingering(p.Pod.TerminationGracePeriodSeconds)
+		c.Lifecycle = preStopHook(p.Pod.TerminationGracePeriodSeconds)
 	}
 	if t.Resources != nil {
 		c.Resources = *t.Resources
@@ -98,14 +98,14 @@ func server(p *resolve.Page) corev1.Container {
 	return c
 }
 
-// lingering returns a preStop hook that lets a deleted page answer a little longer: nodes update their routes with a
+// preStopHook returns a preStop hook that lets a deleted page answer a little longer: nodes update their routes with a
 // delay, and requests to a terminated pod are refused or hang. The kubelet sleeps by itself, so any image works. It is
 // nil if the user's grace period is too short for it.
-func lingering(grace *int64) *corev1.Lifecycle {
-	if grace != nil && *grace <= linger {
+func preStopHook(grace *int64) *corev1.Lifecycle {
+	if grace != nil && *grace <= preStopSeconds {
 		return nil
 	}
-	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: linger}}}
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: preStopSeconds}}}
 }
 
 // sidecars omits containers that have the page's name.
@@ -131,7 +131,7 @@ func variables(p *resolve.Page) []corev1.EnvVar {
 		name string
 		text *string
 	}{{envTitle, p.Title}, {envMessage, p.Message}, {envBody, p.Body}} {
-		if v.text != nil && len(v.name)+len("=")+len(*v.text) < longest {
+		if v.text != nil && len(v.name)+len("=")+len(*v.text) < maxVariableSize {
 			out = append(out, render.Variable(v.name, *v.text))
 		}
 	}
@@ -162,15 +162,15 @@ func mounts(p *resolve.Page) []corev1.VolumeMount {
 // or a capability, so for it the context only forbids privilege escalation and sets
 // the default seccomp profile.
 func restricted(p *resolve.Page) *corev1.SecurityContext {
-	no, yes, uid := false, true, user
+	falseValue, trueValue, uid := false, true, user
 	out := &corev1.SecurityContext{
-		AllowPrivilegeEscalation: &no,
+		AllowPrivilegeEscalation: &falseValue,
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 	if p.Custom {
 		return out
 	}
-	out.RunAsNonRoot, out.RunAsUser = &yes, &uid
+	out.RunAsNonRoot, out.RunAsUser = &trueValue, &uid
 	out.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	if pinned(p.Pod.PodSecurityContext) {
 		out.RunAsUser = nil

@@ -24,7 +24,7 @@ type change struct {
 // run is one attempt of a task that ended.
 type run struct {
 	task, result string
-	took         time.Duration
+	duration     time.Duration
 	// attempts is how many attempts the task has had, this one included.
 	attempts int32
 }
@@ -34,7 +34,7 @@ type drain int
 
 const (
 	drainUnchanged drain = iota
-	drainBegun
+	drainStarted
 	drainDone
 	drainAbandoned // its reason no longer applies, for example because the image was reverted
 )
@@ -75,14 +75,14 @@ func endedRun(before, after *v1alpha1.TaskRefStatus, now time.Time) (run, bool) 
 	if before == nil {
 		before = &v1alpha1.TaskRefStatus{}
 	}
-	r := run{attempts: after.Attempts, took: took(after, now)}
-	ran := before.State == v1alpha1.TaskRunning || before.Attempts != after.Attempts
+	r := run{attempts: after.Attempts, duration: duration(after, now)}
+	started := before.State == v1alpha1.TaskRunning || before.Attempts != after.Attempts
 	switch {
 	case after.State == v1alpha1.TaskComplete && after.CompletedAt != nil && !after.CompletedAt.Equal(before.CompletedAt):
 		r.result = succeeded
-	case after.State == v1alpha1.TaskFailed && before.State != v1alpha1.TaskFailed && ran:
+	case after.State == v1alpha1.TaskFailed && before.State != v1alpha1.TaskFailed && started:
 		r.result = failed
-	case after.State == v1alpha1.TaskPending && after.NextAttemptAt != nil && !after.NextAttemptAt.Equal(before.NextAttemptAt) && ran:
+	case after.State == v1alpha1.TaskPending && after.NextAttemptAt != nil && !after.NextAttemptAt.Equal(before.NextAttemptAt) && started:
 		r.result = retried
 	default:
 		return run{}, false
@@ -90,8 +90,8 @@ func endedRun(before, after *v1alpha1.TaskRefStatus, now time.Time) (run, bool) 
 	return r, true
 }
 
-// took returns how long the attempt lasted; a failed one ends when the failure is observed.
-func took(entry *v1alpha1.TaskRefStatus, now time.Time) time.Duration {
+// duration returns how long the attempt lasted; a failed one ends when the failure is observed.
+func duration(entry *v1alpha1.TaskRefStatus, now time.Time) time.Duration {
 	if entry.StartedAt == nil {
 		return 0
 	}
@@ -107,7 +107,7 @@ func drained(before, after v1alpha1.LifecyclePhase) drain {
 	case before == after:
 		return drainUnchanged
 	case after == v1alpha1.LifecycleDraining:
-		return drainBegun
+		return drainStarted
 	case before != v1alpha1.LifecycleDraining:
 		return drainUnchanged
 	}

@@ -47,7 +47,7 @@ var (
 // instances computes the gauges of the existing Supersets at each scrape.
 type instances struct{ list atomic.Pointer[Lister] }
 
-func (c *instances) use(list Lister) { c.list.Store(&list) }
+func (c *instances) setLister(list Lister) { c.list.Store(&list) }
 
 // Describe implements [prometheus.Collector].
 func (c *instances) Describe(out chan<- *prometheus.Desc) {

@@ -19,10 +19,10 @@ var shared = newSet()
 // Register registers the metrics. Each scrape calls list for the existing Supersets. Registering again replaces list
 // and keeps the counters.
 func Register(registry prometheus.Registerer, list Lister) error {
-	shared.instances.use(list)
+	shared.instances.setLister(list)
 	for _, c := range shared.collectors() {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
+		var registered prometheus.AlreadyRegisteredError
+		if err := registry.Register(c); err != nil && !errors.As(err, &registered) {
 			return fmt.Errorf("register metrics: %w", err)
 		}
 	}
@@ -116,11 +116,11 @@ func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
 	if after == nil {
 		return
 	}
-	var was *v1alpha1.LifecycleStatus
+	var previous *v1alpha1.LifecycleStatus
 	if before != nil {
-		was = before.Status.Lifecycle
+		previous = before.Status.Lifecycle
 	}
-	n := diff(was, after.Status.Lifecycle, now)
+	n := diff(previous, after.Status.Lifecycle, now)
 	for _, r := range n.runs {
 		s.run(r)
 	}
@@ -133,7 +133,7 @@ func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
 
 func (s *set) run(r run) {
 	s.runs.WithLabelValues(r.task, r.result).Inc()
-	s.runSeconds.WithLabelValues(r.task, r.result).Observe(r.took.Seconds())
+	s.runSeconds.WithLabelValues(r.task, r.result).Observe(r.duration.Seconds())
 	if r.result != retried {
 		s.attempts.WithLabelValues(r.task, r.result).Observe(float64(r.attempts))
 	}
@@ -146,8 +146,8 @@ func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun, known := s.draining[superset]
-	if d == drainBegun {
+	start, known := s.draining[superset]
+	if d == drainStarted {
 		s.draining[superset] = now
 		return
 	}
@@ -157,7 +157,7 @@ func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
 	}
 	s.drains.Inc()
 	if known {
-		s.drainSeconds.Observe(now.Sub(begun).Seconds())
+		s.drainSeconds.Observe(now.Sub(start).Seconds())
 	}
 }
 

@@ -25,10 +25,10 @@ func at(seconds int) *metav1.Time {
 
 // migrate returns a Superset with the given status of task migrate.
 func migrate(entry v1alpha1.TaskRefStatus) *v1alpha1.Superset {
-	return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &entry})
+	return supersetWith(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &entry})
 }
 
-func with(lifecycle *v1alpha1.LifecycleStatus) *v1alpha1.Superset {
+func supersetWith(lifecycle *v1alpha1.LifecycleStatus) *v1alpha1.Superset {
 	return &v1alpha1.Superset{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"},
 		Status:     v1alpha1.SupersetStatus{Lifecycle: lifecycle},
@@ -36,7 +36,7 @@ func with(lifecycle *v1alpha1.LifecycleStatus) *v1alpha1.Superset {
 }
 
 func phase(p v1alpha1.LifecyclePhase) *v1alpha1.Superset {
-	return with(&v1alpha1.LifecycleStatus{Phase: p})
+	return supersetWith(&v1alpha1.LifecycleStatus{Phase: p})
 }
 
 func TestRunIsCountedAtEnd(t *testing.T) {
@@ -52,14 +52,14 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 		before, after v1alpha1.TaskRefStatus
 		want          *run
 	}{
-		"it succeeds": {running, complete, &run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2}},
+		"it succeeds": {running, complete, &run{task: "migrate", result: succeeded, duration: 40 * time.Second, attempts: 2}},
 		"it succeeds while the operator is down": {
 			v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending},
 			complete,
-			&run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2},
+			&run{task: "migrate", result: succeeded, duration: 40 * time.Second, attempts: 2},
 		},
-		"it fails and is retried": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
-		"it fails permanently":    {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
+		"it fails and is retried": {running, pending, &run{task: "migrate", result: retried, duration: 50 * time.Second, attempts: 2}},
+		"it fails permanently":    {running, fail, &run{task: "migrate", result: failed, duration: 50 * time.Second, attempts: 2}},
 		"it continues":            {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
 		"it starts":               {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
 		"the next attempt starts": {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
@@ -102,7 +102,7 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 		registry.MustRegister(c)
 	}
 	upgrade := func(approvedAt *metav1.Time) *v1alpha1.Superset {
-		return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleAwaitingApproval, Upgrade: &v1alpha1.UpgradeContext{
+		return supersetWith(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleAwaitingApproval, Upgrade: &v1alpha1.UpgradeContext{
 			Direction: v1alpha1.DirectionUpgrade, StartedAt: at(100), ApprovedAt: approvedAt,
 		}})
 	}
@@ -210,19 +210,19 @@ func TestDeletedDrainingSupersetIsForgotten(t *testing.T) {
 }
 
 func TestGaugesFollowExistingSupersets(t *testing.T) {
-	stuck := migrate(v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 1, Conditions: []metav1.Condition{
+	startFailure := migrate(v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 1, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionTaskComplete, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTaskCannotStart},
 	}})
-	stuck.Status.Phase = v1alpha1.PhaseUpgrading
-	stuck.Status.Lifecycle.MaintenanceActive = true
+	startFailure.Status.Phase = v1alpha1.PhaseUpgrading
+	startFailure.Status.Lifecycle.MaintenanceActive = true
 	running := v1alpha1.Superset{Status: v1alpha1.SupersetStatus{Phase: v1alpha1.PhaseRunning}}
-	all := []v1alpha1.Superset{*stuck, running, running, {}}
+	all := []v1alpha1.Superset{*startFailure, running, running, {}}
 	var failure error
 	c := &instances{}
-	c.use(func(context.Context) ([]v1alpha1.Superset, error) { return all, failure })
+	c.setLister(func(context.Context) ([]v1alpha1.Superset, error) { return all, failure })
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
-	expect := func(want map[string]float64) {
+	wantGauges := func(want map[string]float64) {
 		t.Helper()
 		got := map[string]float64{}
 		for _, family := range gather(t, registry) {
@@ -241,12 +241,12 @@ func TestGaugesFollowExistingSupersets(t *testing.T) {
 			t.Errorf("gauges differ (-want +got):\n%s", diff)
 		}
 	}
-	expect(map[string]float64{
+	wantGauges(map[string]float64{
 		"superset_instances Running": 2, "superset_instances Upgrading": 1, "superset_instances Unknown": 1,
 		"superset_maintenance_active": 1, "superset_tasks_cannot_start migrate": 1,
 	})
 	all = all[1:2]
-	expect(map[string]float64{"superset_instances Running": 1})
+	wantGauges(map[string]float64{"superset_instances Running": 1})
 	if n := testutil.CollectAndCount(c, "superset_instances"); n != len(v1alpha1.Phases()) {
 		t.Errorf("%d phases have a series", n)
 	}

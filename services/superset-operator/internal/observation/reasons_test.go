@@ -28,26 +28,26 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// moment is a Superset at generation 4 whose generation 3 runs with all pods, and the result of its reconcile.
-type moment struct {
-	sup      *v1alpha1.Superset
-	snapshot *snapshot.Snapshot
-	decision *lifecycle.Decision
-	refused  []string
-	failure  error
-	applied  bool
+// scenario is a Superset at generation 4 whose generation 3 runs with all pods, and the result of its reconcile.
+type scenario struct {
+	sup        *v1alpha1.Superset
+	snapshot   *snapshot.Snapshot
+	decision   *lifecycle.Decision
+	violations []string
+	failure    error
+	applied    bool
 }
 
-func running() *moment {
+func running() *scenario {
 	const old = "apache/superset:6.0.0"
-	one := int32(1)
+	replicas := int32(1)
 	sup := &v1alpha1.Superset{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "uid", Generation: 4},
 		Spec: v1alpha1.SupersetSpec{
 			Image:     v1alpha1.ImageSpec{Repository: "apache/superset", Tag: "6.1.0"},
-			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: &one}},
+			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: &replicas}},
 		},
 		Status: v1alpha1.SupersetStatus{
 			Phase: v1alpha1.PhaseRunning, LastLifecycleImage: old, ObservedGeneration: 3,
@@ -55,18 +55,18 @@ func running() *moment {
 		},
 	}
 	d := &appsv1.Deployment{
-		Spec:   appsv1.DeploymentSpec{Replicas: &one},
+		Spec:   appsv1.DeploymentSpec{Replicas: &replicas},
 		Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
 	}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "superset", Image: old}}
-	return &moment{sup: sup, snapshot: &snapshot.Snapshot{
+	return &scenario{sup: sup, snapshot: &snapshot.Snapshot{
 		Deployments: map[string]*appsv1.Deployment{component.WebServerName: d},
 		Services:    map[string]*corev1.Service{component.WebServerName: {}},
 	}}
 }
 
-// decided adds a decision about the tasks: its reason, and the states of migrate and init.
-func (m *moment) decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
+// decide adds a decision about the tasks: its reason, and the states of migrate and init.
+func (m *scenario) decide(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
 	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // phases that both types have are equal
 	for i, entry := range []**v1alpha1.TaskRefStatus{&state.Migrate, &state.Init} {
 		if i < len(states) {
@@ -81,23 +81,23 @@ func (m *moment) decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason strin
 }
 
 // drained removes the components, as before a task.
-func (m *moment) drained() {
+func (m *scenario) drained() {
 	m.snapshot.Deployments, m.snapshot.Services = nil, nil
 	m.decision.Drained = true
 }
 
-// ends computes the status and the conditions at a time after the moment began.
-func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[string]metav1.Condition) {
+// compute computes the status and the conditions at a time after the reconcile.
+func (m *scenario) compute(t *testing.T, after time.Duration) (v1alpha1.Phase, map[string]metav1.Condition) {
 	t.Helper()
 	intent := status.Intent(m.sup)
 	want, err := desired.For(desired.Input{Superset: m.sup, Stopped: intent.Stopped})
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome := observation.Outcome(m.refused, m.decision, m.failure)
+	outcome := observation.Outcome(m.violations, m.decision, m.failure)
 	in := status.Input{
 		Superset: m.sup, Desired: want, Snapshot: m.snapshot, Decision: m.decision, Intent: intent,
-		Violations: m.refused, Applied: m.applied, Now: noon,
+		Violations: m.violations, Applied: m.applied, Now: now,
 	}
 	if m.failure != nil && outcome.Terminal {
 		in.Failed = &outcome
@@ -110,11 +110,11 @@ func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[st
 	owned.Conditions = append(owned.Conditions, sup.Status.Conditions...)
 	sup.Status = owned
 	o := observation.For(observation.Input{
-		Superset: sup, Desired: want, Snapshot: m.snapshot, Intent: intent, Applied: m.applied, Outcome: outcome, Now: noon,
+		Superset: sup, Desired: want, Snapshot: m.snapshot, Intent: intent, Applied: m.applied, Outcome: outcome, Now: now,
 	})
-	input := conditions.Input{Observation: &o, Generation: sup.Generation, Now: noon, WithReady: true}
+	input := conditions.Input{Observation: &o, Generation: sup.Generation, Now: now, WithReady: true}
 	first := conditions.Compute(input)
-	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, noon.Add(after)
+	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, now.Add(after)
 	out := map[string]metav1.Condition{}
 	for _, c := range conditions.Compute(input).Conditions {
 		out[c.Type] = c
@@ -125,7 +125,7 @@ func (m *moment) ends(t *testing.T, after time.Duration) (v1alpha1.Phase, map[st
 // reasonRow holds the phase and the six conditions of one reason.
 type reasonRow struct {
 	name  string // the reason, and the case if a reason has several rows
-	set   func(*moment)
+	set   func(*scenario)
 	phase v1alpha1.Phase
 	// want are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
 	// Stopped, in this order: True, False or Unknown; and the reasons of Progressing and Degraded.
@@ -139,32 +139,32 @@ func reasonRows() []reasonRow {
 
 		wait, hold, done = lifecycle.Wait, lifecycle.Hold, lifecycle.Apply
 
-		ready = "TFFTFF AsExpected AsExpected"
-		busy  = "FTFFFF JobRunning AsExpected"
+		ready      = "TFFTFF AsExpected AsExpected"
+		inProgress = "FTFFFF JobRunning AsExpected"
 	)
-	decided := func(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) func(*moment) {
-		return func(m *moment) { m.decided(mode, phase, reason, states...) }
+	decided := func(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) func(*scenario) {
+		return func(m *scenario) { m.decide(mode, phase, reason, states...) }
 	}
-	drained := func(set func(*moment)) func(*moment) { return func(m *moment) { set(m); m.drained() } }
-	settled := func(reason string, more ...func(*moment)) func(*moment) {
-		return func(m *moment) {
-			m.decided(done, "", reason, complete, complete)
+	drained := func(set func(*scenario)) func(*scenario) { return func(m *scenario) { set(m); m.drained() } }
+	settled := func(reason string, more ...func(*scenario)) func(*scenario) {
+		return func(m *scenario) {
+			m.decide(done, "", reason, complete, complete)
 			for _, f := range more {
 				f(m)
 			}
 		}
 	}
-	fails := func(err error) func(*moment) {
-		return settled(v1alpha1.ReasonLifecycleComplete, func(m *moment) { m.failure, m.applied = err, false })
+	fails := func(err error) func(*scenario) {
+		return settled(v1alpha1.ReasonLifecycleComplete, func(m *scenario) { m.failure, m.applied = err, false })
 	}
-	command := func(c string) func(*moment) {
-		return func(m *moment) { m.sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: c} }
+	command := func(c string) func(*scenario) {
+		return func(m *scenario) { m.sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: c} }
 	}
-	first := func(m *moment) {
+	first := func(m *scenario) {
 		m.sup.Status = v1alpha1.SupersetStatus{}
 		m.snapshot.Deployments, m.snapshot.Services = nil, nil
 	}
-	short := func(m *moment) {
+	unavailable := func(m *scenario) {
 		s := &m.snapshot.Deployments[component.WebServerName].Status
 		s.ReadyReplicas, s.AvailableReplicas = 0, 0
 	}
@@ -174,29 +174,29 @@ func reasonRows() []reasonRow {
 		{"LifecycleDisabled", settled("LifecycleDisabled"), "Running", ready, ""},
 		{"NoLifecycleTasks", settled("NoLifecycleTasks"), "Running", ready, ""},
 		{"TaskComplete", settled("LifecycleComplete"), "Running", ready, ""},
-		{"TaskInProgress", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", busy, "Waiting for init, migrate."},
-		{"TaskRetrying", drained(decided(wait, "", "TaskRetrying", pending, pending)), "Upgrading", busy, "Waiting for"},
-		{"TaskCannotStart", drained(decided(wait, "", "TaskCannotStart", active, pending)), "Upgrading", busy, "Waiting for"},
-		{"TaskCannotStart, its pod cannot be created", drained(func(m *moment) {
-			m.decided(wait, "", "TaskCannotStart", active, pending)
+		{"TaskInProgress", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", inProgress, "Waiting for init, migrate."},
+		{"TaskRetrying", drained(decided(wait, "", "TaskRetrying", pending, pending)), "Upgrading", inProgress, "Waiting for"},
+		{"TaskCannotStart", drained(decided(wait, "", "TaskCannotStart", active, pending)), "Upgrading", inProgress, "Waiting for"},
+		{"TaskCannotStart, its pod cannot be created", drained(func(m *scenario) {
+			m.decide(wait, "", "TaskCannotStart", active, pending)
 			m.snapshot.CreateFailures = map[string]string{"migrate": "forbidden: exceeded quota"}
 		}), "Upgrading", "FTTFFF JobRunning CreateFailed", "Waiting for init, migrate. migrate: pods cannot be created: forbidden: exceeded quota"},
-		{"TaskCannotStart, its pod cannot be created at the first deployment", func(m *moment) {
+		{"TaskCannotStart, its pod cannot be created at the first deployment", func(m *scenario) {
 			first(m)
-			m.decided(wait, "", "TaskCannotStart", active, pending)
+			m.decide(wait, "", "TaskCannotStart", active, pending)
 			m.decision.Initial, m.decision.Upgrading = true, false
 			m.snapshot.CreateFailures = map[string]string{"migrate": "serviceaccount not found"}
 		}, "Initializing", "FTTFFF JobRunning CreateFailed", "migrate: pods cannot be created: serviceaccount not found"},
 		{"TaskFailed", decided(hold, "", "TaskFailed", failed, pending), "Blocked", "TFTFFF JobFailed JobFailed", "raise maxRetries"},
 		{"TaskFailed, drained", drained(decided(wait, "", "TaskFailed", failed, pending)), "Blocked", "FFTFFF JobFailed JobFailed", "raise maxRetries"},
-		{"TaskFailed, at the first deployment", func(m *moment) {
+		{"TaskFailed, at the first deployment", func(m *scenario) {
 			first(m)
-			m.decided(hold, "", "TaskFailed", failed, pending)
+			m.decide(hold, "", "TaskFailed", failed, pending)
 			m.decision.Initial = true
 		}, "Blocked", "FFTFFF JobFailed JobFailed", "raise maxRetries"},
-		{"TaskWaiting", drained(decided(wait, "", "TaskWaiting", pending, pending)), "Upgrading", busy, ""},
+		{"TaskWaiting", drained(decided(wait, "", "TaskWaiting", pending, pending)), "Upgrading", inProgress, ""},
 		{"Draining", decided(wait, "", "Draining", pending, pending), "Upgrading", "TTFFFF JobRunning AsExpected", ""},
-		{"ComponentsDrained", drained(decided(wait, "", "ComponentsDrained", pending, pending)), "Upgrading", busy, ""},
+		{"ComponentsDrained", drained(decided(wait, "", "ComponentsDrained", pending, pending)), "Upgrading", inProgress, ""},
 		{
 			"DowngradeBlocked", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, complete), "Blocked",
 			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
@@ -214,11 +214,11 @@ func reasonRows() []reasonRow {
 			"TFTFFF InvalidCronSchedule InvalidCronSchedule", "Do this.",
 		},
 		{
-			"InvalidSpec", func(m *moment) { m.refused = []string{"spec.valkey: requires a host"} }, "Blocked",
+			"InvalidSpec", func(m *scenario) { m.violations = []string{"spec.valkey: requires a host"} }, "Blocked",
 			"TFTFFF InvalidSpec InvalidSpec", "The spec is invalid: spec.valkey: requires a host. Reconciliation is blocked until the spec is fixed.",
 		},
 		{
-			"InvalidSpec, since the creation", func(m *moment) { first(m); m.refused = []string{"spec.valkey"} }, "Blocked",
+			"InvalidSpec, since the creation", func(m *scenario) { first(m); m.violations = []string{"spec.valkey"} }, "Blocked",
 			"FFTFFF InvalidSpec InvalidSpec", "spec.valkey",
 		},
 		{
@@ -234,32 +234,32 @@ func reasonRows() []reasonRow {
 		{"SchedulesValid", settled("LifecycleComplete"), "Running", ready, ""},
 		{"NotSuspended", settled("LifecycleComplete"), "Running", ready, ""},
 		{
-			"Suspended", func(m *moment) { yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
+			"Suspended", func(m *scenario) { suspend := true; m.sup.Spec.Suspend = &suspend }, "Suspended",
 			"TFFFTF ReconciliationPaused AsExpected", "paused by spec.suspend",
 		},
 		{
-			"Suspended, since the creation", func(m *moment) { first(m); yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
+			"Suspended, since the creation", func(m *scenario) { first(m); suspend := true; m.sup.Spec.Suspend = &suspend }, "Suspended",
 			"FFFFTF ReconciliationPaused ReconciliationPaused", "before the spec was applied",
 		},
 		{"OperatorCommand", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
 		{"ReconciliationPaused", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
-		{"Stopped", settled("LifecycleComplete", command(v1alpha1.CommandStopped), func(m *moment) {
+		{"Stopped", settled("LifecycleComplete", command(v1alpha1.CommandStopped), func(m *scenario) {
 			d := m.snapshot.Deployments[component.WebServerName]
 			d.Spec.Replicas, d.Status = new(int32), appsv1.DeploymentStatus{}
 		}), "Stopped", "FFFFFT AsExpected Stopped", ""},
-		{"FirstDeployment", func(m *moment) {
+		{"FirstDeployment", func(m *scenario) {
 			first(m)
-			m.decided(wait, "", "TaskInProgress", active, pending)
+			m.decide(wait, "", "TaskInProgress", active, pending)
 			m.decision.Initial, m.decision.Upgrading = true, false
 		}, "Initializing", "FTUFFF JobRunning SpecNotObserved", ""},
-		{"ImageChanged", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", busy, ""},
+		{"ImageChanged", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", inProgress, ""},
 		{"AllComponentsReady", settled("LifecycleComplete"), "Running", ready, ""},
-		{"NoComponentsEnabled", settled("LifecycleComplete", func(m *moment) {
+		{"NoComponentsEnabled", settled("LifecycleComplete", func(m *scenario) {
 			m.sup.Spec.WebServer = nil
 			m.snapshot.Deployments, m.snapshot.Services = nil, nil
 		}), "Running", ready, ""},
-		{"ComponentsNotReady", settled("LifecycleComplete", short), "Degraded", "FTFFFF RollingOut AsExpected", ""},
-		{"ComponentsNotReady, pods cannot be created", settled("LifecycleComplete", short, func(m *moment) {
+		{"ComponentsNotReady", settled("LifecycleComplete", unavailable), "Degraded", "FTFFFF RollingOut AsExpected", ""},
+		{"ComponentsNotReady, pods cannot be created", settled("LifecycleComplete", unavailable, func(m *scenario) {
 			m.snapshot.Deployments[component.WebServerName].Status.Conditions = []appsv1.DeploymentCondition{
 				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "x-1" is forbidden: exceeded quota`},
 			}
@@ -274,7 +274,7 @@ func TestReasonsMatchConditions(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := running()
 			row.set(m)
-			phase, list := m.ends(t, time.Hour) // after all hold-downs
+			phase, list := m.compute(t, time.Hour) // after all hold-downs
 			var got strings.Builder
 			for _, kind := range conditions.Types()[:6] {
 				got.WriteString(string(list[kind].Status[0]))
@@ -287,8 +287,8 @@ func TestReasonsMatchConditions(t *testing.T) {
 			if !strings.Contains(progressing.Message+degraded.Message, row.text) {
 				t.Errorf("message of Progressing %q, of Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)
 			}
-			if _, soon := m.ends(t, 15*time.Second); degraded.Reason == conditions.ReasonCreateFailed && soon[conditions.TypeDegraded].Message != degraded.Message {
-				t.Errorf("after 15 s, Degraded is %+v", soon[conditions.TypeDegraded])
+			if _, later := m.compute(t, 15*time.Second); degraded.Reason == conditions.ReasonCreateFailed && later[conditions.TypeDegraded].Message != degraded.Message {
+				t.Errorf("after 15 s, Degraded is %+v", later[conditions.TypeDegraded])
 			}
 			for _, c := range []metav1.Condition{progressing, degraded, list[conditions.TypeUpgradable]} {
 				if slices.Contains(pinned, progressing.Reason) && c.ObservedGeneration != 4 {
@@ -313,11 +313,11 @@ func TestReasonsHaveRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			v, is := n.(*ast.ValueSpec)
-			if !is || !strings.HasPrefix(strings.ToLower(v.Names[0].Name), "reason") {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(strings.ToLower(v.Names[0].Name), "reason") {
 				return true
 			}
-			if literal, is := v.Values[0].(*ast.BasicLit); is {
+			if literal, ok := v.Values[0].(*ast.BasicLit); ok {
 				found++
 				if reason := strings.Trim(literal.Value, `"`); !rows[reason] {
 					t.Errorf("no row for %s of %s", reason, path)

@@ -25,9 +25,9 @@ func startFailures(in Input) []contract.Unit {
 	}
 	var out []contract.Unit
 	for _, kind := range resolve.TaskKinds() {
-		pods := livePods(in.Snapshot, kind.Slug)
-		if answer := in.Snapshot.CreateFailures[kind.Slug]; answer != "" {
-			out = append(out, startFailure(kind.Slug, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: answer}))
+		pods := currentPods(in.Snapshot, kind.Slug)
+		if message := in.Snapshot.CreateFailures[kind.Slug]; message != "" {
+			out = append(out, startFailure(kind.Slug, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: message}))
 			continue
 		}
 		if snapshot.StartFailure(pods) == "" {
@@ -49,8 +49,8 @@ func startFailure(slug string, failures ...contract.Failure) contract.Unit {
 	}
 }
 
-// livePods returns the pods of the task's Job, if it is not terminating.
-func livePods(s *snapshot.Snapshot, slug string) []corev1.Pod {
+// currentPods returns the pods of the task's Job, if it is not terminating.
+func currentPods(s *snapshot.Snapshot, slug string) []corev1.Pod {
 	job := s.Jobs[slug]
 	if job == nil || !job.DeletionTimestamp.IsZero() {
 		return nil

@@ -38,15 +38,15 @@ func failed(j *batchv1.Job) {
 }
 
 func taskPod(owner types.UID, edit ...func(*corev1.Pod)) corev1.Pod {
-	yes := true
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: &yes}}}}
+	controller := true
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: &controller}}}}
 	for _, e := range edit {
 		e(&p)
 	}
 	return p
 }
 
-func ended(code int32, text string) func(*corev1.Pod) {
+func terminated(code int32, text string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{
 			{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
@@ -64,7 +64,7 @@ func waiting(reason, text string) func(*corev1.Pod) {
 	}
 }
 
-func look(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
+func readJob(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
 	return observe.Jobs(&snapshot.Snapshot{
 		Jobs:     map[string]*batchv1.Job{"migrate": j},
 		TaskPods: map[string][]corev1.Pod{"migrate": pods},
@@ -72,16 +72,16 @@ func look(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
 }
 
 func TestJobHasChecksumAndAttempt(t *testing.T) {
-	got := look(taskJob())
+	got := readJob(taskJob())
 	if got.UID != "job" || got.Checksum != "sha256:c" || got.PodHash != "sha256:p" || got.Attempt != 2 || got.Image != image || got.Deleting {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestW22FailedJobReportsExitCodeAndLog(t *testing.T) {
-	got := look(taskJob(failed),
-		taskPod("earlier", ended(9, "of an earlier Job")),
-		taskPod("job", ended(3, "line 1\npassword=hunter2\nrelation does not exist")))
+	got := readJob(taskJob(failed),
+		taskPod("earlier", terminated(9, "of an earlier Job")),
+		taskPod("job", terminated(3, "line 1\npassword=hunter2\nrelation does not exist")))
 	if got.State != lifecycle.JobFailed || got.ExitCode == nil || *got.ExitCode != 3 {
 		t.Fatalf("got %+v", got)
 	}
@@ -94,7 +94,7 @@ func TestW22FailedJobReportsExitCodeAndLog(t *testing.T) {
 }
 
 func TestFailedJobWithoutPod(t *testing.T) {
-	got := look(taskJob(failed))
+	got := readJob(taskJob(failed))
 	if got.ExitCode != nil || got.LogTail != "" || got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {
 		t.Errorf("got %+v", got)
 	}
@@ -132,7 +132,7 @@ func TestPodStartFailures(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := look(taskJob(), tc.pod).StartFailure; got != tc.want {
+			if got := readJob(taskJob(), tc.pod).StartFailure; got != tc.want {
 				t.Errorf("want %q, got %q", tc.want, got)
 			}
 		})
@@ -148,22 +148,22 @@ func TestTaskCounts(t *testing.T) {
 	rotate := func(j *batchv1.Job) { done(j); j.Labels[v1alpha1.LabelTask] = "rotate" }
 	const text = `{"columns": 9, "values": 13, "reencrypted": 12}`
 	cases := map[string]struct {
-		job    *batchv1.Job
-		pods   []corev1.Pod
-		want   *v1alpha1.StoredSecretsStatus
-		unread bool
+		job        *batchv1.Job
+		pods       []corev1.Pod
+		want       *v1alpha1.StoredSecretsStatus
+		unreadable bool
 	}{
-		"counted":                   {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
-		"a command of the user":     {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, "done"))}, nil, false},
-		"more than expected":        {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
+		"counted":                   {taskJob(rotate), []corev1.Pod{taskPod("job", terminated(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
+		"a command of the user":     {taskJob(rotate), []corev1.Pod{taskPod("job", terminated(0, "done"))}, nil, false},
+		"more than expected":        {taskJob(rotate), []corev1.Pod{taskPod("job", terminated(0, `{"columns": 9, "password": "x"}`))}, nil, false},
 		"a pod observed as running": {taskJob(rotate), []corev1.Pod{taskPod("job")}, nil, true},
 		"no pod is left":            {taskJob(rotate), nil, nil, false},
-		"another task":              {taskJob(done), []corev1.Pod{taskPod("job", ended(0, text))}, nil, false},
+		"another task":              {taskJob(done), []corev1.Pod{taskPod("job", terminated(0, text))}, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := look(tc.job, tc.pods...)
-			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.unread {
+			got := readJob(tc.job, tc.pods...)
+			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.unreadable {
 				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.ResultPending, diff)
 			}
 		})

@@ -22,9 +22,9 @@ func IsOrphan(obj client.Object, labels map[string]string) bool {
 	if len(obj.GetOwnerReferences()) > 0 || obj.GetDeletionTimestamp() != nil {
 		return false
 	}
-	have := obj.GetLabels()
+	existing := obj.GetLabels()
 	for key, value := range labels {
-		if have[key] != value {
+		if existing[key] != value {
 			return false
 		}
 	}

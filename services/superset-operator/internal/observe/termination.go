@@ -16,17 +16,17 @@ const (
 	maxMessage  = 256
 	maxLogLines = 10
 	maxLogBytes = 1024
-	// cutLog is the minimum size of a termination message from the log, in bytes, if the kubelet cut off its beginning:
-	// 2048, less those of characters that were cut in half.
-	cutLog = 2040
+	// minTruncatedLog is the minimum size of a termination message from the log, in bytes, if the kubelet cut off its
+	// beginning: 2048, less those of characters that were cut in half.
+	minTruncatedLog = 2040
 )
 
 // termination describes how the pod of a failed task terminated. Unknown fields are empty.
 type termination struct {
 	// code is the exit code of the failed container; nil if no failed one is known.
 	code *int32
-	// how describes the termination, line is the most relevant line of the output, tail its last lines.
-	how, line, tail string
+	// description is how the container terminated, line is the most relevant line of the output, tail its last lines.
+	description, line, tail string
 }
 
 // readTermination reads the status of a task's pod. The output of the container comes from the termination message, which
@@ -40,11 +40,11 @@ func readTermination(pods []corev1.Pod) termination {
 				continue
 			}
 			code := t.ExitCode // a copy, since the pod belongs to the cache
-			end := termination{code: &code, how: fmt.Sprintf("container %q ended with exit code %d", c.Name, t.ExitCode)}
+			end := termination{code: &code, description: fmt.Sprintf("container %q ended with exit code %d", c.Name, t.ExitCode)}
 			if t.Reason != "" && t.Reason != "Error" {
-				end.how += " (" + t.Reason + ")"
+				end.description += " (" + t.Reason + ")"
 			}
-			output := dropCutLine(t.Message)
+			output := dropTruncatedLine(t.Message)
 			// A container runtime that cannot start a program prints its own call chain before the cause.
 			if _, cause, found := strings.Cut(output, "unable to start container process: "); found {
 				output = cause
@@ -53,7 +53,7 @@ func readTermination(pods []corev1.Pod) termination {
 			return end
 		}
 		if status.Phase == corev1.PodFailed && status.Reason != "" {
-			return termination{how: "the pod failed: " + status.Reason, line: status.Message}
+			return termination{description: "the pod failed: " + status.Reason, line: status.Message}
 		}
 	}
 	return termination{}
@@ -63,8 +63,8 @@ func readTermination(pods []corev1.Pod) termination {
 // attempt terminated instead. An exceeded deadline is the cause itself, whatever the container printed.
 func (e termination) message(c *batchv1.JobCondition) string {
 	first, second := c.Reason, c.Message
-	if e.how != "" && c.Reason == batchv1.JobReasonBackoffLimitExceeded {
-		first, second = e.how, e.line
+	if e.description != "" && c.Reason == batchv1.JobReasonBackoffLimitExceeded {
+		first, second = e.description, e.line
 	}
 	if second != "" {
 		first += ": " + second
@@ -72,13 +72,13 @@ func (e termination) message(c *batchv1.JobCondition) string {
 	return redact.Line(first, maxMessage)
 }
 
-// dropCutLine drops the line that the kubelet may have cut: a secret without its key would not be recognized.
-func dropCutLine(message string) string {
-	if len(message) < cutLog {
+// dropTruncatedLine drops the line that the kubelet may have cut: a secret without its key would not be recognized.
+func dropTruncatedLine(message string) string {
+	if len(message) < minTruncatedLog {
 		return message
 	}
-	_, rest, _ := strings.Cut(message, "\n")
-	return rest
+	_, remaining, _ := strings.Cut(message, "\n")
+	return remaining
 }
 
 // continuations are prefixes of the lines that PostgreSQL and SQLAlchemy print after the one with the cause.

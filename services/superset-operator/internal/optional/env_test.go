@@ -33,11 +33,11 @@ import (
 )
 
 const (
-	long = 90 * time.Second
-	// pace is the time in which an unwanted event must not occur.
-	pace = 2 * time.Second
-	// awake is the request that shows that the owners were enqueued.
-	awake = "everybody"
+	timeout = 90 * time.Second
+	// quietPeriod is the time in which an unwanted event must not occur.
+	quietPeriod = 2 * time.Second
+	// ownersRequest is the request that shows that the owners were enqueued.
+	ownersRequest = "everybody"
 )
 
 // env is a controller that watches a separate kind, so that tests can share a cluster.
@@ -80,13 +80,13 @@ var all = permissions{crd: true, objects: true}
 
 // start runs the controller as a user with the given permissions: on the CRD in the cluster, on the objects in the
 // namespace.
-func (e *env) start(may permissions) {
+func (e *env) start(granted permissions) {
 	e.Helper()
 	cfg := rest.CopyConfig(cluster.Get(e).Config)
 	user := e.user()
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	cfg.Wrap(e.count)
-	e.grant(user, may)
+	e.grant(user, granted)
 	skip := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"},
@@ -103,7 +103,7 @@ func (e *env) start(may permissions) {
 		}},
 		Handler: &handler.EnqueueRequestForObject{},
 		Requests: func(context.Context) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: awake}}}
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: ownersRequest}}}
 		},
 	})
 	if err != nil {
@@ -133,13 +133,13 @@ func (e *env) run(mgr ctrl.Manager) {
 	})
 }
 
-func (e *env) grant(user string, may permissions) {
+func (e *env) grant(user string, granted permissions) {
 	e.Helper()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
 	verbs := []string{"get", "list", "watch"}
 	meta := metav1.ObjectMeta{Namespace: e.namespace, Name: e.namespace}
 	var objects []client.Object
-	if may.objects {
+	if granted.objects {
 		objects = append(objects, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{e.crd.Kind.Group}, Resources: []string{e.crd.Resource}, Verbs: verbs,
 		}}}, &rbacv1.RoleBinding{
@@ -147,7 +147,7 @@ func (e *env) grant(user string, may permissions) {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: e.namespace},
 		})
 	}
-	if may.crd {
+	if granted.crd {
 		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
 			ResourceNames: []string{e.crd.Name()}, Verbs: verbs,
@@ -205,7 +205,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (e *env) requestFree() {
 	e.Helper()
 	before := len(e.requested())
-	expect.Never(e, pace, func() error {
+	expect.Never(e, quietPeriod, func() error {
 		if now := e.requested(); len(now) > before {
 			return fmt.Errorf("asked %v", now[before:])
 		}
@@ -213,10 +213,10 @@ func (e *env) requestFree() {
 	})
 }
 
-func (e *env) becomes(want optional.State) client.Reader {
+func (e *env) waitState(want optional.State) client.Reader {
 	e.Helper()
 	var reader client.Reader
-	expect.Eventually(e, long, func() error {
+	expect.Eventually(e, timeout, func() error {
 		state, r := e.kind.State()
 		if state != want || (r != nil) != (want == optional.Served) {
 			return fmt.Errorf("state %s, reader %v", state, r)
@@ -252,22 +252,22 @@ func (e *env) install(version string) {
 
 func (e *env) uninstall() {
 	e.Helper()
-	definition := e.manifest("v1")
-	if err := e.client.Delete(e.Context(), definition); err != nil {
+	crd := e.manifest("v1")
+	if err := e.client.Delete(e.Context(), crd); err != nil {
 		e.Fatal(err)
 	}
-	expect.Deleted(e, e.client, definition)
+	expect.Gone(e, e.client, crd)
 }
 
-// boat creates an object once the API server accepts it.
-func (e *env) boat(name string, marks map[string]string) *unstructured.Unstructured {
+// createObject creates an object once the API server accepts it.
+func (e *env) createObject(name string, objLabels map[string]string) *unstructured.Unstructured {
 	e.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(e.crd.Kind)
 	u.SetNamespace(e.namespace)
 	u.SetName(name)
-	u.SetLabels(marks)
-	expect.Eventually(e, long, func() error {
+	u.SetLabels(objLabels)
+	expect.Eventually(e, timeout, func() error {
 		err := e.client.Create(e.Context(), u)
 		if apierrors.IsAlreadyExists(err) {
 			return nil

@@ -63,15 +63,15 @@ const (
 
 // Kind watches one CRD. A nil Kind is always Unknown.
 type Kind struct {
-	crd        CRD
-	options    Options
-	manager    manager.Manager
-	crds       metadata.Interface
-	discovery  discovery.DiscoveryInterfaceWithContext
-	log        logr.Logger
-	determined chan struct{} // closed once WaitForSync may return
-	once       sync.Once     // closes determined
-	changed    chan struct{} // signals that the state may have changed
+	crd       CRD
+	options   Options
+	manager   manager.Manager
+	crds      metadata.Interface
+	discovery discovery.DiscoveryInterfaceWithContext
+	log       logr.Logger
+	ready     chan struct{} // closed once WaitForSync may return
+	once      sync.Once     // closes ready
+	changed   chan struct{} // signals that the state may have changed
 
 	mu     sync.Mutex
 	state  State
@@ -86,18 +86,18 @@ func New(mgr manager.Manager, d CRD, o Options) (*Kind, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	definitions, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	crds, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create metadata client: %w", err)
 	}
-	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	return &Kind{
-		crd: d, options: o, manager: mgr, crds: definitions, discovery: served,
-		log:        mgr.GetLogger().WithName("optional").WithValues("crd", d.Name()),
-		determined: make(chan struct{}), changed: make(chan struct{}, 1), state: Unknown,
+		crd: d, options: o, manager: mgr, crds: crds, discovery: discoveryClient,
+		log:   mgr.GetLogger().WithName("optional").WithValues("crd", d.Name()),
+		ready: make(chan struct{}), changed: make(chan struct{}, 1), state: Unknown,
 	}, nil
 }
 
@@ -126,11 +126,11 @@ func (k *Kind) set(state State, reader client.Reader) bool {
 	defer k.mu.Unlock()
 	before := k.state
 	k.state, k.reader = state, reader
-	k.setDetermined()
+	k.setReady()
 	return before != state
 }
 
-func (k *Kind) setDetermined() { k.once.Do(func() { close(k.determined) }) }
+func (k *Kind) setReady() { k.once.Do(func() { close(k.ready) }) }
 
 func (k *Kind) notify() {
 	select {

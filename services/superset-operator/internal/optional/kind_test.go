@@ -19,11 +19,11 @@ import (
 )
 
 // names lists the objects of one fleet in the Kind's cache.
-func (e *env) names(reader client.Reader, fleet string) []string {
+func (e *env) names(reader client.Reader, group string) []string {
 	e.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(e.crd.Kind)
-	if err := reader.List(e.Context(), list, client.InNamespace(e.namespace), client.MatchingFields{"fleet": fleet}); err != nil {
+	if err := reader.List(e.Context(), list, client.InNamespace(e.namespace), client.MatchingFields{"fleet": group}); err != nil {
 		e.Fatal(err)
 	}
 	var out []string
@@ -35,7 +35,7 @@ func (e *env) names(reader client.Reader, fleet string) []string {
 
 func (e *env) reconciles(name string, times int) {
 	e.Helper()
-	expect.Eventually(e, long, func() error {
+	expect.Eventually(e, timeout, func() error {
 		if got := e.times(name); got < times {
 			return fmt.Errorf("%s was reconciled %d times, want %d", name, got, times)
 		}
@@ -46,16 +46,16 @@ func (e *env) reconciles(name string, times int) {
 func TestW23KindIsAddedAndRemovedWithoutRestart(t *testing.T) {
 	e := newEnv(t)
 	e.start(all)
-	e.becomes(optional.Absent)
-	e.reconciles(awake, 1)
+	e.waitState(optional.Absent)
+	e.reconciles(ownersRequest, 1)
 	e.requestFree()
 
 	e.install("v1")
-	reader := e.becomes(optional.Served)
-	e.reconciles(awake, 2)
-	e.boat("mine", map[string]string{"ours": "yes", "fleet": "a"})
-	e.boat("other", map[string]string{"ours": "yes", "fleet": "b"})
-	e.boat("foreign", map[string]string{"fleet": "a"})
+	reader := e.waitState(optional.Served)
+	e.reconciles(ownersRequest, 2)
+	e.createObject("mine", map[string]string{"ours": "yes", "fleet": "a"})
+	e.createObject("other", map[string]string{"ours": "yes", "fleet": "b"})
+	e.createObject("foreign", map[string]string{"fleet": "a"})
 	e.reconciles("mine", 1)
 	e.reconciles("other", 1)
 	if diff := cmp.Diff([]string{"mine"}, e.names(reader, "a")); diff != "" {
@@ -66,14 +66,14 @@ func TestW23KindIsAddedAndRemovedWithoutRestart(t *testing.T) {
 	}
 
 	e.uninstall()
-	e.becomes(optional.Absent)
-	e.reconciles(awake, 3)
+	e.waitState(optional.Absent)
+	e.reconciles(ownersRequest, 3)
 	e.requestFree()
 
 	e.install("v1")
-	reader = e.becomes(optional.Served)
-	e.reconciles(awake, 4)
-	e.boat("again", map[string]string{"ours": "yes", "fleet": "a"})
+	reader = e.waitState(optional.Served)
+	e.reconciles(ownersRequest, 4)
+	e.createObject("again", map[string]string{"ours": "yes", "fleet": "a"})
 	e.reconciles("again", 1)
 	if diff := cmp.Diff([]string{"again"}, e.names(reader, "a")); diff != "" {
 		t.Errorf("the cache has other objects (-want +got):\n%s", diff)
@@ -83,7 +83,7 @@ func TestW23KindIsAddedAndRemovedWithoutRestart(t *testing.T) {
 func TestServedKindIsKnownBeforeFirstReconcile(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1")
-	e.boat("early", map[string]string{"ours": "yes"})
+	e.createObject("early", map[string]string{"ours": "yes"})
 	e.start(all)
 	e.reconciles("early", 1)
 	if e.first != optional.Served {
@@ -94,7 +94,7 @@ func TestServedKindIsKnownBeforeFirstReconcile(t *testing.T) {
 func TestAbsentKindIsKnownBeforeFirstReconcile(t *testing.T) {
 	e := newEnv(t)
 	e.start(all)
-	e.reconciles(awake, 1)
+	e.reconciles(ownersRequest, 1)
 	if e.first != optional.Absent {
 		t.Errorf("at the first reconcile the kind was %s", e.first)
 	}
@@ -104,41 +104,41 @@ func TestKindInOtherVersionIsAbsent(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1beta1")
 	// The API server serves another kind in that version.
-	raft := e.manifest("v1")
-	raft.SetName("rafts." + e.crd.Kind.Group)
-	raft.Object["spec"].(map[string]any)["names"] = map[string]any{
+	other := e.manifest("v1")
+	other.SetName("rafts." + e.crd.Kind.Group)
+	other.Object["spec"].(map[string]any)["names"] = map[string]any{
 		"kind": "Raft", "listKind": "RaftList", "plural": "rafts", "singular": "raft",
 	}
-	if err := e.client.Create(t.Context(), raft); err != nil {
+	if err := e.client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.client.Delete(context.Background(), raft); err != nil { // the context of the test has ended
+		if err := e.client.Delete(context.Background(), other); err != nil { // the context of the test has ended
 			t.Error(err)
 		}
 	})
-	expect.Eventually(t, long, func() error {
+	expect.Eventually(t, timeout, func() error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: e.crd.Kind.Group, Version: "v1", Kind: "Raft"})
 		return e.client.List(t.Context(), list)
 	})
 	e.start(all)
-	e.becomes(optional.Absent)
+	e.waitState(optional.Absent)
 
-	definition := e.manifest("v1")
-	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
+	crd := e.manifest("v1")
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
 		t.Fatal(err)
 	}
-	definition.Object["spec"].(map[string]any)["versions"] = append(
+	crd.Object["spec"].(map[string]any)["versions"] = append(
 		e.manifest("v1").Object["spec"].(map[string]any)["versions"].([]any),
 		map[string]any{
 			"name": "v1beta1", "served": true, "storage": false,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
 		})
-	if err := e.client.Update(t.Context(), definition); err != nil {
+	if err := e.client.Update(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	e.becomes(optional.Served)
+	e.waitState(optional.Served)
 }
 
 // TestKindWithTerminatingCRDIsAbsent deletes a CRD with a finalizer: while it is terminating, the API server rejects
@@ -146,22 +146,22 @@ func TestKindInOtherVersionIsAbsent(t *testing.T) {
 func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1")
-	boat := e.boat("lingers", map[string]string{"ours": "yes"})
-	boat.SetFinalizers([]string{"test.flotilla.dev/lingers"})
-	if err := e.client.Update(t.Context(), boat); err != nil {
+	obj := e.createObject("lingers", map[string]string{"ours": "yes"})
+	obj.SetFinalizers([]string{"test.flotilla.dev/lingers"})
+	if err := e.client.Update(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}
 	e.start(all)
-	e.becomes(optional.Served)
+	e.waitState(optional.Served)
 	if err := e.client.Delete(t.Context(), e.manifest("v1")); err != nil {
 		t.Fatal(err)
 	}
-	e.becomes(optional.Absent)
-	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(boat), boat); err != nil {
+	e.waitState(optional.Absent)
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		t.Fatalf("the kind is no longer served: %v", err)
 	}
-	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := e.client.Patch(t.Context(), boat, release); err != nil {
+	removeFinalizers := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := e.client.Patch(t.Context(), obj, removeFinalizers); err != nil {
 		t.Fatal(err)
 	}
 	expect.Deleted(t, e.client, e.manifest("v1"))
@@ -172,48 +172,48 @@ func TestKindWithTerminatingCRDIsAbsent(t *testing.T) {
 func TestKindIsDetectedWithoutPermissionForCRDs(t *testing.T) {
 	e := newEnv(t)
 	e.start(permissions{objects: true})
-	e.becomes(optional.Absent)
+	e.waitState(optional.Absent)
 	e.install("v1")
-	e.becomes(optional.Served)
-	e.boat("mine", map[string]string{"ours": "yes"})
+	e.waitState(optional.Served)
+	e.createObject("mine", map[string]string{"ours": "yes"})
 	e.reconciles("mine", 1)
 	e.uninstall()
-	e.becomes(optional.Absent)
+	e.waitState(optional.Absent)
 }
 
 func TestForbiddenKindBlocksNothing(t *testing.T) {
 	e := newEnv(t)
 	e.install("v1")
-	e.boat("mine", map[string]string{"ours": "yes"})
+	e.createObject("mine", map[string]string{"ours": "yes"})
 	e.start(permissions{crd: true})
-	ctx, cancel := context.WithTimeout(t.Context(), long)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := e.kind.WaitForSync(ctx); err != nil || ctx.Err() != nil {
 		t.Fatalf("the controller waits for a kind that it may not read: %v, %v", err, ctx.Err())
 	}
-	e.becomes(optional.Unknown)
+	e.waitState(optional.Unknown)
 	e.grant(e.user(), permissions{objects: true})
-	e.becomes(optional.Served)
+	e.waitState(optional.Served)
 	e.reconciles("mine", 1)
 }
 
 func TestNilKindIsUnknown(t *testing.T) {
-	var none *optional.Kind
-	if state, reader := none.State(); state != optional.Unknown || reader != nil {
+	var nilKind *optional.Kind
+	if state, reader := nilKind.State(); state != optional.Unknown || reader != nil {
 		t.Errorf("state %s, reader %v", state, reader)
 	}
 }
 
 func TestIsNotServedDistinguishesErrors(t *testing.T) {
-	boats := schema.GroupResource{Group: "g", Resource: "boats"}
+	resource := schema.GroupResource{Group: "g", Resource: "boats"}
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
 		"unknown kind":      {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "g", Kind: "Boat"}}, true},
-		"no such path":      {fmt.Errorf("apply: %w", apierrors.NewNotFound(boats, "x")), true},
-		"a terminating CRD": {apierrors.NewMethodNotSupported(boats, "create"), true},
-		"forbidden":         {apierrors.NewForbidden(boats, "x", errors.New("no")), false},
+		"no such path":      {fmt.Errorf("apply: %w", apierrors.NewNotFound(resource, "x")), true},
+		"a terminating CRD": {apierrors.NewMethodNotSupported(resource, "create"), true},
+		"forbidden":         {apierrors.NewForbidden(resource, "x", errors.New("no")), false},
 		"invalid":           {apierrors.NewBadRequest("no"), false},
 		"none":              {nil, false},
 	} {

@@ -13,15 +13,15 @@ import (
 
 // objects is the cache of a kind's objects while the kind is served.
 type objects struct {
-	cache  cache.Cache
-	stop   context.CancelFunc
-	filled chan struct{}
-	ended  chan struct{}
+	cache        cache.Cache
+	stop         context.CancelFunc
+	synchronized chan struct{}
+	stopped      chan struct{}
 }
 
 func (o *objects) synced() bool {
 	select {
-	case <-o.filled:
+	case <-o.synchronized:
 		return true
 	default:
 		return false
@@ -36,9 +36,9 @@ func (f *watcher) open(ctx context.Context) (*objects, error) {
 		stop()
 		return nil, err
 	}
-	o := &objects{cache: c, stop: stop, filled: make(chan struct{}), ended: make(chan struct{})}
+	o := &objects{cache: c, stop: stop, synchronized: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
-		defer close(o.ended)
+		defer close(o.stopped)
 		if err := c.Start(ctx); err != nil && ctx.Err() == nil {
 			f.log.Error(err, "Watch of the kind ended")
 		}
@@ -46,14 +46,14 @@ func (f *watcher) open(ctx context.Context) (*objects, error) {
 	events := source.Kind(c, client.Object(f.object()), f.options.Handler, f.options.Predicates...)
 	if err := events.Start(ctx, f.queue); err != nil {
 		stop()
-		<-o.ended
+		<-o.stopped
 		return nil, fmt.Errorf("watch %s: %w", f, err)
 	}
 	go func() {
 		if err := events.WaitForSync(ctx); err != nil {
 			f.log.Error(err, "Failed to list the objects of the kind")
 		} else if ctx.Err() == nil {
-			close(o.filled)
+			close(o.synchronized)
 			f.notify()
 		}
 	}()
@@ -88,7 +88,7 @@ func (f *watcher) newCache(ctx context.Context) (cache.Cache, error) {
 func (f *watcher) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !IsNotServed(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
-		f.setDetermined()
+		f.setReady()
 	}
 	f.notify()
 }
@@ -105,6 +105,6 @@ func (f *watcher) close() {
 		return
 	}
 	f.objects.stop()
-	<-f.objects.ended
+	<-f.objects.stopped
 	f.objects = nil
 }

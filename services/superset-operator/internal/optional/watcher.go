@@ -40,7 +40,7 @@ func (k *Kind) Start(ctx context.Context, q queue) error {
 // no other source of the controller depends on the kind.
 func (k *Kind) WaitForSync(ctx context.Context) error {
 	select {
-	case <-k.determined:
+	case <-k.ready:
 	case <-ctx.Done():
 	}
 	return nil
@@ -115,9 +115,9 @@ func (f *watcher) run(ctx context.Context) {
 	defer f.close()
 	delay := minBackoff
 	for {
-		var due <-chan time.Time
+		var retry <-chan time.Time
 		if f.check(ctx) {
-			due = f.options.Clock.After(delay)
+			retry = f.options.Clock.After(delay)
 			delay = min(2*delay, maxBackoff)
 		}
 		select {
@@ -125,7 +125,7 @@ func (f *watcher) run(ctx context.Context) {
 			return
 		case <-f.changed:
 			delay = minBackoff
-		case <-due:
+		case <-retry:
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (f *watcher) check(ctx context.Context) bool {
 	served := false
 	if exists || !synced {
 		var err error
-		if served, err = f.served(ctx); err != nil {
+		if served, err = f.isServed(ctx); err != nil {
 			f.log.V(1).Info("Failed to discover the kind", "reason", err.Error())
 			return true
 		}
@@ -175,9 +175,9 @@ func (f *watcher) exists() bool {
 	return false
 }
 
-// served reports whether the API server serves the kind. It does not use the manager's
+// isServed reports whether the API server serves the kind. It does not use the manager's
 // mapper, whose cache keeps removed kinds.
-func (f *watcher) served(ctx context.Context) (bool, error) {
+func (f *watcher) isServed(ctx context.Context) (bool, error) {
 	kind := f.crd.Kind
 	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
 	if apierrors.IsNotFound(err) {

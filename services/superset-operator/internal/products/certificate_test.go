@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// secured starts a Valkey with TLS and a certificate for a host. The directory also has the certificates of its CA,
-// ca.crt, and of another CA, other.crt.
-func secured(t *testing.T, host string) (port int32, dir string) {
+// valkeyWithTLS starts a Valkey with TLS and a certificate for a host. The directory also has the certificates of its
+// CA, ca.crt, and of another CA, other.crt.
+func valkeyWithTLS(t *testing.T, host string) (port int32, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	now := time.Now()
@@ -61,24 +61,24 @@ func TestValkeyCertificate(t *testing.T) {
 	all := func(outcome string) string {
 		return fmt.Sprintf(`{"broker": "%[1]s", "cache": "%[1]s", "celery results": "%[1]s", "data cache": "%[1]s", "results": "%[1]s"}`, outcome)
 	}
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := on(t)
+			s := newStore(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			right, directory := secured(t, "127.0.0.1")
-			wrong, foreign := secured(t, "valkey.example.com")
+			matching, dir := valkeyWithTLS(t, "127.0.0.1")
+			mismatched, mismatchedDir := valkeyWithTLS(t, "valkey.example.com")
 			for name, test := range map[string]struct {
 				port     int32
 				ca       string
 				required string
 				want     string
 			}{
-				"right":                 {right, directory + "/ca.crt", "required", "connected"},
-				"another CA":            {right, directory + "/other.crt", "required", "certificate"},
-				"another CA optional":   {right, directory + "/other.crt", "optional", "certificate"},
-				"another host":          {wrong, foreign + "/ca.crt", "required", "host name"},
-				"another host optional": {wrong, foreign + "/ca.crt", "optional", "connected"},
+				"right":                 {matching, dir + "/ca.crt", "required", "connected"},
+				"another CA":            {matching, dir + "/other.crt", "required", "certificate"},
+				"another CA optional":   {matching, dir + "/other.crt", "optional", "certificate"},
+				"another host":          {mismatched, mismatchedDir + "/ca.crt", "required", "host name"},
+				"another host optional": {mismatched, mismatchedDir + "/ca.crt", "optional", "connected"},
 			} {
 				got := i.with(func(s *v1alpha1.SupersetSpec) {
 					s.Valkey = &v1alpha1.ValkeySpec{

@@ -16,17 +16,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// standin is the stub of Superset that the scenarios of test/e2e run.
-const standin = "../../../../test/e2e/standin/superset"
+// stubDir is the directory of the stub of Superset that the scenarios of test/e2e run.
+const stubDir = "../../../../test/e2e/standin/superset"
 
 // stub makes a container run the stub in place of the product, with the same files, variables and libraries.
 func (c *container) stub(release string) *container {
 	c.t.Helper()
 	dir, python := c.t.TempDir(), filepath.Join(c.venv, "bin/python3")
-	if err := os.CopyFS(filepath.Join(dir, "app"), os.DirFS(filepath.Join(standin, "app"))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "app"), os.DirFS(filepath.Join(stubDir, "app"))); err != nil {
 		c.t.Fatal(err)
 	}
-	program, err := os.ReadFile(filepath.Join(standin, "bin/superset"))
+	program, err := os.ReadFile(filepath.Join(stubDir, "bin/superset"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func (c *container) stub(release string) *container {
 
 // result is the exit code of a command, and a part of its output.
 type result struct {
-	code int
-	says string
+	code   int
+	output string
 }
 
 // conformance lists the commands that product and stub run in this order, each on its own database.
@@ -61,9 +61,9 @@ var conformance = []struct {
 	command []string
 	// without is a variable that is missing; config is added to the configuration.
 	without, config string
-	// elsewhere uses a metastore whose database does not exist.
-	elsewhere bool
-	product   result
+	// missingDatabase uses a metastore whose database does not exist.
+	missingDatabase bool
+	product         result
 	// stub is the result of the stub if it differs, reason the justification.
 	stub   *result
 	reason string
@@ -89,7 +89,7 @@ var conformance = []struct {
 	},
 	{name: "a failing configuration", command: upgrade, config: "1 / 0", product: result{1, "ZeroDivisionError: division by zero"}},
 	{name: "invalid Python", command: upgrade, config: "not valid Python", product: result{1, "SyntaxError: invalid syntax"}},
-	{name: "no such database", command: upgrade, elsewhere: true, product: result{1, "OperationalError"}},
+	{name: "no such database", command: upgrade, missingDatabase: true, product: result{1, "OperationalError"}},
 }
 
 var (
@@ -102,19 +102,19 @@ var (
 
 // TestStubConforms runs the same commands with the product and its stub.
 func TestStubConforms(t *testing.T) {
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		release := releaseOn[kind]
 		for _, stubbed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%s/stub=%t", release, kind, stubbed), func(t *testing.T) {
-				s := on(t)
+				s := newStore(t)
 				i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 				for _, test := range conformance {
 					t.Run(test.name, func(t *testing.T) {
-						here := i.with(func(s *v1alpha1.SupersetSpec) { s.Config = &test.config })
-						if test.elsewhere {
-							here.store.database = "nowhere"
+						edited := i.with(func(s *v1alpha1.SupersetSpec) { s.Config = &test.config })
+						if test.missingDatabase {
+							edited.store.database = "nowhere"
 						}
-						c, want := here.task(t, "migrate"), test.product
+						c, want := edited.task(t, "migrate"), test.product
 						if stubbed {
 							c = c.stub(release)
 							if test.stub != nil {
@@ -122,9 +122,9 @@ func TestStubConforms(t *testing.T) {
 							}
 						}
 						c.env = slices.DeleteFunc(c.env, func(e string) bool { return test.without != "" && strings.HasPrefix(e, test.without+"=") })
-						code, printed := c.exec(test.command...)
-						if says := strings.ReplaceAll(want.says, "RELEASE", release); code != want.code || !strings.Contains(printed, says) {
-							t.Errorf("got %d, want %d and %q (%s): %s", code, want.code, says, test.reason, tail(printed))
+						code, output := c.exec(test.command...)
+						if expected := strings.ReplaceAll(want.output, "RELEASE", release); code != want.code || !strings.Contains(output, expected) {
+							t.Errorf("got %d, want %d and %q (%s): %s", code, want.code, expected, test.reason, tail(output))
 						}
 					})
 				}
@@ -135,13 +135,13 @@ func TestStubConforms(t *testing.T) {
 
 // TestStubServes checks that both answer a request that began before the signal, and exit with 0.
 func TestStubServes(t *testing.T) {
-	slowPages := map[bool]string{false: "/slow", true: "/?sleep_ms=3000"}
-	began := map[bool]string{false: "slow began", true: "pauses for 3000 ms"}
+	slowPaths := map[bool]string{false: "/slow", true: "/?sleep_ms=3000"}
+	startLogs := map[bool]string{false: "slow began", true: "pauses for 3000 ms"}
 	for _, stubbed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stub=%t", stubbed), func(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release61, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
-			c, port := i.listening(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slow) })
+			c, port := i.listening(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slowConfig) })
 			migrate := i.task(t, "migrate")
 			if stubbed {
 				c, migrate = c.stub(release61), migrate.stub(release61)
@@ -151,17 +151,17 @@ func TestStubServes(t *testing.T) {
 			if status, text, err := server.get("/health"); err != nil || status != http.StatusOK || strings.TrimSpace(text) != "OK" {
 				t.Errorf("/health: %d %q %v", status, text, err)
 			}
-			answer := make(chan int, 1)
+			statuses := make(chan int, 1)
 			go func() {
-				status, _, _ := server.get(slowPages[stubbed])
-				answer <- status
+				status, _, _ := server.get(slowPaths[stubbed])
+				statuses <- status
 			}()
-			expect.Eventually(t, expect.Long, server.prints(began[stubbed]))
+			expect.Eventually(t, expect.Long, server.hasPrinted(startLogs[stubbed]))
 			if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			if code, status := server.code(), <-answer; code != 0 || status != http.StatusOK {
-				t.Errorf("ended with %d, answered %d: %s", code, status, tail(server.printed.String()))
+			if code, status := server.code(), <-statuses; code != 0 || status != http.StatusOK {
+				t.Errorf("ended with %d, answered %d: %s", code, status, tail(server.output.String()))
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 // diskSize is more than an empty database and less than the tables of Superset.
 const diskSize = "12m"
 
-// onFullDisk returns an empty database of PostgreSQL whose disk has no space left, and how to drop it.
-func onFullDisk(t *testing.T) (s store, drop func()) {
+// fullDiskStore returns an empty database of PostgreSQL whose disk has no space left, and how to drop it.
+func fullDiskStore(t *testing.T) (s store, drop func()) {
 	t.Helper()
 	account, err := user.Lookup("postgres")
 	if err != nil {
@@ -57,16 +57,16 @@ func onFullDisk(t *testing.T) (s store, drop func()) {
 }
 
 func TestPreflightRejectsFullMetastore(t *testing.T) {
-	full, drop := onFullDisk(t)
+	fullStore, drop := fullDiskStore(t)
 	defer drop()
-	withStore(full).task(t, "preflight").rejects("the metastore is full (127.0.0.1:", "give it more space")
+	withStore(fullStore).task(t, "preflight").checkRejection("the metastore is full (127.0.0.1:", "give it more space")
 }
 
 func TestPreflightRejectsStandby(t *testing.T) {
 	i := installed(t)
 	i.task(t, "migrate").succeeds()
 	standby := postgres.Shared(t).Standby(t)
-	i.with(at(int32(standby.Port))).task(t, "preflight").rejects("the metastore is read-only (127.0.0.1:", "use the primary server")
+	i.with(at(int32(standby.Port))).task(t, "preflight").checkRejection("the metastore is read-only (127.0.0.1:", "use the primary server")
 	if got := standby.Query(t, i.store.database, "SELECT count(*) > 20 FROM pg_tables"); strings.TrimSpace(got) != "t" {
 		t.Errorf("the standby lacks the tables of the primary server: %s", got)
 	}

@@ -43,17 +43,17 @@ func (r rotation) rotate(t *testing.T) *container {
 // TestRotationKilled kills the rotation before and after each of its statements, and when it reports. Afterwards all
 // stored secrets have the same key, and a repeated rotation completes.
 func TestRotationKilled(t *testing.T) {
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := on(t)
+			s := newStore(t)
 			r := secrets(t, releaseOn[kind], s)
 			s.save(t)
 			task := r.rotate(t)
-			runs := task.converse("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
-			equal(t, runs.ask(""), "ready")
+			runs := task.startProgram("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
+			equal(t, runs.request(""), "ready")
 
 			// The last run is the first that is not killed.
-			equal(t, runs.ask("0"), "ended with 0")
+			equal(t, runs.request("0"), "ended with 0")
 			stored := s.encrypted(t)
 			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
 			steps := r.killEach(t, runs, stored)
@@ -77,10 +77,10 @@ func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
 		if r.store.encrypted(t) != r.old {
 			t.Fatal("the secrets with the old key could not be restored")
 		}
-		answer := runs.ask(strconv.Itoa(n))
-		step, killed := strings.CutPrefix(answer, "killed at "+strconv.Itoa(n))
+		response := runs.request(strconv.Itoa(n))
+		step, killed := strings.CutPrefix(response, "killed at "+strconv.Itoa(n))
 		if !killed {
-			equal(t, answer, "ended with 0")
+			equal(t, response, "ended with 0")
 			return steps.String()
 		}
 		steps.WriteString(step + "\n")
@@ -96,7 +96,7 @@ func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
 			continue // The next run starts with the same stored secrets.
 		}
 		// Encryption is deterministic, so equal bytes mean that the product can read the texts.
-		equal(t, runs.ask("0"), "ended with 0")
+		equal(t, runs.request("0"), "ended with 0")
 		if r.store.encrypted(t) != stored {
 			t.Errorf("killed%s: a repeated rotation changed stored secrets", step)
 		}
@@ -105,19 +105,19 @@ func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
 
 // TestRotationKilledInStatement kills the rotation's container while the server executes a statement.
 func TestRotationKilledInStatement(t *testing.T) {
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := on(t)
+			s := newStore(t)
 			r := secrets(t, releaseOn[kind], s)
-			lock := r.component(t, "web-server").converse("hold.py", "ssh_tunnels")
-			equal(t, lock.ask(""), "held")
+			lock := r.component(t, "web-server").startProgram("hold.py", "ssh_tunnels")
+			equal(t, lock.request(""), "held")
 			task := r.rotate(t)
 			rotation := task.start()
 			// The values of dbs were changed before.
-			expect.Eventually(t, expect.Long, func() error { return s.waiting(t) })
+			expect.Eventually(t, expect.Long, func() error { return s.checkLockWait(t) })
 			rotation.kill()
 			if status, ok := rotation.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-				t.Fatalf("ended with %s: %s", rotation.cmd.ProcessState, tail(rotation.printed.String()))
+				t.Fatalf("ended with %s: %s", rotation.cmd.ProcessState, tail(rotation.output.String()))
 			}
 			_ = lock.input.Close()
 			equal(t, strconv.Itoa(lock.code()), "0")
@@ -130,14 +130,14 @@ func TestRotationKilledInStatement(t *testing.T) {
 	}
 }
 
-// waiting fails unless a session waits for a lock.
-func (s store) waiting(t *testing.T) error {
+// checkLockWait fails unless a session waits for a lock.
+func (s store) checkLockWait(t *testing.T) error {
 	t.Helper()
 	statement := "SELECT COUNT(*) FROM performance_schema.data_lock_waits"
 	if s.kind == v1alpha1.PostgreSQL {
 		statement = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 	}
-	if waiting := strings.TrimSpace(s.query(t, statement)); waiting == "0" {
+	if waits := strings.TrimSpace(s.query(t, statement)); waits == "0" {
 		return errors.New("no session waits for a lock")
 	}
 	return nil

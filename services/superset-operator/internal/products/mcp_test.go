@@ -39,11 +39,11 @@ func initialize(port int) (int, error) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, err
 	}
-	return answer.StatusCode, answer.Body.Close()
+	return response.StatusCode, response.Body.Close()
 }
 
 // TestMCPServerRequiresAuth checks that the server exits without authentication. Superset itself would serve
@@ -52,27 +52,27 @@ func TestMCPServerRequiresAuth(t *testing.T) {
 	i := installed(t)
 	i.task(t, "migrate").succeeds()
 	const missing = "the MCP server has no authentication: set MCP_AUTH_ENABLED = True"
-	refused := map[string]struct{ config, want string }{
+	rejected := map[string]struct{ config, want string }{
 		"nothing set":                 {"", missing},
 		"no key":                      {"MCP_AUTH_ENABLED = True\n", missing},
 		"no such algorithm":           {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"none\"\nMCP_JWT_SECRET = \"s\"\n", missing},
 		"a factory that raises":       {"def MCP_AUTH_FACTORY(app):\n    raise ValueError(\"secret\")\n", "the authentication of the MCP server fails: ValueError"},
 		"a factory that returns None": {"def MCP_AUTH_FACTORY(app):\n    return None\n", missing},
 	}
-	for name, tc := range refused {
+	for name, tc := range rejected {
 		t.Run(name, func(t *testing.T) {
 			c, _ := i.mcp(t, tc.config)
 			contains(t, c.fails(), tc.want)
 		})
 	}
-	served := map[string]struct {
+	accepted := map[string]struct {
 		config string
 		want   int
 	}{
 		"a secret":            {"MCP_AUTH_ENABLED = True\nMCP_JWT_ALGORITHM = \"HS256\"\nMCP_JWT_SECRET = \"a secret of 32 characters or more\"\n", http.StatusUnauthorized},
 		"explicitly disabled": {"MCP_AUTH_ENABLED = False\n", http.StatusOK},
 	}
-	for name, tc := range served {
+	for name, tc := range accepted {
 		t.Run(name, func(t *testing.T) {
 			c, port := i.mcp(t, tc.config)
 			p := c.start()

@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// swallower returns a local port that neither accepts nor refuses connections: the kernel drops packets to it, since
-// the accept queue is full.
-func swallower(t *testing.T) int32 {
+// blackholePort returns a local port that neither accepts nor refuses connections: the kernel drops packets to it,
+// since the accept queue is full.
+func blackholePort(t *testing.T) int32 {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -55,19 +55,19 @@ func TestMetastoreSwallowsPackets(t *testing.T) {
 	const imports, connect = 60 * time.Second, 10 * time.Second
 	// 110 is ETIMEDOUT; this library does not print the port.
 	causes := map[string]string{"PostgreSQL": "port %d failed: timeout expired", "MySQL": "Can't connect to server on '127.0.0.1' (110)"}
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := on(t)
-			s.port = swallower(t)
+			s := newStore(t)
+			s.port = blackholePort(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
-			began := time.Now()
-			printed := i.task(t, "init").fails()
-			took := time.Since(began).Round(100 * time.Millisecond)
-			t.Logf("failed after %s: %s", took, printed)
-			if took > imports+connect {
-				t.Errorf("failed after %s, want at most %s", took, imports+connect)
+			start := time.Now()
+			output := i.task(t, "init").fails()
+			duration := time.Since(start).Round(100 * time.Millisecond)
+			t.Logf("failed after %s: %s", duration, output)
+			if duration > imports+connect {
+				t.Errorf("failed after %s, want at most %s", duration, imports+connect)
 			}
-			contains(t, printed, strings.ReplaceAll(causes[kind], "%d", fmt.Sprint(s.port)))
+			contains(t, output, strings.ReplaceAll(causes[kind], "%d", fmt.Sprint(s.port)))
 		})
 	}
 }
@@ -79,7 +79,7 @@ type valkey struct {
 	cmd  *exec.Cmd
 }
 
-func stoppable(t *testing.T) *valkey {
+func newValkey(t *testing.T) *valkey {
 	t.Helper()
 	port, err := freeport.One()
 	if err != nil {
@@ -105,8 +105,8 @@ func (v *valkey) start() {
 
 func (v *valkey) stop() { _ = v.cmd.Process.Kill(); _ = v.cmd.Wait() }
 
-func (v *valkey) query(words ...string) (string, error) {
-	out, err := exec.CommandContext(v.t.Context(), "redis-cli", append([]string{"-p", fmt.Sprint(v.port)}, words...)...).Output()
+func (v *valkey) query(args ...string) (string, error) {
+	out, err := exec.CommandContext(v.t.Context(), "redis-cli", append([]string{"-p", fmt.Sprint(v.port)}, args...)...).Output()
 	return strings.TrimSpace(string(out)), err
 }
 
@@ -127,27 +127,27 @@ func proxied(port int32) func(*v1alpha1.SupersetSpec) {
 	}
 }
 
-// answersWithin checks that a page is answered in time.
-func (w *web) answersWithin(path string, limit time.Duration) {
+// checkResponseTime checks that a page is answered in time.
+func (w *web) checkResponseTime(path string, limit time.Duration) {
 	w.t.Helper()
-	began := time.Now()
+	start := time.Now()
 	status, text, err := w.get(path)
-	took := time.Since(began).Round(10 * time.Millisecond)
-	w.t.Logf("%s: %d after %s", path, status, took)
+	duration := time.Since(start).Round(10 * time.Millisecond)
+	w.t.Logf("%s: %d after %s", path, status, duration)
 	if err != nil || status != http.StatusOK {
 		w.t.Errorf("%s: %d %v: %s", path, status, err, tail(text))
 	}
-	if took > limit {
-		w.t.Errorf("%s: answered after %s, want at most %s", path, took, limit)
+	if duration > limit {
+		w.t.Errorf("%s: answered after %s, want at most %s", path, duration, limit)
 	}
 }
 
 // TestValkeyDown checks that limits are counted in Valkey, that requests are answered while it is down, and that
 // limits are counted in it again afterwards.
 func TestValkeyDown(t *testing.T) {
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s, server := on(t), stoppable(t)
+			s, server := newStore(t), newValkey(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
 			web := i.web(t, proxied(server.port)).serves()
@@ -156,9 +156,9 @@ func TestValkeyDown(t *testing.T) {
 			}
 			server.stop()
 			for range 10 {
-				web.answersWithin("/health", 5*time.Second)
+				web.checkResponseTime("/health", 5*time.Second)
 			}
-			web.answersWithin("/login/", 10*time.Second)
+			web.checkResponseTime("/login/", 10*time.Second)
 			server.start()
 			expect.Eventually(t, expect.Long, func() error {
 				if _, _, err := web.get("/health"); err != nil {
@@ -174,18 +174,18 @@ func TestValkeyDown(t *testing.T) {
 // timeout.
 func TestValkeyDoesNotAnswer(t *testing.T) {
 	const probe, page = 5 * time.Second, time.Minute
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := on(t)
+			s := newStore(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			for name, port := range map[string]int32{"drops packets": swallower(t), "accepts connections": unresponsive(t)} {
+			for name, port := range map[string]int32{"drops packets": blackholePort(t), "accepts connections": unresponsive(t)} {
 				t.Run(name, func(t *testing.T) {
 					web := i.web(t, proxied(port)).serves()
 					for range 5 {
-						web.answersWithin("/health", probe)
+						web.checkResponseTime("/health", probe)
 					}
-					web.answersWithin("/login/", page)
+					web.checkResponseTime("/login/", page)
 				})
 			}
 		})
@@ -224,21 +224,21 @@ func listen(t *testing.T, serve func(net.Conn)) int32 {
 
 // TestSessionWhileRotating checks that a session that the previous key signed stays valid from 6.1 on.
 func TestSessionWhileRotating(t *testing.T) {
-	for release, during := range map[string]string{release60: "nobody", release61: "ada"} {
+	for release, rotatingUser := range map[string]string{release60: "nobody", release61: "ada"} {
 		t.Run(release, func(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "new/key": newKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			cookie := i.component(t, "web-server").python("session.py", "login")
+			session := i.component(t, "web-server").python("session.py", "login")
 			for name, want := range map[string]struct {
 				installation
 				user string
 			}{
 				"before":          {i, "ada"},
-				"rotating":        {i.with(rotating("new", "old")), during},
+				"rotating":        {i.with(rotating("new", "old")), rotatingUser},
 				"another new key": {i.with(keyed("new")), "nobody"},
 			} {
-				if got := want.component(t, "web-server").python("session.py", "read", cookie); got != want.user {
+				if got := want.component(t, "web-server").python("session.py", "read", session); got != want.user {
 					t.Errorf("%s: got %s, want %s", name, got, want.user)
 				}
 			}

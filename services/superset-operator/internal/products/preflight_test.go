@@ -29,26 +29,27 @@ func withStore(s store) installation {
 	return installation{release: release61, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password, "valkey/key": "not-the-password"}}
 }
 
-// rejects runs a preflight that must fail in less than a minute, and checks that the condition gets its whole last line.
-func (c *container) rejects(parts ...string) {
+// checkRejection runs a preflight that must fail in less than a minute, and checks that the condition gets its whole
+// last line.
+func (c *container) checkRejection(parts ...string) {
 	c.t.Helper()
 	start := time.Now()
-	code, printed, _ := c.run()
-	took := time.Since(start)
-	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	code, output, _ := c.run()
+	duration := time.Since(start)
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	last := lines[len(lines)-1]
-	if code == 0 || took > time.Minute {
-		c.t.Errorf("exit code %d after %s:\n%s", code, took, tail(printed))
+	if code == 0 || duration > time.Minute {
+		c.t.Errorf("exit code %d after %s:\n%s", code, duration, tail(output))
 	}
-	c.t.Logf("%.1fs: %s", took.Seconds(), last)
+	c.t.Logf("%.1fs: %s", duration.Seconds(), last)
 	contains(c.t, last, append([]string{"preflight: "}, parts...)...)
-	whole := fmt.Sprintf("container %q ended with exit code %d: %s", "superset", code, last)
-	if shown := redact.Line(whole, 256); shown != whole {
-		c.t.Errorf("the condition shows %s", shown)
+	message := fmt.Sprintf("container %q ended with exit code %d: %s", "superset", code, last)
+	if redacted := redact.Line(message, 256); redacted != message {
+		c.t.Errorf("the condition shows %s", redacted)
 	}
 	for _, secret := range []string{oldKey, "not-the-password"} {
-		if strings.Contains(printed, secret) {
-			c.t.Errorf("a secret is in the output:\n%s", tail(printed))
+		if strings.Contains(output, secret) {
+			c.t.Errorf("a secret is in the output:\n%s", tail(output))
 		}
 	}
 }
@@ -72,8 +73,8 @@ func closed(t *testing.T) int32 {
 	return int32(port)
 }
 
-// guarded returns the port of a Redis that requires a password.
-func guarded(t *testing.T) int32 {
+// redisWithPassword returns the port of a Redis that requires a password.
+func redisWithPassword(t *testing.T) int32 {
 	t.Helper()
 	port := redis(t)
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -81,12 +82,12 @@ func guarded(t *testing.T) int32 {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	answer := make([]byte, 5)
+	response := make([]byte, 5)
 	if _, err := io.WriteString(conn, "CONFIG SET requirepass other-password\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "+OK\r\n" {
-		t.Fatalf("%q, %v", answer, err)
+	if _, err := io.ReadFull(conn, response); err != nil || string(response) != "+OK\r\n" {
+		t.Fatalf("%q, %v", response, err)
 	}
 	return port
 }
@@ -126,20 +127,20 @@ func TestPreflightRejectsInput(t *testing.T) {
 		"an unresponsive metastore": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
 		"a closed port":             {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
 		"no such database":          {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
-		"a wrong broker password":   {broker(guarded(t)), []string{"the broker rejects the password (127.0.0.1:"}},
+		"a wrong broker password":   {broker(redisWithPassword(t)), []string{"the broker rejects the password (127.0.0.1:"}},
 		"an unresponsive broker":    {broker(unresponsive(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
 		"a broker that is down":     {broker(closed(t)), []string{"the broker does not answer within 10 s (127.0.0.1:", "Connection refused"}},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").rejects(tc.want...) })
+		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").checkRejection(tc.want...) })
 	}
 	t.Run("an image without MCP server", func(t *testing.T) {
 		serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
-		i.upgraded(release60).with(serves).task(t, "preflight").rejects("the image contains no MCP server, which Superset has since 6.1: remove")
+		i.upgraded(release60).with(serves).task(t, "preflight").checkRejection("the image contains no MCP server, which Superset has since 6.1: remove")
 	})
 	t.Run("an image without Superset", func(t *testing.T) {
-		i.task(t, "preflight").path("/usr/bin:/bin").rejects("the image contains no Superset: correct spec.image")
-		i.task(t, "preflight").path("/nowhere").rejects("the image contains no Superset: it has no python3")
+		i.task(t, "preflight").path("/usr/bin:/bin").checkRejection("the image contains no Superset: correct spec.image")
+		i.task(t, "preflight").path("/nowhere").checkRejection("the image contains no Superset: it has no python3")
 	})
 }
 
@@ -149,25 +150,25 @@ func TestPreflightRejectsMetastore(t *testing.T) {
 	i.task(t, "preflight").succeeds()
 	i.task(t, "migrate").succeeds()
 	equal(t, i.task(t, "preflight").succeeds(), `{"columns": 9, "values": 0, "previousKey": 0}`)
-	if left := i.store.query(t, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'flotilla%'"); left != "0" {
-		t.Errorf("%s tables were not removed", left)
+	if remaining := i.store.query(t, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'flotilla%'"); remaining != "0" {
+		t.Errorf("%s tables were not removed", remaining)
 	}
 	t.Run("a newer release", func(t *testing.T) {
 		before := i.store.query(t, "SELECT version_num FROM alembic_version")
 		i.store.query(t, "UPDATE alembic_version SET version_num = 'f0f0f0f0f0f0'")
-		i.task(t, "preflight").rejects("the metastore's revision f0f0f0f0f0f0 is unknown to this image")
+		i.task(t, "preflight").checkRejection("the metastore's revision f0f0f0f0f0f0 is unknown to this image")
 		i.store.query(t, "UPDATE alembic_version SET version_num = '"+before+"'")
 		i.task(t, "preflight").succeeds()
 	})
 	t.Run("an older image", func(t *testing.T) {
-		i.upgraded(release60).task(t, "preflight").rejects("is unknown to this image: a newer or another release migrated it")
+		i.upgraded(release60).task(t, "preflight").checkRejection("is unknown to this image: a newer or another release migrated it")
 	})
 	t.Run("a user without CREATE", func(t *testing.T) {
 		name := i.store.database + "_reader"
 		i.store.query(t, fmt.Sprintf("CREATE ROLE %q LOGIN PASSWORD '%s'", name, i.store.password))
 		i.store.query(t, fmt.Sprintf("GRANT SELECT ON ALL TABLES IN SCHEMA public TO %q", name))
 		reader := i.with(func(s *v1alpha1.SupersetSpec) { s.Metastore.Username = &name })
-		reader.task(t, "preflight").rejects("the metastore's user may not create tables (permission denied for schema public)")
+		reader.task(t, "preflight").checkRejection("the metastore's user may not create tables (permission denied for schema public)")
 		reader.with(func(s *v1alpha1.SupersetSpec) {
 			s.Lifecycle = &v1alpha1.LifecycleSpec{Migrate: &v1alpha1.MigrateTaskSpec{}}
 			s.Lifecycle.Migrate.Disabled = new(true)
@@ -175,7 +176,7 @@ func TestPreflightRejectsMetastore(t *testing.T) {
 	})
 	t.Run("read-only", func(t *testing.T) {
 		i.store.query(t, fmt.Sprintf("ALTER DATABASE %q SET default_transaction_read_only = on", i.store.database))
-		i.task(t, "preflight").rejects("the metastore is read-only")
+		i.task(t, "preflight").checkRejection("the metastore is read-only")
 	})
 }
 
@@ -198,16 +199,16 @@ func onServer(t *testing.T, flavour mysqltest.Flavour) store {
 
 func TestPreflightRejectsMySQL(t *testing.T) {
 	t.Run("MariaDB", func(t *testing.T) {
-		withStore(onServer(t, mysqlserver.MariaDB)).task(t, "preflight").rejects("the metastore is MariaDB 1", "use PostgreSQL or MySQL")
+		withStore(onServer(t, mysqlserver.MariaDB)).task(t, "preflight").checkRejection("the metastore is MariaDB 1", "use PostgreSQL or MySQL")
 	})
 	i := withStore(onMySQL(t))
 	i.task(t, "preflight").succeeds()
 	t.Run("no answer", func(t *testing.T) {
-		i.with(at(unresponsive(t))).task(t, "preflight").rejects("the metastore does not answer within 10 s")
+		i.with(at(unresponsive(t))).task(t, "preflight").checkRejection("the metastore does not answer within 10 s")
 	})
 	t.Run("a wrong password", func(t *testing.T) {
 		i.secrets["db/key"] = "not-the-password"
-		i.task(t, "preflight").rejects("the metastore rejects the user or the password")
+		i.task(t, "preflight").checkRejection("the metastore rejects the user or the password")
 	})
 }
 
@@ -215,19 +216,19 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 func TestMigrateWaitsForMetastore(t *testing.T) {
 	i := installed(t)
 	port := starting(t, i.store.port)
-	code, printed, _ := i.with(at(port)).task(t, "migrate").run()
+	code, output, _ := i.with(at(port)).task(t, "migrate").run()
 	if code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, tail(printed))
+		t.Fatalf("exit code %d:\n%s", code, tail(output))
 	}
-	contains(t, printed, fmt.Sprintf("preflight: waiting for the metastore (127.0.0.1:%d, server closed the connection unexpectedly", port))
+	contains(t, output, fmt.Sprintf("preflight: waiting for the metastore (127.0.0.1:%d, server closed the connection unexpectedly", port))
 }
 
 // starting returns a port that closes its first two connections and forwards all others.
-func starting(t *testing.T, to int32) int32 {
+func starting(t *testing.T, target int32) int32 {
 	t.Helper()
 	n := 0
 	return listen(t, func(conn net.Conn) {
-		server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+		server, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", target))
 		if n++; err != nil || n <= 2 {
 			_ = conn.Close()
 			return

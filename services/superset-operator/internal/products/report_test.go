@@ -19,9 +19,9 @@ const reportTimeout = 5 * time.Minute
 // arrives.
 func TestReportIsSent(t *testing.T) {
 	port := redis(t)
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s, mail := on(t), mailServer(t)
+			s, mail := newStore(t), mailServer(t)
 			i := installation{release: releaseOn[kind], store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
 			i = i.with(reporting(port, mail.port))
@@ -34,12 +34,12 @@ func TestReportIsSent(t *testing.T) {
 			select {
 			case text := <-mail.got:
 				contains(t, text, "To: ops@example.com\n", "Too many: Sales", "http://bi.example.com/")
-			case <-worker.ended:
-				t.Fatalf("the worker exited: %s", tail(worker.printed.String()))
-			case <-beat.ended:
-				t.Fatalf("beat exited: %s", tail(beat.printed.String()))
+			case <-worker.exited:
+				t.Fatalf("the worker exited: %s", tail(worker.output.String()))
+			case <-beat.exited:
+				t.Fatalf("beat exited: %s", tail(beat.output.String()))
 			case <-time.After(reportTimeout):
-				t.Fatalf("no mail; executions: %s\nbeat: %s\nworker: %s", executions(), tail(beat.printed.String()), tail(worker.printed.String()))
+				t.Fatalf("no mail; executions: %s\nbeat: %s\nworker: %s", executions(), tail(beat.output.String()), tail(worker.output.String()))
 			}
 			expect.Eventually(t, expect.Long, func() error {
 				if log := executions(); !strings.HasPrefix(log, "Success") && !strings.Contains(log, "\nSuccess") {

@@ -20,13 +20,13 @@ func sorted(lines []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// everywhere runs a test with each release on each kind of database.
-func everywhere(t *testing.T, test func(t *testing.T, i installation)) {
+// forEachRelease runs a test with each release on each kind of database.
+func forEachRelease(t *testing.T, test func(t *testing.T, i installation)) {
 	t.Helper()
 	for _, release := range []string{release60, release61} {
-		for kind, on := range stores() {
+		for kind, newStore := range stores() {
 			t.Run(release+"/"+kind, func(t *testing.T) {
-				s := on(t)
+				s := newStore(t)
 				test(t, installation{release: release, store: s, secrets: map[string]string{
 					"old/key": oldKey, "new/key": newKey, "wrong/key": "a key that was never right, however long", "db/key": s.password,
 				}})
@@ -50,7 +50,7 @@ func keyed(current string) func(*v1alpha1.SupersetSpec) {
 // TestRotation covers the change of a key: the preflight, the rotation, and the texts that the product reads
 // afterwards.
 func TestRotation(t *testing.T) {
-	everywhere(t, func(t *testing.T, i installation) {
+	forEachRelease(t, func(t *testing.T, i installation) {
 		i.task(t, "migrate").succeeds()
 		web := func(edit ...func(*v1alpha1.SupersetSpec)) *container {
 			return i.with(edit...).component(t, "web-server")
@@ -59,8 +59,8 @@ func TestRotation(t *testing.T) {
 		before, raw := web().python("read.py"), i.store.encrypted(t)
 
 		// Keys that do not decrypt are rejected, and nothing is written.
-		said := i.with(keyed("new")).task(t, "preflight").fails()
-		contains(t, said, "the secret key does not decrypt 13 of 13 stored secrets", "spec.previousSecretKeyFrom", "2 in dbs.server_cert")
+		message := i.with(keyed("new")).task(t, "preflight").fails()
+		contains(t, message, "the secret key does not decrypt 13 of 13 stored secrets", "spec.previousSecretKeyFrom", "2 in dbs.server_cert")
 		contains(t, i.with(rotating("new", "wrong")).task(t, "preflight").fails(), "neither key decrypts 13 of 13 stored secrets")
 		contains(t, i.with(rotating("new", "wrong")).task(t, "rotate").fails(), "neither key decrypts 13 of 13 stored secrets")
 		if i.store.encrypted(t) != raw {
@@ -71,8 +71,8 @@ func TestRotation(t *testing.T) {
 
 		// The product's command changes nothing, so the operator has its own program.
 		rotate := i.with(rotating("new", "old")).task(t, "rotate")
-		if code, printed := rotate.exec("superset", "re-encrypt-secrets"); code != 0 {
-			t.Errorf("superset re-encrypt-secrets, which changes nothing, exits with %d: %s", code, tail(printed))
+		if code, output := rotate.exec("superset", "re-encrypt-secrets"); code != 0 {
+			t.Errorf("superset re-encrypt-secrets, which changes nothing, exits with %d: %s", code, tail(output))
 		}
 		if i.store.encrypted(t) != raw {
 			t.Error("superset re-encrypt-secrets works: remove the operator's own program")
@@ -97,9 +97,9 @@ func TestRotation(t *testing.T) {
 
 // TestRotationWithUpgrade changes key and release in one edit.
 func TestRotationWithUpgrade(t *testing.T) {
-	for kind, on := range stores() {
+	for kind, newStore := range stores() {
 		t.Run(kind, func(t *testing.T) {
-			s := on(t)
+			s := newStore(t)
 			i := installation{release: release60, store: s, secrets: map[string]string{"old/key": oldKey, "new/key": newKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
 			i.component(t, "web-server").python("store.py")

@@ -43,7 +43,7 @@ func redis(t *testing.T) int32 {
 // TestSettings loads the configuration into the product as a worker does, and reads the settings of the application.
 func TestSettings(t *testing.T) {
 	port := redis(t)
-	everywhere(t, func(t *testing.T, i installation) {
+	forEachRelease(t, func(t *testing.T, i installation) {
 		i.task(t, "migrate").succeeds()
 		got := i.with(rotating("new", "old"), func(s *v1alpha1.SupersetSpec) {
 			s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &port}

@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// slow is the configuration of a web server with a page that takes 3 s.
-const slow = `
+// slowConfig is the configuration of a web server with a page that takes 3 s.
+const slowConfig = `
 def FLASK_APP_MUTATOR(app):
     import time
 
@@ -61,13 +61,13 @@ func (i installation) listening(t *testing.T, edit ...func(*v1alpha1.SupersetSpe
 
 // get returns the status and the text of a page, and leaves the connection open.
 func (w *web) get(path string) (int, string, error) {
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", w.port, path))
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", w.port, path))
 	if err != nil {
 		return 0, "", err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(text), err
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
 }
 
 // serves waits until the web server is healthy.
@@ -79,8 +79,8 @@ func (w *web) serves() *web {
 			err = errors.New(http.StatusText(status))
 		}
 		select {
-		case <-w.ended:
-			w.t.Fatalf("the web server exited with %v: %s", w.err, tail(w.printed.String()))
+		case <-w.exited:
+			w.t.Fatalf("the web server exited with %v: %s", w.err, tail(w.output.String()))
 		default:
 		}
 		return err
@@ -91,24 +91,24 @@ func (w *web) serves() *web {
 // TestWebServerEndsOnSignal checks that the signal reaches gunicorn, which listens on the container's port. Gunicorn
 // answers the requests in progress, does not wait for idle connections, and exits soon after the last answer.
 func TestWebServerEndsOnSignal(t *testing.T) {
-	const soon = 2 * time.Second
+	const maxDelay = 2 * time.Second
 	for _, release := range []string{release60, release61} {
 		t.Run(release, func(t *testing.T) {
 			s := onPostgreSQL(t)
 			i := installation{release: release, store: s, secrets: map[string]string{"old/key": oldKey, "db/key": s.password}}
 			i.task(t, "migrate").succeeds()
-			server := i.web(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slow) }).serves()
-			var answered time.Time
-			answer := make(chan error, 1)
+			server := i.web(t, func(s *v1alpha1.SupersetSpec) { s.Config = new(slowConfig) }).serves()
+			var respondedAt time.Time
+			response := make(chan error, 1)
 			go func() {
 				status, text, err := server.get("/slow")
-				answered = time.Now()
+				respondedAt = time.Now()
 				if err == nil && (status != http.StatusOK || text != "slow") {
 					err = fmt.Errorf("%d %s", status, text)
 				}
-				answer <- err
+				response <- err
 			}()
-			expect.Eventually(t, expect.Long, server.prints("slow began"))
+			expect.Eventually(t, expect.Long, server.hasPrinted("slow began"))
 			// A second connection, which the client keeps open without a request.
 			if _, _, err := server.get("/health"); err != nil {
 				t.Fatal(err)
@@ -117,17 +117,17 @@ func TestWebServerEndsOnSignal(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := server.code()
-			ended := time.Now()
-			if err := <-answer; err != nil {
+			exitedAt := time.Now()
+			if err := <-response; err != nil {
 				t.Errorf("a request that had begun before the signal: %v", err)
 			}
-			if code != 0 || strings.Contains(server.printed.String(), "SIGKILL") {
-				t.Errorf("ended with %d: %s", code, tail(server.printed.String()))
+			if code != 0 || strings.Contains(server.output.String(), "SIGKILL") {
+				t.Errorf("ended with %d: %s", code, tail(server.output.String()))
 			}
-			took := ended.Sub(answered).Round(10 * time.Millisecond)
-			t.Logf("exited %s after the last answer", took)
-			if took > soon {
-				t.Errorf("exited %s after the last answer, want at most %s: %s", took, soon, tail(server.printed.String()))
+			duration := exitedAt.Sub(respondedAt).Round(10 * time.Millisecond)
+			t.Logf("exited %s after the last answer", duration)
+			if duration > maxDelay {
+				t.Errorf("exited %s after the last answer, want at most %s: %s", duration, maxDelay, tail(server.output.String()))
 			}
 		})
 	}

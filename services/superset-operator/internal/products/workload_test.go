@@ -88,17 +88,17 @@ type container struct {
 	t    *testing.T
 	dir  string
 	venv string
-	// words is its command, env its environment.
-	words, env []string
+	// args is its command, env its environment.
+	args, env []string
 }
 
 // task returns the container of a task.
-func (i installation) task(t *testing.T, word string) *container {
+func (i installation) task(t *testing.T, slug string) *container {
 	t.Helper()
 	state := i.state(t)
 	for n := range state.Tasks {
 		task := &state.Tasks[n]
-		if task.Slug != word {
+		if task.Slug != slug {
 			continue
 		}
 		job, err := render.Job(&task.Task, task.Checksum, 1)
@@ -107,20 +107,20 @@ func (i installation) task(t *testing.T, word string) *container {
 		}
 		return i.container(t, task.ConfigMap, &job.Spec.Template.Spec)
 	}
-	t.Fatalf("task %s not found", word)
+	t.Fatalf("task %s not found", slug)
 	return nil
 }
 
 // component returns the container of a component.
-func (i installation) component(t *testing.T, word string) *container {
+func (i installation) component(t *testing.T, slug string) *container {
 	t.Helper()
 	state := i.state(t)
 	for n := range state.Components {
-		if c := &state.Components[n]; c.Slug == word {
+		if c := &state.Components[n]; c.Slug == slug {
 			return i.container(t, c.ConfigMap, &c.Deployment.Spec.Template.Spec)
 		}
 	}
-	t.Fatalf("component %s not found", word)
+	t.Fatalf("component %s not found", slug)
 	return nil
 }
 
@@ -133,8 +133,8 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 		}
 	}
 	main := pod.Containers[0]
-	for _, word := range append(append([]string{}, main.Command...), main.Args...) {
-		c.words = append(c.words, c.local(word))
+	for _, arg := range append(append([]string{}, main.Command...), main.Args...) {
+		c.args = append(c.args, c.local(arg))
 	}
 	// The official image sets these variables, the operator all others.
 	c.env = []string{
@@ -145,8 +145,8 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 		value := c.local(e.Value)
 		if from := e.ValueFrom; from != nil {
 			ref := from.SecretKeyRef.Name + "/" + from.SecretKeyRef.Key
-			var known bool
-			if value, known = i.secrets[ref]; !known {
+			var found bool
+			if value, found = i.secrets[ref]; !found {
 				t.Fatalf("%s: Secret %s not found", e.Name, ref)
 			}
 		}
@@ -162,13 +162,13 @@ func (c *container) local(text string) string {
 
 func (c *container) report() string { return filepath.Join(c.dir, "termination-log") }
 
-func (c *container) command(ctx context.Context, words ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+func (c *container) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	for _, e := range c.env {
-		if path, found := strings.CutPrefix(e, "PATH="); found && !strings.Contains(words[0], "/") {
+		if path, found := strings.CutPrefix(e, "PATH="); found && !strings.Contains(args[0], "/") {
 			for _, dir := range filepath.SplitList(path) {
-				if _, err := os.Stat(filepath.Join(dir, words[0])); err == nil {
-					cmd.Path, cmd.Err = filepath.Join(dir, words[0]), nil
+				if _, err := os.Stat(filepath.Join(dir, args[0])); err == nil {
+					cmd.Path, cmd.Err = filepath.Join(dir, args[0]), nil
 					break
 				}
 			}
@@ -181,21 +181,21 @@ func (c *container) command(ctx context.Context, words ...string) *exec.Cmd {
 }
 
 // run runs the container's command and returns its exit code, its output, and its termination message.
-func (c *container) run() (code int, printed, report string) {
+func (c *container) run() (code int, output, report string) {
 	c.t.Helper()
-	code, printed = c.exec(c.words...)
+	code, output = c.exec(c.args...)
 	text, err := os.ReadFile(c.report())
 	if err != nil && !os.IsNotExist(err) {
 		c.t.Fatal(err)
 	}
-	return code, printed, string(text)
+	return code, output, string(text)
 }
 
 // exec runs another command in the container.
-func (c *container) exec(words ...string) (code int, printed string) {
+func (c *container) exec(args ...string) (code int, output string) {
 	c.t.Helper()
 	var out bytes.Buffer
-	cmd := c.command(c.t.Context(), words...)
+	cmd := c.command(c.t.Context(), args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -212,20 +212,20 @@ func (c *container) python(program string, args ...string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	code, printed := c.exec(append([]string{"python3", path}, args...)...)
+	code, output := c.exec(append([]string{"python3", path}, args...)...)
 	if code != 0 {
-		c.t.Fatalf("%s ended with %d:\n%s", program, code, tail(printed))
+		c.t.Fatalf("%s ended with %d:\n%s", program, code, tail(output))
 	}
-	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return lines[len(lines)-1]
 }
 
 // succeeds runs the container's command, which must succeed, and returns its termination message.
 func (c *container) succeeds() string {
 	c.t.Helper()
-	code, printed, report := c.run()
+	code, output, report := c.run()
 	if code != 0 {
-		c.t.Fatalf("%q ended with %d:\n%s", c.words, code, tail(printed))
+		c.t.Fatalf("%q ended with %d:\n%s", c.args, code, tail(output))
 	}
 	return report
 }
@@ -233,15 +233,15 @@ func (c *container) succeeds() string {
 // fails runs the container's command, which must fail, and returns the last line that it printed.
 func (c *container) fails() string {
 	c.t.Helper()
-	code, printed, _ := c.run()
+	code, output, _ := c.run()
 	if code == 0 {
-		c.t.Fatalf("%q succeeded:\n%s", c.words, tail(printed))
+		c.t.Fatalf("%q succeeded:\n%s", c.args, tail(output))
 	}
-	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return lines[len(lines)-1]
 }
 
 func tail(text string) string {
-	const most = 4000
-	return text[max(len(text)-most, 0):]
+	const maxBytes = 4000
+	return text[max(len(text)-maxBytes, 0):]
 }

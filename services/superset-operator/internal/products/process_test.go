@@ -16,19 +16,19 @@ import (
 	"testing"
 )
 
-// output is the current output of a process.
-type output struct {
+// syncBuffer is the current output of a process.
+type syncBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 }
 
-func (o *output) Write(text []byte) (int, error) {
+func (o *syncBuffer) Write(text []byte) (int, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.text.Write(text)
 }
 
-func (o *output) String() string {
+func (o *syncBuffer) String() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.text.String()
@@ -36,30 +36,30 @@ func (o *output) String() string {
 
 // process is a command that runs alongside the test.
 type process struct {
-	t       *testing.T
-	cmd     *exec.Cmd
-	printed *output
-	ended   chan struct{}
-	err     error
+	t      *testing.T
+	cmd    *exec.Cmd
+	output *syncBuffer
+	exited chan struct{}
+	err    error
 	// input and answers are the pipes of a program of testdata.
-	input   io.WriteCloser
-	answers *bufio.Reader
+	input     io.WriteCloser
+	responses *bufio.Reader
 }
 
 // start starts the container's command.
 func (c *container) start() *process {
 	c.t.Helper()
-	return c.launch(c.command(c.t.Context(), c.words...), nil)
+	return c.startCommand(c.command(c.t.Context(), c.args...), nil)
 }
 
-// converse starts a program of testdata that answers lines on its file descriptor 3.
-func (c *container) converse(program string, args ...string) *process {
+// startProgram starts a program of testdata that answers lines on its file descriptor 3.
+func (c *container) startProgram(program string, args ...string) *process {
 	c.t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", program))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return c.launch(c.command(c.t.Context(), append([]string{"python3", path}, args...)...), c.pipe())
+	return c.startCommand(c.command(c.t.Context(), append([]string{"python3", path}, args...)...), c.pipe())
 }
 
 // pipe returns the two ends of a pipe, the one to read from first.
@@ -73,13 +73,13 @@ func (c *container) pipe() []*os.File {
 	return []*os.File{read, write}
 }
 
-func (c *container) launch(cmd *exec.Cmd, pipe []*os.File) *process {
+func (c *container) startCommand(cmd *exec.Cmd, pipe []*os.File) *process {
 	c.t.Helper()
-	p := &process{t: c.t, cmd: cmd, printed: &output{}, ended: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = p.printed, p.printed
+	p := &process{t: c.t, cmd: cmd, output: &syncBuffer{}, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.output, p.output
 	if pipe != nil {
 		cmd.ExtraFiles = pipe[1:]
-		p.answers = bufio.NewReader(pipe[0])
+		p.responses = bufio.NewReader(pipe[0])
 		input, err := cmd.StdinPipe()
 		if err != nil {
 			c.t.Fatal(err)
@@ -94,7 +94,7 @@ func (c *container) launch(cmd *exec.Cmd, pipe []*os.File) *process {
 	}
 	go func() {
 		p.err = cmd.Wait()
-		close(p.ended)
+		close(p.exited)
 	}()
 	c.t.Cleanup(p.kill)
 	return p
@@ -103,13 +103,13 @@ func (c *container) launch(cmd *exec.Cmd, pipe []*os.File) *process {
 // kill sends SIGKILL to the process and its children.
 func (p *process) kill() {
 	_ = p.cmd.Cancel()
-	<-p.ended
+	<-p.exited
 }
 
 // code waits for the exit of the process and returns its exit code.
 func (p *process) code() int {
 	p.t.Helper()
-	<-p.ended
+	<-p.exited
 	var exit *exec.ExitError
 	if p.err != nil && !errors.As(p.err, &exit) {
 		p.t.Fatal(p.err)
@@ -117,27 +117,27 @@ func (p *process) code() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// prints returns a check that fails unless the process has printed a text.
-func (p *process) prints(text string) func() error {
+// hasPrinted returns a check that fails unless the process has printed a text.
+func (p *process) hasPrinted(text string) func() error {
 	return func() error {
-		if !strings.Contains(p.printed.String(), text) {
-			return fmt.Errorf("%q is not in: %s", text, tail(p.printed.String()))
+		if !strings.Contains(p.output.String(), text) {
+			return fmt.Errorf("%q is not in: %s", text, tail(p.output.String()))
 		}
 		return nil
 	}
 }
 
-// ask writes a line, unless it is empty, and returns the answer.
-func (p *process) ask(line string) string {
+// request writes a line, unless it is empty, and returns the response.
+func (p *process) request(line string) string {
 	p.t.Helper()
 	if line != "" {
 		if _, err := fmt.Fprintln(p.input, line); err != nil {
-			p.t.Fatalf("%v: %s", err, tail(p.printed.String()))
+			p.t.Fatalf("%v: %s", err, tail(p.output.String()))
 		}
 	}
-	answer, err := p.answers.ReadString('\n')
+	response, err := p.responses.ReadString('\n')
 	if err != nil {
-		p.t.Fatalf("no answer to %q: %v: %s", line, err, tail(p.printed.String()))
+		p.t.Fatalf("no answer to %q: %v: %s", line, err, tail(p.output.String()))
 	}
-	return strings.TrimSpace(answer)
+	return strings.TrimSpace(response)
 }
