@@ -59,9 +59,9 @@ func TestRandomPairsHaveDifferentSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
 		a, b := [2]string{text.Draw(t, "n1"), text.Draw(t, "v1")}, [2]string{text.Draw(t, "n2"), text.Draw(t, "v2")}
-		one, two := checksum.New("k").String(a[0], a[1]).Sum(), checksum.New("k").String(b[0], b[1]).Sum()
-		if (a == b) != (one == two) {
-			t.Fatalf("%q and %q: %s and %s", a, b, one, two)
+		first, second := checksum.New("k").String(a[0], a[1]).Sum(), checksum.New("k").String(b[0], b[1]).Sum()
+		if (a == b) != (first == second) {
+			t.Fatalf("%q and %q: %s and %s", a, b, first, second)
 		}
 	})
 }

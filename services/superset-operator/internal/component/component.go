@@ -78,8 +78,8 @@ func Enabled(spec *v1alpha1.SupersetSpec) []Descriptor {
 // Route returns the path prefix under which routes reach the component; empty when
 // it is not routable. The web server always answers at the root.
 func (d *Descriptor) Route(service *v1alpha1.ComponentServiceSpec) string {
-	own := d.Path != "" && d.Name != WebServerName
-	if own && service != nil && service.GatewayPath != nil && *service.GatewayPath != "" {
+	hasOwnPath := d.Path != "" && d.Name != WebServerName
+	if hasOwnPath && service != nil && service.GatewayPath != nil && *service.GatewayPath != "" {
 		return *service.GatewayPath
 	}
 	return d.Path

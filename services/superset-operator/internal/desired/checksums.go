@@ -9,13 +9,13 @@ import (
 // again do so too. A task that is not enabled counts with the inputs that it last completed with, so disabling and
 // enabling it runs no task.
 type chain struct {
-	uid  string
-	kept map[string]string
-	done map[string]string
+	uid       string
+	completed map[string]string
+	done      map[string]string
 }
 
-func newChain(uid string, kept map[string]string) *chain {
-	return &chain{uid: uid, kept: kept, done: map[string]string{}}
+func newChain(uid string, completed map[string]string) *chain {
+	return &chain{uid: uid, completed: completed, done: map[string]string{}}
 }
 
 // next returns the checksum of a task with the given own inputs. It must be called in the order of the tasks.
@@ -25,7 +25,7 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 	for _, k := range resolve.TaskKinds() {
 		inputs, enabled := c.done[k.Type]
 		if !enabled {
-			inputs = c.kept[k.Type]
+			inputs = c.completed[k.Type]
 		}
 		if inputs != "" {
 			b.String(k.Type, inputs)

@@ -93,16 +93,16 @@ func sums(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
 
 func TestRecreatedSupersetHasOwnTaskChecksums(t *testing.T) {
 	sup := load(t, "testdata/production/superset.yaml")
-	one, err := desired.For(desired.Input{Superset: sup})
+	first, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sup.UID = "another"
-	two, err := desired.For(desired.Input{Superset: sup})
+	second, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one.Tasks[0].Checksum == two.Tasks[0].Checksum {
+	if first.Tasks[0].Checksum == second.Tasks[0].Checksum {
 		t.Error("a re-created Superset would skip its tasks")
 	}
 }

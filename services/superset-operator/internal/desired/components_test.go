@@ -51,8 +51,8 @@ func fingerprints(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]st
 }
 
 const (
-	allPython  = "web-server celery-worker celery-beat celery-flower mcp-server"
-	everything = "shared " + allPython + " init"
+	allPython = "web-server celery-worker celery-beat celery-flower mcp-server"
+	allPods   = "shared " + allPython + " init"
 )
 
 // TestW10ComponentSettingsRollOneComponent checks that settings of one component roll only its pods and run no task.
@@ -88,29 +88,29 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		"replicas, autoscaling and budgets": {func(s *v1alpha1.SupersetSpec) {
 			s.Replicas, s.Autoscaling, s.PodDisruptionBudget, s.WebServer.Autoscaling = nil, nil, nil, nil
 		}, ""},
-		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1") }, everything},
+		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1") }, allPods},
 		"a shared bootstrap does not affect the worker, which has its own": {
 			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = new("true") },
 			"shared web-server celery-beat celery-flower mcp-server migrate init",
 		},
-		"a feature flag":          {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, everything},
-		"the cache server's host": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Host = "other" }, everything},
-		"the cache server's user": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Username = nil }, everything},
+		"a feature flag":          {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, allPods},
+		"the cache server's host": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Host = "other" }, allPods},
+		"the cache server's user": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Username = nil }, allPods},
 		"the cache server's password": {
-			func(s *v1alpha1.SupersetSpec) { s.Valkey.PasswordFrom.Key = "other" }, everything,
+			func(s *v1alpha1.SupersetSpec) { s.Valkey.PasswordFrom.Key = "other" }, allPods,
 		},
-		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = new("x") }, everything},
-		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = new(int32(13)) }, everything},
-		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = new(int32(1)) }, everything},
+		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = new("x") }, allPods},
+		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = new(int32(13)) }, allPods},
+		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = new(int32(1)) }, allPods},
 		"a disabled cache": {
 			func(s *v1alpha1.SupersetSpec) {
 				s.Valkey.FilterStateCache = &v1alpha1.ValkeyCacheSpec{Disabled: new(true)}
-			}, everything,
+			}, allPods,
 		},
-		"the broker's database":       {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = new(int32(14)) }, everything},
-		"the results' prefix":         {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, everything},
-		"the certificate requirement": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, everything},
-		"no cache server":             {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, everything},
+		"the broker's database":       {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = new(int32(14)) }, allPods},
+		"the results' prefix":         {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, allPods},
+		"the certificate requirement": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, allPods},
+		"no cache server":             {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, allPods},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,24 +167,24 @@ func TestWebsocketServerConfiguration(t *testing.T) {
 	inline := func(text string) *desired.Component {
 		return component(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(text)} })
 	}
-	one, reordered, other := inline(`{"a":1,"b":2}`), inline(`{ "b": 2, "a": 1 }`), inline(`{"a":1,"b":3}`)
-	if one.Checksum != reordered.Checksum || one.Checksum == other.Checksum {
+	base, reordered, other := inline(`{"a":1,"b":2}`), inline(`{ "b": 2, "a": 1 }`), inline(`{"a":1,"b":3}`)
+	if base.Checksum != reordered.Checksum || base.Checksum == other.Checksum {
 		t.Error("the fingerprint does not match the content of the document")
 	}
-	if got, want := one.ConfigMap.Data["config.json"], "{\n  \"a\": 1,\n  \"b\": 2\n}\n"; got != want {
+	if got, want := base.ConfigMap.Data["config.json"], "{\n  \"a\": 1,\n  \"b\": 2\n}\n"; got != want {
 		t.Errorf("config.json is %q, want %q", got, want)
 	}
-	none := component(func(w *v1alpha1.WebsocketServerSpec) { w.Config = nil })
-	from := component(func(w *v1alpha1.WebsocketServerSpec) {
+	unset := component(func(w *v1alpha1.WebsocketServerSpec) { w.Config = nil })
+	fromSecret := component(func(w *v1alpha1.WebsocketServerSpec) {
 		w.Config, w.ConfigFrom = nil, &corev1.SecretKeySelector{Key: "k"}
 	})
-	for name, c := range map[string]*desired.Component{"none": none, "from a Secret": from} {
+	for name, c := range map[string]*desired.Component{"none": unset, "from a Secret": fromSecret} {
 		if c.ConfigMap != nil {
 			t.Errorf("%s: a ConfigMap exists", name)
 		}
 	}
-	if none.Checksum != "" || from.Checksum == "" || len(none.Deployment.Spec.Template.Spec.Volumes) != 0 {
-		t.Errorf("fingerprints %q and %q", none.Checksum, from.Checksum)
+	if unset.Checksum != "" || fromSecret.Checksum == "" || len(unset.Deployment.Spec.Template.Spec.Volumes) != 0 {
+		t.Errorf("fingerprints %q and %q", unset.Checksum, fromSecret.Checksum)
 	}
 }
 

@@ -61,9 +61,9 @@ type Input struct {
 	LastReplicas map[string]int32
 	// ScheduledTime is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
 	ScheduledTime string
-	// Kept holds, by task type, the fingerprint of the own inputs with which a task
-	// last completed. Tasks that are not enabled use it.
-	Kept map[string]string
+	// CompletedInputs holds, by task type, the fingerprint of the own inputs with which a task last
+	// completed. Tasks that are not enabled use it.
+	CompletedInputs map[string]string
 }
 
 // Task is one task with its ConfigMap. Its Job is rendered when an attempt begins.
@@ -91,7 +91,7 @@ func For(in Input) (*State, error) {
 	for i := range plan.Components {
 		state.Components = append(state.Components, forComponent(&plan.Components[i]))
 	}
-	chain := newChain(string(sup.UID), in.Kept)
+	chain := newChain(string(sup.UID), in.CompletedInputs)
 	for _, t := range plan.Tasks {
 		hash, err := render.TaskPodHash(&t)
 		if err != nil {

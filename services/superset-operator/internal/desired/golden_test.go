@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, file := range stored {
-				if _, wanted := rendered[file.Name()]; !wanted && file.Name() != "superset.yaml" {
+				if _, isRendered := rendered[file.Name()]; !isRendered && file.Name() != "superset.yaml" {
 					t.Errorf("%s is no longer rendered: remove it", file.Name())
 				}
 			}

@@ -39,27 +39,27 @@ var specs = rapid.MakeCustom[v1alpha1.SupersetSpec](rapid.MakeConfig{
 		// These types are large, and rendered unchanged.
 		reflect.TypeFor[corev1.VolumeSource](): rapid.Just(corev1.VolumeSource{}).AsAny(),
 		reflect.TypeFor[corev1.Affinity]():     rapid.Just(corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}).AsAny(),
-		reflect.TypeFor[corev1.Container](): rapid.Map(rapid.SampledFrom(words), func(name string) corev1.Container {
+		reflect.TypeFor[corev1.Container](): rapid.Map(rapid.SampledFrom(texts), func(name string) corev1.Container {
 			return corev1.Container{Name: name}
 		}).AsAny(),
 		reflect.TypeFor[corev1.Probe](): rapid.Just(corev1.Probe{PeriodSeconds: 1}).AsAny(),
 		// Most strings are short and from a small set, so that names collide.
-		reflect.TypeFor[string](): rapid.OneOf(rapid.SampledFrom(words), rapid.StringN(0, 8, -1)).AsAny(),
+		reflect.TypeFor[string](): rapid.OneOf(rapid.SampledFrom(texts), rapid.StringN(0, 8, -1)).AsAny(),
 	},
 })
 
-var words = []string{
+var texts = []string{
 	"", "a", "b", "superset", "superset-config", "websocket-config", "/app/pythonpath", "/a", "$(A)", "'", "\"", "{x}", "\n", "TCP",
 	"app.kubernetes.io/instance", "superset.apache.org/config-checksum", "sync", "required",
 }
 
 // TestRenderRandomSpecs checks that rendering never fails, is deterministic, and does not change the spec.
-func TestRenderRandomSpecs(t *testing.T) { rapid.Check(t, rendering) }
+func TestRenderRandomSpecs(t *testing.T) { rapid.Check(t, checkRendering) }
 
 // FuzzRender generates a whole spec from bytes.
-func FuzzRender(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rendering)) }
+func FuzzRender(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkRendering)) }
 
-func rendering(t *rapid.T) {
+func checkRendering(t *rapid.T) {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default", UID: "u"}}
 	sup.Spec = specs.Draw(t, "spec")
 	in := desired.Input{
@@ -68,29 +68,29 @@ func rendering(t *rapid.T) {
 	}
 	before := sup.DeepCopy()
 	resolve.Validate(sup)
-	one, err := desired.For(in)
+	first, err := desired.For(in)
 	if err != nil {
 		// The pod cannot be encoded as JSON, so the API server never accepts it.
 		return
 	}
-	two, err := desired.For(in)
+	second, err := desired.For(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The exact comparison is slow, and only needed to report the difference.
-	for i := range one.Components {
-		a, b := &one.Components[i], &two.Components[i]
+	for i := range first.Components {
+		a, b := &first.Components[i], &second.Components[i]
 		for object, pair := range map[string][2]any{
 			"fingerprint": {a.Checksum, b.Checksum}, "ConfigMap": {a.ConfigMap, b.ConfigMap}, "Deployment": {a.Deployment, b.Deployment},
 			"Service": {a.Service, b.Service}, "autoscaler": {a.HPA, b.HPA}, "budget": {a.PDB, b.PDB},
 		} {
 			if !equality.Semantic.DeepEqual(pair[0], pair[1]) {
-				t.Fatalf("rendering the %s of %s twice differs:\n%s", object, a.Slug, cmp.Diff(pair[0], pair[1], same))
+				t.Fatalf("rendering the %s of %s twice differs:\n%s", object, a.Slug, cmp.Diff(pair[0], pair[1], compareOptions))
 			}
 		}
 	}
 	if !equality.Semantic.DeepEqual(before, sup) {
-		t.Fatalf("rendering changed the spec (-before +after):\n%s", cmp.Diff(before, sup, same))
+		t.Fatalf("rendering changed the spec (-before +after):\n%s", cmp.Diff(before, sup, compareOptions))
 	}
 }
 
@@ -118,13 +118,13 @@ func FuzzRenderYAML(f *testing.F) {
 			return
 		}
 		if !equality.Semantic.DeepEqual(before, sup) {
-			t.Errorf("rendering changed the spec (-before +after):\n%s", cmp.Diff(before, sup, same))
+			t.Errorf("rendering changed the spec (-before +after):\n%s", cmp.Diff(before, sup, compareOptions))
 		}
 	})
 }
 
-// same compares rendered and resolved objects, without the functions of the descriptors.
-var same = cmp.Options{
+// compareOptions compares rendered and resolved objects, without the functions of the descriptors.
+var compareOptions = cmp.Options{
 	cmp.Comparer(resource.Quantity.Equal),
 	cmpopts.IgnoreFields(component.Descriptor{}, "Settings", "StatusRef"),
 	cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef"),
@@ -141,28 +141,28 @@ func TestW9RenderedObjectsShareNoMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pristine, err := desired.For(desired.Input{Superset: before.DeepCopy()})
+		unchanged, err := desired.For(desired.Input{Superset: before.DeepCopy()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		plan := resolve.For(sup, resolve.Options{})
-		scribble(reflect.ValueOf(&plan))
-		if diff := cmp.Diff(before, sup, same); diff != "" {
+		overwrite(reflect.ValueOf(&plan))
+		if diff := cmp.Diff(before, sup, compareOptions); diff != "" {
 			t.Fatalf("%s: the plan shares memory with the spec (-before +after):\n%s", name, diff)
 		}
 		for i := range state.Components {
 			c := &state.Components[i]
 			for _, object := range []any{c.ConfigMap, c.Deployment, c.Service, c.HPA, c.PDB} {
-				scribble(reflect.ValueOf(object))
+				overwrite(reflect.ValueOf(object))
 			}
-			if diff := cmp.Diff(before, sup, same); diff != "" {
+			if diff := cmp.Diff(before, sup, compareOptions); diff != "" {
 				t.Fatalf("%s: an object of %s shares memory with the spec (-before +after):\n%s", name, c.Slug, diff)
 			}
-			if diff := cmp.Diff(pristine.Plan, state.Plan, same); diff != "" {
+			if diff := cmp.Diff(unchanged.Plan, state.Plan, compareOptions); diff != "" {
 				t.Fatalf("%s: an object of %s shares memory with the plan (-before +after):\n%s", name, c.Slug, diff)
 			}
 			for j := i + 1; j < len(state.Components); j++ {
-				if diff := cmp.Diff(pristine.Components[j].Deployment, state.Components[j].Deployment, same); diff != "" {
+				if diff := cmp.Diff(unchanged.Components[j].Deployment, state.Components[j].Deployment, compareOptions); diff != "" {
 					t.Fatalf("%s: %s shares memory with %s:\n%s", name, c.Slug, state.Components[j].Slug, diff)
 				}
 			}
@@ -170,22 +170,22 @@ func TestW9RenderedObjectsShareNoMemory(t *testing.T) {
 	}
 }
 
-// scribble changes every string, number and map that is reachable from v.
-func scribble(v reflect.Value) {
+// overwrite changes every string, number and map that is reachable from v.
+func overwrite(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			scribble(v.Elem())
+			overwrite(v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				scribble(v.Field(i))
+				overwrite(v.Field(i))
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			scribble(v.Index(i))
+			overwrite(v.Index(i))
 		}
 	case reflect.Map:
 		if v.Type().Elem().Kind() == reflect.String && v.Len() > 0 {

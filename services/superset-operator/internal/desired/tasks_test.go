@@ -80,23 +80,23 @@ func TestW14TaskChecksumInputs(t *testing.T) {
 	before := ownInputs(t, "", func(*v1alpha1.SupersetSpec) {})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, differing(before, ownInputs(t, "", tc.edit))); diff != "" {
+			if diff := cmp.Diff(tc.want, changedTasks(before, ownInputs(t, "", tc.edit))); diff != "" {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := differing(before, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); got != "clone" {
+	if got := changedTasks(before, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); got != "clone" {
 		t.Errorf("another scheduled time runs %q", got)
 	}
 	hosts := func(host string) map[string]string {
 		return ownInputs(t, "", func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase, s.Metastore.Host = nil, &host })
 	}
-	if got := differing(hosts("one"), hosts("two")); got != "init" {
+	if got := changedTasks(hosts("one"), hosts("two")); got != "init" {
 		t.Errorf("without a database to create another host runs %q", got)
 	}
 }
 
-func differing(a, b map[string]string) string {
+func changedTasks(a, b map[string]string) string {
 	var out []string
 	for _, slug := range slices.Sorted(maps.Keys(a)) {
 		if a[slug] != b[slug] {

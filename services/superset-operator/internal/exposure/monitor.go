@@ -24,22 +24,22 @@ func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, s
 	if spec.Path != nil {
 		endpoint["path"] = *spec.Path
 	}
-	own := layered(names.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
+	reserved := layered(names.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1",
 		"kind":       "ServiceMonitor",
 		"metadata": map[string]any{
-			"namespace": sup.Namespace, "name": sup.Name, "labels": asAny(layered(spec.Labels, own)),
+			"namespace": sup.Namespace, "name": sup.Name, "labels": toUnstructured(layered(spec.Labels, reserved)),
 		},
 		"spec": map[string]any{
-			"selector":          map[string]any{"matchLabels": asAny(selector)},
+			"selector":          map[string]any{"matchLabels": toUnstructured(selector)},
 			"namespaceSelector": map[string]any{"matchNames": []any{sup.Namespace}},
 			"endpoints":         []any{endpoint},
 		},
 	}}
 }
 
-func asAny(labels map[string]string) map[string]any {
+func toUnstructured(labels map[string]string) map[string]any {
 	out := make(map[string]any, len(labels))
 	for k, v := range labels {
 		out[k] = v

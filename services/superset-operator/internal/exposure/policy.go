@@ -17,8 +17,8 @@ import (
 // every source to the port of one that has a Service. Egress is open: the locations
 // of metastore, cache and data sources are not known here.
 func networkPolicy(sup *v1alpha1.Superset, spec *v1alpha1.NetworkPolicySpec, c *desired.Component) *networkingv1.NetworkPolicy {
-	own := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: names.Shared(sup.Name)}}
-	ingress := []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{own}}}
+	ownPods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: names.Shared(sup.Name)}}
+	ingress := []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{ownPods}}}
 	if c.Service != nil {
 		tcp, port := corev1.ProtocolTCP, intstr.FromInt32(c.Port())
 		ingress = append(ingress, networkingv1.NetworkPolicyIngressRule{

@@ -148,10 +148,10 @@ func TestTaskCounts(t *testing.T) {
 	rotate := func(j *batchv1.Job) { done(j); j.Labels[v1alpha1.LabelTask] = "rotate" }
 	const text = `{"columns": 9, "values": 13, "reencrypted": 12}`
 	cases := map[string]struct {
-		job        *batchv1.Job
-		pods       []corev1.Pod
-		want       *v1alpha1.StoredSecretsStatus
-		unreadable bool
+		job     *batchv1.Job
+		pods    []corev1.Pod
+		want    *v1alpha1.StoredSecretsStatus
+		pending bool
 	}{
 		"counted":                   {taskJob(rotate), []corev1.Pod{taskPod("job", terminated(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
 		"a command of the user":     {taskJob(rotate), []corev1.Pod{taskPod("job", terminated(0, "done"))}, nil, false},
@@ -163,7 +163,7 @@ func TestTaskCounts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := readJob(tc.job, tc.pods...)
-			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.unreadable {
+			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.pending {
 				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.ResultPending, diff)
 			}
 		})

@@ -11,9 +11,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// storedSecrets reads the counts of a succeeded task from the termination message of its pod. unreadable reports whether a pod
-// of the task is not yet observed as terminated. A message without counts, such as that of a user's command, counts as none.
-func storedSecrets(task string, pods []corev1.Pod) (counts *v1alpha1.StoredSecretsStatus, unreadable bool) {
+// storedSecrets reads the counts of a succeeded task from the termination message of its pod. pending reports whether a
+// pod of the task is not yet observed as terminated. A message without counts, such as that of a user's command, counts
+// as none.
+func storedSecrets(task string, pods []corev1.Pod) (counts *v1alpha1.StoredSecretsStatus, pending bool) {
 	if task != resolve.Preflight.Slug && task != resolve.Rotate.Slug {
 		return nil, false
 	}

@@ -12,7 +12,7 @@ const mask = "***"
 // Lines returns the end of a text without its secrets: at most maxLines lines and
 // maxBytes bytes of valid UTF-8, without colors and control characters.
 func Lines(text string, maxLines, maxBytes int) string {
-	text = tail(redact(plain(text)), maxLines)
+	text = tail(redact(stripEscapes(text)), maxLines)
 	if len(text) <= maxBytes {
 		return text
 	}
@@ -26,12 +26,12 @@ func Lines(text string, maxLines, maxBytes int) string {
 // Line returns a text as one line without its secrets, of which it keeps at most maxBytes bytes: the beginning, where
 // messages name their subject.
 func Line(text string, maxBytes int) string {
-	const dots = "..."
-	line := strings.Join(strings.FieldsFunc(redact(plain(text)), func(r rune) bool { return r == '\n' }), " ")
+	const ellipsis = "..."
+	line := strings.Join(strings.FieldsFunc(redact(stripEscapes(text)), func(r rune) bool { return r == '\n' }), " ")
 	if len(line) <= maxBytes {
 		return line
 	}
-	return strings.ToValidUTF8(line[:max(maxBytes-len(dots), 0)], "") + dots
+	return strings.ToValidUTF8(line[:max(maxBytes-len(ellipsis), 0)], "") + ellipsis
 }
 
 func tail(text string, maxLines int) string {
@@ -44,8 +44,8 @@ var (
 	newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 )
 
-// plain removes escape sequences: colors between a key and its value would hide the value.
-func plain(text string) string {
+// stripEscapes removes escape sequences: colors between a key and its value would hide the value.
+func stripEscapes(text string) string {
 	text = newlines.Replace(escapes.ReplaceAllString(text, ""))
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
@@ -110,11 +110,11 @@ var (
 )
 
 func headers(text string) []span {
-	return after(authorization, text, func(rest string, _ bool) int { return value(rest, true) })
+	return matchValues(authorization, text, func(remaining string, _ bool) int { return valueLength(remaining, true) })
 }
 
 func values(text string) []span {
-	return append(after(secretKey, text, value), after(secretFlag, text, value)...)
+	return append(matchValues(secretKey, text, valueLength), matchValues(secretFlag, text, valueLength)...)
 }
 
 // Rows of tables occur in messages of databases and their clients: SQLAlchemy's bound parameters, a row that violates a
@@ -127,22 +127,22 @@ var (
 )
 
 func rows(text string) []span {
-	line := func(rest string, _ bool) int { return open(rest, true) }
-	return slices.Concat(after(rowLine, text, line), after(badRow, text, row), after(sqlPassword, text, value))
+	line := func(remaining string, _ bool) int { return unquotedLength(remaining, true) }
+	return slices.Concat(matchValues(rowLine, text, line), matchValues(badRow, text, rowLength), matchValues(sqlPassword, text, valueLength))
 }
 
-// row returns the length of the row at the start of a text; its values may contain line breaks.
-func row(rest string, _ bool) int {
+// rowLength returns the length of the row at the start of a text; its values may contain line breaks.
+func rowLength(remaining string, _ bool) int {
 	for _, end := range []string{").\n", ")\n"} {
-		if i := strings.Index(rest, end); i >= 0 {
+		if i := strings.Index(remaining, end); i >= 0 {
 			return i
 		}
 	}
-	return len(rest)
+	return len(remaining)
 }
 
-// after returns the values that follow a pattern; length returns the length of one.
-func after(pattern *regexp.Regexp, text string, length func(rest string, line bool) int) []span {
+// matchValues returns the values that follow a pattern; length returns the length of one.
+func matchValues(pattern *regexp.Regexp, text string, length func(remaining string, line bool) int) []span {
 	var out []span
 	for at := 0; at < len(text); {
 		m := pattern.FindStringIndex(text[at:])
@@ -163,32 +163,32 @@ func after(pattern *regexp.Regexp, text string, length func(rest string, line bo
 
 var opening = regexp.MustCompile(`^[bBuUrRfF]{0,2}(\\*)("""|'''|"|')`)
 
-// value returns the length of the value at the start of a text. A value without
+// valueLength returns the length of the value at the start of a text. A value without
 // quotes extends to the end of the line, or of the word.
-func value(text string, line bool) int {
+func valueLength(text string, line bool) int {
 	m := opening.FindStringSubmatchIndex(text)
 	if m == nil {
-		return open(text, line)
+		return unquotedLength(text, line)
 	}
 	escape, quote := m[3]-m[2], text[m[4]:m[5]]
 	if len(quote) == 3 {
 		if end := strings.Index(text[m[1]:], quote); end >= 0 {
-			return m[1] + end + word(text[m[1]+end:])
+			return m[1] + end + wordLength(text[m[1]+end:])
 		}
 		return len(text)
 	}
-	end := closing(text[m[1]:], quote[0], escape)
+	end := closingQuote(text[m[1]:], quote[0], escape)
 	if end < 0 {
-		return open(text, true)
+		return unquotedLength(text, true)
 	}
 	end += m[1]
 	// A shell continues the same word after a closing quote.
-	return end + glued(text[end:])
+	return end + wordSuffix(text[end:])
 }
 
-// closing returns the end of a quoted text, behind the quote that closes it; -1 if
+// closingQuote returns the end of a quoted text, behind the quote that closes it; -1 if
 // none does on this line. A quote inside is escaped more often than the opening one.
-func closing(text string, quote byte, escape int) int {
+func closingQuote(text string, quote byte, escape int) int {
 	run := 0
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -205,17 +205,17 @@ func closing(text string, quote byte, escape int) int {
 	return -1
 }
 
-// glued returns the length of the rest of the word after a closing quote.
-func glued(rest string) int {
-	if rest == "" || strings.ContainsRune(" \t\n,;:)]}>&|", rune(rest[0])) {
+// wordSuffix returns the length of the rest of the word after a closing quote.
+func wordSuffix(remaining string) int {
+	if remaining == "" || strings.ContainsRune(" \t\n,;:)]}>&|", rune(remaining[0])) {
 		return 0
 	}
-	return word(rest)
+	return wordLength(remaining)
 }
 
-func open(text string, line bool) int {
+func unquotedLength(text string, line bool) int {
 	if !line {
-		return word(text)
+		return wordLength(text)
 	}
 	if end := strings.IndexByte(text, '\n'); end >= 0 {
 		return end
@@ -223,7 +223,7 @@ func open(text string, line bool) int {
 	return len(text)
 }
 
-func word(text string) int {
+func wordLength(text string) int {
 	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
 		return end
 	}

@@ -103,8 +103,8 @@ func TestLineKeepsStart(t *testing.T) {
 	}
 }
 
-// place is a position of a secret in a text, with its encoding.
-type place struct {
+// position is a position of a secret in a text, with its encoding.
+type position struct {
 	before, after string
 	write         func(string) string
 }
@@ -113,47 +113,47 @@ func escaped(quote string) func(string) string {
 	return func(s string) string { return strings.NewReplacer(`\`, `\\`, quote, `\`+quote).Replace(s) }
 }
 
-func asIs(s string) string { return s }
+func unchanged(s string) string { return s }
 
 func nested(s string) string { return escaped(`"`)(escaped(`"`)(s)) }
 
 // spaced places accept any character except a line break; the others accept words.
 var (
-	spaced = []place{
+	linePositions = []position{
 		{`{"password": "`, `", "host": "db"}`, escaped(`"`)},
 		{`{'db_password':'`, `', 'host': 'db'}`, escaped(`'`)},
 		{`Settings(api_key='`, `', debug=True)`, escaped(`'`)},
 		{`environ["MY_SECRET"] = "`, `"`, escaped(`"`)},
 		{`{"msg": "{\"token\": \"`, `\", \"x\": 1}"}`, nested},
-		{"SECRET_KEY: ", "", asIs},
-		{"Authorization: Bearer ", "", asIs},
+		{"SECRET_KEY: ", "", unchanged},
+		{"Authorization: Bearer ", "", unchanged},
 		{`headers={'Authorization': '`, `', 'X': 'y'}`, escaped(`'`)},
 		{`password="`, `" host=db`, escaped(`"`)},
 		{`[parameters: ('`, `', 7)]`, escaped(`'`)},
-		{"Failing row contains (1, ", ", null).", asIs},
-		{"CONTEXT:  COPY dbs, line 7, column extra: \"", "\"", asIs},
+		{"Failing row contains (1, ", ", null).", unchanged},
+		{"CONTEXT:  COPY dbs, line 7, column extra: \"", "\"", unchanged},
 	}
-	words = []place{
-		{"PGPASSWORD=", " psql", asIs},
-		{"?token=", " HTTP/1.1", asIs},
-		{"postgresql+psycopg2://superset:", "@db:5432/x", asIs},
-		{"redis://:", "@cache", asIs},
-		{"mysql --password=", " -h db", asIs},
-		{"curl: Bearer 1", " sent", asIs},
+	wordPositions = []position{
+		{"PGPASSWORD=", " psql", unchanged},
+		{"?token=", " HTTP/1.1", unchanged},
+		{"postgresql+psycopg2://superset:", "@db:5432/x", unchanged},
+		{"redis://:", "@cache", unchanged},
+		{"mysql --password=", " -h db", unchanged},
+		{"curl: Bearer 1", " sent", unchanged},
 	}
 )
 
 // TestRandomSecretsAreRedacted inserts a secret in every place, between other text.
 func TestRandomSecretsAreRedacted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p, pattern := rapid.SampledFrom(spaced).Draw(rt, "place"), `[!-~äß漢 ]{3,30}`
+		p, pattern := rapid.SampledFrom(linePositions).Draw(rt, "place"), `[!-~äß漢 ]{3,30}`
 		if rapid.Bool().Draw(rt, "word") {
-			p, pattern = rapid.SampledFrom(words).Draw(rt, "place"), `[!-&(-~äß漢]{3,30}`
+			p, pattern = rapid.SampledFrom(wordPositions).Draw(rt, "place"), `[!-&(-~äß漢]{3,30}`
 		}
 		secret := "Xq7" + rapid.StringMatching(pattern).Draw(rt, "secret") + "Zj9"
 		written := p.write(secret)
-		noise := rapid.StringMatching(`([ -~]{0,20}\n){0,3}`)
-		text := noise.Draw(rt, "above") + p.before + written + p.after + "\n" + noise.Draw(rt, "below")
+		surroundings := rapid.StringMatching(`([ -~]{0,20}\n){0,3}`)
+		text := surroundings.Draw(rt, "above") + p.before + written + p.after + "\n" + surroundings.Draw(rt, "below")
 		got := redact.Lines(text, 100, 100_000)
 		for _, leak := range []string{secret, written, "Xq7", "Zj9"} {
 			if strings.Contains(got, leak) {

@@ -121,11 +121,11 @@ func flags(set map[string]bool) map[string]any {
 // TestProductionSettings checks the differences between the components.
 func TestProductionSettings(t *testing.T) {
 	all := pythons(t, "production-full")
-	words := slices.Sorted(maps.Keys(all))
-	patience := map[string]any{"connect_timeout": 10.0}
-	null := map[string]any{"poolclass": "NullPool", "connect_args": patience}
+	slugs := slices.Sorted(maps.Keys(all))
+	connectArgs := map[string]any{"connect_timeout": 10.0}
+	null := map[string]any{"poolclass": "NullPool", "connect_args": connectArgs}
 	pool := func(size float64) map[string]any {
-		return map[string]any{"pool_size": size, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false, "connect_args": patience}
+		return map[string]any{"pool_size": size, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false, "connect_args": connectArgs}
 	}
 	mcp := pool(5)
 	mcp["pool_timeout"] = 10.0
@@ -134,11 +134,11 @@ func TestProductionSettings(t *testing.T) {
 		"mcp-server": mcp, "preflight": null, "migrate": null, "init": null,
 	}
 	var programs []program
-	for _, slug := range words {
+	for _, slug := range slugs {
 		programs = append(programs, all[slug])
 	}
 	for i, got := range runAll(t, programs) {
-		slug := words[i]
+		slug := slugs[i]
 		if diff := cmp.Diff(any(want[slug]), got["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
 			t.Errorf("pool of %s differs (-want +got):\n%s", slug, diff)
 		}

@@ -36,12 +36,12 @@ func taskPod(t *testing.T, slug string, edit func(*v1alpha1.SupersetSpec)) corev
 // TestW5UserTextReachesCloneByEnvironmentOnly checks that text of the user is unchanged in the environment and not
 // part of the command.
 func TestW5UserTextReachesCloneByEnvironmentOnly(t *testing.T) {
-	hostile := "MARK'\"`$(HOME) $$ $HOME\\\nü'"
+	malicious := "MARK'\"`$(HOME) $$ $HOME\\\nü'"
 	pod := taskPod(t, "clone", func(s *v1alpha1.SupersetSpec) {
 		c := s.Lifecycle.Clone
-		c.Source.Host, c.Source.Database, c.Source.Username = hostile, hostile, hostile
-		c.ExcludeTables, c.ExcludeTableData, c.PostCloneSQL = []string{hostile}, []string{"a", hostile}, []string{hostile, "b"}
-		s.Metastore.Host, s.Metastore.Database, s.Metastore.Username = &hostile, &hostile, &hostile
+		c.Source.Host, c.Source.Database, c.Source.Username = malicious, malicious, malicious
+		c.ExcludeTables, c.ExcludeTableData, c.PostCloneSQL = []string{malicious}, []string{"a", malicious}, []string{malicious, "b"}
+		s.Metastore.Host, s.Metastore.Database, s.Metastore.Username = &malicious, &malicious, &malicious
 	})
 	main := pod.Containers[0]
 	if strings.Contains(strings.Join(main.Command, " "), "MARK") {
@@ -50,11 +50,11 @@ func TestW5UserTextReachesCloneByEnvironmentOnly(t *testing.T) {
 	const p = "SUPERSET_OPERATOR__"
 	want := map[string]string{
 		"HTTPS_PROXY":        "http://proxy:3128",
-		p + "CLONE_SRC_HOST": hostile, p + "CLONE_SRC_PORT": "5432", p + "CLONE_SRC_DB": hostile, p + "CLONE_SRC_USER": hostile,
+		p + "CLONE_SRC_HOST": malicious, p + "CLONE_SRC_PORT": "5432", p + "CLONE_SRC_DB": malicious, p + "CLONE_SRC_USER": malicious,
 		p + "CLONE_SRC_PASS": "prod-reader/password",
-		p + "DB_HOST":        hostile, p + "DB_PORT": "5432", p + "DB_NAME": hostile, p + "DB_USER": hostile, p + "DB_PASS": "staging-db/password",
-		p + "CLONE_EXCLUDE_TABLE_0": hostile, p + "CLONE_EXCLUDE_TABLE_DATA_0": "a", p + "CLONE_EXCLUDE_TABLE_DATA_1": hostile,
-		p + "CLONE_POST_SQL_0": hostile, p + "CLONE_POST_SQL_1": "b",
+		p + "DB_HOST":        malicious, p + "DB_PORT": "5432", p + "DB_NAME": malicious, p + "DB_USER": malicious, p + "DB_PASS": "staging-db/password",
+		p + "CLONE_EXCLUDE_TABLE_0": malicious, p + "CLONE_EXCLUDE_TABLE_DATA_0": "a", p + "CLONE_EXCLUDE_TABLE_DATA_1": malicious,
+		p + "CLONE_POST_SQL_0": malicious, p + "CLONE_POST_SQL_1": "b",
 	}
 	if diff := cmp.Diff(want, expand(main.Env)); diff != "" {
 		t.Errorf("environment differs (-want +got):\n%s", diff)
@@ -98,7 +98,7 @@ func TestTaskCommands(t *testing.T) {
 			"python3 /app/pythonpath/superset_preflight.py " + mode
 	}
 	cases := map[string]struct {
-		word string
+		slug string
 		edit func(*v1alpha1.SupersetSpec)
 		want []string
 	}{
@@ -114,14 +114,14 @@ func TestTaskCommands(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			main := taskPod(t, tc.word, func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = nil; tc.edit(s) }).Containers[0]
+			main := taskPod(t, tc.slug, func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = nil; tc.edit(s) }).Containers[0]
 			if diff := cmp.Diff(tc.want, main.Command); diff != "" {
 				t.Errorf("command differs (-want +got):\n%s", diff)
 			}
 			if main.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 				t.Errorf("termination messages are %q", main.TerminationMessagePolicy)
 			}
-			if tc.word == "clone" && len(main.Env) < 10 {
+			if tc.slug == "clone" && len(main.Env) < 10 {
 				t.Errorf("the user's command has only %d variables", len(main.Env))
 			}
 		})

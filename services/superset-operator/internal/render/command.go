@@ -52,7 +52,7 @@ func defaultCommand(c *resolve.Component) []string {
 // webServer runs gunicorn as run-server.sh of Superset's image does, with the same variables and in place of the shell, so
 // that signals reach it: that script's own shell stays the parent and forwards none. Requests in progress keep their
 // usual timeout. A configuration of the image or the user replaces the operator's.
-const webServer = `[ -e gunicorn.conf.py ] || export GUNICORN_CMD_ARGS="--config ` + configFolder + "/" + gunicornKey + ` ${GUNICORN_CMD_ARGS:-}"
+const webServer = `[ -e gunicorn.conf.py ] || export GUNICORN_CMD_ARGS="--config ` + configDir + "/" + gunicornKey + ` ${GUNICORN_CMD_ARGS:-}"
 exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
   --access-logfile "${ACCESS_LOG_FILE:--}" --error-logfile "${ERROR_LOG_FILE:--}" \
   --workers "${SERVER_WORKER_AMOUNT:-1}" --worker-class "${SERVER_WORKER_CLASS:-gthread}" \
@@ -127,13 +127,13 @@ func preflight(mode string) string {
   echo "preflight: the image contains no Superset: it has no python3. Correct spec.image" >&2
   exit 1
 fi
-python3 ` + configFolder + "/" + preflightKey + " " + mode
+python3 ` + configDir + "/" + preflightKey + " " + mode
 }
 
 // secretKeys returns the command that checks or changes the key of stored secrets. Its counts become the container's
 // termination message.
 func secretKeys(mode string) string {
-	return "exec python3 " + configFolder + "/" + secretKeysKey + " " + mode + " " + corev1.TerminationMessagePathDefault
+	return "exec python3 " + configDir + "/" + secretKeysKey + " " + mode + " " + corev1.TerminationMessagePathDefault
 }
 
 // bootstrapped sources the bootstrap script, if there is one, before the command.
@@ -142,7 +142,7 @@ func bootstrapped(bootstrap string, command []string) []string {
 	if bootstrap == "" {
 		return command
 	}
-	source := ". " + configFolder + "/" + bootstrapKey + "\n"
+	source := ". " + configDir + "/" + bootstrapKey + "\n"
 	if len(command) > 2 && slices.Equal(command[:2], []string{"/bin/sh", "-c"}) {
 		return append([]string{"/bin/sh", "-c", source + command[2]}, command[3:]...)
 	}

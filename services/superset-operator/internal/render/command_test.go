@@ -30,10 +30,10 @@ func TestBootstrapRunsBeforeCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// The user's options come after the server's own options, and before the application.
-	said := string(out)
-	if !strings.HasPrefix(said, "it's here\n") || !strings.HasSuffix(said, "[it's]\n[$HOME]\n[a b]\n[superset.app:create_app()]\n") ||
-		!strings.Contains(said, "[--workers]\n[3]\n") {
-		t.Errorf("gunicorn was called with\n%s", said)
+	output := string(out)
+	if !strings.HasPrefix(output, "it's here\n") || !strings.HasSuffix(output, "[it's]\n[$HOME]\n[a b]\n[superset.app:create_app()]\n") ||
+		!strings.Contains(output, "[--workers]\n[3]\n") {
+		t.Errorf("gunicorn was called with\n%s", output)
 	}
 }
 

@@ -35,19 +35,19 @@ func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1
 	if t.CreateDatabase == nil {
 		return containers
 	}
-	rest := slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool {
+	remaining := slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool {
 		return c.Name == names.CreateDatabaseContainer
 	})
-	return append([]corev1.Container{createDatabase(t)}, rest...)
+	return append([]corev1.Container{createDatabase(t)}, remaining...)
 }
 
 // databaseEnvironment returns the variables with the location of a structured metastore.
 func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
 	return appendValue([]corev1.EnvVar{
-		plain(pyconfig.EnvDatabaseHost, in.DatabaseHost),
-		plain(pyconfig.EnvDatabasePort, strconv.Itoa(int(in.DatabasePort))),
-		plain(pyconfig.EnvDatabaseName, in.DatabaseName),
-		plain(pyconfig.EnvDatabaseUser, in.DatabaseUser),
+		literal(pyconfig.EnvDatabaseHost, in.DatabaseHost),
+		literal(pyconfig.EnvDatabasePort, strconv.Itoa(int(in.DatabasePort))),
+		literal(pyconfig.EnvDatabaseName, in.DatabaseName),
+		literal(pyconfig.EnvDatabaseUser, in.DatabaseUser),
 	}, pyconfig.EnvDatabasePassword, in.DatabasePassword)
 }
 

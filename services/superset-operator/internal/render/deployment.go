@@ -41,7 +41,7 @@ func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 					probes:  componentProbes(c),
 					files:   componentFiles(c),
 
-					lifecycle: ending(c), grace: grace(c),
+					lifecycle: preStopHook(c), grace: grace(c),
 				}),
 			},
 		},
@@ -116,8 +116,8 @@ func layered(layers ...map[string]string) map[string]string {
 	return out
 }
 
-// copied returns a new map; nil when there is nothing in it.
-func copied(m map[string]string) map[string]string {
+// cloneMap returns a new map; nil when there is nothing in it.
+func cloneMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
 	}

@@ -36,7 +36,7 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 		extra = append(extra, number("SUPERSET_PORT", c.Port()))
 	}
 	if c.Descriptor.Name == component.CeleryFlowerName {
-		extra = append(extra, plain(envFlowerPrefix, c.Path))
+		extra = append(extra, literal(envFlowerPrefix, c.Path))
 	}
 	return environment(&c.Workload, extra...)
 }
@@ -45,10 +45,10 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 // workload does not have are omitted.
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
-	env := []corev1.EnvVar{plain(pyconfig.EnvInstanceName, w.Superset)}
+	env := []corev1.EnvVar{literal(pyconfig.EnvInstanceName, w.Superset)}
 	if w.Python.Rendered {
 		// An image, or a source of variables that the operator does not read, may set another configuration.
-		env = append(env, plain(envConfigPath, configFolder+"/"+ConfigKey), plain(envConfigModule, "superset.config"))
+		env = append(env, literal(envConfigPath, configDir+"/"+ConfigKey), literal(envConfigModule, "superset.config"))
 	}
 	env = appendValue(env, pyconfig.EnvSecretKey, in.SecretKey)
 	env = appendValue(env, pyconfig.EnvPreviousSecretKey, in.PreviousSecretKey)
@@ -57,15 +57,15 @@ func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 		env = append(env, databaseEnvironment(in)...)
 	}
 	if w.Python.Valkey != nil {
-		env = append(env, plain(pyconfig.EnvValkeyHost, in.ValkeyHost), plain(pyconfig.EnvValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
+		env = append(env, literal(pyconfig.EnvValkeyHost, in.ValkeyHost), literal(pyconfig.EnvValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
 		if in.ValkeyUser != "" {
-			env = append(env, plain(pyconfig.EnvValkeyUser, in.ValkeyUser))
+			env = append(env, literal(pyconfig.EnvValkeyUser, in.ValkeyUser))
 		}
 		env = appendValue(env, pyconfig.EnvValkeyPassword, in.ValkeyPassword)
 	}
 	env = append(env, extra...)
 	if in.ForceReload != "" {
-		env = append(env, plain(envForceReload, in.ForceReload))
+		env = append(env, literal(envForceReload, in.ForceReload))
 	}
 	return env
 }
@@ -77,14 +77,14 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		number("SERVER_WORKER_AMOUNT", g.Workers),
 		number("SERVER_THREADS_AMOUNT", g.Threads),
-		plain("SERVER_WORKER_CLASS", g.WorkerClass),
+		literal("SERVER_WORKER_CLASS", g.WorkerClass),
 		number("GUNICORN_TIMEOUT", g.Timeout),
 		number("GUNICORN_KEEPALIVE", g.KeepAlive),
 		number("WORKER_MAX_REQUESTS", g.MaxRequests),
 		number("WORKER_MAX_REQUESTS_JITTER", g.MaxRequestsJitter),
 		number("SERVER_LIMIT_REQUEST_LINE", g.LimitRequestLine),
 		number("SERVER_LIMIT_REQUEST_FIELD_SIZE", g.LimitRequestFieldSize),
-		plain("GUNICORN_LOGLEVEL", g.LogLevel),
+		literal("GUNICORN_LOGLEVEL", g.LogLevel),
 	}
 }
 
@@ -92,16 +92,16 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	env := adminEnvironment(t)
 	if t.Rotates {
-		env = append(env, plain(envRotate, "true"))
+		env = append(env, literal(envRotate, "true"))
 	}
 	if t.CreatesDatabase {
-		env = append(env, plain(envCreateDatabase, "true"))
+		env = append(env, literal(envCreateDatabase, "true"))
 	}
 	if t.SkipsMigration {
-		env = append(env, plain(envSkipsMigration, "true"))
+		env = append(env, literal(envSkipsMigration, "true"))
 	}
 	if t.ServesMCP {
-		env = append(env, plain(envServesMCP, "true"))
+		env = append(env, literal(envServesMCP, "true"))
 	}
 	return env
 }
@@ -112,11 +112,11 @@ func adminEnvironment(t *resolve.Task) []corev1.EnvVar {
 		return nil
 	}
 	return []corev1.EnvVar{
-		plain(envAdminUsername, user.Username),
-		plain(envAdminPassword, user.Password),
-		plain(envAdminFirstName, user.FirstName),
-		plain(envAdminLastName, user.LastName),
-		plain(envAdminEmail, user.Email),
+		literal(envAdminUsername, user.Username),
+		literal(envAdminPassword, user.Password),
+		literal(envAdminFirstName, user.FirstName),
+		literal(envAdminLastName, user.LastName),
+		literal(envAdminEmail, user.Email),
 	}
 }
 
@@ -125,13 +125,13 @@ func appendValue(env []corev1.EnvVar, name string, v resolve.Value) []corev1.Env
 	case v.From != nil:
 		return append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: v.From}})
 	case v.Inline != nil:
-		return append(env, plain(name, *v.Inline))
+		return append(env, literal(name, *v.Inline))
 	}
 	return env
 }
 
-// plain returns a variable whose value reaches the container unchanged.
-func plain(name, value string) corev1.EnvVar {
+// literal returns a variable whose value reaches the container unchanged.
+func literal(name, value string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, Value: escapeDollars(value)}
 }
 
@@ -141,4 +141,4 @@ func number(name string, value int32) corev1.EnvVar {
 
 // Variable returns an environment variable whose value reaches the container
 // unchanged, dollar signs included.
-func Variable(name, value string) corev1.EnvVar { return plain(name, value) }
+func Variable(name, value string) corev1.EnvVar { return literal(name, value) }

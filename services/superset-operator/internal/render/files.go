@@ -10,10 +10,10 @@ import (
 )
 
 // Volumes of the files that the operator adds, and where they are mounted.
-// Superset's image has configFolder on its Python path.
+// Superset's image has configDir on its Python path.
 const (
 	configVolume = "superset-config"
-	configFolder = "/app/pythonpath"
+	configDir    = "/app/pythonpath"
 
 	documentVolume = "websocket-config"
 	// DocumentKey is the key of the websocket server's settings in its ConfigMap.
@@ -46,7 +46,7 @@ func (f *files) mounts() []corev1.VolumeMount {
 func pythonFiles(w *resolve.Workload) *files {
 	return &files{
 		volume: corev1.Volume{Name: configVolume, VolumeSource: fromConfigMap(w.ConfigName)},
-		mount:  corev1.VolumeMount{Name: configVolume, MountPath: configFolder, ReadOnly: true},
+		mount:  corev1.VolumeMount{Name: configVolume, MountPath: configDir, ReadOnly: true},
 	}
 }
 

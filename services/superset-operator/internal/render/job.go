@@ -107,10 +107,10 @@ func cloneCommand(t *resolve.Task) []string {
 func cloneEnvironment(t *resolve.Task) []corev1.EnvVar {
 	c := t.Clone
 	env := appendValue([]corev1.EnvVar{
-		plain(envSourceHost, c.Host),
-		plain(envSourcePort, strconv.Itoa(int(c.Port))),
-		plain(envSourceDatabase, c.Database),
-		plain(envSourceUser, c.User),
+		literal(envSourceHost, c.Host),
+		literal(envSourcePort, strconv.Itoa(int(c.Port))),
+		literal(envSourceDatabase, c.Database),
+		literal(envSourceUser, c.User),
 	}, envSourcePassword, c.Password)
 	env = append(env, databaseEnvironment(&t.Inputs)...)
 	env = appendList(env, envExcludeTable, c.ExcludeTables)
@@ -120,7 +120,7 @@ func cloneEnvironment(t *resolve.Task) []corev1.EnvVar {
 
 func appendList(env []corev1.EnvVar, prefix string, values []string) []corev1.EnvVar {
 	for i, value := range values {
-		env = append(env, plain(prefix+strconv.Itoa(i), value))
+		env = append(env, literal(prefix+strconv.Itoa(i), value))
 	}
 	return env
 }

@@ -36,7 +36,7 @@ func podSpec(w *resolve.Workload, c container) corev1.PodSpec {
 		TopologySpreadConstraints:     pod.TopologySpreadConstraints,
 		HostAliases:                   pod.HostAliases,
 		SecurityContext:               pod.PodSecurityContext,
-		TerminationGracePeriodSeconds: either(pod.TerminationGracePeriodSeconds, c.grace),
+		TerminationGracePeriodSeconds: orDefault(pod.TerminationGracePeriodSeconds, c.grace),
 		DNSConfig:                     pod.DNSConfig,
 		RuntimeClassName:              pod.RuntimeClassName,
 		ShareProcessNamespace:         pod.ShareProcessNamespace,
@@ -71,7 +71,7 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 		LivenessProbe:   c.probes.liveness,
 		ReadinessProbe:  c.probes.readiness,
 		StartupProbe:    c.probes.startup,
-		Lifecycle:       either(t.Lifecycle, c.lifecycle),
+		Lifecycle:       orDefault(t.Lifecycle, c.lifecycle),
 	}
 	if t.Resources != nil {
 		main.Resources = *t.Resources
@@ -85,8 +85,8 @@ func others(list []corev1.Container) []corev1.Container {
 }
 
 const (
-	// settle is how many seconds a web server keeps serving before SIGTERM, while nodes update their routes to it.
-	settle = 2
+	// preStopSeconds is how long a web server keeps serving before SIGTERM, while nodes update their routes to it.
+	preStopSeconds = 2
 	// margin is the rest of the grace period, in seconds, if all steps take their maximum.
 	margin = 8
 	// workerGrace is how many seconds a worker has for its running tasks: the limit of a thumbnail or a report.
@@ -94,16 +94,16 @@ const (
 	workerGrace = 300
 )
 
-// ending returns the preStop hook of the component; nil if there is none, or if the grace period that the user set is too
-// short for it.
-func ending(c *resolve.Component) *corev1.Lifecycle {
+// preStopHook returns the preStop hook of the component; nil if there is none, or if the grace period that the user set
+// is too short for it.
+func preStopHook(c *resolve.Component) *corev1.Lifecycle {
 	if c.Descriptor.Name != component.WebServerName {
 		return nil
 	}
-	if user := c.Pod.TerminationGracePeriodSeconds; user != nil && *user <= settle {
+	if user := c.Pod.TerminationGracePeriodSeconds; user != nil && *user <= preStopSeconds {
 		return nil
 	}
-	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: settle}}}
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: preStopSeconds}}}
 }
 
 // grace returns the default grace period of the component, in seconds; nil for Kubernetes' default.
@@ -114,7 +114,7 @@ func grace(c *resolve.Component) *int64 {
 		if c.Gunicorn != nil {
 			request = c.Gunicorn.Timeout
 		}
-		return new(int64(settle + request + margin))
+		return new(int64(preStopSeconds + request + margin))
 	case component.CeleryWorkerName:
 		return new(int64(workerGrace))
 	}

@@ -16,11 +16,11 @@ type probes struct{ liveness, readiness, startup *corev1.Probe }
 
 // componentProbes returns the user's probes, and the component's defaults at the resolved port for the others.
 func componentProbes(c *resolve.Component) probes {
-	own, t := defaultProbes(c), c.Pod.Container
+	defaults, t := defaultProbes(c), c.Pod.Container
 	return probes{
-		liveness:  either(t.LivenessProbe, own.liveness),
-		readiness: either(t.ReadinessProbe, own.readiness),
-		startup:   either(t.StartupProbe, own.startup),
+		liveness:  orDefault(t.LivenessProbe, defaults.liveness),
+		readiness: orDefault(t.ReadinessProbe, defaults.readiness),
+		startup:   orDefault(t.StartupProbe, defaults.startup),
 	}
 }
 
@@ -31,7 +31,7 @@ func defaultProbes(c *resolve.Component) probes {
 	switch c.Descriptor.Name {
 	case component.WebServerName:
 		handler = httpGet(strings.TrimRight(c.AppRoot, "/")+"/health", port)
-		return probes{liveness: patient(handler, c.Python.WebServerTimeout), readiness: probe(handler), startup: startup(handler)}
+		return probes{liveness: busyServerProbe(handler, c.Python.WebServerTimeout), readiness: probe(handler), startup: startup(handler)}
 	case component.WebsocketServerName:
 		handler = httpGet("/health", port)
 	case component.CeleryFlowerName:
@@ -50,17 +50,18 @@ func celeryProbes(c *resolve.Component) probes {
 	if c.Python.Heartbeat == "" || c.Python.Valkey == nil || c.Python.Valkey.Broker == nil || len(c.Pod.Container.Command) > 0 {
 		return probes{}
 	}
-	alive := probe(execute("python3", "-c", fresh, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter)))
-	alive.PeriodSeconds, alive.TimeoutSeconds = 60, 15
-	return probes{liveness: alive, startup: startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))}
+	heartbeat := probe(execute("python3", "-c", heartbeatScript, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter)))
+	heartbeat.PeriodSeconds, heartbeat.TimeoutSeconds = 60, 15
+	return probes{liveness: heartbeat, startup: startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))}
 }
 
 // staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
 const staleAfter = 600
 
-// fresh succeeds while the file is new enough, and while the broker does not answer: without a broker no message arrives,
-// and a restart would only end running tasks. It does not import Superset, which would take ten seconds of a core each time.
-const fresh = `import os, socket, sys, time
+// heartbeatScript succeeds while the file is new enough, and while the broker does not answer: without a broker no
+// message arrives, and a restart would only end running tasks. It does not import Superset, which would take ten seconds
+// of a core each time.
+const heartbeatScript = `import os, socket, sys, time
 try:
     age = time.time() - os.stat(sys.argv[1]).st_mtime
 except FileNotFoundError:
@@ -73,11 +74,11 @@ if age > float(sys.argv[2]):
     sys.exit(f"the last sign of life is {age:.0f} s old")
 `
 
-func execute(words ...string) corev1.ProbeHandler {
-	for i := range words {
-		words[i] = escapeDollars(words[i])
+func execute(args ...string) corev1.ProbeHandler {
+	for i := range args {
+		args[i] = escapeDollars(args[i])
 	}
-	return corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: words}}
+	return corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: args}}
 }
 
 func httpGet(path string, port intstr.IntOrString) corev1.ProbeHandler {
@@ -94,10 +95,10 @@ func probe(handler corev1.ProbeHandler) *corev1.Probe {
 // defaultRequestTimeout is gunicorn's, in seconds, unless the spec sets another one.
 const defaultRequestTimeout = 60
 
-// patient returns a liveness probe that fails a minute after the longest request has ended: the probe's request waits
-// for a thread like any other one, so the kubelet must not kill a server whose threads are all busy. Gunicorn itself
-// replaces a worker that hangs.
-func patient(handler corev1.ProbeHandler, timeout int32) *corev1.Probe {
+// busyServerProbe returns a liveness probe that fails a minute after the longest request has ended: the probe's request
+// waits for a thread like any other one, so the kubelet must not kill a server whose threads are all busy. Gunicorn
+// itself replaces a worker that hangs.
+func busyServerProbe(handler corev1.ProbeHandler, timeout int32) *corev1.Probe {
 	if timeout == 0 {
 		timeout = defaultRequestTimeout
 	}
@@ -114,9 +115,9 @@ func startup(handler corev1.ProbeHandler) *corev1.Probe {
 	}
 }
 
-func either[T any](user, own *T) *T {
+func orDefault[T any](user, fallback *T) *T {
 	if user != nil {
 		return user
 	}
-	return own
+	return fallback
 }

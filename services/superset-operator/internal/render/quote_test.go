@@ -137,11 +137,11 @@ func TestQuotingHoldsInRealInterpreters(t *testing.T) {
 	})
 	t.Run("sh", func(t *testing.T) {
 		script := `for a in "$@"; do printf '%s\0' "$a"; done`
-		words := make([]string, len(quoteSeeds))
+		args := make([]string, len(quoteSeeds))
 		for i, text := range quoteSeeds {
-			words[i] = shellQuote(text)
+			args[i] = shellQuote(text)
 		}
-		out := interpret(t, "/bin/sh", "-c", "set -- "+strings.Join(words, " ")+"\n"+script)
+		out := interpret(t, "/bin/sh", "-c", "set -- "+strings.Join(args, " ")+"\n"+script)
 		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		if diff := cmp.Diff(quoteSeeds, got); diff != "" {
 			t.Errorf("the shell reads something else (-want +got):\n%s", diff)

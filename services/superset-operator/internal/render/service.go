@@ -37,7 +37,7 @@ func Service(c *resolve.Component) *corev1.Service {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: c.Name,
-			Labels: layered(settings.Labels, c.Labels), Annotations: copied(settings.Annotations),
+			Labels: layered(settings.Labels, c.Labels), Annotations: cloneMap(settings.Annotations),
 		},
 		Spec: corev1.ServiceSpec{Type: kind, Selector: layered(c.Selector), Ports: []corev1.ServicePort{port}},
 	}
@@ -49,7 +49,7 @@ func ServiceAccount(sup *v1alpha1.Superset, settings *v1alpha1.ServiceAccountSpe
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: sup.Namespace, Name: names.ServiceAccount(sup),
-			Labels: names.Shared(sup.Name), Annotations: copied(settings.Annotations),
+			Labels: names.Shared(sup.Name), Annotations: cloneMap(settings.Annotations),
 		},
 	}
 }

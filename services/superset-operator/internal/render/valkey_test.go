@@ -68,11 +68,11 @@ func TestValkeyDefaults(t *testing.T) {
 }
 
 func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
-	off := new(true)
-	cache, celery := &v1alpha1.ValkeyCacheSpec{Disabled: off}, &v1alpha1.ValkeyCelerySpec{Disabled: off}
+	disabled := new(true)
+	cache, celery := &v1alpha1.ValkeyCacheSpec{Disabled: disabled}, &v1alpha1.ValkeyCelerySpec{Disabled: disabled}
 	cases := map[string]struct {
-		spec v1alpha1.ValkeySpec
-		gone []string
+		spec    v1alpha1.ValkeySpec
+		omitted []string
 	}{
 		"cache":                     {v1alpha1.ValkeySpec{Cache: cache}, []string{"CACHE_CONFIG"}},
 		"data cache":                {v1alpha1.ValkeySpec{DataCache: cache}, []string{"DATA_CACHE_CONFIG"}},
@@ -82,16 +82,16 @@ func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
 		"coordination":              {v1alpha1.ValkeySpec{DistributedCoordination: cache}, []string{"DISTRIBUTED_COORDINATION_CONFIG"}},
 		"broker and result backend": {v1alpha1.ValkeySpec{CeleryBroker: celery, CeleryResultBackend: celery}, []string{"CELERY_CONFIG"}},
 		"results": {
-			v1alpha1.ValkeySpec{ResultsBackend: &v1alpha1.ValkeyResultsBackendSpec{Disabled: off}}, []string{"RESULTS_BACKEND"},
+			v1alpha1.ValkeySpec{ResultsBackend: &v1alpha1.ValkeyResultsBackendSpec{Disabled: disabled}}, []string{"RESULTS_BACKEND"},
 		},
 	}
-	whole := settings(t, &v1alpha1.ValkeySpec{Host: "valkey"})
+	defaults := settings(t, &v1alpha1.ValkeySpec{Host: "valkey"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.spec.Host = "valkey"
 			want := map[string]any{}
-			maps.Copy(want, whole)
-			for _, setting := range tc.gone {
+			maps.Copy(want, defaults)
+			for _, setting := range tc.omitted {
 				delete(want, setting)
 			}
 			if diff := cmp.Diff(want, settings(t, &tc.spec)); diff != "" {
@@ -155,9 +155,9 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := settings(t, &v1alpha1.ValkeySpec{Host: "valkey", SSL: &tc.ssl})
 			celery := got["CELERY_CONFIG"].(map[string]any)
-			for _, use := range []string{"broker_use_ssl", "redis_backend_use_ssl"} {
-				if diff := cmp.Diff(tc.want, celery[use]); diff != "" {
-					t.Errorf("%s differs (-want +got):\n%s", use, diff)
+			for _, option := range []string{"broker_use_ssl", "redis_backend_use_ssl"} {
+				if diff := cmp.Diff(tc.want, celery[option]); diff != "" {
+					t.Errorf("%s differs (-want +got):\n%s", option, diff)
 				}
 			}
 			caches := 0
@@ -210,7 +210,7 @@ func query(t *testing.T, raw string) map[string]any {
 // TestW5KeyPrefixIsPlainText uses prefixes that an f-string or unescaped text in quotes would evaluate.
 func TestW5KeyPrefixIsPlainText(t *testing.T) {
 	var programs []program
-	for _, prefix := range hostileTexts {
+	for _, prefix := range maliciousTexts {
 		programs = append(programs, worker(&v1alpha1.ValkeySpec{
 			Host: "valkey", Cache: &v1alpha1.ValkeyCacheSpec{KeyPrefix: &prefix},
 			ResultsBackend: &v1alpha1.ValkeyResultsBackendSpec{KeyPrefix: &prefix},
@@ -218,7 +218,7 @@ func TestW5KeyPrefixIsPlainText(t *testing.T) {
 		}))
 	}
 	for i, got := range runAll(t, programs) {
-		prefix := hostileTexts[i]
+		prefix := maliciousTexts[i]
 		cache, results := got["CACHE_CONFIG"].(map[string]any), got["RESULTS_BACKEND"].(map[string]any)
 		if cache["CACHE_KEY_PREFIX"] != "sales_"+prefix || results["key_prefix"] != "sales_"+prefix {
 			t.Errorf("prefix %q became %q and %q", prefix, cache["CACHE_KEY_PREFIX"], results["key_prefix"])
@@ -229,8 +229,8 @@ func TestW5KeyPrefixIsPlainText(t *testing.T) {
 	}
 }
 
-// hostileTexts try to escape the quotes of Python and the shell, and the expansion of Kubernetes.
-var hostileTexts = []string{
+// maliciousTexts try to escape the quotes of Python and the shell, and the expansion of Kubernetes.
+var maliciousTexts = []string{
 	"", "plain", "{SECRET_KEY}", "{os.environ}", "{{x}}", "%s %(x)s", "$HOME", "$(HOME)", "$$", "$$(HOME)", "`id`", "$(id)",
 	`'`, `"`, `'''`, `"""`, `\`, `\\`, `\n`, `\'`, `\u0041`, `\N{DASH}`, "a\nb", "a\r\nb", "\r", "\t", "\x01", "\x7f", "ü", "\u2028", "\u2029",
 	"\ufeff", "\U0001F4A5", `"); import os; os.system("true") #`, `'; touch /tmp/x; '`, "!!", "~", "*", "-n", " a  b ", "#", "&|;<>", "<script>",

@@ -166,7 +166,7 @@ func TestProbes(t *testing.T) {
 	type probe struct {
 		path      string
 		port, tcp int32
-		patience  int32 // seconds until the probe fails
+		failAfter int32 // seconds until the probe fails
 	}
 	read := func(p *corev1.Probe) probe {
 		switch {
@@ -177,11 +177,11 @@ func TestProbes(t *testing.T) {
 		case p.InitialDelaySeconds != 0:
 			t.Errorf("a delay although a startup probe exists: %+v", p)
 		}
-		patience := p.PeriodSeconds * p.FailureThreshold
+		failAfter := p.PeriodSeconds * p.FailureThreshold
 		if p.TCPSocket != nil {
-			return probe{tcp: p.TCPSocket.Port.IntVal, patience: patience}
+			return probe{tcp: p.TCPSocket.Port.IntVal, failAfter: failAfter}
 		}
-		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, patience: patience}
+		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, failAfter: failAfter}
 	}
 	http := func(path string, port int32) [3]probe {
 		return [3]probe{{path, port, 0, 30}, {path, port, 0, 30}, {path, port, 0, 600}}
@@ -235,17 +235,17 @@ func TestW8BeatNeverRunsTwice(t *testing.T) {
 // TestW13ReservedKeysBelongToOperator checks that labels and annotations of users do not replace those by which the
 // operator selects and rolls pods.
 func TestW13ReservedKeysBelongToOperator(t *testing.T) {
-	mine := map[string]string{
+	userLabels := map[string]string{
 		"app.kubernetes.io/name": "mine", "app.kubernetes.io/component": "mine", "app.kubernetes.io/instance": "mine",
 		"superset.apache.org/parent": "mine", "superset.apache.org/instance": "x-migrate", "superset.apache.org/init-task": "migrate", "mine": "yes",
 	}
-	notes := map[string]string{
+	userAnnotations := map[string]string{
 		"superset.apache.org/config-checksum": "mine", "superset.apache.org/task-pod-spec-hash": "mine",
 		"superset.apache.org/task-attempt": "9", "mine": "yes",
 	}
 	for slug, d := range workloads(func(s *v1alpha1.SupersetSpec) {
-		s.PodTemplate = &v1alpha1.PodTemplate{Labels: mine, Annotations: notes}
-		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Labels: mine, Annotations: notes}
+		s.PodTemplate = &v1alpha1.PodTemplate{Labels: userLabels, Annotations: userAnnotations}
+		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Labels: userLabels, Annotations: userAnnotations}
 	}) {
 		want := map[string]string{
 			"app.kubernetes.io/name": "superset", "app.kubernetes.io/component": slug, "app.kubernetes.io/instance": "x",
@@ -302,11 +302,11 @@ func TestEnvironmentIsOrdered(t *testing.T) {
 		"SERVER_WORKER_AMOUNT", "SERVER_THREADS_AMOUNT", "SERVER_WORKER_CLASS", "GUNICORN_TIMEOUT", "GUNICORN_KEEPALIVE",
 		"WORKER_MAX_REQUESTS", "WORKER_MAX_REQUESTS_JITTER", "SERVER_LIMIT_REQUEST_LINE", "SERVER_LIMIT_REQUEST_FIELD_SIZE", "GUNICORN_LOGLEVEL",
 	}
-	last := []string{"FORCE_RELOAD"}
+	always := []string{"FORCE_RELOAD"}
 	want := map[string][]string{
-		"web-server": slices.Concat(shared, gunicorn, []string{"SUPERSET_PORT"}, last), "celery-worker": slices.Concat(shared, last),
-		"celery-beat": slices.Concat(shared, last), "celery-flower": slices.Concat(shared, []string{"FLOWER_URL_PREFIX"}, last),
-		"mcp-server": slices.Concat(shared, last), "websocket-server": {"INSTANCE_NAME", "FORCE_RELOAD"},
+		"web-server": slices.Concat(shared, gunicorn, []string{"SUPERSET_PORT"}, always), "celery-worker": slices.Concat(shared, always),
+		"celery-beat": slices.Concat(shared, always), "celery-flower": slices.Concat(shared, []string{"FLOWER_URL_PREFIX"}, always),
+		"mcp-server": slices.Concat(shared, always), "websocket-server": {"INSTANCE_NAME", "FORCE_RELOAD"},
 	}
 	for _, slug := range slices.Sorted(maps.Keys(d)) {
 		if diff := cmp.Diff(want[slug], names(slug)); diff != "" {
@@ -328,9 +328,9 @@ func TestLivenessProbe(t *testing.T) {
 		command := main(all[slug]).LivenessProbe.Exec.Command
 		file := filepath.Join(t.TempDir(), "life")
 		alive := func(port string) bool {
-			words := slices.Clone(command)
-			words[2], words[3] = expand([]corev1.EnvVar{{Name: "w", Value: words[2]}})["w"], file
-			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+			args := slices.Clone(command)
+			args[2], args[3] = expand([]corev1.EnvVar{{Name: "w", Value: args[2]}})["w"], file
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 			cmd.Env = append(os.Environ(), "SUPERSET_OPERATOR__VALKEY_HOST=127.0.0.1", "SUPERSET_OPERATOR__VALKEY_PORT="+port)
 			return cmd.Run() == nil
 		}
@@ -368,7 +368,7 @@ func TestComponentTermination(t *testing.T) {
 		return pause, grace
 	}
 	cases := []struct {
-		word         string
+		slug         string
 		edit         func(*v1alpha1.SupersetSpec)
 		pause, grace int64
 	}{
@@ -383,15 +383,15 @@ func TestComponentTermination(t *testing.T) {
 		{"celery-beat", func(*v1alpha1.SupersetSpec) {}, 0, 0},
 	}
 	for _, tc := range cases {
-		if pause, grace := end(tc.edit, tc.word); pause != tc.pause || grace != tc.grace {
-			t.Errorf("%s: pause %d and grace %d, want %d and %d", tc.word, pause, grace, tc.pause, tc.grace)
+		if pause, grace := end(tc.edit, tc.slug); pause != tc.pause || grace != tc.grace {
+			t.Errorf("%s: pause %d and grace %d, want %d and %d", tc.slug, pause, grace, tc.pause, tc.grace)
 		}
 	}
 }
 
 // TestPoolsFitDatabase runs the rendered Python for a URI that is read at run time.
 func TestPoolsFitDatabase(t *testing.T) {
-	patience := map[string]any{"connect_timeout": 10.0}
+	connectArgs := map[string]any{"connect_timeout": 10.0}
 	sizes := map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
 	with := func(more map[string]any) map[string]any {
 		out := maps.Clone(sizes)
@@ -400,9 +400,9 @@ func TestPoolsFitDatabase(t *testing.T) {
 	}
 	for uri, want := range map[string]any{
 		"sqlite:////data/superset.db":        map[string]any{},
-		"postgresql://u:p@h/d":               with(map[string]any{"connect_args": patience}),
+		"postgresql://u:p@h/d":               with(map[string]any{"connect_args": connectArgs}),
 		"postgresql://h/d?connect_timeout=3": with(nil),
-		"mysql+pymysql://h/d":                with(map[string]any{"connect_args": patience, "isolation_level": "READ COMMITTED"}),
+		"mysql+pymysql://h/d":                with(map[string]any{"connect_args": connectArgs, "isolation_level": "READ COMMITTED"}),
 		"mysql+mysqlconnector://h/d":         with(map[string]any{"isolation_level": "READ COMMITTED"}),
 	} {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{

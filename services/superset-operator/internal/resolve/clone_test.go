@@ -94,16 +94,16 @@ func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("clone differs (-want +got):\n%s", diff)
 	}
-	inherits := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
+	inherited := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
 		s.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionRetain}
 	})
-	if inherits.Retention != v1alpha1.RetentionRetain || !inherits.RequiresDrain || inherits.MaxRetries != 3 || inherits.Timeout != 5*time.Minute {
-		t.Errorf("defaults: %s, drain %v, %d attempts, %s", inherits.Retention, inherits.RequiresDrain, inherits.MaxRetries, inherits.Timeout)
+	if inherited.Retention != v1alpha1.RetentionRetain || !inherited.RequiresDrain || inherited.MaxRetries != 3 || inherited.Timeout != 5*time.Minute {
+		t.Errorf("defaults: %s, drain %v, %d attempts, %s", inherited.Retention, inherited.RequiresDrain, inherited.MaxRetries, inherited.Timeout)
 	}
 }
 
 func TestTasksAndRequirements(t *testing.T) {
-	on, off := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: new(true)}
+	rotate, disabled := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: new(true)}
 	cases := map[string]struct {
 		edit func(*v1alpha1.LifecycleSpec)
 		want map[string]bool // whether a task requires a drain
@@ -113,13 +113,13 @@ func TestTasksAndRequirements(t *testing.T) {
 			map[string]bool{"preflight": false, "migrate": true, "init": false},
 		},
 		"clone and rotate where configured": {
-			func(l *v1alpha1.LifecycleSpec) { l.Rotate = on },
+			func(l *v1alpha1.LifecycleSpec) { l.Rotate = rotate },
 			map[string]bool{"preflight": false, "clone": true, "migrate": true, "rotate": true, "init": false},
 		},
 		"no disabled task": {func(l *v1alpha1.LifecycleSpec) {
 			l.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
-			l.Clone.BaseTaskSpec, l.Rotate = off, &v1alpha1.RotateTaskSpec{BaseTaskSpec: off}
-			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: off}, &v1alpha1.InitTaskSpec{BaseTaskSpec: off}
+			l.Clone.BaseTaskSpec, l.Rotate = disabled, &v1alpha1.RotateTaskSpec{BaseTaskSpec: disabled}
+			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: disabled}, &v1alpha1.InitTaskSpec{BaseTaskSpec: disabled}
 		}, map[string]bool{}},
 		"with other settings": {func(l *v1alpha1.LifecycleSpec) {
 			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}

@@ -99,8 +99,8 @@ func replicas(c *Component, configured *int32, options Options) int32 {
 	case c.Autoscaling == nil:
 		return or(configured, 1)
 	}
-	least := or(c.Autoscaling.MinReplicas, 1)
-	return max(least, min(options.LastReplicas[c.Slug], c.Autoscaling.MaxReplicas))
+	minReplicas := or(c.Autoscaling.MinReplicas, 1)
+	return max(minReplicas, min(options.LastReplicas[c.Slug], c.Autoscaling.MaxReplicas))
 }
 
 // service removes reserved labels of the operator.

@@ -65,22 +65,22 @@ func databaseTool(kind v1alpha1.DatabaseType, image *v1alpha1.ContainerImageSpec
 // which user it runs as, and what else it needs.
 func restricted(template *v1alpha1.PodTemplate, user *int64) *corev1.SecurityContext {
 	pod, s := orZero(template.PodSecurityContext), orZero(orZero(template.Container).SecurityContext)
-	no, yes := false, true
+	falseValue, trueValue := false, true
 	pinned := first(s.RunAsUser, pod.RunAsUser) != nil
-	stated := first(s.RunAsNonRoot, pod.RunAsNonRoot)
-	if user != nil && !pinned && or(stated, true) {
+	nonRoot := first(s.RunAsNonRoot, pod.RunAsNonRoot)
+	if user != nil && !pinned && or(nonRoot, true) {
 		s.RunAsUser = user
-		if stated == nil {
-			s.RunAsNonRoot = &yes
+		if nonRoot == nil {
+			s.RunAsNonRoot = &trueValue
 		}
 	}
 	if user != nil && s.Capabilities == nil && !enabled(s.Privileged) {
 		s.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	}
 	// The API server rejects the combination with either of these.
-	powerful := enabled(s.Privileged) || s.Capabilities != nil && slices.Contains(s.Capabilities.Add, "SYS_ADMIN")
-	if s.AllowPrivilegeEscalation == nil && !powerful {
-		s.AllowPrivilegeEscalation = &no
+	escalates := enabled(s.Privileged) || s.Capabilities != nil && slices.Contains(s.Capabilities.Add, "SYS_ADMIN")
+	if s.AllowPrivilegeEscalation == nil && !escalates {
+		s.AllowPrivilegeEscalation = &falseValue
 	}
 	if s.SeccompProfile == nil && pod.SeccompProfile == nil && !enabled(s.Privileged) {
 		s.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}

@@ -172,7 +172,7 @@ func samePort(p, q corev1.ContainerPort) bool {
 
 type spread struct {
 	topology string
-	when     corev1.UnsatisfiableConstraintAction
+	action   corev1.UnsatisfiableConstraintAction
 }
 
 func spreadKey(c corev1.TopologySpreadConstraint) spread {

@@ -162,9 +162,9 @@ func TestW9VolumeIsMountedTwice(t *testing.T) {
 }
 
 func TestW9ListsWithSpareRoomAreNotShared(t *testing.T) {
-	spare := make([]corev1.Toleration, 1, 8)
-	spare[0].Key = "top"
-	top := &v1alpha1.PodTemplate{Tolerations: spare}
+	tolerations := make([]corev1.Toleration, 1, 8)
+	tolerations[0].Key = "top"
+	top := &v1alpha1.PodTemplate{Tolerations: tolerations}
 	one := podTemplate(top, &v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Key: "one"}}})
 	two := podTemplate(top, &v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Key: "two"}}})
 	for want, got := range map[string][]corev1.Toleration{"one": one.Tolerations, "two": two.Tolerations} {

@@ -53,11 +53,11 @@ func TestKeyedListsMergeInPlaceAndStayUnique(t *testing.T) {
 }
 
 func TestPrecedenceOfSingleValues(t *testing.T) {
-	yes, no := true, false
+	trueValue, falseValue := true, false
 	c := web(func(s *v1alpha1.SupersetSpec) {
 		s.Replicas, s.BootstrapScript = new(int32(4)), new("top")
-		s.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &yes, ShareProcessNamespace: &yes}
-		s.WebServer.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &no}
+		s.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &trueValue, ShareProcessNamespace: &trueValue}
+		s.WebServer.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &falseValue}
 		s.WebServer.BootstrapScript = new("")
 		s.WebServer.Image = &v1alpha1.ImageOverrideSpec{Tag: new("2")}
 	})

@@ -108,8 +108,8 @@ func servesMCP(sup *v1alpha1.Superset, image string) bool {
 	if sup.Spec.MCPServer == nil {
 		return false
 	}
-	its, _ := overrideImage(&sup.Spec.Image, sup.Spec.MCPServer.Image)
-	return its == image
+	serverImage, _ := overrideImage(&sup.Spec.Image, sup.Spec.MCPServer.Image)
+	return serverImage == image
 }
 
 // supersetTask resolves a task that runs Superset's own command.

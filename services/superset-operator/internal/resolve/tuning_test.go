@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// everything resolves a Superset with all components, after an optional edit.
-func everything(edit func(*v1alpha1.SupersetSpec), options resolve.Options) resolve.Plan {
+// resolveAll resolves a Superset with all components, after an optional edit.
+func resolveAll(edit func(*v1alpha1.SupersetSpec), options resolve.Options) resolve.Plan {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
 	sup.Spec = v1alpha1.SupersetSpec{
 		Image:     v1alpha1.ImageSpec{Repository: "r", Tag: "1"},
@@ -23,7 +23,7 @@ func everything(edit func(*v1alpha1.SupersetSpec), options resolve.Options) reso
 	return resolve.For(sup, options)
 }
 
-func byWord(plan resolve.Plan) map[string]resolve.Component {
+func bySlug(plan resolve.Plan) map[string]resolve.Component {
 	out := map[string]resolve.Component{}
 	for _, c := range plan.Components {
 		out[c.Slug] = c
@@ -113,7 +113,7 @@ func TestCeleryPresets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := byWord(everything(func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery = tc.spec }, resolve.Options{}))
+			all := bySlug(resolveAll(func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery = tc.spec }, resolve.Options{}))
 			if diff := cmp.Diff(tc.want, all["celery-worker"].Celery); diff != "" {
 				t.Errorf("celery differs (-want +got):\n%s", diff)
 			}
@@ -150,7 +150,7 @@ func TestPoolsFollowPreset(t *testing.T) {
 		return p.Size
 	}
 	for i, preset := range presets {
-		plan := everything(func(s *v1alpha1.SupersetSpec) {
+		plan := resolveAll(func(s *v1alpha1.SupersetSpec) {
 			s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: &preset}
 		}, resolve.Options{})
 		for _, c := range plan.Components {
@@ -214,36 +214,36 @@ func TestPoolSizeNeverOverflows(t *testing.T) {
 
 // TestW11AutoscaledComponentReturnsAtFormerSize covers a drain and a stop.
 func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
-	scaling := func(least *int32, most int32) *v1alpha1.AutoscalingSpec {
-		return &v1alpha1.AutoscalingSpec{MinReplicas: least, MaxReplicas: most}
+	scaling := func(minReplicas *int32, maxReplicas int32) *v1alpha1.AutoscalingSpec {
+		return &v1alpha1.AutoscalingSpec{MinReplicas: minReplicas, MaxReplicas: maxReplicas}
 	}
 	cases := map[string]struct {
-		top, own *v1alpha1.AutoscalingSpec
-		replicas *int32
-		last     int32
-		stopped  bool
-		want     int32
-		scaled   bool
+		top, own        *v1alpha1.AutoscalingSpec
+		replicas        *int32
+		last            int32
+		stopped         bool
+		want            int32
+		wantAutoscaling bool
 	}{
 		"nothing said":                  {want: 1},
 		"a number":                      {replicas: new(int32(4)), last: 9, want: 4},
 		"no pods":                       {replicas: new(int32(0)), want: 0},
-		"the first time":                {own: scaling(new(int32(2)), 8), want: 2, scaled: true},
-		"without a minimum":             {own: scaling(nil, 8), replicas: new(int32(5)), want: 1, scaled: true},
-		"the former count":              {own: scaling(new(int32(2)), 8), last: 6, want: 6, scaled: true},
-		"fewer than the minimum before": {own: scaling(new(int32(3)), 8), last: 2, want: 3, scaled: true},
-		"more than the maximum before":  {own: scaling(new(int32(2)), 5), last: 8, want: 5, scaled: true},
-		"stopped":                       {own: scaling(new(int32(2)), 8), last: 6, stopped: true, want: 0, scaled: true},
-		"from the top level":            {top: scaling(new(int32(2)), 8), last: 4, want: 4, scaled: true},
-		"own bounds take precedence":    {top: scaling(new(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, scaled: true},
+		"the first time":                {own: scaling(new(int32(2)), 8), want: 2, wantAutoscaling: true},
+		"without a minimum":             {own: scaling(nil, 8), replicas: new(int32(5)), want: 1, wantAutoscaling: true},
+		"the former count":              {own: scaling(new(int32(2)), 8), last: 6, want: 6, wantAutoscaling: true},
+		"fewer than the minimum before": {own: scaling(new(int32(3)), 8), last: 2, want: 3, wantAutoscaling: true},
+		"more than the maximum before":  {own: scaling(new(int32(2)), 5), last: 8, want: 5, wantAutoscaling: true},
+		"stopped":                       {own: scaling(new(int32(2)), 8), last: 6, stopped: true, want: 0, wantAutoscaling: true},
+		"from the top level":            {top: scaling(new(int32(2)), 8), last: 4, want: 4, wantAutoscaling: true},
+		"own bounds take precedence":    {top: scaling(new(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, wantAutoscaling: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := byWord(everything(func(s *v1alpha1.SupersetSpec) {
+			all := bySlug(resolveAll(func(s *v1alpha1.SupersetSpec) {
 				s.Replicas, s.Autoscaling, s.WebServer.Autoscaling = tc.replicas, tc.top, tc.own
 			}, resolve.Options{Stopped: tc.stopped, LastReplicas: map[string]int32{"web-server": tc.last}}))
 			web, beat := all["web-server"], all["celery-beat"]
-			if web.Replicas != tc.want || (web.Autoscaling != nil) != tc.scaled {
+			if web.Replicas != tc.want || (web.Autoscaling != nil) != tc.wantAutoscaling {
 				t.Errorf("%d replicas, want %d; autoscaling %v", web.Replicas, tc.want, web.Autoscaling)
 			}
 			if beat.Autoscaling != nil || beat.PodDisruptionBudget != nil || !tc.stopped && beat.Replicas != 1 {
@@ -255,14 +255,14 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 
 func TestDisruptionBudgets(t *testing.T) {
 	top, own := &v1alpha1.PDBSpec{}, &v1alpha1.PDBSpec{MinAvailable: new(fromInt(1))}
-	all := byWord(everything(func(s *v1alpha1.SupersetSpec) {
+	all := bySlug(resolveAll(func(s *v1alpha1.SupersetSpec) {
 		s.PodDisruptionBudget, s.CeleryFlower.PodDisruptionBudget = top, own
 	}, resolve.Options{}))
-	for word, want := range map[string]*v1alpha1.PDBSpec{
+	for slug, want := range map[string]*v1alpha1.PDBSpec{
 		"web-server": top, "celery-worker": top, "celery-beat": nil, "celery-flower": own, "mcp-server": top, "websocket-server": top,
 	} {
-		if diff := cmp.Diff(want, all[word].PodDisruptionBudget); diff != "" {
-			t.Errorf("budget of %s differs (-want +got):\n%s", word, diff)
+		if diff := cmp.Diff(want, all[slug].PodDisruptionBudget); diff != "" {
+			t.Errorf("budget of %s differs (-want +got):\n%s", slug, diff)
 		}
 	}
 }

@@ -52,9 +52,9 @@ const maxName = 63
 // names checks that the names of the children that the spec enables fit.
 func (p *violations) names(sup *v1alpha1.Superset) {
 	check := func(path, child string) {
-		if over := len(child) - maxName; over > 0 {
+		if excess := len(child) - maxName; excess > 0 {
 			p.add("metadata.name", "must be at most %d characters when %s is enabled, since %q would be too long: use a shorter name",
-				len(sup.Name)-over, path, child)
+				len(sup.Name)-excess, path, child)
 		}
 	}
 	for _, d := range component.Enabled(&sup.Spec) {
@@ -116,8 +116,8 @@ func (p *violations) environment(path string, python, metastore bool, pod *v1alp
 		return
 	}
 	for _, e := range orZero(pod.Container).Env {
-		if instead := replacements[e.Name]; instead != "" && (instead != "metastore" || metastore) {
-			p.add(path, "must not set %s, which overrides the configuration of the operator: use spec.%s", e.Name, instead)
+		if replacement := replacements[e.Name]; replacement != "" && (replacement != "metastore" || metastore) {
+			p.add(path, "must not set %s, which overrides the configuration of the operator: use spec.%s", e.Name, replacement)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func fromInt(n int) intstr.IntOrString { return intstr.FromInt(n) }
 
 // TestW13ContradictionsAreReported lists contradictions with the paths of their violations.
 func TestW13ContradictionsAreReported(t *testing.T) {
-	off := new(true)
+	disabled := new(true)
 	mysql := v1alpha1.MySQL
 	clone := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) {
 		return func(s *v1alpha1.SupersetSpec) {
@@ -80,10 +80,10 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			}),
 		},
 		"a disabled clone": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, off }),
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, disabled }),
 		},
 		"a clone while all tasks are disabled": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, off }),
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, disabled }),
 		},
 		"a clone into an unstructured metastore": {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: new("sqlite://")} }),
@@ -168,8 +168,8 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 		},
 		"containers that are omitted anyway": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				impostor := []corev1.Container{{Name: "superset"}}
-				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: impostor, InitContainers: impostor}
+				reserved := []corev1.Container{{Name: "superset"}}
+				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: reserved, InitContainers: reserved}
 			},
 		},
 		"an incomplete metastore": {
@@ -199,8 +199,8 @@ func paths(t *testing.T, sup *v1alpha1.Superset) []string {
 	t.Helper()
 	var out []string
 	for _, text := range resolve.Validate(sup) {
-		path, advice, found := strings.Cut(text, ": ")
-		if !found || len(advice) < 20 {
+		path, fix, found := strings.Cut(text, ": ")
+		if !found || len(fix) < 20 {
 			t.Errorf("%q contains no fix", text)
 		}
 		out = append(out, path)
@@ -209,42 +209,45 @@ func paths(t *testing.T, sup *v1alpha1.Superset) []string {
 }
 
 func TestViolationsReportTooLongNames(t *testing.T) {
-	off := new(true)
-	none := func(s *v1alpha1.SupersetSpec) { s.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: off} }
+	disabled := new(true)
+	withoutLifecycle := func(s *v1alpha1.SupersetSpec) { s.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: disabled} }
 	cases := map[string]struct {
-		longest int
-		edit    func(*v1alpha1.SupersetSpec)
+		maxLength int
+		edit      func(*v1alpha1.SupersetSpec)
 	}{
-		"webServer":       {52, func(s *v1alpha1.SupersetSpec) { none(s); s.WebServer = &v1alpha1.WebServerSpec{} }},
-		"celeryWorker":    {49, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }},
-		"celeryBeat":      {51, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryBeat = &v1alpha1.CeleryBeatSpec{} }},
-		"celeryFlower":    {49, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryFlower = &v1alpha1.CeleryFlowerSpec{} }},
-		"mcpServer":       {52, func(s *v1alpha1.SupersetSpec) { none(s); s.MCPServer = &v1alpha1.MCPServerSpec{} }},
-		"maintenancePage": {46, func(s *v1alpha1.SupersetSpec) { none(s); s.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} }},
-		"migrate":         {48, func(*v1alpha1.SupersetSpec) {}},
+		"webServer":    {52, func(s *v1alpha1.SupersetSpec) { withoutLifecycle(s); s.WebServer = &v1alpha1.WebServerSpec{} }},
+		"celeryWorker": {49, func(s *v1alpha1.SupersetSpec) { withoutLifecycle(s); s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }},
+		"celeryBeat":   {51, func(s *v1alpha1.SupersetSpec) { withoutLifecycle(s); s.CeleryBeat = &v1alpha1.CeleryBeatSpec{} }},
+		"celeryFlower": {49, func(s *v1alpha1.SupersetSpec) { withoutLifecycle(s); s.CeleryFlower = &v1alpha1.CeleryFlowerSpec{} }},
+		"mcpServer":    {52, func(s *v1alpha1.SupersetSpec) { withoutLifecycle(s); s.MCPServer = &v1alpha1.MCPServerSpec{} }},
+		"maintenancePage": {46, func(s *v1alpha1.SupersetSpec) {
+			withoutLifecycle(s)
+			s.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{}
+		}},
+		"migrate": {48, func(*v1alpha1.SupersetSpec) {}},
 		"rotate": {49, func(s *v1alpha1.SupersetSpec) {
 			s.Lifecycle = &v1alpha1.LifecycleSpec{
-				Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: off}}, Rotate: &v1alpha1.RotateTaskSpec{},
+				Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: disabled}}, Rotate: &v1alpha1.RotateTaskSpec{},
 			}
 		}},
 		"init": {51, func(s *v1alpha1.SupersetSpec) {
-			s.Lifecycle = &v1alpha1.LifecycleSpec{Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: off}}}
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: disabled}}}
 		}},
 		"websocketServer": {46, func(s *v1alpha1.SupersetSpec) {
-			none(s)
+			withoutLifecycle(s)
 			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
 			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: new("r")}
 		}},
 	}
-	for what, tc := range cases {
-		t.Run(what, func(t *testing.T) {
+	for path, tc := range cases {
+		t.Run(path, func(t *testing.T) {
 			for extra, want := range map[int]bool{0: false, 1: true} {
-				sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", tc.longest+extra)}}
+				sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", tc.maxLength+extra)}}
 				tc.edit(&sup.Spec)
 				got := resolve.Validate(sup)
-				refused := len(got) == 1 && strings.HasPrefix(got[0], "metadata.name: ") && strings.Contains(got[0], what+" is enabled")
-				if refused != want || !want && len(got) > 0 {
-					t.Errorf("a name of %d characters: %v", tc.longest+extra, got)
+				rejected := len(got) == 1 && strings.HasPrefix(got[0], "metadata.name: ") && strings.Contains(got[0], path+" is enabled")
+				if rejected != want || !want && len(got) > 0 {
+					t.Errorf("a name of %d characters: %v", tc.maxLength+extra, got)
 				}
 			}
 		})

@@ -37,8 +37,8 @@ func At(expr string, now time.Time, frozen *time.Time) (due, next time.Time, err
 	return latest(times, now), next, nil
 }
 
-// horizon is more than the longest time between two 29ths of February.
-const horizon = 9 * 366 * 24 * time.Hour
+// maxInterval is more than the longest time between two 29ths of February.
+const maxInterval = 9 * 366 * 24 * time.Hour
 
 // latest returns the last scheduled time, by binary search, since schedules only compute
 // the next one: a scheduled time lies between t and now only for t before the last one.
@@ -48,7 +48,7 @@ func latest(times cron.Schedule, now time.Time) time.Time {
 		return !n.IsZero() && !n.After(now)
 	}
 	span := time.Minute
-	for span < horizon && !due(now.Add(-span)) {
+	for span < maxInterval && !due(now.Add(-span)) {
 		span *= 2
 	}
 	low, high := now.Add(-span), now

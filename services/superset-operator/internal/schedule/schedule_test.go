@@ -105,13 +105,13 @@ func TestScheduledTimesAreAdjacent(t *testing.T) {
 		if due.After(now) || !next.After(now) {
 			rt.Fatalf("%s is not between %s and %s", now.UTC(), due, next)
 		}
-		before, same, err := schedule.At(expr, due.Add(-time.Second), nil)
-		if err != nil || !same.Equal(due) || !before.Before(due) {
-			rt.Fatalf("the scheduled time after %s is %s (%v), want %s", before, same, err, due)
+		before, following, err := schedule.At(expr, due.Add(-time.Second), nil)
+		if err != nil || !following.Equal(due) || !before.Before(due) {
+			rt.Fatalf("the scheduled time after %s is %s (%v), want %s", before, following, err, due)
 		}
-		again, _, err := schedule.At(expr, next.Add(-time.Second), nil)
-		if err != nil || !again.Equal(due) {
-			rt.Fatalf("just before %s the latest scheduled time is %s (%v), want %s", next, again, err, due)
+		latest, _, err := schedule.At(expr, next.Add(-time.Second), nil)
+		if err != nil || !latest.Equal(due) {
+			rt.Fatalf("just before %s the latest scheduled time is %s (%v), want %s", next, latest, err, due)
 		}
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
-// standInSuperset is a stub of Superset's command. Like the command, it prompts for a password that is not an
+// stubSuperset is a stub of Superset's command. Like the command, it prompts for a password that is not an
 // argument, and reports the result only in its output.
-const standInSuperset = `#!/usr/bin/env python3
+const stubSuperset = `#!/usr/bin/env python3
 import getpass, json, os, sys
 log, users = os.environ["LOG"], json.loads(os.environ["USERS"])
 args = dict(a[2:].split("=", 1) for a in sys.argv[1:] if a.startswith("--"))
@@ -49,12 +49,12 @@ elif words != ["init"]:
 func admin(t *testing.T, shell []string, users, broken string) (commands string, created map[string]any, output string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "superset"), []byte(standInSuperset), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "superset"), []byte(stubSuperset), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	log := filepath.Join(dir, "log")
-	words := append(append([]string{}, shell...), "-c", scripts.InitWithAdmin()+"echo after\n")
-	cmd := exec.CommandContext(t.Context(), "setsid", append([]string{"--wait"}, words...)...)
+	args := append(append([]string{}, shell...), "-c", scripts.InitWithAdmin()+"echo after\n")
+	cmd := exec.CommandContext(t.Context(), "setsid", append([]string{"--wait"}, args...)...)
 	cmd.Env = []string{
 		"PATH=" + dir + ":" + os.Getenv("PATH"), "LOG=" + log, "USERS=" + users, "BROKEN=" + broken, "PYTHONUTF8=1",
 		prefix + "ADMIN_USERNAME=-it's $HOME", prefix + "ADMIN_PASSWORD=p\"a'$s `id`\\ü", prefix + "ADMIN_FIRST_NAME=First",
@@ -104,19 +104,19 @@ func TestW25InitReportsFailedAdminCreation(t *testing.T) {
 	cases := map[string]struct {
 		users, broken string
 		fails         bool
-		says          string
+		want          string
 	}{
-		"an existing admin":                      {users: `[{"username": "-it's $HOME", "email": "it@example.com"}]`, says: "after"},
-		"an existing admin in another case":      {users: `[{"username": "-IT's $home", "email": "x@example.com"}]`, says: "after"},
+		"an existing admin":                      {users: `[{"username": "-it's $HOME", "email": "it@example.com"}]`, want: "after"},
+		"an existing admin in another case":      {users: `[{"username": "-IT's $home", "email": "x@example.com"}]`, want: "after"},
 		"a command that fails":                   {users: "[]", broken: "raises", fails: true},
-		"a command that only prints its failure": {users: "[]", broken: "says so", fails: true, says: "No user created"},
-		"another user with the e-mail address":   {users: `[{"username": "bob", "email": "it@example.com"}]`, fails: true, says: "another user has the e-mail address"},
+		"a command that only prints its failure": {users: "[]", broken: "says so", fails: true, want: "No user created"},
+		"another user with the e-mail address":   {users: `[{"username": "bob", "email": "it@example.com"}]`, fails: true, want: "another user has the e-mail address"},
 	}
 	for name, shell := range shells {
 		for what, tc := range cases {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				_, created, output, err := admin(t, shell, tc.users, tc.broken)
-				if (err != nil) != tc.fails || !strings.Contains(output, tc.says) || strings.Contains(output, "after") == tc.fails {
+				if (err != nil) != tc.fails || !strings.Contains(output, tc.want) || strings.Contains(output, "after") == tc.fails {
 					t.Errorf("%v:\n%s", err, output)
 				}
 				if created != nil {

@@ -9,13 +9,13 @@ import (
 
 // Names and texts that a shell, a pattern or SQL would interpret.
 const (
-	hostileName  = "-it's `a` \"b\" $HOME $(id) %s;x=1\\n ü*?[a]"
-	hostileTable = "t'a `b` \"c\" $d.e*_%[x]|ü"
-	hostileValue = "it's \"$HOME\" `id` \\. \\n %s ü 漢字"
+	maliciousName  = "-it's `a` \"b\" $HOME $(id) %s;x=1\\n ü*?[a]"
+	maliciousTable = "t'a `b` \"c\" $d.e*_%[x]|ü"
+	maliciousValue = "it's \"$HOME\" `id` \\. \\n %s ü 漢字"
 )
 
 func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(100));
@@ -37,49 +37,49 @@ func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
 }
 
 func TestW5CloneAcceptsHostileNamesPasswordsAndValues(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
-		source, target := fresh(hostileName), fresh(hostileName)
-		password := "p'a\"s$s`w`o\\rd %s;" + fresh("")
-		user := r.user(t, "us'er-"+fresh("")[:6], password)
+		source, target := uniqueName(maliciousName), uniqueName(maliciousName)
+		password := "p'a\"s$s`w`o\\rd %s;" + uniqueName("")
+		user := r.user(t, "us'er-"+uniqueName("")[:6], password)
 		r.create(t, source)
 		r.drop(t, target)
 		if r.path() != "" {
 			r.query(t, "", "ALTER DATABASE "+r.identifier(source)+" OWNER TO "+r.identifier(user))
 		}
-		r.query(t, source, "CREATE TABLE "+r.identifier(hostileTable)+" (v VARCHAR(200))")
+		r.query(t, source, "CREATE TABLE "+r.identifier(maliciousTable)+" (v VARCHAR(200))")
 		if r.path() != "" {
-			r.query(t, source, "GRANT SELECT ON "+r.identifier(hostileTable)+" TO "+r.identifier(user))
+			r.query(t, source, "GRANT SELECT ON "+r.identifier(maliciousTable)+" TO "+r.identifier(user))
 		}
-		r.query(t, source, "INSERT INTO "+r.identifier(hostileTable)+" VALUES ("+r.literal(hostileValue)+")")
+		r.query(t, source, "INSERT INTO "+r.identifier(maliciousTable)+" VALUES ("+r.literal(maliciousValue)+")")
 		for _, side := range []string{"CLONE_SRC", "DB"} {
 			r.env[side+"_USER"], r.env[side+"_PASS"] = user, password
 		}
-		r.between(source, target)
+		r.setDatabases(source, target)
 		succeeds(t, r.clone)
-		if got := r.query(t, target, "SELECT v FROM "+r.identifier(hostileTable)); got != hostileValue {
-			t.Errorf("want %q, got %q", hostileValue, got)
+		if got := r.query(t, target, "SELECT v FROM "+r.identifier(maliciousTable)); got != maliciousValue {
+			t.Errorf("want %q, got %q", maliciousValue, got)
 		}
 	})
 }
 
 func TestCloneExcludesNamedTablesOnly(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
-		names := []string{"keep", "logs", "logs2", "log_s", "gone", "gone1", hostileTable, "g*"}
+		names := []string{"keep", "logs", "logs2", "log_s", "gone", "gone1", maliciousTable, "g*"}
 		for _, name := range names {
 			r.query(t, source, "CREATE TABLE "+r.identifier(name)+" (id INT); INSERT INTO "+r.identifier(name)+" VALUES (1)")
 		}
 		r.list("CLONE_EXCLUDE_TABLE", "gone", "g*")
-		r.list("CLONE_EXCLUDE_TABLE_DATA", "log_", "logs", hostileTable, "gone")
+		r.list("CLONE_EXCLUDE_TABLE_DATA", "log_", "logs", maliciousTable, "gone")
 		if r.path() == "" {
 			delete(r.env, "CLONE_EXCLUDE_TABLE_DATA_0")
-			r.list("CLONE_EXCLUDE_TABLE_DATA", "logs", hostileTable, "gone")
+			r.list("CLONE_EXCLUDE_TABLE_DATA", "logs", maliciousTable, "gone")
 			delete(r.env, "CLONE_EXCLUDE_TABLE_DATA_3")
 		}
 		succeeds(t, r.clone)
-		want := map[string]string{"keep": "1", "logs": "0", "logs2": "1", "log_s": "1", "gone1": "1", hostileTable: "0"}
+		want := map[string]string{"keep": "1", "logs": "0", "logs2": "1", "log_s": "1", "gone1": "1", maliciousTable: "0"}
 		got := map[string]string{}
 		for name := range strings.SplitSeq(r.query(t, target, `SELECT table_name FROM information_schema.tables
 			WHERE table_type = 'BASE TABLE' AND table_schema IN ('public', '`+target+`')`), "\n") {
@@ -94,7 +94,7 @@ func TestCloneExcludesNamedTablesOnly(t *testing.T) {
 // TestCloneOmitsForeignKeysToExcludedTables is the example of the documentation:
 // Superset's table_schema refers to tab_state, and tab_state to query.
 func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE query (id INT PRIMARY KEY);
@@ -125,7 +125,7 @@ func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
 }
 
 func TestW5PostCloneSQLRunsUnchanged(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE note (id INT PRIMARY KEY, v VARCHAR(200))")
@@ -133,28 +133,28 @@ func TestW5PostCloneSQLRunsUnchanged(t *testing.T) {
 		if r.path() == "" {
 			block = "DELIMITER $$\nCREATE PROCEDURE fill()\nBEGIN\n  INSERT INTO note VALUES (3, 'line\nbreak');\nEND$$\nDELIMITER ;\nCALL fill();"
 		}
-		mark := t.TempDir() + "/mark"
+		marker := t.TempDir() + "/mark"
 		r.list("CLONE_POST_SQL",
-			"INSERT INTO note VALUES (1, "+r.literal(hostileValue)+")",
+			"INSERT INTO note VALUES (1, "+r.literal(maliciousValue)+")",
 			"INSERT INTO note\n  VALUES (2, 'b');\nUPDATE note SET v = CONCAT(v, '!') WHERE id = 2;\n",
 			block)
 		succeeds(t, r.clone)
-		want := "1|" + hostileValue + "\n2|b!\n3|line\nbreak"
+		want := "1|" + maliciousValue + "\n2|b!\n3|line\nbreak"
 		if diff := cmp.Diff(want, r.query(t, target, "SELECT id, v FROM note ORDER BY id")); diff != "" {
 			t.Errorf("rows differ (-want +got):\n%s", diff)
 		}
-		for _, command := range []string{`\! touch ` + mark, `system touch ` + mark, "SELECT 1;\n\\! touch " + mark} {
+		for _, command := range []string{`\! touch ` + marker, `system touch ` + marker, "SELECT 1;\n\\! touch " + marker} {
 			r.list("CLONE_POST_SQL", command, command, command)
 			fails(t, r.clone, "postCloneSQL[0] failed")
 		}
-		if exists(mark) {
+		if exists(marker) {
 			t.Error("SQL reached a shell")
 		}
 	})
 }
 
 func TestCloneReplacesTargetInUse(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -169,12 +169,12 @@ func TestCloneDetectsLongNameOfSource(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, servers(t)["PostgreSQL"], shell)
-			long := fresh(strings.Repeat("n", 63-len(fresh(""))))
+			long := uniqueName(strings.Repeat("n", 63-len(uniqueName(""))))
 			r.create(t, long)
 			r.query(t, long, "CREATE TABLE a (id INT)")
-			r.between(long+"-staging", long)
+			r.setDatabases(long+"-staging", long)
 			fails(t, r.clone, "the same database")
-			r.between(long, long+"-staging")
+			r.setDatabases(long, long+"-staging")
 			fails(t, r.clone, "the same database")
 			r.query(t, long, "SELECT * FROM a")
 		})
@@ -189,9 +189,9 @@ func TestCloneDetectsNameInOtherCase(t *testing.T) {
 			r := newRunner(t, servers(t)["MySQL"], shell)
 			source, _ := r.databases(t)
 			r.query(t, source, "CREATE TABLE a (id INT)")
-			r.between(source, strings.ToUpper(source))
+			r.setDatabases(source, strings.ToUpper(source))
 			for _, program := range []string{"mariadb", "mysql"} {
-				r.standIn(t, program, `for word; do shift; set -- "$@" "$(printf %s "$word" | sed s/@@lower_case_table_names/1/g)"; done
+				r.installStub(t, program, `for word; do shift; set -- "$@" "$(printf %s "$word" | sed s/@@lower_case_table_names/1/g)"; done
 exec REAL "$@"`)
 			}
 			fails(t, r.clone, "the same database")
@@ -203,18 +203,18 @@ exec REAL "$@"`)
 // TestCloneRejectsReplicaOfTarget uses a real streaming replica, and a promoted one, which is an independent server.
 func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 	server := servers(t)["PostgreSQL"]
-	copied := replicate(t, server)
+	standby := replicate(t, server)
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, server, shell)
 			source, _ := r.databases(t)
 			r.query(t, source, "CREATE TABLE a (id INT)")
-			r.between(source, source)
-			r.env["CLONE_SRC_PORT"] = copied.port
-			copied.await(t, source, "SELECT COUNT(*) FROM a")
+			r.setDatabases(source, source)
+			r.env["CLONE_SRC_PORT"] = standby.port
+			standby.await(t, source, "SELECT COUNT(*) FROM a")
 			fails(t, r.clone, "a replica of the target's server")
 			r.query(t, source, "SELECT * FROM a")
-			r.between(source, fresh("other"))
+			r.setDatabases(source, uniqueName("other"))
 			r.drop(t, r.env["DB_NAME"])
 			succeeds(t, r.clone)
 		})
@@ -222,22 +222,22 @@ func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 	t.Run("promoted", func(t *testing.T) {
 		r := newRunner(t, server, shells["dash"])
 		source, _ := r.databases(t)
-		copied.await(t, source, "SELECT 1")
-		copied.promote(t)
-		copied.query(t, source, "CREATE TABLE b (id INT)")
-		r.between(source, source)
-		r.env["CLONE_SRC_PORT"] = copied.port
+		standby.await(t, source, "SELECT 1")
+		standby.promote(t)
+		standby.query(t, source, "CREATE TABLE b (id INT)")
+		r.setDatabases(source, source)
+		r.env["CLONE_SRC_PORT"] = standby.port
 		succeeds(t, r.clone)
 		r.query(t, source, "SELECT * FROM b")
 	})
 }
 
 func TestCloneRejectsOwnSourceAsTarget(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
-		r.between(source, source)
+		r.setDatabases(source, source)
 		r.env["CLONE_SRC_HOST"] = "localhost" // another name of the same server
 		fails(t, r.clone, "the same database")
 		r.query(t, source, "SELECT * FROM a")

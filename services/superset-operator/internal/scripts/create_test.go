@@ -3,9 +3,9 @@ package scripts_test
 import "testing"
 
 func TestCreateDatabaseRunsOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
-		for _, name := range []string{fresh("plain"), fresh(hostileName), fresh("a=b host=nowhere")} {
+		for _, name := range []string{uniqueName("plain"), uniqueName(maliciousName), uniqueName("a=b host=nowhere")} {
 			r.env["DB_NAME"] = name
 			r.drop(t, name)
 			succeeds(t, r.createDatabase)
@@ -17,9 +17,9 @@ func TestCreateDatabaseRunsOnce(t *testing.T) {
 }
 
 func TestCreateDatabaseReportsFailure(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
-		r.env["DB_NAME"], r.env["DB_PASS"] = fresh("never"), "wrong password"
+		r.env["DB_NAME"], r.env["DB_PASS"] = uniqueName("never"), "wrong password"
 		fails(t, r.createDatabase)
 	})
 }

@@ -11,8 +11,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// untouched checks that the target was not changed.
-func untouched(t *testing.T, r runner, target string) {
+// checkTargetUnchanged checks that the target was not changed.
+func checkTargetUnchanged(t *testing.T, r runner, target string) {
 	t.Helper()
 	if got := r.query(t, target, "SELECT * FROM old"); got != "7" {
 		t.Errorf("the target was changed: %q", got)
@@ -26,7 +26,7 @@ func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 		"no server listens":  func(r runner) { r.env["CLONE_SRC_PORT"] = "1" },
 		"no target password": func(r runner) { delete(r.env, "DB_PASS") },
 	}
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -37,30 +37,30 @@ func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 				maps.Copy(r.env, before)
 				change(r)
 				fails(t, r.clone, "clone: cannot")
-				untouched(t, r, target)
+				checkTargetUnchanged(t, r, target)
 			})
 		}
 	})
 }
 
 func TestW4CloneWithFailingDumpFails(t *testing.T) {
-	cases := map[string]struct{ dump, says string }{
+	cases := map[string]struct{ dump, want string }{
 		"it fails immediately":       {`case "$*" in *--help*) ;; *) exit 3 ;; esac`, "ended with status 3"},
 		"it fails after some tables": {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; exit 5`, "ended with status 5"},
 		"it is killed":               {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; kill -9 $$`, "ended with status 137"},
 	}
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		for name, tc := range cases {
 			t.Run(name, func(t *testing.T) {
 				source, target := r.databases(t)
 				r.query(t, source, "CREATE TABLE a (id INT)")
 				for _, program := range r.dumpPrograms() {
-					r.standIn(t, program, tc.dump)
+					r.installStub(t, program, tc.dump)
 				}
-				fails(t, r.clone, tc.says)
+				fails(t, r.clone, tc.want)
 				if name == "it fails immediately" {
-					untouched(t, r, target)
+					checkTargetUnchanged(t, r, target)
 				}
 			})
 		}
@@ -68,19 +68,19 @@ func TestW4CloneWithFailingDumpFails(t *testing.T) {
 }
 
 func TestW4CloneWithFailingRestoreFails(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		for _, program := range r.dumpPrograms() {
-			r.standIn(t, program, `case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@"; echo "INSERT INTO missing VALUES (1);"`)
+			r.installStub(t, program, `case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@"; echo "INSERT INTO missing VALUES (1);"`)
 		}
 		fails(t, r.clone, "the restore into the target with", "missing")
 	})
 }
 
 func TestW4CloneWithFailingStatementFails(t *testing.T) {
-	everywhere(t, func(t *testing.T, r runner) {
+	forEachServer(t, func(t *testing.T, r runner) {
 		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -112,7 +112,7 @@ func TestCloneIntoOlderServer(t *testing.T) {
 			r := newRunner(t, servers(t)["PostgreSQL"], shell)
 			source, target := r.databases(t)
 			r.query(t, source, "CREATE TABLE a (v text); INSERT INTO a VALUES ('SET transaction_timeout = 0;')")
-			r.standIn(t, "pg_dump", `REAL "$@" | sed 's/^SET lock_timeout = 0;$/&\nSET transaction_timeout = 0;/'`)
+			r.installStub(t, "pg_dump", `REAL "$@" | sed 's/^SET lock_timeout = 0;$/&\nSET transaction_timeout = 0;/'`)
 			succeeds(t, r.clone)
 			if got := r.query(t, target, "SELECT v FROM a"); got != "SET transaction_timeout = 0;" {
 				t.Errorf("got %q", got)

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
-// standInConfig loads superset_config.py like superset.config of the product.
-const standInConfig = `import importlib.util, os
+// stubConfig loads superset_config.py like superset.config of the product.
+const stubConfig = `import importlib.util, os
 spec = importlib.util.spec_from_file_location("superset_config", os.environ["SUPERSET_CONFIG_PATH"])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
@@ -83,7 +83,7 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if tc.files["superset_config.py"] != "" {
-				tc.files["bin/superset"], tc.files["superset/__init__.py"], tc.files["superset/config.py"] = program, "", standInConfig
+				tc.files["bin/superset"], tc.files["superset/__init__.py"], tc.files["superset/config.py"] = program, "", stubConfig
 			}
 			last, output := preflight(t, tc.files)
 			if last != "preflight: "+tc.want {

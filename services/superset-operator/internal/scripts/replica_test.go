@@ -25,7 +25,7 @@ type replica struct {
 // replicate starts a replica of the server that ends with the test.
 func replicate(t *testing.T, s server) *replica {
 	t.Helper()
-	primary, ok := s.(pg)
+	primary, ok := s.(postgresServer)
 	if !ok {
 		t.Fatalf("%T is not a PostgreSQL server", s)
 	}
@@ -37,14 +37,14 @@ func replicate(t *testing.T, s server) *replica {
 	data := filepath.Join(t.TempDir(), "data")
 	r.run(t, "pg_basebackup", "--pgdata="+data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	// PostgreSQL does not run as root.
-	var words []string
+	var args []string
 	if os.Geteuid() == 0 {
-		words = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
-		giveToNobody(t, filepath.Dir(data))
+		args = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
+		chownToNobody(t, filepath.Dir(data))
 	}
-	words = append(words, filepath.Join(r.bin, "postgres"), "-D", data, "-p", r.port, "-c", "fsync=off",
+	args = append(args, filepath.Join(r.bin, "postgres"), "-D", data, "-p", r.port, "-c", "fsync=off",
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
-	cmd := exec.CommandContext(context.Background(), words[0], words[1:]...)
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
 	log := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -62,14 +62,14 @@ func replicate(t *testing.T, s server) *replica {
 	return r
 }
 
-// giveToNobody makes the unprivileged user the owner of a directory of the test.
-func giveToNobody(t *testing.T, dir string) {
+// chownToNobody makes the unprivileged user the owner of a directory of the test.
+func chownToNobody(t *testing.T, dir string) {
 	t.Helper()
-	nobody, err := user.Lookup("nobody")
+	unprivileged, err := user.Lookup("nobody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "chown", "-R", nobody.Uid+":"+nobody.Gid, dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "chown", "-R", unprivileged.Uid+":"+unprivileged.Gid, dir).CombinedOutput(); err != nil {
 		t.Fatalf("chown: %v: %s", err, out)
 	}
 	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
@@ -77,7 +77,7 @@ func giveToNobody(t *testing.T, dir string) {
 	}
 }
 
-func (r *replica) try(ctx context.Context, program string, args ...string) (string, error) {
+func (r *replica) tryRun(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(r.bin, program), args...)
 	cmd.Env = append(os.Environ(), r.environment...)
 	out, err := cmd.CombinedOutput()
@@ -89,7 +89,7 @@ func (r *replica) try(ctx context.Context, program string, args ...string) (stri
 
 func (r *replica) run(t *testing.T, program string, args ...string) {
 	t.Helper()
-	if _, err := r.try(t.Context(), program, args...); err != nil {
+	if _, err := r.tryRun(t.Context(), program, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +103,7 @@ func (r *replica) query(t *testing.T, database, statement string) {
 func (r *replica) await(t *testing.T, database, statement string) {
 	t.Helper()
 	expect.Eventually(t, time.Minute, func() error {
-		_, err := r.try(t.Context(), "psql", "-qAt", "-p", r.port, "-d", database, "-c", statement)
+		_, err := r.tryRun(t.Context(), "psql", "-qAt", "-p", r.port, "-d", database, "-c", statement)
 		return err
 	})
 }

@@ -53,8 +53,8 @@ func (r runner) createDatabase(t *testing.T) (string, error) {
 // run runs a script as the container does, with the script as an argument of the shell.
 func (r runner) run(t *testing.T, script string) (string, error) {
 	t.Helper()
-	words := append(slices.Clone(r.shell), "-c", script)
-	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	args := append(slices.Clone(r.shell), "-c", script)
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	temp := t.TempDir()
 	// The locale supports only ASCII, as in the images.
 	cmd.Env = []string{"PATH=" + strings.Join([]string{r.bin, r.path(), os.Getenv("PATH")}, ":"), "TMPDIR=" + temp, "LC_ALL=C", "HOME=" + temp}
@@ -67,8 +67,8 @@ func (r runner) run(t *testing.T, script string) (string, error) {
 			t.Errorf("the output holds the password %s:\n%s", name, out)
 		}
 	}
-	if left, readErr := os.ReadDir(temp); readErr != nil || len(left) > 0 {
-		t.Errorf("files were not removed: %v %v", left, readErr)
+	if remaining, readErr := os.ReadDir(temp); readErr != nil || len(remaining) > 0 {
+		t.Errorf("files were not removed: %v %v", remaining, readErr)
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -84,26 +84,26 @@ func (r runner) list(name string, values ...string) {
 	}
 }
 
-// between sets source and target.
-func (r runner) between(source, target string) {
+// setDatabases sets source and target.
+func (r runner) setDatabases(source, target string) {
 	r.env["CLONE_SRC_DB"], r.env["DB_NAME"] = source, target
 }
 
 // databases creates an empty source and a target with a table "old", and sets them.
 func (r runner) databases(t *testing.T) (source, target string) {
 	t.Helper()
-	source, target = fresh("source"), fresh("target")
+	source, target = uniqueName("source"), uniqueName("target")
 	r.create(t, source)
 	r.create(t, target)
 	r.query(t, target, "CREATE TABLE old (id INT); INSERT INTO old VALUES (7)")
-	r.between(source, target)
+	r.setDatabases(source, target)
 	return source, target
 }
 
-func fresh(name string) string { return name + "_" + strings.ToLower(rand.Text()[:10]) }
+func uniqueName(name string) string { return name + "_" + strings.ToLower(rand.Text()[:10]) }
 
-// standIn installs a stub of a program. In its text REAL stands for the path of the real program.
-func (r runner) standIn(t *testing.T, name, text string) {
+// installStub installs a stub of a program. In its text REAL stands for the path of the real program.
+func (r runner) installStub(t *testing.T, name, text string) {
 	t.Helper()
 	program := filepath.Join(r.path(), name)
 	if r.path() == "" {
@@ -135,15 +135,15 @@ func succeeds(t *testing.T, run func(*testing.T) (string, error)) string {
 	return out
 }
 
-func fails(t *testing.T, run func(*testing.T) (string, error), words ...string) {
+func fails(t *testing.T, run func(*testing.T) (string, error), texts ...string) {
 	t.Helper()
 	out, err := run(t)
 	if err == nil {
 		t.Fatalf("it succeeded:\n%s", out)
 	}
-	for _, word := range words {
-		if !strings.Contains(out, word) {
-			t.Errorf("the output does not contain %q:\n%s", word, out)
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			t.Errorf("the output does not contain %q:\n%s", text, out)
 		}
 	}
 }

@@ -47,11 +47,11 @@ func servers(t *testing.T) map[string]server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]server{"PostgreSQL": pg{postgres.Shared(t)}, "MySQL": my{login}}
+	return map[string]server{"PostgreSQL": postgresServer{postgres.Shared(t)}, "MySQL": mysqlServer{login}}
 }
 
-// everywhere runs a test on each server under each shell.
-func everywhere(t *testing.T, test func(t *testing.T, r runner)) {
+// forEachServer runs a test on each server under each shell.
+func forEachServer(t *testing.T, test func(t *testing.T, r runner)) {
 	t.Helper()
 	for kind, s := range servers(t) {
 		for name, shell := range shells {
@@ -63,22 +63,22 @@ func everywhere(t *testing.T, test func(t *testing.T, r runner)) {
 	}
 }
 
-type pg struct{ *postgres.Server }
+type postgresServer struct{ *postgres.Server }
 
-func (pg) kind() v1alpha1.DatabaseType { return v1alpha1.PostgreSQL }
+func (postgresServer) kind() v1alpha1.DatabaseType { return v1alpha1.PostgreSQL }
 
-func (s pg) create(t *testing.T, name string) {
+func (s postgresServer) create(t *testing.T, name string) {
 	t.Helper()
 	s.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))
 	s.DropAtEnd(t, name)
 }
 
-func (s pg) drop(t *testing.T, name string) {
+func (s postgresServer) drop(t *testing.T, name string) {
 	t.Helper()
 	s.DropAtEnd(t, name)
 }
 
-func (s pg) query(t *testing.T, database, statements string) string {
+func (s postgresServer) query(t *testing.T, database, statements string) string {
 	t.Helper()
 	if database == "" {
 		database = "postgres"
@@ -86,13 +86,13 @@ func (s pg) query(t *testing.T, database, statements string) string {
 	return s.Query(t, database, statements)
 }
 
-func (pg) identifier(name string) string  { return postgres.Identifier(name) }
-func (pg) literal(text string) string     { return postgres.Literal(text) }
-func (s pg) host() (string, string)       { return s.Host, fmt.Sprint(s.Port) }
-func (s pg) admin() (user, secret string) { return s.User, s.Password }
-func (s pg) path() string                 { return s.Bin }
+func (postgresServer) identifier(name string) string  { return postgres.Identifier(name) }
+func (postgresServer) literal(text string) string     { return postgres.Literal(text) }
+func (s postgresServer) host() (string, string)       { return s.Host, fmt.Sprint(s.Port) }
+func (s postgresServer) admin() (user, secret string) { return s.User, s.Password }
+func (s postgresServer) path() string                 { return s.Bin }
 
-func (s pg) user(t *testing.T, name, password string) string {
+func (s postgresServer) user(t *testing.T, name, password string) string {
 	t.Helper()
 	s.Query(t, "postgres", "CREATE ROLE "+postgres.Identifier(name)+" LOGIN CREATEDB PASSWORD "+postgres.Literal(password))
 	t.Cleanup(func() { // the cleanups that drop the databases of the role run earlier
@@ -105,7 +105,7 @@ func (s pg) user(t *testing.T, name, password string) string {
 	return name
 }
 
-func (s pg) hold(t *testing.T, database, table string) {
+func (s postgresServer) hold(t *testing.T, database, table string) {
 	t.Helper()
 	psql := exec.CommandContext(t.Context(), filepath.Join(s.Bin, "psql"), "-qAt")
 	psql.Env = append(os.Environ(), s.Environment(database)...)
@@ -129,17 +129,17 @@ func (s pg) hold(t *testing.T, database, table string) {
 	}
 }
 
-type my struct{ login *mysql.Config }
+type mysqlServer struct{ login *mysql.Config }
 
-func (my) kind() v1alpha1.DatabaseType { return v1alpha1.MySQL }
+func (mysqlServer) kind() v1alpha1.DatabaseType { return v1alpha1.MySQL }
 
-func (s my) create(t *testing.T, name string) {
+func (s mysqlServer) create(t *testing.T, name string) {
 	t.Helper()
 	s.query(t, "", "CREATE DATABASE "+s.identifier(name)+" CHARACTER SET utf8mb4")
 	s.drop(t, name)
 }
 
-func (s my) drop(t *testing.T, name string) {
+func (s mysqlServer) drop(t *testing.T, name string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if _, err := s.run(context.Background(), "", "DROP DATABASE IF EXISTS "+s.identifier(name)); err != nil {
@@ -148,7 +148,7 @@ func (s my) drop(t *testing.T, name string) {
 	})
 }
 
-func (s my) query(t *testing.T, database, statements string) string {
+func (s mysqlServer) query(t *testing.T, database, statements string) string {
 	t.Helper()
 	out, err := s.run(t.Context(), database, statements)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s my) query(t *testing.T, database, statements string) string {
 	return out
 }
 
-func (s my) run(ctx context.Context, database, statements string) (string, error) {
+func (s mysqlServer) run(ctx context.Context, database, statements string) (string, error) {
 	login := s.login.Clone()
 	login.Logger = &mysql.NopLogger{} // the script terminates connections
 	login.DBName, login.MultiStatements = database, true
@@ -196,13 +196,15 @@ func (s my) run(ctx context.Context, database, statements string) (string, error
 	return strings.Join(out, "\n"), rows.Err()
 }
 
-func (my) identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+func (mysqlServer) identifier(name string) string {
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
 
-func (my) literal(text string) string {
+func (mysqlServer) literal(text string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
 }
 
-func (s my) hold(t *testing.T, database, table string) {
+func (s mysqlServer) hold(t *testing.T, database, table string) {
 	t.Helper()
 	login := s.login.Clone()
 	login.Logger = &mysql.NopLogger{} // the script terminates connections
@@ -223,15 +225,15 @@ func (s my) hold(t *testing.T, database, table string) {
 	}
 }
 
-func (s my) host() (string, string) {
+func (s mysqlServer) host() (string, string) {
 	address, port, _ := strings.Cut(s.login.Addr, ":")
 	return address, port
 }
 
-func (s my) admin() (user, secret string) { return s.login.User, s.login.Passwd }
-func (my) path() string                   { return "" }
+func (s mysqlServer) admin() (user, secret string) { return s.login.User, s.login.Passwd }
+func (mysqlServer) path() string                   { return "" }
 
-func (s my) user(t *testing.T, name, password string) string {
+func (s mysqlServer) user(t *testing.T, name, password string) string {
 	t.Helper()
 	quoted := s.literal
 	s.query(t, "", "CREATE USER "+quoted(name)+" IDENTIFIED BY "+quoted(password)+

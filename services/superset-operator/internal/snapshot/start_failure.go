@@ -44,11 +44,11 @@ func CreateFailure(d *appsv1.Deployment) string {
 }
 
 // CreateFailureMessage formats the API server's answer to the creation of a pod; empty for none.
-func CreateFailureMessage(answer string) string {
-	if answer == "" {
+func CreateFailureMessage(message string) string {
+	if message == "" {
 		return ""
 	}
-	return redact.Line("pods cannot be created: "+answer, maxReason)
+	return redact.Line("pods cannot be created: "+message, maxReason)
 }
 
 func podStartFailure(p *corev1.Pod) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// earlier changes the status to that of an operator without transitions.
-func earlier(observed int64) func(*v1alpha1.Superset) {
+// legacy changes the status to that of an operator without transitions.
+func legacy(observed int64) func(*v1alpha1.Superset) {
 	return func(sup *v1alpha1.Superset) {
 		sup.Status.ObservedGeneration = observed
 		sup.Status.Components = &v1alpha1.ComponentsStatus{WebServer: &v1alpha1.ComponentRefStatus{Phase: "Ready"}}
@@ -24,18 +24,18 @@ func TestWorkloadOfEarlierOperatorIsAdopted(t *testing.T) {
 		d    *appsv1.Deployment
 		want bool
 	}{
-		"the latest generation had been observed":       {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2), want: true},
-		"an edit had not been observed":                 {sup: superset(was("Running", image), earlier(2)), d: deployment(2, 2)},
-		"another image runs":                            {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2, otherImage)},
-		"nothing runs":                                  {sup: superset(was("Running", image), earlier(3))},
+		"the latest generation had been observed":       {sup: superset(lastStatus("Running", image), legacy(3)), d: deployment(2, 2), want: true},
+		"an edit had not been observed":                 {sup: superset(lastStatus("Running", image), legacy(2)), d: deployment(2, 2)},
+		"another image runs":                            {sup: superset(lastStatus("Running", image), legacy(3)), d: deployment(2, 2, otherImage)},
+		"nothing runs":                                  {sup: superset(lastStatus("Running", image), legacy(3))},
 		"no status had been written":                    {sup: superset(), d: deployment(2, 2)},
-		"the Superset was paused before the adoption":   {sup: superset(was("Running", image), earlier(3), annotated("Paused")), d: deployment(2, 2), want: true},
-		"the Superset was degraded before the adoption": {sup: superset(was("Degraded", image), earlier(3)), d: deployment(2, 1), want: true},
-		"the component had no status":                   {sup: superset(was("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
+		"the Superset was paused before the adoption":   {sup: superset(lastStatus("Running", image), legacy(3), annotated("Paused")), d: deployment(2, 2), want: true},
+		"the Superset was degraded before the adoption": {sup: superset(lastStatus("Degraded", image), legacy(3)), d: deployment(2, 1), want: true},
+		"the component had no status":                   {sup: superset(lastStatus("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := compute(t, tc.sup, seen(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
+			got := compute(t, tc.sup, snapshotOf(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
 			if adopted := got.Components.WebServer.AdoptedSpec != ""; adopted != tc.want {
 				t.Errorf("adopted: want %v, got %v", tc.want, adopted)
 			}
@@ -44,10 +44,10 @@ func TestWorkloadOfEarlierOperatorIsAdopted(t *testing.T) {
 }
 
 func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
-	sup := superset(was("Running", image), earlier(3))
+	sup := superset(lastStatus("Running", image), legacy(3))
 	next := func() string {
 		d := decision(true, false, false, v1alpha1.LifecycleComplete)
-		sup.Status = compute(t, sup, seen(deployment(2, 2)), d)
+		sup.Status = compute(t, sup, snapshotOf(deployment(2, 2)), d)
 		return sup.Status.Components.WebServer.AdoptedSpec
 	}
 	first := next()
@@ -69,7 +69,7 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 }
 
 func TestAutoscalerReplicasAreKept(t *testing.T) {
-	sup := superset(was("Running", image), func(s *v1alpha1.Superset) {
+	sup := superset(lastStatus("Running", image), func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MaxReplicas: 9}
 	})
 	steps := []struct {
@@ -84,13 +84,13 @@ func TestAutoscalerReplicasAreKept(t *testing.T) {
 	}
 	for i, step := range steps {
 		d := decision(true, false, false, v1alpha1.LifecycleComplete)
-		sup.Status = compute(t, sup, seen(step.d), d)
+		sup.Status = compute(t, sup, snapshotOf(step.d), d)
 		if got := sup.Status.Components.WebServer.LastReplicas; got != step.want {
 			t.Errorf("step %d: want %d, got %d", i, step.want, got)
 		}
 	}
 	sup.Spec.WebServer.Autoscaling = nil
-	sup.Status = compute(t, sup, seen(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
+	sup.Status = compute(t, sup, snapshotOf(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
 	if got := sup.Status.Components.WebServer.LastReplicas; got != 0 {
 		t.Errorf("without an autoscaler %d is kept", got)
 	}
@@ -125,7 +125,7 @@ func TestComponentStatusDuringLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := decision(false, false, true, v1alpha1.LifecycleMigrating)
 			tc.edit(d)
-			web := compute(t, superset(was("Upgrading", "apache/superset:5.0.0")), seen(tc.d), d).Components.WebServer
+			web := compute(t, superset(lastStatus("Upgrading", "apache/superset:5.0.0")), snapshotOf(tc.d), d).Components.WebServer
 			if web.Phase != tc.phase || web.Ready != tc.ready || web.Message != tc.message {
 				t.Errorf("got %s, %s, %q", web.Phase, web.Ready, web.Message)
 			}
@@ -136,13 +136,13 @@ func TestComponentStatusDuringLifecycle(t *testing.T) {
 func TestRestoringLastsUntilMaintenanceEnds(t *testing.T) {
 	d := decision(true, false, true, v1alpha1.LifecycleRestoring)
 	d.Status.MaintenanceActive = true
-	sup := superset(was("Upgrading", "apache/superset:5.0.0"))
-	got := compute(t, sup, seen(deployment(2, 2)), d)
+	sup := superset(lastStatus("Upgrading", "apache/superset:5.0.0"))
+	got := compute(t, sup, snapshotOf(deployment(2, 2)), d)
 	if got.Phase != "Upgrading" || got.Lifecycle.Phase != v1alpha1.LifecycleRestoring {
 		t.Errorf("behind the page: phase %s, lifecycle %s", got.Phase, got.Lifecycle.Phase)
 	}
 	d.Status.MaintenanceActive = false
-	got = compute(t, sup, seen(deployment(2, 2)), d)
+	got = compute(t, sup, snapshotOf(deployment(2, 2)), d)
 	if got.Phase != "Running" || got.Lifecycle.Phase != v1alpha1.LifecycleComplete {
 		t.Errorf("without the page: phase %s, lifecycle %s", got.Phase, got.Lifecycle.Phase)
 	}
@@ -152,10 +152,10 @@ func TestPhaseDuringHold(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseBlocked, v1alpha1.PhaseAwaitingApproval} {
 		d := decision(false, false, true, v1alpha1.LifecyclePhase(phase))
 		d.Mode, d.Phase, d.Condition.Reason = lifecycle.Hold, phase, "Why"
-		got := compute(t, superset(was("Running", "apache/superset:5.0.0")), seen(deployment(2, 2)), d)
-		last := got.Transitions[len(got.Transitions)-1]
-		if got.Phase != phase || last.To != string(phase) || last.Reason != "Why" {
-			t.Errorf("phase %s, transition %+v", got.Phase, last)
+		got := compute(t, superset(lastStatus("Running", "apache/superset:5.0.0")), snapshotOf(deployment(2, 2)), d)
+		lastTransition := got.Transitions[len(got.Transitions)-1]
+		if got.Phase != phase || lastTransition.To != string(phase) || lastTransition.Reason != "Why" {
+			t.Errorf("phase %s, transition %+v", got.Phase, lastTransition)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 // OnlyDetailsDiffer reports whether two statuses differ only in the progress of the components' pods. The phase, the
 // tasks, the operator's conditions and persisted decisions are not details.
-func OnlyDetailsDiffer(present, wanted *v1alpha1.SupersetStatus) bool {
-	a, b := withoutDetails(present), withoutDetails(wanted)
-	return equality.Semantic.DeepEqual(a, b) && !equality.Semantic.DeepEqual(details(present), details(wanted))
+func OnlyDetailsDiffer(current, desired *v1alpha1.SupersetStatus) bool {
+	a, b := withoutDetails(current), withoutDetails(desired)
+	return equality.Semantic.DeepEqual(a, b) && !equality.Semantic.DeepEqual(details(current), details(desired))
 }
 
 // progress are the fields of a status that are details.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestOnlyDetailsDiffer(t *testing.T) {
-	present := v1alpha1.SupersetStatus{
+	current := v1alpha1.SupersetStatus{
 		Phase: v1alpha1.PhaseRunning, ObservedGeneration: 3, Ready: "1/2",
 		Components: &v1alpha1.ComponentsStatus{WebServer: &v1alpha1.ComponentRefStatus{
 			Phase: v1alpha1.ComponentProgressing, Ready: "1/2", Ref: "Deployment/x-web-server", Replicas: 2, ReadyReplicas: 1,
@@ -48,9 +48,9 @@ func TestOnlyDetailsDiffer(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			wanted := present.DeepCopy()
-			tc.change(wanted)
-			if got := status.OnlyDetailsDiffer(&present, wanted); got != tc.want {
+			desired := current.DeepCopy()
+			tc.change(desired)
+			if got := status.OnlyDetailsDiffer(&current, desired); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

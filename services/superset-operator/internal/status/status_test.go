@@ -34,7 +34,7 @@ func superset(edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 	return sup
 }
 
-func was(phase v1alpha1.Phase, lastImage string) func(*v1alpha1.Superset) {
+func lastStatus(phase v1alpha1.Phase, lastImage string) func(*v1alpha1.Superset) {
 	return func(sup *v1alpha1.Superset) {
 		sup.Status.Phase, sup.Status.LastLifecycleImage = phase, lastImage
 	}
@@ -61,7 +61,7 @@ func deployment(want, ready int32, edit ...func(*appsv1.Deployment)) *appsv1.Dep
 	return d
 }
 
-func seen(d *appsv1.Deployment) *snapshot.Snapshot {
+func snapshotOf(d *appsv1.Deployment) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{Deployments: map[string]*appsv1.Deployment{}}
 	if d != nil {
 		s.Deployments["web-server"] = d
@@ -81,7 +81,7 @@ func decision(done, initial, upgrading bool, phase v1alpha1.LifecyclePhase) *lif
 	}
 }
 
-func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, refused ...string) v1alpha1.SupersetStatus {
+func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, violations ...string) v1alpha1.SupersetStatus {
 	t.Helper()
 	intent := status.Intent(sup)
 	want, err := desired.For(desired.Input{Superset: sup, Stopped: intent.Stopped})
@@ -89,7 +89,7 @@ func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *l
 		t.Fatal(err)
 	}
 	got, err := status.For(status.Input{
-		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Violations: refused, Now: now,
+		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Violations: violations, Now: now,
 		Applied: d != nil && d.Done(),
 	})
 	if err != nil {
@@ -105,71 +105,71 @@ func TestPhase(t *testing.T) {
 		complete  = v1alpha1.LifecycleComplete
 	)
 	cases := map[string]struct {
-		sup      *v1alpha1.Superset
-		snapshot *snapshot.Snapshot
-		decision *lifecycle.Decision
-		refused  []string
-		want     v1alpha1.Phase
+		sup        *v1alpha1.Superset
+		snapshot   *snapshot.Snapshot
+		decision   *lifecycle.Decision
+		violations []string
+		want       v1alpha1.Phase
 		// lifecycle is the lifecycle phase afterwards.
 		lifecycle v1alpha1.LifecyclePhase
 	}{
 		"the first tasks run": {
-			sup: superset(), snapshot: seen(nil), decision: decision(false, true, false, migrating),
+			sup: superset(), snapshot: snapshotOf(nil), decision: decision(false, true, false, migrating),
 			want: v1alpha1.PhaseInitializing, lifecycle: migrating,
 		},
 		"the tasks are complete but no component exists": {
-			sup: superset(was(v1alpha1.PhaseInitializing, "")), snapshot: seen(nil), decision: decision(true, true, false, restoring),
+			sup: superset(lastStatus(v1alpha1.PhaseInitializing, "")), snapshot: snapshotOf(nil), decision: decision(true, true, false, restoring),
 			want: v1alpha1.PhaseInitializing, lifecycle: restoring,
 		},
 		"the components are ready": {
-			sup: superset(was(v1alpha1.PhaseInitializing, image)), snapshot: seen(deployment(2, 2)), decision: decision(true, false, false, restoring),
+			sup: superset(lastStatus(v1alpha1.PhaseInitializing, image)), snapshot: snapshotOf(deployment(2, 2)), decision: decision(true, false, false, restoring),
 			want: v1alpha1.PhaseRunning, lifecycle: complete,
 		},
 		"a replica is missing": {
-			sup: superset(was(v1alpha1.PhaseRunning, image)), snapshot: seen(deployment(2, 1)), decision: decision(true, false, false, complete),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image)), snapshot: snapshotOf(deployment(2, 1)), decision: decision(true, false, false, complete),
 			want: v1alpha1.PhaseDegraded, lifecycle: complete,
 		},
 		"another image": {
-			sup: superset(was(v1alpha1.PhaseRunning, "apache/superset:5.0.0")), snapshot: seen(deployment(2, 2)),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, "apache/superset:5.0.0")), snapshot: snapshotOf(deployment(2, 2)),
 			decision: decision(false, false, true, migrating),
 			want:     v1alpha1.PhaseUpgrading, lifecycle: migrating,
 		},
 		"the upgraded components become ready": {
-			sup: superset(was(v1alpha1.PhaseUpgrading, image)), snapshot: seen(deployment(2, 1)), decision: decision(true, false, false, restoring),
+			sup: superset(lastStatus(v1alpha1.PhaseUpgrading, image)), snapshot: snapshotOf(deployment(2, 1)), decision: decision(true, false, false, restoring),
 			want: v1alpha1.PhaseUpgrading, lifecycle: restoring,
 		},
 		"a task runs again for a reason other than the image": {
-			sup: superset(was(v1alpha1.PhaseRunning, image)), snapshot: seen(deployment(2, 2)),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image)), snapshot: snapshotOf(deployment(2, 2)),
 			decision: decision(false, false, false, v1alpha1.LifecycleInitializing),
 			want:     v1alpha1.PhaseRunning, lifecycle: v1alpha1.LifecycleInitializing,
 		},
 		"suspended": {
-			sup: superset(was(v1alpha1.PhaseRunning, image), func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) }), snapshot: seen(deployment(2, 2)),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image), func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) }), snapshot: snapshotOf(deployment(2, 2)),
 			want: v1alpha1.PhaseSuspended,
 		},
 		"paused by annotation": {
-			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Paused")), snapshot: seen(deployment(2, 2)),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image), annotated("Paused")), snapshot: snapshotOf(deployment(2, 2)),
 			want: v1alpha1.PhaseSuspended,
 		},
 		"a stop keeps the phase while pods exist": {
-			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 1, func(d *appsv1.Deployment) { d.Status.Replicas = 1 })),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: snapshotOf(deployment(0, 1, func(d *appsv1.Deployment) { d.Status.Replicas = 1 })),
 			decision: decision(true, false, false, complete), want: v1alpha1.PhaseRunning, lifecycle: complete,
 		},
 		"stopped when the last pod is deleted": {
-			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 0)),
+			sup: superset(lastStatus(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: snapshotOf(deployment(0, 0)),
 			decision: decision(true, false, false, complete), want: v1alpha1.PhaseStopped, lifecycle: complete,
 		},
 		"refused": {
-			sup: superset(), snapshot: seen(nil), refused: []string{"spec.valkey"}, want: v1alpha1.PhaseBlocked,
+			sup: superset(), snapshot: snapshotOf(nil), violations: []string{"spec.valkey"}, want: v1alpha1.PhaseBlocked,
 		},
 		"no components at all": {
-			sup: superset(was(v1alpha1.PhaseInitializing, image), func(s *v1alpha1.Superset) { s.Spec.WebServer = nil }), snapshot: seen(nil),
+			sup: superset(lastStatus(v1alpha1.PhaseInitializing, image), func(s *v1alpha1.Superset) { s.Spec.WebServer = nil }), snapshot: snapshotOf(nil),
 			decision: decision(true, false, false, complete), want: v1alpha1.PhaseRunning, lifecycle: complete,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := compute(t, tc.sup, tc.snapshot, tc.decision, tc.refused...)
+			got := compute(t, tc.sup, tc.snapshot, tc.decision, tc.violations...)
 			if got.Phase != tc.want {
 				t.Errorf("phase: want %s, got %s", tc.want, got.Phase)
 			}
@@ -184,8 +184,8 @@ func TestPhase(t *testing.T) {
 // completed tasks alone do not change it.
 func TestDeployedVersionFollowsReadyImage(t *testing.T) {
 	const done = v1alpha1.LifecycleComplete
-	never := superset(was(v1alpha1.PhaseInitializing, image))
-	ran := superset(was(v1alpha1.PhaseUpgrading, image), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" })
+	never := superset(lastStatus(v1alpha1.PhaseInitializing, image))
+	upgraded := superset(lastStatus(v1alpha1.PhaseUpgrading, image), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" })
 	blocked := decision(false, false, true, v1alpha1.LifecycleBlocked)
 	blocked.Mode = lifecycle.Hold
 	for name, tc := range map[string]struct {
@@ -194,13 +194,13 @@ func TestDeployedVersionFollowsReadyImage(t *testing.T) {
 		d    *lifecycle.Decision
 		want string
 	}{
-		"never ready":               {never, seen(deployment(2, 0)), decision(true, false, false, done), ""},
-		"ready":                     {never, seen(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
-		"an upgrade not ready yet":  {ran, seen(deployment(2, 1)), decision(true, false, false, done), "5.0.0"},
-		"an upgrade that is ready":  {ran, seen(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
-		"tasks run, nothing exists": {ran, seen(nil), decision(false, false, true, v1alpha1.LifecycleMigrating), "5.0.0"},
-		"a change is blocked":       {ran, seen(deployment(2, 2)), blocked, "5.0.0"},
-		"paused":                    {superset(was("Running", image), annotated("Paused"), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" }), seen(deployment(2, 2)), nil, "5.0.0"},
+		"never ready":               {never, snapshotOf(deployment(2, 0)), decision(true, false, false, done), ""},
+		"ready":                     {never, snapshotOf(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
+		"an upgrade not ready yet":  {upgraded, snapshotOf(deployment(2, 1)), decision(true, false, false, done), "5.0.0"},
+		"an upgrade that is ready":  {upgraded, snapshotOf(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
+		"tasks run, nothing exists": {upgraded, snapshotOf(nil), decision(false, false, true, v1alpha1.LifecycleMigrating), "5.0.0"},
+		"a change is blocked":       {upgraded, snapshotOf(deployment(2, 2)), blocked, "5.0.0"},
+		"paused":                    {superset(lastStatus("Running", image), annotated("Paused"), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" }), snapshotOf(deployment(2, 2)), nil, "5.0.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := compute(t, tc.sup, tc.snap, tc.d).DeployedVersion; got != tc.want {
@@ -233,7 +233,7 @@ func TestComponentStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := compute(t, superset(was(v1alpha1.PhaseRunning, image)), seen(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
+			got := compute(t, superset(lastStatus(v1alpha1.PhaseRunning, image)), snapshotOf(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
 			web := got.Components.WebServer
 			if web.Phase != tc.phase || web.Ready != tc.ready || web.Message != tc.message {
 				t.Errorf("got %s, %s, %q", web.Phase, web.Ready, web.Message)
@@ -262,7 +262,7 @@ func TestTransitionsOmitFlapping(t *testing.T) {
 	} {
 		sup.Spec.Suspend = &phase.pause
 		d := decision(true, false, false, v1alpha1.LifecycleComplete)
-		sup.Status = compute(t, sup, seen(phase.d), d)
+		sup.Status = compute(t, sup, snapshotOf(phase.d), d)
 	}
 	for _, e := range sup.Status.Transitions {
 		got = append(got, e.From+">"+e.To)
@@ -274,16 +274,16 @@ func TestTransitionsOmitFlapping(t *testing.T) {
 }
 
 func TestForeignConditionsAreNotWritten(t *testing.T) {
-	sup := superset(was(v1alpha1.PhaseRunning, image))
-	earlier := metav1.NewTime(now.Add(-time.Hour))
+	sup := superset(lastStatus(v1alpha1.PhaseRunning, image))
+	before := metav1.NewTime(now.Add(-time.Hour))
 	sup.Status.Conditions = []metav1.Condition{
-		{Type: "Available", Status: "True", Reason: "AllComponentsReady", LastTransitionTime: earlier},
-		{Type: "Suspended", Status: "False", Reason: "NotSuspended", LastTransitionTime: earlier},
+		{Type: "Available", Status: "True", Reason: "AllComponentsReady", LastTransitionTime: before},
+		{Type: "Suspended", Status: "False", Reason: "NotSuspended", LastTransitionTime: before},
 	}
-	got := compute(t, sup, seen(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
+	got := compute(t, sup, snapshotOf(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
 	times := map[string]bool{}
 	for _, c := range got.Conditions {
-		times[c.Type] = c.LastTransitionTime.Equal(&earlier)
+		times[c.Type] = c.LastTransitionTime.Equal(&before)
 		if c.ObservedGeneration != 3 {
 			t.Errorf("%s has observedGeneration %d", c.Type, c.ObservedGeneration)
 		}

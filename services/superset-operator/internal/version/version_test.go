@@ -120,9 +120,9 @@ func FuzzCompareIsAntisymmetric(f *testing.F) {
 		upgrade: downgrade, downgrade: upgrade, rebuild: rebuild, unknown: unknown,
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		there, back := version.Compare(a, b), version.Compare(b, a)
-		if want, known := opposite[there]; !known || back != want {
-			t.Errorf("%q to %q is %s, and back is %s", a, b, there, back)
+		forward, backward := version.Compare(a, b), version.Compare(b, a)
+		if want, known := opposite[forward]; !known || backward != want {
+			t.Errorf("%q to %q is %s, and back is %s", a, b, forward, backward)
 		}
 	})
 }

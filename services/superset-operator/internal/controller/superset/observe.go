@@ -47,7 +47,7 @@ func (r *Reconciler) plan(_ context.Context, s *reconcileState) (steps.Result, e
 	in := desired.Input{Superset: s.sup, Stopped: s.intent.Stopped, LastReplicas: s.lastReplicas()}
 	state := s.sup.Status.Lifecycle
 	if state != nil {
-		in.Kept = state.CompletedInputs
+		in.CompletedInputs = state.CompletedInputs
 	}
 	if last := lifecycle.LastTime(state); last != nil {
 		in.ScheduledTime = last.Format(time.RFC3339)

@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// caller runs superset_config.py and creates the authentication provider like the MCP server of Superset. The parts
+// mcpScript runs superset_config.py and creates the authentication provider like the MCP server of Superset. The parts
 // of Superset are stubs: the provider is the configured secret.
-const caller = `
+const mcpScript = `
 import os, sys, types
 os.environ["SUPERSET_OPERATOR__SECRET_KEY"] = "key"
 scope = {}
@@ -45,7 +45,7 @@ func TestMCPServerRequiresAuth(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), "python3", "-I", "-c", caller)
+			cmd := exec.CommandContext(t.Context(), "python3", "-I", "-c", mcpScript)
 			cmd.Stdin = strings.NewReader(pyconfig.Config(&resolve.Python{MCP: true, ComponentConfig: &tc.config}))
 			out, err := cmd.CombinedOutput()
 			got := string(out)
