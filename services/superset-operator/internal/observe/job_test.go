@@ -164,7 +164,7 @@ func TestTaskCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := readJob(tc.job, tc.pods...)
 			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.pending {
-				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.ResultPending, diff)
+				t.Errorf("result pending %v, counts differ (-want +got):\n%s", got.ResultPending, diff)
 			}
 		})
 	}
