@@ -36,7 +36,7 @@ const (
 func Decide(desired, live metav1.Object, matches bool) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()
-	if _, ours := has[names.AnnotationRenderingHash]; ours {
+	if _, rendered := has[names.AnnotationRenderingHash]; rendered {
 		return Apply
 	}
 	switch recorded, marked := has[names.AnnotationAdopted]; {

@@ -16,9 +16,9 @@ func deployment(annotations map[string]string) *appsv1.Deployment {
 
 func TestDecide(t *testing.T) {
 	cases := map[string]struct {
-		live  map[string]string
-		lacks bool // the user's request
-		want  Action
+		live    map[string]string
+		missing bool // the user's request
+		want    Action
 	}{
 		"an earlier operator's is marked":                     {live: map[string]string{"deployment.kubernetes.io/revision": "3"}, want: Annotate},
 		"one without annotations too":                         {want: Annotate},
@@ -33,7 +33,7 @@ func TestDecide(t *testing.T) {
 	desired := deployment(map[string]string{names.AnnotationRenderingHash: "new"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Decide(desired, deployment(tc.live), !tc.lacks); got != tc.want {
+			if got := Decide(desired, deployment(tc.live), !tc.missing); got != tc.want {
 				t.Errorf("Decide() = %v, want %v", got, tc.want)
 			}
 		})

@@ -27,12 +27,12 @@ func MatchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment)
 	if err != nil {
 		return false
 	}
-	return holds(want, have)
+	return contains(want, have)
 }
 
-// holds reports whether have contains every value that is set in want. It may contain more: defaults
+// contains reports whether have contains every value that is set in want. It may contain more: defaults
 // of the API server, and fields that the operator adds.
-func holds(want, have any) bool {
+func contains(want, have any) bool {
 	switch w := want.(type) {
 	case nil:
 		return true
@@ -42,7 +42,7 @@ func holds(want, have any) bool {
 			return len(w) == 0
 		}
 		for k, v := range w {
-			if !holds(v, h[k]) {
+			if !contains(v, h[k]) {
 				return false
 			}
 		}
@@ -53,7 +53,7 @@ func holds(want, have any) bool {
 			return len(w) == 0
 		}
 		for _, v := range w {
-			if !slices.ContainsFunc(h, func(e any) bool { return holds(v, e) }) {
+			if !slices.ContainsFunc(h, func(e any) bool { return contains(v, e) }) {
 				return false
 			}
 		}

@@ -23,7 +23,7 @@ func hasLabel(key string) labels.Selector {
 // trim empties objects that belong to no engine and no instance.
 func trim(o any) (any, error) {
 	meta, ok := o.(client.Object)
-	if !ok || ours(meta.GetLabels()) || observe.Ours(meta) {
+	if !ok || isManaged(meta.GetLabels()) || observe.IsManaged(meta) {
 		return o, nil
 	}
 	meta.SetManagedFields(nil)
@@ -41,6 +41,6 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-func ours(of map[string]string) bool {
+func isManaged(of map[string]string) bool {
 	return of[names.LabelEngine] != "" || of[names.LabelInstance] != ""
 }

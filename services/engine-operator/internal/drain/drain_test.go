@@ -128,16 +128,16 @@ func TestSampleQueriesRunningPodsOnly(t *testing.T) {
 }
 
 func TestSampleQueriesTerminatingPod(t *testing.T) {
-	going := pod("a-0", corev1.PodRunning, "10.0.0.1")
-	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	terminating := pod("a-0", corev1.PodRunning, "10.0.0.1")
+	terminating.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	p := NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: &pods{
-		answers: map[string]string{"a-0": page(1)}, asked: map[string]int{},
+		responses: map[string]string{"a-0": page(1)}, scrapes: map[string]int{},
 	}}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	if s := p.Sample(t.Context(), "", []corev1.Pod{going}); s.Queries != 1 || s.Err != nil {
+	if s := p.Sample(t.Context(), "", []corev1.Pod{terminating}); s.Queries != 1 || s.Err != nil {
 		t.Errorf("sample = %+v", s)
 	}
-	ended := pod("a-1", corev1.PodSucceeded, "10.0.0.1")
-	if s := p.Sample(t.Context(), "Smoke", []corev1.Pod{ended}); s.Pods != 0 || s.Err != nil {
+	succeeded := pod("a-1", corev1.PodSucceeded, "10.0.0.1")
+	if s := p.Sample(t.Context(), "Smoke", []corev1.Pod{succeeded}); s.Pods != 0 || s.Err != nil {
 		t.Errorf("got %+v, want no scrapes", s)
 	}
 }

@@ -33,7 +33,7 @@ func Parse(r io.Reader) (int, error) {
 		if err != nil || !(v >= 0 && v < 1e9) {
 			return 0, fmt.Errorf("gauge %s: %q is not a count", name, value)
 		}
-		if _, twice := found[name]; twice {
+		if _, duplicate := found[name]; duplicate {
 			return 0, fmt.Errorf("gauge %s is duplicated", name)
 		}
 		found[name] = int(v)
@@ -51,15 +51,15 @@ func Parse(r io.Reader) (int, error) {
 
 // sample splits a line without labels. A third field must be a timestamp.
 func sample(line string) (name, value string, ok bool) {
-	words := strings.Fields(line)
-	if len(words) == 3 {
-		if _, err := strconv.ParseFloat(words[2], 64); err != nil {
+	fields := strings.Fields(line)
+	if len(fields) == 3 {
+		if _, err := strconv.ParseFloat(fields[2], 64); err != nil {
 			return "", "", false
 		}
-		words = words[:2]
+		fields = fields[:2]
 	}
-	if len(words) != 2 {
+	if len(fields) != 2 {
 		return "", "", false
 	}
-	return words[0], words[1], true
+	return fields[0], fields[1], true
 }

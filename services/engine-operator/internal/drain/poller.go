@@ -65,9 +65,9 @@ type Result struct {
 // safe for concurrent use. Its state may be lost in a restart, which costs
 // two more samples.
 type Poller struct {
-	prober *Prober
-	clock  clock.PassiveClock
-	begin  chan struct{} // holds one token while checks are pending
+	prober  *Prober
+	clock   clock.PassiveClock
+	started chan struct{} // holds one token while checks are pending
 
 	mu      sync.Mutex
 	pending []*watched
@@ -91,7 +91,7 @@ type watched struct {
 
 // NewPoller returns a Poller that does nothing until its source is started.
 func NewPoller(prober *Prober, clk clock.PassiveClock) *Poller {
-	return &Poller{prober: prober, clock: clk, begin: make(chan struct{}, 1), engines: map[types.UID]*watched{}}
+	return &Poller{prober: prober, clock: clk, started: make(chan struct{}, 1), engines: map[types.UID]*watched{}}
 }
 
 // Source enqueues an engine after each of its checks. Starting it starts the checks;
@@ -173,7 +173,7 @@ func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
 	e.running, e.pods = true, pods
 	w.pending = append(w.pending, e)
 	select {
-	case w.begin <- struct{}{}:
+	case w.started <- struct{}{}:
 	default: // a token is there already
 	}
 }
@@ -186,7 +186,7 @@ func (w *Poller) run(ctx context.Context, enqueue func(types.NamespacedName)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.begin:
+		case <-w.started:
 		}
 		w.mu.Lock()
 		pending := w.pending

@@ -22,15 +22,15 @@ import (
 // pods returns the responses of pods by name. A pod without one hangs until the timeout.
 type pods struct {
 	mu        sync.Mutex
-	answers   map[string]string // a page, or "!" followed by an error
-	asked     map[string]int
+	responses map[string]string // a page, or "!" followed by an error
+	scrapes   map[string]int
 	open, max int
 }
 
 func (p *pods) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
 	p.mu.Lock()
-	answer, ok := p.answers[pod.Name]
-	p.asked[pod.Name]++
+	response, ok := p.responses[pod.Name]
+	p.scrapes[pod.Name]++
 	p.open++
 	p.max = max(p.max, p.open)
 	p.mu.Unlock()
@@ -43,42 +43,42 @@ func (p *pods) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, err
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if reason, bad := strings.CutPrefix(answer, "!"); bad {
+	if reason, isError := strings.CutPrefix(response, "!"); isError {
 		return nil, errors.New(reason)
 	}
-	return io.NopCloser(strings.NewReader(answer)), nil
+	return io.NopCloser(strings.NewReader(response)), nil
 }
 
-func (p *pods) set(name, answer string) {
+func (p *pods) set(name, response string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answers[name] = answer
+	p.responses[name] = response
 }
 
 func page(queries int) string {
 	return fmt.Sprintf("firebolt_running_queries %d\nfirebolt_suspended_queries 0\n", queries)
 }
 
-// bench is a running poller in a synctest bubble.
-type bench struct {
+// testEnv is a running poller in a synctest bubble.
+type testEnv struct {
 	*Poller
-	pods *pods
-	mu   sync.Mutex
-	woke map[string]int
+	pods     *pods
+	mu       sync.Mutex
+	enqueued map[string]int
 }
 
-func (b *bench) woken(name string) int {
+func (b *testEnv) enqueuedCount(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.woke[name]
+	return b.enqueued[name]
 }
 
-// inBubble runs test with a poller, which must end with its context.
-func inBubble(t *testing.T, test func(*testing.T, *bench)) {
+// runSynctest runs test with a poller, which must end with its context.
+func runSynctest(t *testing.T, test func(*testing.T, *testEnv)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &pods{answers: map[string]string{}, asked: map[string]int{}}
-		b := &bench{pods: p, woke: map[string]int{}}
+		p := &pods{responses: map[string]string{}, scrapes: map[string]int{}}
+		b := &testEnv{pods: p, enqueued: map[string]int{}}
 		b.Poller = NewPoller(NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: p}, clock.RealClock{}), clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -87,7 +87,7 @@ func inBubble(t *testing.T, test func(*testing.T, *bench)) {
 			b.run(ctx, func(engine types.NamespacedName) {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				b.woke[engine.Name]++
+				b.enqueued[engine.Name]++
 			})
 		}()
 		test(t, b)
@@ -116,21 +116,21 @@ func many(prefix string, n int) []string {
 }
 
 func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		q := query("a", 0, "a-0")
-		began := time.Now()
+		start := time.Now()
 		if v := b.Check(q); v.Drained || v.Fresh || v.Error != "" {
 			t.Errorf("before any check: %+v", v)
 		}
-		if time.Now() != began {
+		if time.Now() != start {
 			t.Error("Check waited for an unresponsive pod")
 		}
 		wait(podTimeout)
 		synctest.Wait()
 		v := b.Check(q)
-		if v.Drained || !v.Fresh || !v.Changed || !strings.Contains(v.Error, `scrape pod "a-0"`) || b.woken("a") != 1 {
-			t.Errorf("after a failed check: %+v, enqueued %d times", v, b.woken("a"))
+		if v.Drained || !v.Fresh || !v.Changed || !strings.Contains(v.Error, `scrape pod "a-0"`) || b.enqueuedCount("a") != 1 {
+			t.Errorf("after a failed check: %+v, enqueued %d times", v, b.enqueuedCount("a"))
 		}
 		if v = b.Check(q); v.Fresh || v.Changed || v.Error == "" {
 			t.Errorf("the same again: %+v", v)
@@ -139,7 +139,7 @@ func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 }
 
 func TestCheckDrainsAfterTwoSamples(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -149,14 +149,14 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 			b.Check(q)
 		}
 		synctest.Wait()
-		if v := b.Check(q); v.Drained || b.pods.asked["a-0"] != 1 {
-			t.Errorf("within the interval: %+v, queried %d times", v, b.pods.asked["a-0"])
+		if v := b.Check(q); v.Drained || b.pods.scrapes["a-0"] != 1 {
+			t.Errorf("within the interval: %+v, queried %d times", v, b.pods.scrapes["a-0"])
 		}
 		wait(q.Interval)
 		b.Check(q)
 		synctest.Wait()
-		if v := b.Check(q); !v.Drained || b.woken("a") != 2 {
-			t.Errorf("after the interval: %+v, enqueued %d times", v, b.woken("a"))
+		if v := b.Check(q); !v.Drained || b.enqueuedCount("a") != 2 {
+			t.Errorf("after the interval: %+v, enqueued %d times", v, b.enqueuedCount("a"))
 		}
 		wait(valid)
 		if v := b.Check(q); v.Drained {
@@ -170,7 +170,7 @@ func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 }
 
 func TestCheckSchedulesFirstSampleAfterSettle(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -192,7 +192,7 @@ func TestCheckSchedulesFirstSampleAfterSettle(t *testing.T) {
 }
 
 func TestCheckResetsForNewGeneration(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -217,18 +217,18 @@ func TestCheckResetsForNewGeneration(t *testing.T) {
 }
 
 func TestCheckDrainsWithoutRunningPods(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		q := query("a", 0)
 		q.Pods = []corev1.Pod{pod("a-0", corev1.PodPending, ""), pod("a-1", corev1.PodFailed, "")}
-		if v := b.Check(q); !v.Drained || len(b.pods.asked) > 0 {
-			t.Errorf("%+v, requested %v", v, b.pods.asked)
+		if v := b.Check(q); !v.Drained || len(b.pods.scrapes) > 0 {
+			t.Errorf("%+v, requested %v", v, b.pods.scrapes)
 		}
 	})
 }
 
 func TestCheckSettlesFromFirstQuery(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -250,13 +250,13 @@ func TestCheckSettlesFromFirstQuery(t *testing.T) {
 }
 
 func TestCheckReportsChangedErrors(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		q := query("a", 0, "a-1", "a-0", "a-2")
 		b.pods.set("a-0", page(1))
 		for i, step := range []struct {
-			answer, trouble string
-			changed         bool
+			response, wantError string
+			changed             bool
 		}{
 			{"!refused", `scrape pod "a-1": refused`, true},
 			{"!refused", `scrape pod "a-1": refused`, false},
@@ -264,11 +264,11 @@ func TestCheckReportsChangedErrors(t *testing.T) {
 			{page(2), "", true},
 			{page(2), "", false},
 		} {
-			b.pods.set("a-1", step.answer)
-			b.pods.set("a-2", step.answer)
+			b.pods.set("a-1", step.response)
+			b.pods.set("a-2", step.response)
 			b.Check(q)
 			synctest.Wait()
-			if v := b.Check(q); !v.Fresh || v.Error != step.trouble || v.Changed != step.changed {
+			if v := b.Check(q); !v.Fresh || v.Error != step.wantError || v.Changed != step.changed {
 				t.Errorf("check %d: %+v, want %+v", i, v, step)
 			}
 			wait(q.Interval)
@@ -278,7 +278,7 @@ func TestCheckReportsChangedErrors(t *testing.T) {
 
 // Defect 12: one unresponsive pod stalled every engine.
 func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		for i := range 20 {
 			name := fmt.Sprintf("silent%02d", i)
@@ -286,16 +286,16 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 		}
 		synctest.Wait()
 		b.pods.set("good-0", page(0))
-		began := time.Now()
+		start := time.Now()
 		q := query("good", 0, "good-0")
 		b.Check(q)
-		for b.woken("good") == 0 {
+		for b.enqueuedCount("good") == 0 {
 			wait(100 * time.Millisecond)
 			synctest.Wait()
 		}
 		// 20 engines have four pods each, checked 16 at a time, three seconds each.
-		if took := time.Since(began); took > 6*podTimeout {
-			t.Errorf("a responding pod was scraped after %s", took)
+		if elapsed := time.Since(start); elapsed > 6*podTimeout {
+			t.Errorf("a responding pod was scraped after %s", elapsed)
 		}
 		if v := b.Check(q); !v.Fresh || v.Error != "" {
 			t.Errorf("verdict %+v", v)
@@ -314,7 +314,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 }
 
 func TestForgetCancelsSample(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		b.Check(query("a", 0, "a-0"))
 		synctest.Wait()
@@ -324,24 +324,24 @@ func TestForgetCancelsSample(t *testing.T) {
 			t.Error("a forgotten engine is still scraped")
 		}
 		wait(time.Minute)
-		if b.woken("a") > 0 || len(b.engines) > 0 {
-			t.Errorf("enqueued %d times, %d engines tracked", b.woken("a"), len(b.engines))
+		if b.enqueuedCount("a") > 0 || len(b.engines) > 0 {
+			t.Errorf("enqueued %d times, %d engines tracked", b.enqueuedCount("a"), len(b.engines))
 		}
 	})
 }
 
 func TestPollerBoundsEngines(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		for i := range maxEngines {
 			b.Check(query(fmt.Sprintf("e%d", i), 0))
 		}
-		late := query("late", 0)
-		if v := b.Check(late); v.Drained || v.Error == "" || len(b.engines) != maxEngines {
+		lateQuery := query("late", 0)
+		if v := b.Check(lateQuery); v.Drained || v.Error == "" || len(b.engines) != maxEngines {
 			t.Errorf("one engine too many: %+v, %d tracked", v, len(b.engines))
 		}
 		b.Forget("e7")
-		if v := b.Check(late); !v.Drained {
+		if v := b.Check(lateQuery); !v.Drained {
 			t.Errorf("after another left: %+v", v)
 		}
 		wait(idle + time.Minute)
@@ -352,7 +352,7 @@ func TestPollerBoundsEngines(t *testing.T) {
 }
 
 func TestPollerHandlesManyEngines(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bench) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		var engines sync.WaitGroup
 		for i := range 50 {

@@ -94,7 +94,7 @@ func runningPods(pods []corev1.Pod) []*corev1.Pod {
 type check struct {
 	mu      sync.Mutex
 	pods    []*corev1.Pod
-	taken   int
+	used    int
 	queries int
 	// failed is the index of the first pod, in the order of names, that could not be queried.
 	failed int
@@ -107,11 +107,11 @@ type check struct {
 func (c *check) next() (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil || c.taken == len(c.pods) {
+	if c.err != nil || c.used == len(c.pods) {
 		return 0, false
 	}
-	c.taken++
-	return c.taken - 1, true
+	c.used++
+	return c.used - 1, true
 }
 
 func (c *check) record(i int, query func() (int, error)) {
@@ -134,8 +134,8 @@ func (p *Prober) query(ctx context.Context, transport Transport, pod *corev1.Pod
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
 	queries, err := scrape(ctx, transport, pod)
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() {
+	var timeoutErr net.Error
+	if errors.As(err, &timeoutErr) && timeoutErr.Timeout() {
 		return 0, fmt.Errorf("no answer within %s", podTimeout)
 	}
 	return queries, err
@@ -150,8 +150,8 @@ func scrape(ctx context.Context, transport Transport, pod *corev1.Pod) (int, err
 	return queries, errors.Join(err, body.Close())
 }
 
-// maxTrouble limits the length of error texts in conditions and events, in bytes.
-const maxTrouble = 512
+// maxErrorLength limits the length of error texts in conditions and events, in bytes.
+const maxErrorLength = 512
 
 // sourceAddress matches the local address of a connection in an error.
 var sourceAddress = regexp.MustCompile(`\S+->`)
@@ -160,8 +160,8 @@ var sourceAddress = regexp.MustCompile(`\S+->`)
 // local port, which differs between connections.
 func errorText(err error) string {
 	text := strings.ToValidUTF8(sourceAddress.ReplaceAllString(err.Error(), ""), "?")
-	if len(text) <= maxTrouble {
+	if len(text) <= maxErrorLength {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxTrouble], "") + "..."
+	return strings.ToValidUTF8(text[:maxErrorLength], "") + "..."
 }

@@ -22,8 +22,8 @@ import (
 
 // Limits of an error response, in bytes: how much is read and how much is quoted.
 const (
-	maxRefusal = 4 << 10
-	maxQuote   = 128
+	maxErrorBody = 4 << 10
+	maxQuote     = 128
 )
 
 // refuseRedirects keeps a pod from redirecting the operator, and its credentials, elsewhere.
@@ -97,13 +97,13 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 	if res.StatusCode == http.StatusOK {
 		return res.Body, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
-	return nil, errors.Join(fmt.Errorf("status %s: %s", res.Status, refusal(body)), err, res.Body.Close())
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	return nil, errors.Join(fmt.Errorf("status %s: %s", res.Status, errorBody(body)), err, res.Body.Close())
 }
 
-// refusal returns the text of an error response: the message of the API server, or else the
+// errorBody returns the text of an error response: the message of the API server, or else the
 // beginning of the body.
-func refusal(body []byte) string {
+func errorBody(body []byte) string {
 	var status metav1.Status
 	if err := json.Unmarshal(body, &status); err == nil && status.Message != "" {
 		return status.Message

@@ -45,12 +45,12 @@ func sampleOf(t *testing.T, mode v1alpha1.ScrapeMode, transport Transport, p cor
 }
 
 func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
-	quiet := page(0)
+	idlePage := page(0)
 	cases := map[string]struct {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"a sound page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, quiet) }, ""},
+		"a sound page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, idlePage) }, ""},
 		"another status quotes the answer": {
 			func(w http.ResponseWriter, _ *http.Request) {
 				http.Error(w, "out\nof order", http.StatusInternalServerError)
@@ -66,7 +66,7 @@ func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 		"a redirect is not followed": {
 			func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/quiet" {
-					fmt.Fprint(w, quiet)
+					fmt.Fprint(w, idlePage)
 					return
 				}
 				http.Redirect(w, r, "/quiet", http.StatusFound)
@@ -101,7 +101,7 @@ func TestSampleRejectsPageBeyondLimit(t *testing.T) {
 			page(0) + filler: "",
 			filler + page(0): `scrape pod "a-0": gauge firebolt_running_queries is missing`,
 		} {
-			transport := &pods{answers: map[string]string{"a-0": text}, asked: map[string]int{}}
+			transport := &pods{responses: map[string]string{"a-0": text}, scrapes: map[string]int{}}
 			s, got := sampleOf(t, v1alpha1.ScrapePodIP, transport, pod("a-0", corev1.PodRunning, "10.0.0.1"))
 			if got != want || s.Queries != 0 || s.Pods != 1 {
 				t.Errorf("error %q, want %q; sample %+v", got, want, s)
@@ -130,10 +130,10 @@ func TestSampleReportsUnreachablePod(t *testing.T) {
 
 func TestSampleTimesOutOnUnresponsivePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		_, got := sampleOf(t, v1alpha1.ScrapePodIP, &pods{asked: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
-		if want := `scrape pod "a-0": no answer within 3s`; got != want || time.Since(began) != podTimeout {
-			t.Errorf("error %s after %s, want %s", got, time.Since(began), want)
+		start := time.Now()
+		_, got := sampleOf(t, v1alpha1.ScrapePodIP, &pods{scrapes: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
+		if want := `scrape pod "a-0": no answer within 3s`; got != want || time.Since(start) != podTimeout {
+			t.Errorf("error %s after %s, want %s", got, time.Since(start), want)
 		}
 	})
 }
@@ -148,18 +148,18 @@ func TestErrorTextIsStable(t *testing.T) {
 			t.Errorf("error %s, want %s", got, want)
 		}
 	}
-	if got := errorText(fmt.Errorf("%s", strings.Repeat("é", maxTrouble))); len(got) > maxTrouble+3 {
+	if got := errorText(fmt.Errorf("%s", strings.Repeat("é", maxErrorLength))); len(got) > maxErrorLength+3 {
 		t.Errorf("error text of %d bytes", len(got))
 	}
 }
 
 func TestProxyQueriesAPIServer(t *testing.T) {
 	mode := v1alpha1.ScrapeAPIServerProxy
-	var asked *http.Request
-	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(2)) }
+	var request *http.Request
+	respond := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(2)) }
 	host, port := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r.Clone(context.WithoutCancel(r.Context()))
-		answer(w, r)
+		request = r.Clone(context.WithoutCancel(r.Context()))
+		respond(w, r)
 	})
 	config := &rest.Config{Host: "http://" + net.JoinHostPort(host, strconv.Itoa(port)), BearerToken: "token"}
 	client, err := rest.HTTPClientFor(config)
@@ -175,10 +175,10 @@ func TestProxyQueriesAPIServer(t *testing.T) {
 	if s, got := sampleOf(t, mode, proxy, p); got != "" || s.Queries != 2 {
 		t.Errorf("error %s, sample %+v", got, s)
 	}
-	if want := "/api/v1/namespaces/n/pods/a-0:9090/proxy/metrics"; asked.URL.Path != want || asked.Header.Get("Authorization") != "Bearer token" {
-		t.Errorf("requested %s, want %s; headers %v", asked.URL.Path, want, asked.Header)
+	if want := "/api/v1/namespaces/n/pods/a-0:9090/proxy/metrics"; request.URL.Path != want || request.Header.Get("Authorization") != "Bearer token" {
+		t.Errorf("requested %s, want %s; headers %v", request.URL.Path, want, request.Header)
 	}
-	answer = func(w http.ResponseWriter, _ *http.Request) {
+	respond = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"error trying to reach service: dial tcp 10.0.0.1:9090: i/o timeout","code":503}`)
@@ -187,8 +187,8 @@ func TestProxyQueriesAPIServer(t *testing.T) {
 	if _, got := sampleOf(t, mode, proxy, p); got != want {
 		t.Errorf("error %s, want %s", got, want)
 	}
-	answer = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/quiet", http.StatusFound) }
-	if _, got := sampleOf(t, mode, proxy, p); !strings.Contains(got, "status 302 Found") || asked.URL.Path == "/quiet" {
-		t.Errorf("error %s, last request %s: a redirect was followed", got, asked.URL.Path)
+	respond = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/quiet", http.StatusFound) }
+	if _, got := sampleOf(t, mode, proxy, p); !strings.Contains(got, "status 302 Found") || request.URL.Path == "/quiet" {
+		t.Errorf("error %s, last request %s: a redirect was followed", got, request.URL.Path)
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 // Delays of the next reconcile without an event. These reconciles read only caches.
 const (
-	RequeueDrift = 30 * time.Second // check for drift
-	RequeueGate  = 10 * time.Second // the instance is not ready
-	RequeueWait  = 5 * time.Second  // pods start, or objects terminate
-	RequeueNow   = time.Second      // the event of our own write is pending
+	RequeueDrift      = 30 * time.Second // check for drift
+	RequeueDependency = 10 * time.Second // the instance is not ready
+	RequeueWait       = 5 * time.Second  // pods start, or objects terminate
+	RequeueNow        = time.Second      // the event of our own write is pending
 )
 
 // Decide returns the next step. It is total: every state, also one that no release of
@@ -24,11 +24,11 @@ func Decide(in Input) Plan {
 		d.initialize()
 		return d.plan
 	}
-	if seen := in.Snapshot.newest(); seen > in.State.Allocated {
+	if observed := in.Snapshot.latest(); observed > in.State.Allocated {
 		if !in.Confirmed {
 			return Plan{Confirm: true, Next: in.State, Route: None}
 		}
-		d.plan.Next.Allocated = seen
+		d.plan.Next.Allocated = observed
 	}
 	if in.State.Phase != v1alpha1.PhaseDraining && in.State.Phase != v1alpha1.PhaseCleaning {
 		d.plan.Next.Draining = None
@@ -49,7 +49,7 @@ func Decide(in Input) Plan {
 	}
 	d.deleteUnreferenced()
 	d.relabel()
-	if !in.Confirmed && d.risky() {
+	if !in.Confirmed && d.needsConfirmation() {
 		return Plan{Confirm: true, Next: in.State, Route: None}
 	}
 	return d.plan
@@ -71,7 +71,7 @@ func (d *decider) initialize() {
 	if d.generation(d.Snapshot.Route).StatefulSet == Present {
 		active = d.Snapshot.Route
 	}
-	next := d.Snapshot.newest() + 1
+	next := d.Snapshot.latest() + 1
 	d.plan.Next = State{Phase: v1alpha1.PhaseCreating, Current: next, Active: active, Draining: None, Allocated: next}
 	d.plan.Reason, d.plan.Message = v1alpha1.ReasonInitializing, "The engine is new."
 	d.plan.Requeue = RequeueNow
@@ -146,7 +146,7 @@ func (d *decider) rebuild() {
 	n := d.State.Active
 	g := d.generation(n)
 	switch {
-	case n == None || g.StatefulSet != Absent || g.Taken || !d.room(n):
+	case n == None || g.StatefulSet != Absent || g.Taken || !d.hasCapacity(n):
 	case g.Restorable:
 		d.ensure(Ensure{Generation: n, Restore: true})
 	case d.Renderable && n == d.State.Current:
@@ -154,21 +154,21 @@ func (d *decider) rebuild() {
 	}
 }
 
-// room reports whether a StatefulSet of the generation may be created: at most two exist at a time.
+// hasCapacity reports whether a StatefulSet of the generation may be created: at most two exist at a time.
 // A StatefulSet that only a foreign finalizer holds does not count.
-func (d *decider) room(n int64) bool {
-	others := 0
+func (d *decider) hasCapacity(n int64) bool {
+	count := 0
 	for other, g := range d.Snapshot.Generations {
 		if other != n && g.StatefulSet != Absent && !g.Held {
-			others++
+			count++
 		}
 	}
 	for _, e := range d.plan.Ensure {
 		if e.Generation != n && (e.StatefulSet || e.Restore) {
-			others++
+			count++
 		}
 	}
-	return others < 2
+	return count < 2
 }
 
 // relabel restores the original labels of StatefulSets that stay.
@@ -199,7 +199,7 @@ func (d *decider) deleteUnreferenced() {
 func (d *decider) unreferenced() []int64 {
 	var out []int64
 	for n, g := range d.Snapshot.Generations {
-		if !d.referenced(n) && g.standing() {
+		if !d.referenced(n) && g.hasObjects() {
 			out = append(out, n)
 		}
 	}
@@ -210,12 +210,12 @@ func (d *decider) referenced(n int64) bool {
 	return n == d.Snapshot.Route || d.State.names(n) || d.plan.Next.names(n)
 }
 
-// risky reports whether the plan contains an action that is unsafe from stale state. Deletions
+// needsConfirmation reports whether the plan contains an action that is unsafe from stale state. Deletions
 // of unreferenced generations are safe: a number without references is never reused,
 // and one that is newer than the state was confirmed. They only require that
 // the Service does not select the generation, see [ConfirmUnrouted]. The drained generation may
 // serve again if its successor is lost.
-func (d *decider) risky() bool {
+func (d *decider) needsConfirmation() bool {
 	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
 		return true
 	}

@@ -20,15 +20,15 @@ func full() Generation {
 // older returns a generation with two ready pods that does not match the spec.
 func older() Generation { return with(full(), func(g *Generation) { g.Match = Differs }) }
 
-// blind returns a generation with two ready pods that cannot be compared with the spec.
-func blind() Generation { return with(full(), func(g *Generation) { g.Match = Unknown }) }
+// unknownMatch returns a generation with two ready pods that cannot be compared with the spec.
+func unknownMatch() Generation { return with(full(), func(g *Generation) { g.Match = Unknown }) }
 
 func with(g Generation, change func(*Generation)) Generation {
 	change(&g)
 	return g
 }
 
-func seen(route int64, gens map[int64]Generation) Snapshot {
+func observed(route int64, gens map[int64]Generation) Snapshot {
 	return Snapshot{Route: route, Generations: gens}
 }
 
@@ -60,29 +60,29 @@ func TestDecideEdges(t *testing.T) {
 	serve := func(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
 	runEdges(t, map[string]edge{
 		"a new engine records the first generation and touches nothing": {
-			in:   Input{State: StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: seen(None, nil)},
+			in:   Input{State: StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: observed(None, nil)},
 			want: Plan{Route: None, Next: at(v1alpha1.PhaseCreating, 0, None, None), Reason: "Initializing", Message: "The engine is new.", Requeue: RequeueNow},
 		},
 		"a lost status keeps what serves and reuses no number": {
-			in: Input{State: StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: seen(3, map[int64]Generation{3: full()})},
+			in: Input{State: StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: observed(3, map[int64]Generation{3: full()})},
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 4, Active: 3, Draining: None, Allocated: 4},
 				Reason: "Initializing", Message: "The engine is new.", Requeue: RequeueNow,
 			},
 		},
 		"creating builds all parts of a generation of which nothing exists": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: seen(None, nil), Renderable: true},
+			in: Input{State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: observed(None, nil), Renderable: true},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 0, None, None), Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 0, Config: true, Headless: true, StatefulSet: true}},
 			},
 		},
 		"creating waits for the instance without building": {
-			in:   Input{State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: seen(None, nil)},
-			want: Plan{Route: None, Next: at(v1alpha1.PhaseCreating, 0, None, None), Requeue: RequeueGate},
+			in:   Input{State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: observed(None, nil)},
+			want: Plan{Route: None, Next: at(v1alpha1.PhaseCreating, 0, None, None), Requeue: RequeueDependency},
 		},
 		"creating waits for pods, and keeps the serving generation reachable": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(None, map[int64]Generation{
+			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: observed(None, map[int64]Generation{
 				0: older(), 1: with(full(), func(g *Generation) { g.PodsReady = 1 }),
 			})},
 			want: Plan{
@@ -91,14 +91,14 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"creating switches when all pods are ready": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: full()})},
+			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: full()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseSwitching, 1, 0, None),
 				Reason: "PodsReady", Message: "The pods of generation 1 are ready.", Requeue: RequeueNow,
 			},
 		},
 		"creating records the next number before it touches an abandoned generation": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{
+			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{
 				0: older(), 1: older(),
 			})},
 			want: Plan{
@@ -107,20 +107,20 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"creating deletes the abandoned generation, and waits for it before it builds a third": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 2, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: older()})},
+			in: Input{State: at(v1alpha1.PhaseCreating, 2, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Delete: []int64{1}, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueWait,
 			},
 		},
 		"switching moves the Service once the pods are ready": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
 			},
 		},
 		"switching goes back when the pods are not ready any more": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{
-				0: blind(), 1: with(blind(), func(g *Generation) { g.PodsReady = 0 }),
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{
+				0: unknownMatch(), 1: with(unknownMatch(), func(g *Generation) { g.PodsReady = 0 }),
 			})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseCreating, 1, 0, None),
@@ -128,7 +128,7 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"switching records a moved Service and drains the old generation": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseDraining, 1, 1, 0),
 				Reason: "Switched", Message: "Traffic is routed to generation 1.", Requeue: RequeueNow,
@@ -137,7 +137,7 @@ func TestDecideEdges(t *testing.T) {
 		"switching skips the drain of a rollout without one": {
 			in: Input{
 				State: at(v1alpha1.PhaseSwitching, 1, 0, None), Drain: Drain{Skip: true},
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0),
@@ -145,7 +145,7 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"switching of the first generation settles what is seen to match": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full()})},
 			want: Plan{
 				Route: 0, Ensure: []Ensure{{Generation: 0, Config: true, Headless: true}}, Next: at(v1alpha1.PhaseStable, 0, 0, None), Settled: true,
 				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
@@ -153,7 +153,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"switching of the first generation ends in stable": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: observed(0, map[int64]Generation{0: unknownMatch()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseStable, 0, 0, None),
 				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
@@ -161,7 +161,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"switching of an engine at zero ends in stopped": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: observed(0, map[int64]Generation{0: unknownMatch()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseStopped, 0, 0, None),
 				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
@@ -170,14 +170,14 @@ func TestDecideEdges(t *testing.T) {
 		"draining waits for queries": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: 5 * time.Second},
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseDraining, 1, 1, 0), Requeue: 5 * time.Second},
 		},
 		"draining keeps the configuration of what serves while it is what would be rendered now": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: 5 * time.Second}, Renderable: true,
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: full()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: full()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}},
@@ -187,7 +187,7 @@ func TestDecideEdges(t *testing.T) {
 		"draining ends when no query is left": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Drained: true},
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0),
@@ -197,7 +197,7 @@ func TestDecideEdges(t *testing.T) {
 		"draining is passed through when the check is off": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Skip: true},
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0),
@@ -207,22 +207,22 @@ func TestDecideEdges(t *testing.T) {
 		"draining repairs a Service that was moved back": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: time.Second},
-				Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(0, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseDraining, 1, 1, 0), Requeue: time.Second},
 		},
 		"cleaning deletes the old generation and stays": {
-			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})},
+			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Delete: []int64{0}, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait,
 			},
 		},
 		"cleaning moves the Service before it deletes what the Service selects": {
-			in:   Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()})},
+			in:   Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(0, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow},
 		},
 		"cleaning ends when the old generation is gone": {
-			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{1: blind()})},
+			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(1, map[int64]Generation{1: unknownMatch()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseStable, 1, 1, None),
 				Reason: "RolledOut", Message: "Generation 1 serves; generation 0 was removed.", Requeue: RequeueNow,
@@ -230,7 +230,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"stable without a difference is settled": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{1: full()})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(1, map[int64]Generation{1: full()})},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}},
 				Next: at(v1alpha1.PhaseStable, 1, 1, None), Settled: true, Requeue: RequeueDrift,
@@ -238,7 +238,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"stable repairs a missing Service and a missing configuration in place": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(None, map[int64]Generation{
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(None, map[int64]Generation{
 				1: with(full(), func(g *Generation) { g.Config = Absent }),
 			})},
 			want: Plan{
@@ -248,7 +248,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"stable only records the next generation when its StatefulSet is gone": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, nil)},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(1, nil)},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None),
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted.", Requeue: RequeueNow,
@@ -256,19 +256,19 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"stable becomes stopped when that is what is wanted of the generation that serves": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{1: full()})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(1, map[int64]Generation{1: full()})},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}}, Next: at(v1alpha1.PhaseStopped, 1, 1, None), Settled: true,
 				Reason: "ReplicasChanged", Message: "The terminal phase follows the desired replicas.", Requeue: RequeueNow,
 			},
 		},
 		"stable without its instance keeps serving and decides nothing": {
-			in:       Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: blind()})},
-			want:     Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueGate},
+			in:       Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: observed(1, map[int64]Generation{1: unknownMatch()})},
+			want:     Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueDependency},
 			replicas: 2,
 		},
 		"an unknown phase leads to the terminal one": {
-			in: Input{State: at("melting", 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: blind()})},
+			in: Input{State: at("melting", 1, 1, None), Snapshot: observed(1, map[int64]Generation{1: unknownMatch()})},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseStable, 1, 1, None),
 				Reason: "UnknownPhase", Message: "The recorded phase is unknown to this release.", Requeue: RequeueNow,
@@ -280,7 +280,7 @@ func TestDecideEdges(t *testing.T) {
 
 // A deletion confirms the state and the route of the Service.
 func TestDecideConfirmsRouteBeforeDeletion(t *testing.T) {
-	in := Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})}
+	in := Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})}
 	if p := Decide(in); !p.Confirm {
 		t.Errorf("the deletion of what may serve again is not confirmed: %+v", p)
 	}
@@ -301,11 +301,11 @@ func TestDecideConfirmsRouteBeforeDeletion(t *testing.T) {
 
 func TestDecideConfirmsOutdatedState(t *testing.T) {
 	cases := map[string]Input{
-		"before anything is created": {State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: seen(None, nil), Renderable: true},
-		"before the Service moves":   {State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
+		"before anything is created": {State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: observed(None, nil), Renderable: true},
+		"before the Service moves":   {State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: full(), 1: full()})},
 		"when a child is newer than the status": {
 			State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Replicas: 2,
-			Snapshot: seen(1, map[int64]Generation{1: full(), 2: full()}),
+			Snapshot: observed(1, map[int64]Generation{1: full(), 2: full()}),
 		},
 	}
 	for name, in := range cases {

@@ -22,13 +22,13 @@ func TestDefect4DeletedServiceSelectsServingGeneration(t *testing.T) {
 		"creating the first generation": {at(v1alpha1.PhaseCreating, 0, None, None), map[int64]Generation{0: starting}, None},
 		"switching to a ready one":      {at(v1alpha1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 1},
 		"switching, no longer ready":    {at(v1alpha1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
-		"draining":                      {at(v1alpha1.PhaseDraining, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
-		"cleaning":                      {at(v1alpha1.PhaseCleaning, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
+		"draining":                      {at(v1alpha1.PhaseDraining, 1, 1, 0), map[int64]Generation{0: unknownMatch(), 1: full()}, 1},
+		"cleaning":                      {at(v1alpha1.PhaseCleaning, 1, 1, 0), map[int64]Generation{0: unknownMatch(), 1: full()}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, renderable := range []bool{true, false} {
-				p := Decide(Input{State: tc.state, Snapshot: seen(None, tc.gens), Renderable: renderable, Confirmed: true, Replicas: 2})
+				p := Decide(Input{State: tc.state, Snapshot: observed(None, tc.gens), Renderable: renderable, Confirmed: true, Replicas: 2})
 				if p.Route != tc.want {
 					t.Errorf("renderable=%t: the Service goes to %d, want %d", renderable, p.Route, tc.want)
 				}
@@ -41,7 +41,7 @@ func TestDefect4DeletedServiceSelectsServingGeneration(t *testing.T) {
 func TestDefect5SwitchingChecksPodsAgain(t *testing.T) {
 	p := Decide(Input{
 		State: at(v1alpha1.PhaseSwitching, 1, 0, None), Confirmed: true,
-		Snapshot: seen(0, map[int64]Generation{0: older(), 1: waiting(full())}),
+		Snapshot: observed(0, map[int64]Generation{0: older(), 1: waiting(full())}),
 	})
 	if p.Route != 0 || p.Next.Phase != v1alpha1.PhaseCreating {
 		t.Errorf("the Service goes to %d and the phase to %q, want 0 and creating", p.Route, p.Next.Phase)

@@ -3,45 +3,45 @@ package engine
 import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
 // environment lists the next steps of all actors except the operator.
-func (m *model) environment(w world, add func(what string, n world)) {
+func (m *model) environment(w modelState, add func(desc string, n modelState)) {
 	m.users(w, add)
 	m.cluster(w, add)
-	if w.vandals > 0 {
-		m.vandalism(w, func(what string, n world) {
-			spend(&n.vandals)
-			add(what, n)
+	if w.faults > 0 {
+		m.injectFaults(w, func(desc string, n modelState) {
+			consume(&n.faults)
+			add(desc, n)
 		})
 	}
-	if w.lags > 0 && !w.lagging {
+	if w.cacheStops > 0 && !w.childrenStale {
 		n := w
-		spend(&n.lags)
-		n.lag, n.lagging = w.kids, true
+		consume(&n.cacheStops)
+		n.staleChildren, n.childrenStale = w.children, true
 		add("the cache of the children stops", n)
 	}
-	if w.lagging {
+	if w.childrenStale {
 		n := w
-		n.lag, n.lagging = children{}, false
+		n.staleChildren, n.childrenStale = children{}, false
 		add("the cache of the children catches up", n)
 	}
 }
 
 // users edit the engine, its class and its instance.
-func (m *model) users(w world, add func(string, world)) {
-	edit := func(what string, edited bool, change func(*object)) {
+func (m *model) users(w modelState, add func(string, modelState)) {
+	edit := func(desc string, edited bool, change func(*object)) {
 		n := w
-		spend(&n.edits)
+		consume(&n.edits)
 		m.change(&n, change, edited, edited)
-		if m.stale && m.far && (w.newer || w.edited || w.old != w.eng) {
-			far := n
-			far.old, far.newer, far.edited = w.old, w.newer || edited, w.edited || edited
-			add(what+", the cache stays", far)
+		if m.stale && m.veryStale && (w.newer || w.edited || w.old != w.eng) {
+			staler := n
+			staler.old, staler.newer, staler.edited = w.old, w.newer || edited, w.edited || edited
+			add(desc+", the cache stays", staler)
 		}
-		add(what, n)
+		add(desc, n)
 	}
 	if w.edits > 0 {
 		for s := range m.specs {
 			if s != w.eng.spec {
-				edit("the spec is edited", true, func(o *object) { o.spec, o.asked = s, true })
+				edit("the spec is edited", true, func(o *object) { o.spec, o.specChanged = s, true })
 			}
 		}
 		if m.class {
@@ -50,39 +50,39 @@ func (m *model) users(w world, add func(string, world)) {
 		if m.endpoint {
 			edit("the instance moves", false, func(o *object) { o.endpoint ^= 1 })
 		}
-		if m.instance && w.eng.up {
-			edit("the instance is lost", false, func(o *object) { o.up = false })
+		if m.instance && w.eng.instanceExists {
+			edit("the instance is lost", false, func(o *object) { o.instanceExists = false })
 		}
 	}
-	if !w.eng.up {
+	if !w.eng.instanceExists {
 		n := w
-		m.change(&n, func(o *object) { o.up = true }, false, false)
+		m.change(&n, func(o *object) { o.instanceExists = true }, false, false)
 		add("the instance is back", n)
 	}
 }
 
 // cluster lists the steps of Kubernetes, queries and clocks.
-func (m *model) cluster(w world, add func(string, world)) {
-	for i, c := range w.kids.cells {
+func (m *model) cluster(w modelState, add func(string, modelState)) {
+	for i, c := range w.children.gens {
 		switch {
-		case c.sts == int8(Terminating) && !c.kept:
+		case c.sts == int8(Terminating) && !c.foreignFinalizer:
 			n := w
-			n.kids.cells[i].sts = int8(Absent)
+			n.children.gens[i].sts = int8(Absent)
 			add("a StatefulSet is gone", n)
-		case c.sts == int8(Present) && !c.able() && !m.hopeless(c):
+		case c.sts == int8(Present) && !c.routable() && !m.neverReady(c):
 			n := w
-			n.kids.cells[i].ready = true
+			n.children.gens[i].ready = true
 			add("pods are ready", n)
 		}
-		if m.some && c.sts == int8(Present) && !c.able() && !c.some {
+		if m.partlyReady && c.sts == int8(Present) && !c.routable() && !c.partlyReady {
 			n := w
-			n.kids.cells[i].some = true
+			n.children.gens[i].partlyReady = true
 			add("some pods are ready", n)
 		}
 	}
 	st := w.eng.st
 	if st.phase == draining && !m.skip {
-		if !w.drained && !m.stuck && !m.endless {
+		if !w.drained && !m.stuckQuery && !m.noDrainTimeout {
 			n := w
 			n.drained = true
 			add("the last query ends", n)
@@ -100,89 +100,91 @@ func (m *model) cluster(w world, add func(string, world)) {
 	}
 }
 
-// hopeless reports whether the pods never become ready.
-func (m *model) hopeless(c cell) bool { return m.bad > 0 && c.made > nothing && c.made.spec() == m.bad }
+// neverReady reports whether the pods never become ready.
+func (m *model) neverReady(c genState) bool {
+	return m.failingSpec > 0 && c.stsRendering > noRendering && c.stsRendering.spec() == m.failingSpec
+}
 
-// vandalism deletes and edits the operator's objects, and makes pods fail.
-func (m *model) vandalism(w world, add func(string, world)) {
-	touch := func(what string, change func(*children)) {
+// injectFaults deletes and edits the operator's objects, and makes pods fail.
+func (m *model) injectFaults(w modelState, add func(string, modelState)) {
+	mutate := func(desc string, change func(*children)) {
 		n := w
-		change(&n.kids)
-		add(what, n)
+		change(&n.children)
+		add(desc, n)
 	}
-	for i, c := range w.kids.cells {
+	for i, c := range w.children.gens {
 		if c.sts == int8(Present) {
-			touch("a StatefulSet is deleted", func(k *children) {
-				k.cells[i].sts, k.cells[i].past = int8(Terminating), c.made
+			mutate("a StatefulSet is deleted", func(k *children) {
+				k.gens[i].sts, k.gens[i].lastVersion = int8(Terminating), c.stsRendering
 			})
-			if m.labels && !c.bare {
-				touch("a StatefulSet loses its labels", func(k *children) { k.cells[i].bare = true })
+			if m.labels && !c.unlabeled {
+				mutate("a StatefulSet loses its labels", func(k *children) { k.gens[i].unlabeled = true })
 			}
-			if m.finalizers && !c.kept {
-				touch("a StatefulSet gets a finalizer", func(k *children) { k.cells[i].kept = true })
+			if m.finalizers && !c.foreignFinalizer {
+				mutate("a StatefulSet gets a finalizer", func(k *children) { k.gens[i].foreignFinalizer = true })
 			}
-			if c.made != byHand {
-				touch("a StatefulSet is edited", func(k *children) { k.cells[i].made = byHand })
+			if c.stsRendering != editedRendering {
+				mutate("a StatefulSet is edited", func(k *children) { k.gens[i].stsRendering = editedRendering })
 			}
-			if c.made == byHand && c.conf > nothing {
-				touch("an edit of a StatefulSet is reverted", func(k *children) { k.cells[i].made = k.cells[i].conf })
+			if c.stsRendering == editedRendering && c.cmRendering > noRendering {
+				mutate("an edit of a StatefulSet is reverted", func(k *children) { k.gens[i].stsRendering = k.gens[i].cmRendering })
 			}
-			if c.ready || c.some {
-				touch("pods fail or are deleted", func(k *children) { k.cells[i].ready, k.cells[i].some = false, false })
+			if c.ready || c.partlyReady {
+				mutate("pods fail or are deleted", func(k *children) { k.gens[i].ready, k.gens[i].partlyReady = false, false })
 			}
 		}
 		if c.hl {
-			touch("a headless Service is deleted", func(k *children) { k.cells[i].hl = false })
+			mutate("a headless Service is deleted", func(k *children) { k.gens[i].hl = false })
 		}
 		if c.cm {
-			touch("a configuration is deleted", func(k *children) { k.cells[i].cm = false })
-			if c.conf != byHand {
-				touch("a configuration is edited", func(k *children) { k.cells[i].conf = byHand })
+			mutate("a configuration is deleted", func(k *children) { k.gens[i].cm = false })
+			if c.cmRendering != editedRendering {
+				mutate("a configuration is edited", func(k *children) { k.gens[i].cmRendering = editedRendering })
 			}
 		}
 	}
 	if m.restarts {
-		touch("the operator restarts", func(k *children) {
-			for i := range k.cells {
-				k.cells[i].past = nothing
+		mutate("the operator restarts", func(k *children) {
+			for i := range k.gens {
+				k.gens[i].lastVersion = noRendering
 			}
 		})
 	}
-	if m.squats && !w.squatter {
+	if m.nameConflicts && !w.nextNameTaken {
 		n := w
-		n.squatter = true
+		n.nextNameTaken = true
 		add("a foreign object takes the next name", n)
 	}
-	if cur := w.eng.st.current; m.squats && cur >= 0 && w.eng.st.phase != unborn && w.kids.cells[cur].sts == int8(Absent) && !w.kids.cells[cur].taken {
-		touch("a foreign object takes the name of a deleted StatefulSet", func(k *children) { k.cells[cur].taken = true })
+	if cur := w.eng.st.current; m.nameConflicts && cur >= 0 && w.eng.st.phase != uninitialized && w.children.gens[cur].sts == int8(Absent) && !w.children.gens[cur].nameTaken {
+		mutate("a foreign object takes the name of a deleted StatefulSet", func(k *children) { k.gens[cur].nameTaken = true })
 	}
-	if m.forgets && w.eng.st.phase != unborn {
+	if m.losesStatus && w.eng.st.phase != uninitialized {
 		n := w
-		m.change(&n, func(o *object) { o.st = recordOf(StateOf(v1alpha1.FireboltEngineStatus{})) }, true, false)
+		m.change(&n, func(o *object) { o.st = newRecord(StateOf(v1alpha1.FireboltEngineStatus{})) }, true, false)
 		add("the status is lost", n)
 	}
-	if w.kids.route == int8(None) {
+	if w.children.route == int8(None) {
 		return
 	}
-	touch("the cluster Service is deleted", func(k *children) { k.route = int8(None) })
-	if w.lagging { // the lagging cache would hide it
+	mutate("the cluster Service is deleted", func(k *children) { k.route = int8(None) })
+	if w.childrenStale { // the stale cache would hide it
 		return
 	}
-	if unused := min(max(newest(w.kids), w.eng.st.allocated)+1, slots-1); m.squats && unused != w.kids.route {
-		touch("the selector names a number that was never allocated", func(k *children) { k.route = unused })
+	if unused := min(max(latest(w.children), w.eng.st.allocated)+1, slots-1); m.nameConflicts && unused != w.children.route {
+		mutate("the selector names a number that was never allocated", func(k *children) { k.route = unused })
 	}
-	for i := range w.kids.cells {
-		if !w.kids.cells[i].gone() && int8(i) != w.kids.route {
-			touch("the selector is edited", func(k *children) { k.route = int8(i) })
+	for i := range w.children.gens {
+		if !w.children.gens[i].absent() && int8(i) != w.children.route {
+			mutate("the selector is edited", func(k *children) { k.route = int8(i) })
 		}
 	}
 }
 
-// newest returns the greatest generation with an existing object.
-func newest(c children) int8 {
+// latest returns the greatest generation with an existing object.
+func latest(c children) int8 {
 	out := int8(None)
-	for i := range c.cells {
-		if !c.cells[i].gone() {
+	for i := range c.gens {
+		if !c.gens[i].absent() {
 			out = int8(i)
 		}
 	}

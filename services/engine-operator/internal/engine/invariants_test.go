@@ -38,52 +38,52 @@ var invariants = map[string]string{
 }
 
 // checkRender runs before a rendering of the spec.
-func (p *pass) checkRender(wr Write, seen cell) {
-	p.breaks("RenderedBlind", !p.view.up || int8(wr.Generation) != p.view.st.current)
-	p.breaks("RunningConfigOverwritten", wr.Op == EnsureConfig && seen.cm && seen.sts == int8(Present) &&
-		seen.made != p.view.wants())
+func (p *reconcile) checkRender(wr Write, cached genState) {
+	p.violatesIf("RenderedBlind", !p.view.instanceExists || int8(wr.Generation) != p.view.st.current)
+	p.violatesIf("RunningConfigOverwritten", wr.Op == EnsureConfig && cached.cm && cached.sts == int8(Present) &&
+		cached.stsRendering != p.view.desired())
 }
 
 // checkWrite checks a write that changed something.
-func (p *pass) checkWrite(wr Write, before children) {
+func (p *reconcile) checkWrite(wr Write, before children) {
 	st, n := p.view.st, int8(wr.Generation)
-	c := p.world.kids.cells[n]
-	p.breaks("WroteFromOutdatedState", st != p.before.eng.st && wr.Op <= RouteService && (wr.Op != EnsureConfig || !before.cells[n].cm))
-	p.breaks("WroteBeforeIntent", p.plan.Next.Allocated > int64(max(st.allocated, p.newestSeen())))
+	c := p.state.children.gens[n]
+	p.violatesIf("WroteFromOutdatedState", st != p.before.eng.st && wr.Op <= RouteService && (wr.Op != EnsureConfig || !before.gens[n].cm))
+	p.violatesIf("WroteBeforeIntent", p.plan.Next.Allocated > int64(max(st.allocated, p.latestCached())))
 	switch wr.Op {
 	case EnsureConfig, EnsureHeadless, CreateStatefulSet, RestoreStatefulSet:
-		p.breaks("NumberUsedTwice", c.retired)
-		p.breaks("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != unborn)
-		p.breaks("AtMostTwoGenerationsStand", (wr.Op == CreateStatefulSet || wr.Op == RestoreStatefulSet) && !p.world.lagging && standing(p.world.kids) > 2)
+		p.violatesIf("NumberUsedTwice", c.retired)
+		p.violatesIf("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != uninitialized)
+		p.violatesIf("AtMostTwoGenerationsStand", (wr.Op == CreateStatefulSet || wr.Op == RestoreStatefulSet) && !p.state.childrenStale && existingStatefulSets(p.state.children) > 2)
 	case RouteService:
-		alone := st.active >= 0 && p.seen.cells[st.active].sts != int8(Present) && p.seen.cells[n].answers()
-		able := (p.seen.cells[n].able() || alone) && st.phase == switching && n == st.current
-		p.breaks("NoClusterServiceBeforeFirstServing", before.route == int8(None) && st.active == int8(None) && st.phase != switching)
-		p.breaks("ClusterServiceSelectsExistingReadyGeneration", !able && n != st.active)
+		activeLost := st.active >= 0 && p.cached.gens[st.active].sts != int8(Present) && p.cached.gens[n].hasReadyPod()
+		routable := (p.cached.gens[n].routable() || activeLost) && st.phase == switching && n == st.current
+		p.violatesIf("NoClusterServiceBeforeFirstServing", before.route == int8(None) && st.active == int8(None) && st.phase != switching)
+		p.violatesIf("ClusterServiceSelectsExistingReadyGeneration", !routable && n != st.active)
 	case DeleteStatefulSet, DeleteHeadless, DeleteConfig:
 		now := p.before.eng.st
 		outgoing := now.phase == cleaning && n == now.draining
-		lost := st.active >= 0 && n != st.active && p.seen.cells[st.active].sts != int8(Present)
-		p.breaks("ServingDeleted", lost && p.seen.cells[n].answers() && p.before.eng.st.refers(n))
-		p.breaks("ServingDeleted", (now.phase != unborn && now.refers(n) && !outgoing) || n == before.route || n == p.before.kids.route)
+		lost := st.active >= 0 && n != st.active && p.cached.gens[st.active].sts != int8(Present)
+		p.violatesIf("ServingDeleted", lost && p.cached.gens[n].hasReadyPod() && p.before.eng.st.references(n))
+		p.violatesIf("ServingDeleted", (now.phase != uninitialized && now.references(n) && !outgoing) || n == before.route || n == p.before.children.route)
 	case RepairLabels, ConfirmUnrouted:
 	}
 }
 
-// newestSeen returns the greatest number of which the reconcile read an object: a number beyond the
+// latestCached returns the greatest number of which the reconcile read an object: a number beyond the
 // recorded ones is recorded as allocated.
-func (p *pass) newestSeen() int8 {
+func (p *reconcile) latestCached() int8 {
 	out := int8(None)
-	for n, c := range p.seen.cells {
-		if !c.gone() {
+	for n, c := range p.cached.gens {
+		if !c.absent() {
 			out = max(out, int8(n))
 		}
 	}
 	return out
 }
 
-func standing(c children) (n int) {
-	for _, g := range c.cells {
+func existingStatefulSets(c children) (n int) {
+	for _, g := range c.gens {
 		if g.sts != int8(Absent) && !g.held() {
 			n++
 		}
@@ -92,115 +92,115 @@ func standing(c children) (n int) {
 }
 
 // checkRecord compares the recorded state before and after a status write.
-func (p *pass) checkRecord(next record) {
-	was, v := p.world.eng.st, p.view
-	fresh := next.current != was.current && next.current > max(was.allocated, p.newestSeen())
+func (p *reconcile) checkRecord(next record) {
+	was, v := p.state.eng.st, p.view
+	isNew := next.current != was.current && next.current > max(was.allocated, p.latestCached())
 	outgoing := was.state().outgoing()
-	p.breaks("NumbersFitTheModel", next.current >= slots)
-	p.breaks("AllocatedWentBack", next.allocated < was.allocated)
-	p.breaks("NumberUsedTwice", was.phase != unborn && next.current != was.current && !fresh && next.current != was.active)
-	p.breaks("NewGenerationDuringTransition", fresh && (was.phase == switching || was.phase == draining || was.phase == cleaning))
-	p.breaks("AtMostTwoGenerationsReferenced", referenced(next) > 2)
-	p.breaks("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
-	p.breaks("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !p.seen.cells[was.draining].gone() && !p.seen.cells[was.draining].held())
-	back := was.active >= 0 && next.phase == creating && next.active == was.draining && p.seen.cells[was.active].sts != int8(Present)
-	p.breaks("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !back &&
-		!p.world.drained && !p.world.expired && p.seen.cells[was.draining].sts != int8(Absent))
-	p.breaks("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
-	if was.phase == creating && next.phase == switching && p.seen.route != was.current {
-		c := p.seen.cells[was.current]
-		alone := was.active >= 0 && p.seen.cells[was.active].sts != int8(Present) && c.answers()
-		p.breaks("ReadyBeforeSwitching", !alone && (!c.able() || c.made != v.wants() || !c.hl || !c.cm))
+	p.violatesIf("NumbersFitTheModel", next.current >= slots)
+	p.violatesIf("AllocatedWentBack", next.allocated < was.allocated)
+	p.violatesIf("NumberUsedTwice", was.phase != uninitialized && next.current != was.current && !isNew && next.current != was.active)
+	p.violatesIf("NewGenerationDuringTransition", isNew && (was.phase == switching || was.phase == draining || was.phase == cleaning))
+	p.violatesIf("AtMostTwoGenerationsReferenced", referenced(next) > 2)
+	p.violatesIf("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
+	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
+	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining && p.cached.gens[was.active].sts != int8(Present)
+	p.violatesIf("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !reverted &&
+		!p.state.drained && !p.state.expired && p.cached.gens[was.draining].sts != int8(Absent))
+	p.violatesIf("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
+	if was.phase == creating && next.phase == switching && p.cached.route != was.current {
+		c := p.cached.gens[was.current]
+		activeLost := was.active >= 0 && p.cached.gens[was.active].sts != int8(Present) && c.hasReadyPod()
+		p.violatesIf("ReadyBeforeSwitching", !activeLost && (!c.routable() || c.stsRendering != v.desired() || !c.hl || !c.cm))
 	}
 	if was.phase == switching && next.active == was.current && was.active >= 0 {
-		p.breaks("ClusterServiceSelectsExistingReadyGeneration", p.seen.cells[was.current].sts != int8(Present) && p.seen.cells[was.active].sts == int8(Present))
+		p.violatesIf("ClusterServiceSelectsExistingReadyGeneration", p.cached.gens[was.current].sts != int8(Present) && p.cached.gens[was.active].sts == int8(Present))
 	}
 	if was.phase == creating && next.terminal() && next.current != was.current {
-		p.breaks("ReturnsToWhatStands", p.seen.cells[next.current].sts != int8(Present))
+		p.violatesIf("ReturnsToWhatStands", p.cached.gens[next.current].sts != int8(Present))
 	}
-	p.breaks("ServingNeverAbandoned", was.phase == creating && was.active == int8(None) && was.current == p.seen.route && !next.refers(was.current))
-	p.breaks("SettledMatchesSpec", p.plan.Settled && (!v.up || p.seen.cells[next.current].made != v.wants()))
-	if was.current >= 0 && was.phase != unborn && !next.refers(was.current) {
-		c := p.seen.cells[was.current]
-		rollback := p.rollback && p.world.overdue && next.rejected == v.wants() && next.current == was.active
-		p.breaks("NoMatchingGenerationDeleted", c.sts == int8(Present) && c.made == v.wants() && !rollback)
+	p.violatesIf("ServingNeverAbandoned", was.phase == creating && was.active == int8(None) && was.current == p.cached.route && !next.references(was.current))
+	p.violatesIf("SettledMatchesSpec", p.plan.Settled && (!v.instanceExists || p.cached.gens[next.current].stsRendering != v.desired()))
+	if was.current >= 0 && was.phase != uninitialized && !next.references(was.current) {
+		c := p.cached.gens[was.current]
+		rollback := p.rollback && p.state.overdue && next.rejected == v.desired() && next.current == was.active
+		p.violatesIf("NoMatchingGenerationDeleted", c.sts == int8(Present) && c.stsRendering == v.desired() && !rollback)
 	}
-	if was.terminal() && fresh && was.active >= 0 {
-		c := p.seen.cells[was.active]
-		stands := c.sts == int8(Present) || (c.past != nothing && c.past != v.wants())
-		p.breaks("RolledBackIsStable", stands && was.rejected != nothing && was.rejected == v.wants())
-		stands = c.sts == int8(Present)
-		p.breaks("HeldRolloutDoesNotStart", stands && !v.asked && (v.held || !p.plan.External))
+	if was.terminal() && isNew && was.active >= 0 {
+		c := p.cached.gens[was.active]
+		exists := c.sts == int8(Present) || (c.lastVersion != noRendering && c.lastVersion != v.desired())
+		p.violatesIf("RolledBackIsStable", exists && was.rejected != noRendering && was.rejected == v.desired())
+		exists = c.sts == int8(Present)
+		p.violatesIf("HeldRolloutDoesNotStart", exists && !v.specChanged && (v.throttled || !p.plan.External))
 	}
 }
 
 func referenced(r record) (n int) {
 	for i := range int8(slots) {
-		if r.refers(i) {
+		if r.references(i) {
 			n++
 		}
 	}
 	return n
 }
 
-// checkWaiting checks a reconcile that left the recorded state unchanged: the world stays
-// the same until an event occurs.
-func (p *pass) checkWaiting() {
-	st := p.world.eng.st
-	if p.world.lagging || p.view.cached {
+// checkWaiting checks a reconcile that left the recorded state unchanged: the model stays
+// in this state until an event occurs.
+func (p *reconcile) checkWaiting() {
+	st := p.state.eng.st
+	if p.state.childrenStale || p.view.cached {
 		return
 	}
-	p.breaks("HeldRolloutDoesNotStart", p.plan.Waiting && (p.view.asked || !p.view.held))
+	p.violatesIf("HeldRolloutDoesNotStart", p.plan.Waiting && (p.view.specChanged || !p.view.throttled))
 	serves := st.active
 	if st.phase == switching {
 		serves = st.current
 	}
 	p.checkLost(serves)
-	if serves < 0 || p.world.kids.cells[serves].sts == int8(Absent) {
+	if serves < 0 || p.state.children.gens[serves].sts == int8(Absent) {
 		return
 	}
-	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
+	p.violatesIf("ActiveObjectsExistWhileServing", p.state.children.route != serves || !p.state.children.gens[serves].hl)
 }
 
 // checkLost checks a reconcile that left traffic with a deleted StatefulSet.
-func (p *pass) checkLost(serves int8) {
-	st, kids := p.world.eng.st, p.world.kids
-	if serves < 0 || kids.cells[serves].sts == int8(Present) || p.seen.cells[serves].sts == int8(Present) {
+func (p *reconcile) checkLost(serves int8) {
+	st, children := p.state.eng.st, p.state.children
+	if serves < 0 || children.gens[serves].sts == int8(Present) || p.cached.gens[serves].sts == int8(Present) {
 		return
 	}
 	for _, n := range []int8{st.current, st.draining} {
-		p.breaks("TrafficGoesWhereItCan", n >= 0 && n != serves && kids.cells[n].answers() && p.seen.cells[n].answers())
+		p.violatesIf("TrafficGoesWhereItCan", n >= 0 && n != serves && children.gens[n].hasReadyPod() && p.cached.gens[n].hasReadyPod())
 	}
-	c := kids.cells[serves]
-	past := p.seen.cells[serves].past
-	known := serves == st.current && (p.view.up || past != nothing)
+	c := children.gens[serves]
+	lastVersion := p.cached.gens[serves].lastVersion
+	known := serves == st.current && (p.view.instanceExists || lastVersion != noRendering)
 	if st.current != serves { // the generation that starts may be the same
-		known = past != nothing && (!p.view.up || past != p.view.wants())
+		known = lastVersion != noRendering && (!p.view.instanceExists || lastVersion != p.view.desired())
 	}
-	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(p.before.kids) < 2)
+	p.violatesIf("LostServingComesBack", c.sts == int8(Absent) && p.cached.gens[serves].sts == int8(Absent) && known && !c.nameTaken && existingStatefulSets(p.before.children) < 2)
 }
 
-// nothingWorks reports whether all generations that could serve are deleted, except those that never become ready.
-func (m *model) nothingWorks(w world) bool {
-	if m.bad == 0 || w.eng.spec != m.bad || w.eng.st.phase != creating || w.eng.st.active < 0 {
+// noServableGeneration reports whether all generations that could serve are deleted, except those that never become ready.
+func (m *model) noServableGeneration(w modelState) bool {
+	if m.failingSpec == 0 || w.eng.spec != m.failingSpec || w.eng.st.phase != creating || w.eng.st.active < 0 {
 		return false
 	}
-	c := w.kids.cells[w.eng.st.active]
-	return c.sts == int8(Absent) && (c.past == nothing || c.past == w.eng.wants())
+	c := w.children.gens[w.eng.st.active]
+	return c.sts == int8(Absent) && (c.lastVersion == noRendering || c.lastVersion == w.eng.desired())
 }
 
-// checkRest checks a state without further changes.
-func (m *model) checkRest(o outcome) string {
-	w := o.world
+// checkFixedPoint checks a state without further changes.
+func (m *model) checkFixedPoint(o outcome) string {
+	w := o.state
 	a := w.eng.st.active
-	drains := m.endless && w.eng.st.phase == draining
-	for _, c := range w.kids.cells {
-		if c.bare && c.sts == int8(Present) {
+	drains := m.noDrainTimeout && w.eng.st.phase == draining
+	for _, c := range w.children.gens {
+		if c.unlabeled && c.sts == int8(Present) {
 			return "LabelsComeBack"
 		}
 	}
-	if m.nothingWorks(w) {
-		if o.writes > 0 || o.asked {
+	if m.noServableGeneration(w) {
+		if o.writes > 0 || o.readAPI {
 			return "NoWritesAtFixedPoint"
 		}
 		return ""
@@ -208,12 +208,12 @@ func (m *model) checkRest(o outcome) string {
 	switch {
 	case !w.eng.st.terminal() && !drains:
 		return "EveryFairPathEndsTerminal"
-	case o.writes > 0 || o.asked:
+	case o.writes > 0 || o.readAPI:
 		return "NoWritesAtFixedPoint"
-	case a < 0 || w.kids.route != a:
+	case a < 0 || w.children.route != a:
 		return "ActiveObjectsExistWhileServing"
 	}
-	if c := w.kids.cells[a]; c.sts != int8(Present) || !c.hl || (!c.cm && (!drains || c.made == w.eng.wants())) {
+	if c := w.children.gens[a]; c.sts != int8(Present) || !c.hl || (!c.cm && (!drains || c.stsRendering == w.eng.desired())) {
 		return "ActiveObjectsExistWhileServing"
 	}
 	return ""

@@ -7,17 +7,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-func gone(g Generation) Generation { return Generation{Match: g.Match} }
+func deleted(g Generation) Generation { return Generation{Match: g.Match} }
 
-func remembered(g Generation) Generation { return Generation{Match: g.Match, Restorable: true} }
+func restorable(g Generation) Generation { return Generation{Match: g.Match, Restorable: true} }
 
-func leaving(g Generation) Generation { g.StatefulSet = Terminating; return g }
+func terminating(g Generation) Generation { g.StatefulSet = Terminating; return g }
 
 // The decisions for a serving generation whose StatefulSet is deleted, in every phase.
 func TestDecideLostServing(t *testing.T) {
 	draining, creating := at(v1alpha1.PhaseDraining, 1, 1, 0), at(v1alpha1.PhaseCreating, 1, 0, None)
-	waits := with(full(), func(g *Generation) { g.PodsReady = 0 })
-	half := with(full(), func(g *Generation) { g.PodsReady = 1 })
+	notReady := with(full(), func(g *Generation) { g.PodsReady = 0 })
+	partlyReady := with(full(), func(g *Generation) { g.PodsReady = 1 })
 	back := Plan{
 		Route: None, Next: creating, Requeue: RequeueNow,
 		Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted; generation 0 serves again.",
@@ -25,62 +25,62 @@ func TestDecideLostServing(t *testing.T) {
 	every := Drain{Every: 5 * time.Second}
 	runEdges(t, map[string]edge{
 		"draining gives traffic back to what was to go": {
-			in:   Input{State: draining, Drain: every, Renderable: true, Snapshot: seen(1, map[int64]Generation{0: older()})},
+			in:   Input{State: draining, Drain: every, Renderable: true, Snapshot: observed(1, map[int64]Generation{0: older()})},
 			want: back,
 		},
 		"draining does so also without the instance, and while the deletion takes time": {
-			in:   Input{State: draining, Drain: every, Snapshot: seen(1, map[int64]Generation{0: blind(), 1: leaving(blind())})},
+			in:   Input{State: draining, Drain: every, Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: terminating(unknownMatch())})},
 			want: back,
 		},
 		"cleaning gives traffic back before it deletes": {
-			in:   Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: older()})},
+			in:   Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: observed(1, map[int64]Generation{0: older()})},
 			want: back,
 		},
 		"cleaning rebuilds what serves at its number when the old generation is going": {
-			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: leaving(older())})},
+			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: observed(1, map[int64]Generation{0: terminating(older())})},
 			want: Plan{
 				Route: 1, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait, Delete: []int64{0},
 				Ensure: []Ensure{{Generation: 1, Headless: true, Config: true, StatefulSet: true}},
 			},
 		},
 		"creating restores what served as it was": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: remembered(older()), 1: waits})},
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: restorable(older()), 1: notReady})},
 			want: Plan{
 				Route: 0, Next: creating, Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 0, Headless: true, Restore: true}, {Generation: 1, Config: true, Headless: true}},
 			},
 		},
 		"creating restores nothing that is being built already": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: remembered(full()), 1: waits})},
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: restorable(full()), 1: notReady})},
 			want: Plan{
 				Route: 0, Next: creating, Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true}},
 			},
 		},
 		"creating routes to the pods that are ready": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: remembered(older()), 1: half})},
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: restorable(older()), 1: partlyReady})},
 			want: Plan{
 				Route: 0, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 0, Headless: true}},
 				Reason: "ActiveMissing", Message: "The StatefulSet of generation 0 was deleted; generation 1 has ready pods.",
 			},
 		},
 		"creating waits for all pods while the old generation stands": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: half})},
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: partlyReady})},
 			want: Plan{
 				Route: 0, Next: creating, Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true}},
 			},
 		},
 		"switching moves the Service to the pods that are ready": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: gone(older()), 1: half})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: deleted(older()), 1: partlyReady})},
 			want: Plan{
 				Route: 1, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 1, Headless: true, Config: true}},
 			},
 		},
 		"stable without its instance restores what served": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: remembered(blind())})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: observed(1, map[int64]Generation{1: restorable(unknownMatch())})},
 			want: Plan{
-				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
+				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueDependency,
 				Ensure: []Ensure{{Generation: 1, Headless: true, Restore: true}},
 			},
 			replicas: 2,
@@ -88,7 +88,7 @@ func TestDecideLostServing(t *testing.T) {
 		"stable after a rollback restores what served, not what failed": {
 			in: Input{
 				State: rejecting(at(v1alpha1.PhaseStable, 1, 1, None), "bad"), Renderable: true, Desired: "bad",
-				Snapshot: seen(1, map[int64]Generation{1: remembered(older())}),
+				Snapshot: observed(1, map[int64]Generation{1: restorable(older())}),
 			},
 			want: Plan{
 				Route: 1, Next: rejecting(at(v1alpha1.PhaseStable, 1, 1, None), "bad"), Requeue: RequeueWait,
@@ -97,24 +97,24 @@ func TestDecideLostServing(t *testing.T) {
 			replicas: 2,
 		},
 		"creating takes the next number when a name is taken": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "NameTaken", Message: "A name of generation 1 belongs to an object of another owner.",
 			},
 		},
 		"lost labels come back": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{
-				1: with(blind(), func(g *Generation) { g.Unlabeled = true }),
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: observed(1, map[int64]Generation{
+				1: with(unknownMatch(), func(g *Generation) { g.Unlabeled = true }),
 			})},
 			want: Plan{
-				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
+				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueDependency,
 				Ensure: []Ensure{{Generation: 1, Headless: true}}, Relabel: []int64{1},
 			},
 			replicas: 2,
 		},
 		"a number in the selector is not in use": {
-			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(99, map[int64]Generation{1: older()})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(99, map[int64]Generation{1: older()})},
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 1, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "SpecChanged", Message: "Generation 1 differs from the spec.", External: true,
@@ -126,15 +126,15 @@ func TestDecideLostServing(t *testing.T) {
 
 // Numbers that no operator allocates are treated as lost, and never overflow.
 func TestStateOfBoundsNumbers(t *testing.T) {
-	const absurd = 1<<63 - 1
+	const maxAllocated = 1<<63 - 1
 	status := func(current, active int64, allocated *int64) v1alpha1.FireboltEngineStatus {
 		return v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: current, ActiveGeneration: active, LastAllocatedGeneration: allocated}
 	}
-	if got := StateOf(status(3, 3, new(int64(absurd)))); got.Allocated != 3 || got.Current != 3 {
+	if got := StateOf(status(3, 3, new(int64(maxAllocated)))); got.Allocated != 3 || got.Current != 3 {
 		t.Errorf("StateOf with an absurd last number = %+v", got)
 	}
-	for _, s := range []v1alpha1.FireboltEngineStatus{status(absurd, 3, nil), status(3, absurd, nil), status(-7, 3, nil)} {
-		p := Decide(Input{State: StateOf(s), Snapshot: seen(3, map[int64]Generation{3: full()}), Confirmed: true})
+	for _, s := range []v1alpha1.FireboltEngineStatus{status(maxAllocated, 3, nil), status(3, maxAllocated, nil), status(-7, 3, nil)} {
+		p := Decide(Input{State: StateOf(s), Snapshot: observed(3, map[int64]Generation{3: full()}), Confirmed: true})
 		if p.Next.Active != 3 || p.Next.Current != 4 || p.Next.Allocated != 4 {
 			t.Errorf("from %+v the decision is %+v", s, p.Next)
 		}

@@ -13,7 +13,7 @@ import (
 // operator_test.go; environment_test.go has the other actors.
 
 // slots is the number of generations that can be distinguished at a time. Numbers grow without limit, but
-// Decide only compares them and adds one, so [world.renumbered] closes the gaps of deleted
+// Decide only compares them and adds one, so [modelState.renumbered] closes the gaps of deleted
 // generations.
 const slots = 8
 
@@ -21,25 +21,25 @@ const slots = 8
 // spec, its class and the instance's endpoint.
 type rendering int8
 
-// nothing is the empty rendering, byHand is one that a user edited; renderings of the operator
+// noRendering is the empty rendering, editedRendering is one that a user edited; renderings of the operator
 // are greater.
 const (
-	nothing rendering = 0
-	byHand  rendering = -1
+	noRendering     rendering = 0
+	editedRendering rendering = -1
 )
 
-// atZero is the engine's own spec that requests zero replicas; the others request one.
-const atZero = 2
+// specWithoutReplicas is the engine's own spec that requests zero replicas; the others request one.
+const specWithoutReplicas = 2
 
 func (r rendering) spec() int8 {
-	if r <= nothing {
+	if r <= noRendering {
 		return 0
 	}
 	return int8(r-1) & 3
 }
 
 func (r rendering) replicas() int32 {
-	if r.spec() == atZero {
+	if r.spec() == specWithoutReplicas {
 		return 0
 	}
 	return 2
@@ -47,9 +47,9 @@ func (r rendering) replicas() int32 {
 
 func (r rendering) String() string {
 	switch r {
-	case nothing:
+	case noRendering:
 		return ""
-	case byHand:
+	case editedRendering:
 		return "edited"
 	}
 	return fmt.Sprintf("spec%d-class%d-endpoint%d", r.spec(), (r-1)>>2&1, (r-1)>>3&1)
@@ -63,38 +63,40 @@ var renderingNames = func() (out [17]string) {
 	return out
 }()
 
-// cell is one generation.
-type cell struct {
-	sts        int8 // an [Existence]
-	hl, cm     bool
-	made, conf rendering // inputs of the StatefulSet and of the configuration
-	past       rendering // last version of a deleted StatefulSet
-	ready      bool      // all pods are ready
-	some       bool      // some pods are ready
-	bare       bool      // the StatefulSet lost its labels
-	taken      bool      // the StatefulSet's name belongs to a foreign object
-	retired    bool      // the operator deleted one of its objects
-	kept       bool      // the StatefulSet has a foreign finalizer
+// genState is the state of one generation.
+type genState struct {
+	sts                       int8 // an [Existence]
+	hl, cm                    bool
+	stsRendering, cmRendering rendering // inputs of the StatefulSet and of the configuration
+	lastVersion               rendering // last version of a deleted StatefulSet
+	ready                     bool      // all pods are ready
+	partlyReady               bool      // some pods are ready
+	unlabeled                 bool      // the StatefulSet lost its labels
+	nameTaken                 bool      // the StatefulSet's name belongs to a foreign object
+	retired                   bool      // the operator deleted one of its objects
+	foreignFinalizer          bool      // the StatefulSet has a foreign finalizer
 }
 
-func (c cell) gone() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
+func (c genState) absent() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
 
 // held reports whether only a foreign finalizer holds the remaining objects.
-func (c cell) held() bool { return c.sts == int8(Terminating) && c.kept && !c.hl && !c.cm }
-
-// able reports whether traffic could be routed there.
-func (c cell) able() bool {
-	return c.sts == int8(Present) && (c.ready || c.made.replicas() == 0)
+func (c genState) held() bool {
+	return c.sts == int8(Terminating) && c.foreignFinalizer && !c.hl && !c.cm
 }
 
-// answers reports whether some pods are ready.
-func (c cell) answers() bool {
-	return c.sts == int8(Present) && c.made.replicas() > 0 && (c.ready || c.some)
+// routable reports whether traffic could be routed there.
+func (c genState) routable() bool {
+	return c.sts == int8(Present) && (c.ready || c.stsRendering.replicas() == 0)
+}
+
+// hasReadyPod reports whether some pods are ready.
+func (c genState) hasReadyPod() bool {
+	return c.sts == int8(Present) && c.stsRendering.replicas() > 0 && (c.ready || c.partlyReady)
 }
 
 // children are the engine's objects.
 type children struct {
-	cells [slots]cell
+	gens  [slots]genState
 	route int8 // generation that the cluster Service selects, or None
 }
 
@@ -110,7 +112,7 @@ var phases = [...]v1alpha1.EnginePhase{
 }
 
 const (
-	unborn int8 = iota
+	uninitialized int8 = iota
 	stable
 	stopped
 	creating
@@ -128,7 +130,7 @@ func (r record) state() State {
 	}
 }
 
-func recordOf(s State) record {
+func newRecord(s State) record {
 	r := record{
 		current: int8(s.Current), active: int8(s.Active), draining: int8(s.Draining),
 		allocated: int8(s.Allocated),
@@ -146,8 +148,8 @@ func recordOf(s State) record {
 	return r
 }
 
-// refers reports whether the record names the generation.
-func (r record) refers(n int8) bool {
+// references reports whether the record names the generation.
+func (r record) references(n int8) bool {
 	return n != int8(None) && (n == r.current || n == r.active || n == r.draining)
 }
 
@@ -156,56 +158,56 @@ func (r record) refers(n int8) bool {
 type object struct {
 	st                    record
 	spec, class, endpoint int8
-	up                    bool // the instance exists
-	asked                 bool // the spec changed since the engine settled
+	instanceExists        bool // the instance exists
+	specChanged           bool // the spec changed since the engine settled
 }
 
-func (o object) wants() rendering { return 1 + rendering(o.spec|o.class<<2|o.endpoint<<3) }
+func (o object) desired() rendering { return 1 + rendering(o.spec|o.class<<2|o.endpoint<<3) }
 
-// world is one state of the model.
-type world struct {
+// modelState is one state of the model.
+type modelState struct {
 	eng object
 	// old is the state that a cache of the engine and its inputs may still hold. newer and
 	// edited report whether its resource version and its generation have changed since.
 	old           object
 	newer, edited bool
-	kids          children
-	// lag is what the cache of the children shows while lagging.
-	lag     children
-	lagging bool
+	children      children
+	// staleChildren is the content of the children's cache while childrenStale is true.
+	staleChildren children
+	childrenStale bool
 
 	drained, expired, overdue bool
-	squatter                  bool // the next new name will belong to another owner
+	nextNameTaken             bool // the next new name will belong to another owner
 
 	budget // remaining number of events
 }
 
-// endless is an unlimited budget.
-const endless = 100
+// unlimited is an unlimited budget.
+const unlimited = 100
 
-func spend(budget *int8) {
-	if *budget != endless {
+func consume(budget *int8) {
+	if *budget != unlimited {
 		*budget--
 	}
 }
 
-// seen returns the children in the cache.
-func (w *world) seen() *children {
-	if w.lagging {
-		return &w.lag
+// cachedChildren returns the children in the cache.
+func (w *modelState) cachedChildren() *children {
+	if w.childrenStale {
+		return &w.staleChildren
 	}
-	return &w.kids
+	return &w.children
 }
 
 // renumbered closes gaps: it removes numbers without objects and references
 // and keeps the order of the others. The last allocated number becomes the
 // greatest remaining one, so the next number is new again.
-func (w world) renumbered() world {
+func (w modelState) renumbered() modelState {
 	var to ranks
 	next := int8(0)
 	for n := range int8(slots) {
-		live := !w.kids.cells[n].gone() || (w.lagging && !w.lag.cells[n].gone()) || w.kids.route == n ||
-			(w.lagging && w.lag.route == n) || w.eng.st.refers(n) || w.old.st.refers(n)
+		live := !w.children.gens[n].absent() || (w.childrenStale && !w.staleChildren.gens[n].absent()) || w.children.route == n ||
+			(w.childrenStale && w.staleChildren.route == n) || w.eng.st.references(n) || w.old.st.references(n)
 		if live {
 			next++
 		}
@@ -215,11 +217,11 @@ func (w world) renumbered() world {
 		st.current, st.active, st.draining = to.of(st.current), to.of(st.active), to.of(st.draining)
 		st.allocated = to.of(st.allocated)
 	}
-	w.kids = w.kids.renumbered(to)
-	if w.lagging {
-		w.lag = w.lag.renumbered(to)
+	w.children = w.children.renumbered(to)
+	if w.childrenStale {
+		w.staleChildren = w.staleChildren.renumbered(to)
 	}
-	return w.forgetful()
+	return w.normalized()
 }
 
 // ranks maps a number to its rank among the existing ones, and a deleted one to the rank below it.
@@ -235,61 +237,61 @@ func (r ranks) of(n int8) int8 {
 func (c children) renumbered(to ranks) children {
 	out := children{route: to.of(c.route)}
 	below := int8(-1)
-	for n := range c.cells {
+	for n := range c.gens {
 		if to[n] > below {
-			out.cells[to[n]] = c.cells[n]
+			out.gens[to[n]] = c.gens[n]
 		}
 		below = to[n]
 	}
 	return out
 }
 
-// forgetful resets state that no longer makes a difference.
-func (w world) forgetful() world {
+// normalized resets state that no longer makes a difference.
+func (w modelState) normalized() modelState {
 	for n := range int8(slots) {
-		c := &w.kids.cells[n]
+		c := &w.children.gens[n]
 		if c.sts == int8(Absent) {
-			c.made, c.ready, c.some, c.kept, c.bare = nothing, false, false, false, false
+			c.stsRendering, c.ready, c.partlyReady, c.foreignFinalizer, c.unlabeled = noRendering, false, false, false, false
 		}
 		if c.sts == int8(Present) || n != w.eng.st.active && n != w.old.st.active {
-			c.past = nothing
+			c.lastVersion = noRendering
 		}
-		c.some = c.some && !c.ready
-		c.taken = c.taken && (w.eng.st.refers(n) || w.old.st.refers(n))
+		c.partlyReady = c.partlyReady && !c.ready
+		c.nameTaken = c.nameTaken && (w.eng.st.references(n) || w.old.st.references(n))
 		if !c.cm {
-			c.conf = nothing
+			c.cmRendering = noRendering
 		}
-		if c.gone() && !w.eng.st.refers(n) && !w.old.st.refers(n) {
+		if c.absent() && !w.eng.st.references(n) && !w.old.st.references(n) {
 			c.retired = false
 		}
 	}
 	return w
 }
 
-func (w world) String() string {
+func (w modelState) String() string {
 	var b strings.Builder
 	show := func(o object) {
 		s := o.st.state()
-		fmt.Fprintf(&b, "%s current=%d active=%d draining=%d allocated=%d rejected=%q wants=%s up=%t asked=%t",
-			s.Phase, s.Current, s.Active, s.Draining, s.Allocated, s.Rejected, o.wants(), o.up, o.asked)
+		fmt.Fprintf(&b, "%s current=%d active=%d draining=%d allocated=%d rejected=%q desired=%s instance=%t spec_changed=%t",
+			s.Phase, s.Current, s.Active, s.Draining, s.Allocated, s.Rejected, o.desired(), o.instanceExists, o.specChanged)
 	}
 	show(w.eng)
 	if w.old != w.eng || w.newer {
 		fmt.Fprintf(&b, "\n      cached (newer=%t edited=%t): ", w.newer, w.edited)
 		show(w.old)
 	}
-	fmt.Fprintf(&b, "\n      drained=%t expired=%t overdue=%t lagging=%t", w.drained, w.expired, w.overdue, w.lagging)
-	kids := func(title string, c children) {
+	fmt.Fprintf(&b, "\n      drained=%t expired=%t overdue=%t children_stale=%t", w.drained, w.expired, w.overdue, w.childrenStale)
+	writeChildren := func(title string, c children) {
 		fmt.Fprintf(&b, "\n      %s: Service selects %d", title, c.route)
-		for n, g := range c.cells {
-			if !g.gone() || g.retired || g.past != nothing || g.taken {
-				fmt.Fprintf(&b, "; g%d statefulset=%d(%s) ready=%t some=%t headless=%t config=%t(%s) retired=%t past=%s bare=%t taken=%t", n, g.sts, g.made, g.able(), g.some, g.hl, g.cm, g.conf, g.retired, g.past, g.bare, g.taken)
+		for n, g := range c.gens {
+			if !g.absent() || g.retired || g.lastVersion != noRendering || g.nameTaken {
+				fmt.Fprintf(&b, "; g%d statefulset=%d(%s) ready=%t partly_ready=%t headless=%t config=%t(%s) retired=%t last=%s unlabeled=%t taken=%t", n, g.sts, g.stsRendering, g.routable(), g.partlyReady, g.hl, g.cm, g.cmRendering, g.retired, g.lastVersion, g.unlabeled, g.nameTaken)
 			}
 		}
 	}
-	kids("objects", w.kids)
-	if w.lagging {
-		kids("cached objects", w.lag)
+	writeChildren("objects", w.children)
+	if w.childrenStale {
+		writeChildren("cached objects", w.staleChildren)
 	}
 	return b.String()
 }

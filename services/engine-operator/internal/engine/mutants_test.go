@@ -9,26 +9,26 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
 )
 
-// survives runs the search against the changed source and returns a message if the
+// checkKilled runs the search against the changed source and returns a message if the
 // invariant is not violated.
-func survives(t *testing.T, m mutants.Mutant) string {
+func checkKilled(t *testing.T, m mutants.Mutant) string {
 	t.Helper()
 	output, err := m.Test(t, "TestSearch", "FLOTILLA_ENGINE_SEARCH=quick")
 	if err == nil {
 		return "the search finds nothing"
 	}
-	broken := map[string]bool{}
+	violated := map[string]bool{}
 	for line := range strings.Lines(output) {
 		if _, after, ok := strings.Cut(line, "BROKEN "); ok {
 			name, _, _ := strings.Cut(after, ":")
-			broken[name] = true
+			violated[name] = true
 		}
 	}
 	switch {
-	case len(broken) == 0:
+	case len(violated) == 0:
 		return "the search does not run:\n" + output
-	case !broken[m.By]:
-		return fmt.Sprintf("the search breaks %v, not %s", broken, m.By)
+	case !violated[m.By]:
+		return fmt.Sprintf("the search breaks %v, not %s", violated, m.By)
 	}
 	t.Logf("MUTANT %s: caught by %s", m.Name, m.By)
 	return ""
@@ -48,8 +48,8 @@ func TestMutants(t *testing.T) {
 			if !full {
 				return
 			}
-			if problem := survives(t, m); problem != "" {
-				t.Error(problem)
+			if finding := checkKilled(t, m); finding != "" {
+				t.Error(finding)
 			}
 		})
 	}

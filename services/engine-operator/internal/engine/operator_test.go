@@ -7,53 +7,53 @@ type view struct {
 	cached bool
 	// raced marks a reconcile whose read from the API server returned just before an edit of
 	// the spec.
-	raced bool
-	held  bool // other rollouts hold all slots
+	raced     bool
+	throttled bool // other rollouts hold all slots
 }
 
 // outcome is the result of a reconcile.
 type outcome struct {
-	world  world
-	plan   Plan
-	broken string // the name of an invariant
-	asked  bool   // the API server was read to confirm
-	writes int    // requests that changed something or tried to
+	state    modelState
+	plan     Plan
+	violated string // the name of an invariant
+	readAPI  bool   // the API server was read to confirm
+	writes   int    // requests that changed something or tried to
 }
 
 // input returns the input of Decide, like the controller.
-func (m *model) input(w *world, v view) Input {
-	wants := v.wants()
+func (m *model) input(w *modelState, v view) Input {
+	desired := v.desired()
 	in := Input{
-		State: v.st.state(), Snapshot: snapshot(w.seen(), v.object), Replicas: wants.replicas(),
-		Renderable: v.up, OwnSpecChanged: v.asked, Throttled: v.held, Overdue: w.overdue, Rollback: m.rollback,
+		State: v.st.state(), Snapshot: snapshot(w.cachedChildren(), v.object), Replicas: desired.replicas(),
+		Renderable: v.instanceExists, OwnSpecChanged: v.specChanged, Throttled: v.throttled, Overdue: w.overdue, Rollback: m.rollback,
 		Drain: Drain{Skip: m.skip, Drained: w.drained, Expired: w.expired, Every: RequeueWait},
 	}
-	if v.up {
-		in.Desired = renderingNames[wants]
+	if v.instanceExists {
+		in.Desired = renderingNames[desired]
 	}
 	return in
 }
 
 func snapshot(c *children, o object) Snapshot {
 	s := Snapshot{Route: int64(c.route), Generations: make(map[int64]Generation, slots)}
-	for n := range c.cells {
-		g := &c.cells[n]
-		if g.gone() && g.past == nothing && !g.taken {
+	for n := range c.gens {
+		g := &c.gens[n]
+		if g.absent() && g.lastVersion == noRendering && !g.nameTaken {
 			continue
 		}
 		out := Generation{
-			StatefulSet: Existence(g.sts), Replicas: g.made.replicas(), Held: g.held(),
-			Restorable: g.sts == int8(Absent) && g.past != nothing && !g.taken, Unlabeled: g.bare, Taken: g.taken,
+			StatefulSet: Existence(g.sts), Replicas: g.stsRendering.replicas(), Held: g.held(),
+			Restorable: g.sts == int8(Absent) && g.lastVersion != noRendering && !g.nameTaken, Unlabeled: g.unlabeled, Taken: g.nameTaken,
 		}
 		if g.sts == int8(Absent) && out.Restorable {
-			out.Match = match(g.past, o)
+			out.Match = match(g.lastVersion, o)
 		}
-		if o.up && g.sts != int8(Absent) && (int8(n) == o.st.current || int8(n) == o.st.active) {
-			out.Match = match(g.made, o)
+		if o.instanceExists && g.sts != int8(Absent) && (int8(n) == o.st.current || int8(n) == o.st.active) {
+			out.Match = match(g.stsRendering, o)
 		}
-		if g.able() {
+		if g.routable() {
 			out.PodsTotal, out.PodsReady = out.Replicas, out.Replicas
-		} else if g.answers() {
+		} else if g.hasReadyPod() {
 			out.PodsTotal, out.PodsReady = out.Replicas, 1
 		}
 		if g.hl {
@@ -67,11 +67,11 @@ func snapshot(c *children, o object) Snapshot {
 	return s
 }
 
-func match(made rendering, o object) Match {
+func match(rendered rendering, o object) Match {
 	switch {
-	case !o.up:
+	case !o.instanceExists:
 		return Unknown
-	case made == o.wants():
+	case rendered == o.desired():
 		return Same
 	}
 	return Differs
@@ -79,42 +79,42 @@ func match(made rendering, o object) Match {
 
 // decided is a reconcile with a plan.
 type decided struct {
-	view   view
-	plan   Plan
-	writes []Write
-	broken string
-	// asked reports whether the API server was read for confirmation, refused whether it did not confirm.
-	asked, refused bool
-	current        bool // the status write will not conflict
+	view     view
+	plan     Plan
+	writes   []Write
+	violated string
+	// readAPI reports whether the API server was read for confirmation, unconfirmed whether it did not confirm.
+	readAPI, unconfirmed bool
+	current              bool // the status write will not conflict
 }
 
 // decide implements internal/controller/engine: decide, and confirm if the plan requires it.
-func (m *model) decide(w *world, v view) decided {
+func (m *model) decide(w *modelState, v view) decided {
 	in := m.input(w, v)
 	d := decided{view: v, plan: Decide(in), current: !v.cached || !w.newer}
 	if d.plan.Confirm {
-		d.asked = true
+		d.readAPI = true
 		if v.st != w.eng.st || (v.cached && w.edited && !v.raced) {
-			d.refused = true // the cache is stale
+			d.unconfirmed = true // the cache is stale
 			return d
 		}
 		d.current = !v.raced // the reconcile continues with the object that the API server has
 		in.Confirmed = true
 		if d.plan = Decide(in); d.plan.Confirm {
-			d.broken = "EveryFairPathEndsTerminal"
+			d.violated = "EveryFairPathEndsTerminal"
 		}
 	}
 	d.writes = d.plan.Writes()
 	return d
 }
 
-// carryOut executes the reconcile, which crashes before write number `crash`; the status write is the last.
-func (m *model) carryOut(w world, d decided, crash int) outcome {
-	out := outcome{world: w, plan: d.plan, asked: d.asked, broken: d.broken}
-	if d.refused || d.broken != "" {
+// execute executes the reconcile, which crashes before write number `crash`; the status write is the last.
+func (m *model) execute(w modelState, d decided, crash int) outcome {
+	out := outcome{state: w, plan: d.plan, readAPI: d.readAPI, violated: d.violated}
+	if d.unconfirmed || d.violated != "" {
 		return out
 	}
-	p := &pass{model: m, view: d.view, before: &w, plan: d.plan, world: &out.world, seen: w.seen()}
+	p := &reconcile{model: m, view: d.view, before: &w, plan: d.plan, state: &out.state, cached: w.cachedChildren()}
 	for _, wr := range d.writes {
 		if crash--; crash < 0 {
 			return out
@@ -123,7 +123,7 @@ func (m *model) carryOut(w world, d decided, crash int) outcome {
 		if did {
 			out.writes++
 		}
-		if out.broken = p.broken; out.broken != "" || !ok {
+		if out.violated = p.violated; out.violated != "" || !ok {
 			return out
 		}
 	}
@@ -131,88 +131,88 @@ func (m *model) carryOut(w world, d decided, crash int) outcome {
 		return out
 	}
 	p.record()
-	out.broken = p.broken
+	out.violated = p.violated
 	return out
 }
 
-// pass is one reconcile in progress.
-type pass struct {
+// reconcile is one reconcile in progress.
+type reconcile struct {
 	*model
-	view   view
-	before *world // at its start
-	plan   Plan
-	world  *world
-	seen   *children
-	broken string
+	view     view
+	before   *modelState // at its start
+	plan     Plan
+	state    *modelState
+	cached   *children
+	violated string
 }
 
-func (p *pass) breaks(name string, when bool) {
-	if when && p.broken == "" {
-		p.broken = name
+func (p *reconcile) violatesIf(name string, when bool) {
+	if when && p.violated == "" {
+		p.violated = name
 	}
 }
 
 // write executes one write. did reports whether a request was sent to the API server, ok
 // whether the reconcile continues: the write layer stops when the cache is stale, and
 // when an object is terminating.
-func (p *pass) write(wr Write) (did, ok bool) {
+func (p *reconcile) write(wr Write) (did, ok bool) {
 	n := int8(wr.Generation)
-	c, seen, wants := &p.world.kids.cells[n], p.seen.cells[n], p.view.wants()
-	before := p.world.kids
+	c, cached, desired := &p.state.children.gens[n], p.cached.gens[n], p.view.desired()
+	before := p.state.children
 	switch wr.Op {
 	case EnsureConfig:
 		switch {
-		case seen.cm && seen.conf == wants:
+		case cached.cm && cached.cmRendering == desired:
 			return false, true
-		case seen.cm && !c.cm:
+		case cached.cm && !c.cm:
 			return true, false
 		}
-		p.checkRender(wr, seen)
-		c.cm, c.conf = true, wants
+		p.checkRender(wr, cached)
+		c.cm, c.cmRendering = true, desired
 	case EnsureHeadless:
-		if seen.hl {
+		if cached.hl {
 			return false, true
 		}
 		c.hl = true
 	case CreateStatefulSet:
-		if c.sts != int8(Absent) || c.taken {
+		if c.sts != int8(Absent) || c.nameTaken {
 			return true, false
 		}
-		p.checkRender(wr, seen)
-		*c = cell{sts: int8(Present), made: wants, hl: c.hl, cm: c.cm, conf: c.conf, retired: c.retired}
+		p.checkRender(wr, cached)
+		*c = genState{sts: int8(Present), stsRendering: desired, hl: c.hl, cm: c.cm, cmRendering: c.cmRendering, retired: c.retired}
 	case RestoreStatefulSet:
-		if c.sts != int8(Absent) || c.taken {
+		if c.sts != int8(Absent) || c.nameTaken {
 			return true, false
 		}
-		p.breaks("RestoredFromNothing", seen.past == nothing)
-		*c = cell{sts: int8(Present), made: seen.past, hl: c.hl, cm: c.cm, conf: c.conf, retired: c.retired}
+		p.violatesIf("RestoredFromNothing", cached.lastVersion == noRendering)
+		*c = genState{sts: int8(Present), stsRendering: cached.lastVersion, hl: c.hl, cm: c.cm, cmRendering: c.cmRendering, retired: c.retired}
 	case RepairLabels:
-		if c.sts == int8(Absent) || !c.bare {
+		if c.sts == int8(Absent) || !c.unlabeled {
 			return true, false
 		}
-		c.bare = false
+		c.unlabeled = false
 	case RouteService:
 		switch {
-		case p.seen.route == n:
+		case p.cached.route == n:
 			return false, true
-		case p.seen.route != int8(None) && p.world.kids.route == int8(None):
+		case p.cached.route != int8(None) && p.state.children.route == int8(None):
 			return true, false
 		}
-		p.world.kids.route = n
+		p.state.children.route = n
 	case ConfirmUnrouted:
-		return true, p.world.kids.route != n
+		return true, p.state.children.route != n
 	case DeleteStatefulSet:
-		if seen.sts != int8(Present) || c.sts != int8(Present) {
+		if cached.sts != int8(Present) || c.sts != int8(Present) {
 			return false, true
 		}
 		c.sts, c.retired = int8(Terminating), true
 	case DeleteHeadless:
-		if !seen.hl || !c.hl {
+		if !cached.hl || !c.hl {
 			return false, true
 		}
 		c.hl, c.retired = false, true
 	case DeleteConfig:
-		if !seen.cm || !c.cm {
+		if !cached.cm || !c.cm {
 			return false, true
 		}
 		c.cm, c.retired = false, true
@@ -222,11 +222,11 @@ func (p *pass) write(wr Write) (did, ok bool) {
 }
 
 // record writes the status.
-func (p *pass) record() {
-	w := p.world
-	next := recordOf(p.plan.Next)
+func (p *reconcile) record() {
+	w := p.state
+	next := newRecord(p.plan.Next)
 	p.checkRecord(next)
-	if next == w.eng.st && (!p.plan.Settled || !w.eng.asked) {
+	if next == w.eng.st && (!p.plan.Settled || !w.eng.specChanged) {
 		p.checkWaiting()
 		return
 	}
@@ -236,19 +236,19 @@ func (p *pass) record() {
 	}
 	if next.allocated > w.eng.st.allocated {
 		w.overdue = false
-		if w.squatter && next.current == next.allocated && next.current < slots {
-			w.kids.cells[next.current].taken, w.squatter = true, false
+		if w.nextNameTaken && next.current == next.allocated && next.current < slots {
+			w.children.gens[next.current].nameTaken, w.nextNameTaken = true, false
 		}
 	}
 	p.change(w, func(o *object) {
 		o.st = next
-		o.asked = o.asked && !p.plan.Settled
+		o.specChanged = o.specChanged && !p.plan.Settled
 	}, true, false)
 }
 
 // change creates a new version of the engine object, or of its inputs. The cache
 // keeps the previous version.
-func (m *model) change(w *world, change func(*object), newer, edited bool) {
+func (m *model) change(w *modelState, change func(*object), newer, edited bool) {
 	if m.stale {
 		w.old, w.newer, w.edited = w.eng, newer, edited
 	}

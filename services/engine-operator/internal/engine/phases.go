@@ -19,16 +19,16 @@ func (d *decider) terminal() {
 	switch {
 	case !d.Renderable:
 		d.rebuild()
-		d.plan.Requeue = RequeueGate
+		d.plan.Requeue = RequeueDependency
 	case g.StatefulSet != Present && g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
 		d.rebuild()
-		d.stay(RequeueWait)
+		d.keepServing(RequeueWait)
 	case g.StatefulSet != Present:
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", s.Current))
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
-		d.stay(RequeueDrift)
+		d.keepServing(RequeueDrift)
 	case g.Match == Differs && !d.OwnSpecChanged && d.Throttled:
-		d.stay(RequeueGate)
+		d.keepServing(RequeueDependency)
 		d.plan.Waiting = true
 	case g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d differs from the spec.", s.Current))
@@ -48,10 +48,10 @@ func (d *decider) settled() {
 	}
 }
 
-// stay keeps a generation serving that does not match the spec. Its inputs are no longer
+// keepServing keeps a generation serving that does not match the spec. Its inputs are no longer
 // known: a missing ConfigMap is restored with the current rendering, since without one
 // none of its pods could start again.
-func (d *decider) stay(requeueAfter time.Duration) {
+func (d *decider) keepServing(requeueAfter time.Duration) {
 	n := d.State.Active
 	d.ensure(Ensure{Generation: n, Config: d.generation(n).Config == Absent})
 	d.plan.Requeue = requeueAfter
@@ -77,7 +77,7 @@ func (d *decider) creating() {
 	case s.Active == None && d.Snapshot.Route == s.Current:
 		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic is already routed to generation %d.", s.Current))
 	case !d.Renderable:
-		d.plan.Requeue = RequeueGate
+		d.plan.Requeue = RequeueDependency
 	case d.reverted(g):
 		d.abandon("Reverted", fmt.Sprintf("The spec was reverted to generation %d; generation %d is abandoned.", s.Active, s.Current))
 	case g.StatefulSet == Present && g.Match == Differs:
@@ -86,9 +86,9 @@ func (d *decider) creating() {
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
 	case g.Taken:
 		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
-	case g.ready() && g.whole():
+	case g.ready() && g.hasPodDependencies():
 		d.enter(v1alpha1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
-	case d.rollsBack(g):
+	case d.shouldRollBack(g):
 		d.plan.Next.Rejected = d.Desired
 		d.abandon("RolledBack", fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", s.Current, s.Active))
 	default:
@@ -99,21 +99,21 @@ func (d *decider) creating() {
 
 // replaces reports whether the current generation receives traffic before all its pods are
 // ready, because the generation that should serve has no StatefulSet.
-func (d *decider) replaces(g Generation) bool { return d.lost() && g.answers() }
+func (d *decider) replaces(g Generation) bool { return d.lost() && g.hasReadyPod() }
 
 // reverted reports whether the spec matches the serving generation again, and not the one being built.
 func (d *decider) reverted(g Generation) bool {
-	return d.canReturn() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
+	return d.canRevert() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
 }
 
-// rollsBack reports whether the current generation is abandoned because it missed its deadline. A
+// shouldRollBack reports whether the current generation is abandoned because it missed its deadline. A
 // generation that was never built is not.
-func (d *decider) rollsBack(g Generation) bool {
-	return d.Overdue && d.Rollback && d.canReturn() && g.StatefulSet == Present
+func (d *decider) shouldRollBack(g Generation) bool {
+	return d.Overdue && d.Rollback && d.canRevert() && g.StatefulSet == Present
 }
 
-// canReturn reports whether the active generation still exists.
-func (d *decider) canReturn() bool {
+// canRevert reports whether the active generation still exists.
+func (d *decider) canRevert() bool {
 	return d.State.Active != None && d.generation(d.State.Active).StatefulSet == Present
 }
 
@@ -126,7 +126,7 @@ func (d *decider) abandon(reason, message string) {
 
 // build ensures the current generation, unless two others still have a StatefulSet.
 func (d *decider) build(g Generation) {
-	if g.StatefulSet == Absent && !d.room(d.State.Current) {
+	if g.StatefulSet == Absent && !d.hasCapacity(d.State.Current) {
 		return
 	}
 	d.ensure(Ensure{Generation: d.State.Current, Config: true, Headless: true, StatefulSet: g.StatefulSet == Absent})
@@ -143,7 +143,7 @@ func (d *decider) rebuildActive() {
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", d.State.Active))
 		return
 	}
-	d.plan.Requeue = RequeueGate
+	d.plan.Requeue = RequeueDependency
 }
 
 // switching moves the cluster Service after a last readiness check. A Service that
@@ -153,7 +153,7 @@ func (d *decider) switching() {
 	s := d.State
 	g := d.generation(s.Current)
 	switch {
-	case d.Snapshot.Route == s.Current && (g.StatefulSet == Present || !d.canReturn()):
+	case d.Snapshot.Route == s.Current && (g.StatefulSet == Present || !d.canRevert()):
 		d.serve(s.Current)
 		d.switched()
 	case g.ready() || d.replaces(g):
@@ -192,7 +192,7 @@ func (d *decider) draining() {
 	case !s.outgoing():
 		d.settle("NothingToDrain", "No generation is draining.")
 	case d.lost() && old.StatefulSet == Present:
-		d.goBack()
+		d.revert()
 	case d.Drain.Skip:
 		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
@@ -216,22 +216,22 @@ func (d *decider) cleaning() {
 	case !s.outgoing():
 		d.settle("NothingToClean", "No generation is left to clean.")
 	case d.lost() && d.generation(s.Draining).StatefulSet == Present:
-		d.goBack()
+		d.revert()
 	case d.generation(s.Draining).removed():
 		d.settle("RolledOut", fmt.Sprintf("Generation %d serves; generation %d was removed.", s.Active, s.Draining))
 	case d.Snapshot.Route == s.Draining:
 		d.plan.Requeue = RequeueNow // the Service moves first, then clients
 	default:
-		if d.generation(s.Draining).standing() {
+		if d.generation(s.Draining).hasObjects() {
 			d.plan.Delete = append(d.plan.Delete, s.Draining)
 		}
 		d.plan.Requeue = RequeueWait
 	}
 }
 
-// goBack routes traffic to the draining generation again and rebuilds its
+// revert routes traffic to the draining generation again and rebuilds its
 // successor, whose StatefulSet was deleted.
-func (d *decider) goBack() {
+func (d *decider) revert() {
 	s := d.State
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
 	d.enter(v1alpha1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d serves again.", s.Active, s.Draining))

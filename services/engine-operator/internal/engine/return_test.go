@@ -21,10 +21,10 @@ func TestDecideReturns(t *testing.T) {
 	overdue := func(current, active Generation) Input {
 		return Input{
 			State: creating, Renderable: true, Desired: "bad", Overdue: true, Rollback: true,
-			Snapshot: seen(0, map[int64]Generation{0: active, 1: current}),
+			Snapshot: observed(0, map[int64]Generation{0: active, 1: current}),
 		}
 	}
-	waits := Plan{
+	waitPlan := Plan{
 		Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true}},
 		Next: creating, Requeue: RequeueWait,
 	}
@@ -37,19 +37,19 @@ func TestDecideReturns(t *testing.T) {
 	}
 	runEdges(t, map[string]edge{
 		"a reverted spec abandons the new generation": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
 			want: reverted(serve),
 		},
 		"a reverted spec abandons a new generation that does not exist yet": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})}, replicas: 2,
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full()})}, replicas: 2,
 			want: reverted(serve),
 		},
 		"no return from a new generation that matches the spec too": {
-			in:   Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: waiting(full())})},
-			want: waits,
+			in:   Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: waiting(full())})},
+			want: waitPlan,
 		},
 		"no return to a terminating StatefulSet": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{
 				0: with(full(), func(g *Generation) { g.StatefulSet = Terminating }), 1: waiting(older()),
 			})},
 			want: Plan{
@@ -58,7 +58,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"after a return the abandoned generation is deleted and its number stays used": {
-			in: Input{State: back, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			in: Input{State: back, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
 			want: Plan{Route: 0, Ensure: inPlace, Delete: []int64{1}, Next: back, Settled: true, Requeue: RequeueDrift},
 		},
 		"an overdue generation is rolled back to the serving one": {
@@ -70,7 +70,7 @@ func TestDecideReturns(t *testing.T) {
 		},
 		"an overdue generation stays without automatic rollback": {
 			in:   func() Input { in := overdue(waiting(full()), older()); in.Rollback = false; return in }(),
-			want: waits,
+			want: waitPlan,
 		},
 		"an overdue generation that became ready is switched to": {
 			in: overdue(full(), older()),
@@ -80,7 +80,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"a StatefulSet deleted during creation is replaced under the next number": {
-			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
+			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{
 				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Terminating }),
 			})},
 			want: Plan{
@@ -89,7 +89,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"a generation held only by a foreign finalizer does not block a new one": {
-			in: Input{State: at(v1alpha1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
+			in: Input{State: at(v1alpha1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: observed(1, map[int64]Generation{
 				0: {StatefulSet: Terminating, Held: true}, 1: older(),
 			})},
 			want: Plan{
@@ -105,7 +105,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"an overdue generation stays without a generation to return to": {
-			in: overdue(waiting(full()), Generation{}), want: waits,
+			in: overdue(waiting(full()), Generation{}), want: waitPlan,
 		},
 		"an overdue generation is not rejected for another spec": {
 			in: overdue(older(), older()),
@@ -117,7 +117,7 @@ func TestDecideReturns(t *testing.T) {
 		"a rejected rendering is not built again, and the serving generation is kept complete": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
-				Snapshot: seen(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
+				Snapshot: observed(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
 			},
 			replicas: 2,
 			want:     Plan{Route: 0, Ensure: inPlace, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
@@ -125,7 +125,7 @@ func TestDecideReturns(t *testing.T) {
 		"the configuration of the serving generation is not overwritten with a rejected one": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
-				Snapshot: seen(0, map[int64]Generation{0: older()}),
+				Snapshot: observed(0, map[int64]Generation{0: older()}),
 			},
 			replicas: 2,
 			want:     Plan{Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
@@ -133,7 +133,7 @@ func TestDecideReturns(t *testing.T) {
 		"another rendering than the rejected one is built": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "good", OwnSpecChanged: true,
-				Snapshot: seen(0, map[int64]Generation{0: older()}),
+				Snapshot: observed(0, map[int64]Generation{0: older()}),
 			},
 			replicas: 2,
 			want: Plan{
@@ -144,13 +144,13 @@ func TestDecideReturns(t *testing.T) {
 		"a rejected rendering is forgotten once the serving generation matches the spec": {
 			in: Input{
 				State: rejecting(back, "bad"), Renderable: true, Desired: "good",
-				Snapshot: seen(0, map[int64]Generation{0: full()}),
+				Snapshot: observed(0, map[int64]Generation{0: full()}),
 			},
 			replicas: 2,
 			want:     Plan{Route: 0, Ensure: inPlace, Next: back, Settled: true, Requeue: RequeueDrift},
 		},
 		"a lost StatefulSet is recreated despite a rejected rendering": {
-			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: seen(0, nil)}, replicas: 2,
+			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: observed(0, nil)}, replicas: 2,
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 was deleted.",
@@ -159,7 +159,7 @@ func TestDecideReturns(t *testing.T) {
 		"draining ends at its timeout": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
-				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+				Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow,
@@ -167,7 +167,7 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"switching returns when the new StatefulSet is deleted after the Service selected it": {
-			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(1, map[int64]Generation{0: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
 				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.",
@@ -183,21 +183,21 @@ func TestDecideHolds(t *testing.T) {
 		Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
 		Reason: "SpecChanged", Message: "Generation 1 differs from the spec.",
 	}
-	unasked := next
-	unasked.External = true
-	differs := func(asked, held bool) Input {
-		return Input{State: stable, Renderable: true, OwnSpecChanged: asked, Throttled: held, Snapshot: seen(1, map[int64]Generation{1: older()})}
+	externalPlan := next
+	externalPlan.External = true
+	differs := func(ownSpecChanged, throttled bool) Input {
+		return Input{State: stable, Renderable: true, OwnSpecChanged: ownSpecChanged, Throttled: throttled, Snapshot: observed(1, map[int64]Generation{1: older()})}
 	}
 	cases := map[string]edge{
 		"stable only records the next generation when the spec changed": {in: differs(true, false), want: next},
 		"a rollout with a spec change does not wait":                    {in: differs(true, true), want: next},
-		"a rollout without a spec change is marked as external":         {in: differs(false, false), want: unasked},
+		"a rollout without a spec change is marked as external":         {in: differs(false, false), want: externalPlan},
 		"a rollout without a spec change waits, and the old generation keeps serving": {
 			in:   differs(false, true),
-			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueGate},
+			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueDependency},
 		},
 		"a missing StatefulSet does not wait": {
-			in: Input{State: stable, Renderable: true, Throttled: true, Snapshot: seen(1, nil)},
+			in: Input{State: stable, Renderable: true, Throttled: true, Snapshot: observed(1, nil)},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted.",

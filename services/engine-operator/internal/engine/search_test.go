@@ -14,31 +14,31 @@ import (
 // search is one run.
 type search struct {
 	*model
-	ids    map[world]int32
-	worlds []world
-	from   []arrival
-	edges  int
-	rests  map[world]bool // states from which undisturbed steps reach a fixed point
+	ids       map[modelState]int32
+	states    []modelState
+	from      []arrival
+	edges     int
+	converged map[modelState]bool // states from which steps without faults reach a fixed point
 }
 
 // arrival records how a state was first reached.
 type arrival struct {
 	parent int32
-	what   string
+	step   string
 }
 
 // run returns the name of the first invariant that breaks, and the state and step that broke it.
-func (s *search) run() (broken, what string, at int32) {
-	s.ids, s.rests = map[world]int32{}, map[world]bool{}
+func (s *search) run() (violated, desc string, at int32) {
+	s.ids, s.converged = map[modelState]int32{}, map[modelState]bool{}
 	for _, w := range s.start() {
-		s.visit(w, int32(len(s.worlds)), "")
+		s.visit(w, int32(len(s.states)), "")
 	}
-	for at = 0; int(at) < len(s.worlds); at++ {
-		w := s.worlds[at]
-		if broken, what = s.comesToRest(w); broken != "" {
-			return broken, what, at
+	for at = 0; int(at) < len(s.states); at++ {
+		w := s.states[at]
+		if violated, desc = s.converges(w); violated != "" {
+			return violated, desc, at
 		}
-		add := func(step string, n world) {
+		add := func(step string, n modelState) {
 			n = n.renumbered()
 			if n == w {
 				return
@@ -46,37 +46,37 @@ func (s *search) run() (broken, what string, at int32) {
 			s.edges++
 			s.visit(n, at, step)
 		}
-		if broken, what = s.operator(w, add); broken != "" {
-			return broken, what, at
+		if violated, desc = s.operator(w, add); violated != "" {
+			return violated, desc, at
 		}
 		s.environment(w, add)
-		if len(s.worlds) > s.limit {
+		if len(s.states) > s.limit {
 			return "NumbersFitTheModel", "too many states", at
 		}
 	}
 	return "", "", 0
 }
 
-func (s *search) visit(w world, parent int32, what string) {
+func (s *search) visit(w modelState, parent int32, desc string) {
 	if _, ok := s.ids[w]; ok {
 		return
 	}
-	s.ids[w] = int32(len(s.worlds))
-	s.worlds = append(s.worlds, w)
-	s.from = append(s.from, arrival{parent, what})
+	s.ids[w] = int32(len(s.states))
+	s.states = append(s.states, w)
+	s.from = append(s.from, arrival{parent, desc})
 }
 
-// operator runs every reconcile: from the fresh or the cached engine, held or not, and with a crash
+// operator runs every reconcile: from the fresh or the cached engine, throttled or not, and with a crash
 // before each of its writes.
-func (s *search) operator(w world, add func(string, world)) (broken, what string) {
+func (s *search) operator(w modelState, add func(string, modelState)) (violated, desc string) {
 	for _, v := range s.views(w) {
 		d := s.decide(&w, v)
 		for crash := range len(d.writes) + 2 {
-			o := s.carryOut(w, d, crash)
-			if o.broken != "" {
-				return o.broken, fmt.Sprintf("reconcile (cached=%t raced=%t held=%t) %+v", v.cached, v.raced, v.held, o.plan)
+			o := s.execute(w, d, crash)
+			if o.violated != "" {
+				return o.violated, fmt.Sprintf("reconcile (cached=%t raced=%t held=%t) %+v", v.cached, v.raced, v.throttled, o.plan)
 			}
-			add(name(v), o.world)
+			add(name(v), o.state)
 		}
 	}
 	return "", ""
@@ -89,16 +89,16 @@ func name(v view) string {
 		return "a reconcile, the spec is edited meanwhile"
 	case v.cached:
 		return "a reconcile from a stale engine"
-	case v.held:
+	case v.throttled:
 		return "a throttled reconcile"
 	}
 	return "a reconcile"
 }
 
-func (s *search) views(w world) []view {
+func (s *search) views(w modelState) []view {
 	out := []view{{object: w.eng}}
-	if s.holds && w.eng.st.terminal() {
-		out = append(out, view{object: w.eng, held: true})
+	if s.throttles && w.eng.st.terminal() {
+		out = append(out, view{object: w.eng, throttled: true})
 	}
 	if w.old != w.eng || w.newer {
 		out = append(out, view{object: w.old, cached: true})
@@ -109,59 +109,59 @@ func (s *search) views(w world) []view {
 	return out
 }
 
-// undisturbed runs one complete reconcile and the reaction of the cluster.
-func (s *search) undisturbed(w world) (outcome, world) {
+// stepWithoutFaults runs one complete reconcile and the reaction of the cluster.
+func (s *search) stepWithoutFaults(w modelState) (outcome, modelState) {
 	d := s.decide(&w, view{object: w.eng})
-	o := s.carryOut(w, d, len(d.writes)+1)
-	n := o.world
-	for i := range n.kids.cells {
-		c := &n.kids.cells[i]
-		if c.sts == int8(Terminating) && !c.kept {
+	o := s.execute(w, d, len(d.writes)+1)
+	n := o.state
+	for i := range n.children.gens {
+		c := &n.children.gens[i]
+		if c.sts == int8(Terminating) && !c.foreignFinalizer {
 			c.sts = int8(Absent)
 		}
-		c.ready = c.sts == int8(Present) && !s.hopeless(*c)
-		c.some = c.some && c.sts == int8(Present) && !c.ready
+		c.ready = c.sts == int8(Present) && !s.neverReady(*c)
+		c.partlyReady = c.partlyReady && c.sts == int8(Present) && !c.ready
 	}
-	return o, s.calm(n)
+	return o, s.withoutFaults(n)
 }
 
-// calm resets all pending faults of a state.
-func (s *search) calm(w world) world {
+// withoutFaults resets all pending faults of a state.
+func (s *search) withoutFaults(w modelState) modelState {
 	w.budget = budget{}
-	w.eng.up = true
+	w.eng.instanceExists = true
 	w.old, w.newer, w.edited = w.eng, false, false
-	w.lag, w.lagging = children{}, false
-	w.drained, w.expired = !s.stuck && !s.endless, s.stuck
-	w.overdue = s.bad > 0 && w.eng.st.phase == creating
+	w.staleChildren, w.childrenStale = children{}, false
+	w.drained, w.expired = !s.stuckQuery && !s.noDrainTimeout, s.stuckQuery
+	w.overdue = s.failingSpec > 0 && w.eng.st.phase == creating
 	return w.renumbered()
 }
 
-// comesToRest checks that undisturbed steps reach a fixed point. It caches results, so each calm state
+// converges checks that steps without faults reach a fixed point. It caches results, so each such state
 // is checked once in a search.
-func (s *search) comesToRest(w world) (broken, what string) {
-	if w = s.calm(w); s.rests[w] {
+func (s *search) converges(w modelState) (violated, desc string) {
+	if w = s.withoutFaults(w); s.converged[w] {
 		return "", ""
 	}
-	way := map[world]bool{}
-	for !s.rests[w] {
-		if way[w] {
-			return "EveryFairPathEndsTerminal", "undisturbed steps run in a circle through " + w.String()
+	visited := map[modelState]bool{}
+	for !s.converged[w] {
+		if visited[w] {
+			return "EveryFairPathEndsTerminal", "steps without faults run in a circle through " + w.String()
 		}
-		way[w] = true
-		o, n := s.undisturbed(w)
-		if o.broken != "" {
-			return o.broken, fmt.Sprintf("undisturbed pass %+v from %s", o.plan, w)
+		visited[w] = true
+		o, n := s.stepWithoutFaults(w)
+		if o.violated != "" {
+			return o.violated, fmt.Sprintf("reconcile %+v without faults from %s", o.plan, w)
 		}
 		if n == w {
-			if broken := s.checkRest(o); broken != "" {
-				return broken, "at rest in " + w.String()
+			if violated := s.checkFixedPoint(o); violated != "" {
+				return violated, "at the fixed point " + w.String()
 			}
 			break
 		}
 		w = n
 	}
-	for w := range way {
-		s.rests[w] = true
+	for w := range visited {
+		s.converged[w] = true
 	}
 	return "", ""
 }
@@ -169,7 +169,7 @@ func (s *search) comesToRest(w world) (broken, what string) {
 // trace returns the path to a state.
 func (s *search) trace(at int32) (out []string) {
 	for {
-		out = append([]string{s.from[at].what + "\n      " + s.worlds[at].String()}, out...)
+		out = append([]string{s.from[at].step + "\n      " + s.states[at].String()}, out...)
 		if s.from[at].parent == at {
 			return out
 		}
@@ -181,17 +181,17 @@ func TestSearch(t *testing.T) {
 	for _, m := range scenarios(os.Getenv("FLOTILLA_ENGINE_SEARCH") == "full") {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
+			start := time.Now()
 			s := &search{model: &m}
-			broken, what, at := s.run()
-			t.Logf("SEARCH %s states=%d edges=%d seconds=%.1f", m.name, len(s.worlds), s.edges, time.Since(began).Seconds())
-			if broken == "" {
+			violated, desc, at := s.run()
+			t.Logf("SEARCH %s states=%d edges=%d seconds=%.1f", m.name, len(s.states), s.edges, time.Since(start).Seconds())
+			if violated == "" {
 				return
 			}
 			for i, step := range s.trace(at) {
 				t.Logf("%2d  %s", i, step)
 			}
-			t.Fatalf("BROKEN %s: %s\nby: %s", broken, invariants[broken], what)
+			t.Fatalf("BROKEN %s: %s\nby: %s", violated, invariants[violated], desc)
 		})
 	}
 }

@@ -111,19 +111,19 @@ func (g Generation) ready() bool {
 // lost reports whether the StatefulSet is absent or terminating.
 func (g Generation) lost() bool { return g.StatefulSet != Present }
 
-// answers reports whether at least one pod could receive traffic.
-func (g Generation) answers() bool { return g.StatefulSet == Present && g.PodsReady > 0 }
+// hasReadyPod reports whether at least one pod could receive traffic.
+func (g Generation) hasReadyPod() bool { return g.StatefulSet == Present && g.PodsReady > 0 }
 
-// whole reports whether the headless Service and the ConfigMap of the pods exist.
-func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
+// hasPodDependencies reports whether the headless Service and the ConfigMap of the pods exist.
+func (g Generation) hasPodDependencies() bool { return g.Headless == Present && g.Config == Present }
 
 // removed reports whether the operator has completed its part of the generation's deletion.
 func (g Generation) removed() bool {
 	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
 }
 
-// standing reports whether objects are left to delete. Terminating objects do not count.
-func (g Generation) standing() bool {
+// hasObjects reports whether objects are left to delete. Terminating objects do not count.
+func (g Generation) hasObjects() bool {
 	return g.StatefulSet == Present || g.Headless == Present || g.Config == Present
 }
 
@@ -135,9 +135,9 @@ type Snapshot struct {
 	Route int64
 }
 
-// newest returns the greatest observed generation. The Service's selector
+// latest returns the greatest observed generation. The Service's selector
 // does not count: any user can change it, and a number without objects is not in use.
-func (s Snapshot) newest() int64 {
+func (s Snapshot) latest() int64 {
 	n := None
 	for g := range s.Generations {
 		n = max(n, g)

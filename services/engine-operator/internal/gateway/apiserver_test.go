@@ -57,14 +57,14 @@ func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 				}
 			}
 			// Another process lacks the cached responses of the first.
-			again := apply.New(cl, names.FieldManager)
+			second := apply.New(cl, names.FieldManager)
 			for _, object := range list(render(t, i)) {
 				stored := object.DeepCopyObject().(client.Object)
 				if err := cl.Get(t.Context(), client.ObjectKeyFromObject(object), stored); err != nil {
 					t.Fatal(err)
 				}
 				before := stored.GetGeneration()
-				outcome, err := again.Object(t.Context(), i, object, stored)
+				outcome, err := second.Object(t.Context(), i, object, stored)
 				if err != nil || outcome != apply.Unchanged || object.GetGeneration() != before {
 					t.Errorf("%T: applied again: %v, generation %d after %d, %v", object, outcome, object.GetGeneration(), before, err)
 				}

@@ -26,7 +26,7 @@ type message interface {
 // bootstrap returns the complete configuration of an Envoy that routes to the engines of a namespace.
 // Equal input gives equal bytes.
 func bootstrap(namespace string, metricsPort int32) (string, error) {
-	p := &packer{}
+	p := &anyPacker{}
 	config := &bootstrapv3.Bootstrap{
 		Admin: &bootstrapv3.Admin{Address: address(loopback, names.PortEnvoyAdmin)},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
@@ -55,17 +55,17 @@ func text(m proto.Message) (string, error) {
 	return string(out), nil
 }
 
-// packer packs messages into Any messages and keeps the first validation error,
+// anyPacker packs messages into Any messages and keeps the first validation error,
 // since Envoy's rules do not reach into a packed message.
-type packer struct{ err error }
+type anyPacker struct{ err error }
 
-func (p *packer) check(m message) {
+func (p *anyPacker) check(m message) {
 	if err := m.ValidateAll(); err != nil && p.err == nil {
 		p.err = fmt.Errorf("check %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
 }
 
-func (p *packer) pack(m message) *anypb.Any {
+func (p *anyPacker) pack(m message) *anypb.Any {
 	p.check(m)
 	out := &anypb.Any{}
 	if err := anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true}); err != nil && p.err == nil {
@@ -74,18 +74,18 @@ func (p *packer) pack(m message) *anypb.Any {
 	return out
 }
 
-func (p *packer) extension(name string, m message) *corev3.TypedExtensionConfig {
+func (p *anyPacker) extension(name string, m message) *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{Name: name, TypedConfig: p.pack(m)}
 }
 
 const (
-	loopback      = "127.0.0.1"
-	everyAddress  = "0.0.0.0"
-	bufferBytes   = 2 << 20
-	healthPath    = "/healthz"
-	metricsPath   = "/stats/prometheus"
-	engineCluster = "engines"
-	adminName     = "admin"
+	loopback        = "127.0.0.1"
+	wildcardAddress = "0.0.0.0"
+	bufferBytes     = 2 << 20
+	healthPath      = "/healthz"
+	metricsPath     = "/stats/prometheus"
+	engineCluster   = "engines"
+	adminName       = "admin"
 )
 
 func address(host string, port int32) *corev3.Address {

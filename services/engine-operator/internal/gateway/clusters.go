@@ -24,7 +24,7 @@ const maxRequests = 1024
 
 // enginesCluster is the template of each engine's cluster, which is created when the first query for
 // the engine arrives: the dynamic forward proxy copies all fields except the address.
-func enginesCluster(p *packer) *clusterv3.Cluster {
+func enginesCluster(p *anyPacker) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: engineCluster,
 		ClusterDiscoveryType: &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
@@ -78,7 +78,7 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 
 // addresses resolves the pods of an engine continuously: a switch of generations is detected within a second, well before
 // the retries are exhausted.
-func addresses(p *packer) *dnsv3.DnsCluster {
+func addresses(p *anyPacker) *dnsv3.DnsCluster {
 	return &dnsv3.DnsCluster{
 		DnsRefreshRate:  seconds(1),
 		DnsLookupFamily: commondnsv3.DnsLookupFamily_V4_PREFERRED,

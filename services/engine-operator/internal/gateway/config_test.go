@@ -59,9 +59,9 @@ func manager(t testing.TB, l *listenerv3.Listener) *managerv3.HttpConnectionMana
 	return unpack(t, l.GetFilterChains()[0].GetFilters()[0].GetTypedConfig(), &managerv3.HttpConnectionManager{})
 }
 
-// broken validates a message and all nested or packed messages by Envoy's own rules.
+// validate validates a message and all nested or packed messages by Envoy's own rules.
 // The second result is the number of packed messages.
-func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
+func validate(t testing.TB, m proto.Message) (problems []string, packed int) {
 	t.Helper()
 	if v, ok := m.(interface{ ValidateAll() error }); ok {
 		if err := v.ValidateAll(); err != nil {
@@ -77,7 +77,7 @@ func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
 			}
 			inner, packed = opened, packed+1
 		}
-		p, n := broken(t, inner)
+		p, n := validate(t, inner)
 		problems, packed = append(problems, p...), packed+n
 	}
 	m.ProtoReflect().Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -98,7 +98,7 @@ func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
 
 func TestConfigPassesEnvoyValidation(t *testing.T) {
 	config := configOf(t, instance("main", "data"))
-	problems, packed := broken(t, config)
+	problems, packed := validate(t, config)
 	if len(problems) > 0 {
 		t.Errorf("Envoy would reject: %s", strings.Join(problems, "; "))
 	}
@@ -108,7 +108,7 @@ func TestConfigPassesEnvoyValidation(t *testing.T) {
 		t.Errorf("got %d packed messages, want 14", packed)
 	}
 	config.GetStaticResources().GetClusters()[0].GetHealthChecks()[0].Interval = nil
-	if problems, _ := broken(t, config); len(problems) == 0 {
+	if problems, _ := validate(t, config); len(problems) == 0 {
 		t.Error("a health check without an interval is not detected: the test validates too little")
 	}
 }

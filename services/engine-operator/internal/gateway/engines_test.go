@@ -15,49 +15,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ledger counts, by query id, the attempts that reached an engine and the runs.
-type ledger struct {
-	mu    sync.Mutex
-	tries map[string]int
-	runs  map[string]int
-	hosts map[string]int // attempts by address
+// executions counts, by query id, the attempts that reached an engine and the runs.
+type executions struct {
+	mu           sync.Mutex
+	attemptCount map[string]int
+	runs         map[string]int
+	hosts        map[string]int // attempts by address
 }
 
-func newLedger() *ledger {
-	return &ledger{tries: map[string]int{}, runs: map[string]int{}, hosts: map[string]int{}}
+func newExecutions() *executions {
+	return &executions{attemptCount: map[string]int{}, runs: map[string]int{}, hosts: map[string]int{}}
 }
 
-// try counts an attempt and returns its number, from 1.
-func (l *ledger) try(id, host string) int {
+// attempt counts an attempt and returns its number, from 1.
+func (l *executions) attempt(id, host string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tries[id]++
+	l.attemptCount[id]++
 	l.hosts[host]++
-	return l.tries[id]
+	return l.attemptCount[id]
 }
 
-// tried returns how often a query was tried.
-func (l *ledger) tried(id string) int {
+// attempts returns how often a query was tried.
+func (l *executions) attempts(id string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tries[id]
+	return l.attemptCount[id]
 }
 
-// triedAt returns how often a host was tried.
-func (l *ledger) triedAt(address string) int {
+// attemptsAt returns how often a host was tried.
+func (l *executions) attemptsAt(address string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hosts[address]
 }
 
-// ranOf returns how often a query was run.
-func (l *ledger) ranOf(id string) int {
+// count returns how often a query was run.
+func (l *executions) count(id string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.runs[id]
 }
 
-func (l *ledger) ran(id string) {
+func (l *executions) record(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runs[id]++
@@ -65,13 +65,13 @@ func (l *ledger) ran(id string) {
 
 // query is one attempt of a query at an engine.
 type query struct {
-	*ledger
-	host *host
-	conn *net.TCPConn
-	in   *bufio.Reader
-	req  *http.Request
-	id   string
-	try  int
+	*executions
+	host    *host
+	conn    *net.TCPConn
+	in      *bufio.Reader
+	req     *http.Request
+	id      string
+	attempt int
 }
 
 // body reads the rest of the request.
@@ -80,16 +80,16 @@ func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } // the fault i
 // run runs the query.
 func (q *query) run() {
 	q.body()
-	q.ran(q.id)
+	q.record(q.id)
 }
 
-func (q *query) answer(status string, more ...string) {
+func (q *query) respond(status string, more ...string) {
 	q.body()
 	fmt.Fprintf(q.conn, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n%s\r\n", status, strings.Join(more, ""))
 }
 
 // drained responds like an engine that does not accept the query.
-func (q *query) drained() { q.answer("503 Service Unavailable", "X-Firebolt-Drained: true\r\n") }
+func (q *query) drained() { q.respond("503 Service Unavailable", "X-Firebolt-Drained: true\r\n") }
 
 // reset closes with RST, finish with FIN.
 func (q *query) reset()  { _ = q.conn.SetLinger(0); _ = q.conn.Close() } // the fault itself
@@ -98,26 +98,26 @@ func (q *query) finish() { _ = q.conn.Close() }                          // the 
 // serve behaves like a healthy engine.
 func serve(q *query) {
 	q.run()
-	q.answer("200 OK")
+	q.respond("200 OK")
 }
 
 // host is one engine pod: its own address, and a behavior that a test sets.
 type host struct {
-	address string
-	ledger  *ledger
+	address    string
+	executions *executions
 
 	mu       sync.Mutex
 	listener net.Listener
-	behave   func(*query)
+	handler  func(*query)
 	accepted func(*net.TCPConn) bool // called before any read; false stops processing
 	unready  bool
 	conns    map[net.Conn]struct{}
 }
 
-func (h *host) set(behave func(*query)) {
+func (h *host) set(handler func(*query)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.behave = behave
+	h.handler = handler
 }
 
 func (h *host) setAccepted(accepted func(*net.TCPConn) bool) {
@@ -194,7 +194,7 @@ func (h *host) connection(c *net.TCPConn) {
 			return
 		}
 		h.mu.Lock()
-		behave, unready := h.behave, h.unready
+		handler, unready := h.handler, h.unready
 		h.mu.Unlock()
 		if r.URL.Path == "/health/ready" {
 			status := "200 OK"
@@ -204,15 +204,15 @@ func (h *host) connection(c *net.TCPConn) {
 			fmt.Fprintf(c, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", status)
 			continue
 		}
-		q := &query{ledger: h.ledger, host: h, conn: c, in: in, req: r, id: r.Header.Get("X-Id")}
-		q.try = h.ledger.try(q.id, h.address)
-		behave(q)
+		q := &query{executions: h.executions, host: h, conn: c, in: in, req: r, id: r.Header.Get("X-Id")}
+		q.attempt = h.executions.attempt(q.id, h.address)
+		handler(q)
 		return
 	}
 }
 
-// vanish drops every further packet of a connection: no acknowledgment, no reset, as after the loss of a node.
-func vanish(t *testing.T, c *net.TCPConn) {
+// closeSilently drops every further packet of a connection: no acknowledgment, no reset, as after the loss of a node.
+func closeSilently(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	raw, err := c.SyscallConn()
 	if err == nil {
@@ -224,10 +224,10 @@ func vanish(t *testing.T, c *net.TCPConn) {
 }
 
 func dropAll(raw syscall.RawConn) error {
-	drop := &unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}}
+	dropFilter := &unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}}
 	var failed error
 	err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, drop)
+		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropFilter)
 	})
 	return errors.Join(err, failed)
 }

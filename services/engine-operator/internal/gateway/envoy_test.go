@@ -52,9 +52,9 @@ type outcome struct {
 // filtering is an Envoy with the query listener and the filters of an instance, whose engines are one server that responds
 // with the received request, byte by byte.
 type filtering struct {
-	address string
-	conn    net.Conn
-	answers *bufio.Reader
+	address   string
+	conn      net.Conn
+	responses *bufio.Reader
 }
 
 func newFiltering(t testing.TB, i *v1alpha1.FireboltInstance) *filtering {
@@ -182,26 +182,26 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 		if e.conn, err = net.Dial("tcp", e.address); err != nil { //nolint:noctx // loopback
 			t.Fatal(err)
 		}
-		e.answers = bufio.NewReader(e.conn)
+		e.responses = bufio.NewReader(e.conn)
 	}
 	if _, err := io.WriteString(e.conn, text.String()); err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
-	answer, err := http.ReadResponse(e.answers, nil)
+	response, err := http.ReadResponse(e.responses, nil)
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
-	defer answer.Body.Close() // the connection is kept
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close() // the connection is kept
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
-	if answer.Close {
+	if response.Close {
 		e.conn.Close()
 		e.conn = nil
 	}
-	if answer.StatusCode != http.StatusOK {
-		return outcome{Headers: in.clone(), Status: fmt.Sprint(answer.StatusCode), Type: answer.Header.Get("Content-Type"), Body: string(body)}
+	if response.StatusCode != http.StatusOK {
+		return outcome{Headers: in.clone(), Status: fmt.Sprint(response.StatusCode), Type: response.Header.Get("Content-Type"), Body: string(body)}
 	}
 	return outcome{Headers: parse(t, string(body))}
 }
@@ -210,8 +210,8 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 func parse(t testing.TB, head string) headers {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(head, "\r\n\r\n"), "\r\n")
-	method, rest, _ := strings.Cut(lines[0], " ")
-	path, ok := strings.CutSuffix(rest, " HTTP/1.1")
+	method, tail, _ := strings.Cut(lines[0], " ")
+	path, ok := strings.CutSuffix(tail, " HTTP/1.1")
 	if !ok {
 		t.Fatalf("the engine got %q", head)
 	}

@@ -212,13 +212,13 @@ func preStop(t *testing.T, port, seconds string) *exec.Cmd {
 }
 
 func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {
-	asked := make(chan string, 1)
+	requested := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		asked <- r.Method + " " + r.URL.Path + " " + r.Host + " " + string(body)
+		requested <- r.Method + " " + r.URL.Path + " " + r.Host + " " + string(body)
 	}))
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -229,11 +229,11 @@ func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {
 	if out, err := preStop(t, port, "1").CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("preStop: %v %s", err, out)
 	}
-	if took := time.Since(before); took < time.Second {
-		t.Errorf("it took %v: it does not wait", took)
+	if duration := time.Since(before); duration < time.Second {
+		t.Errorf("it took %v: it does not wait", duration)
 	}
 	select {
-	case got := <-asked:
+	case got := <-requested:
 		if want := "POST /healthcheck/fail localhost "; got != want {
 			t.Errorf("requested %q, want %q", got, want)
 		}
@@ -251,15 +251,15 @@ func TestTerminatingPodWaitsForUnresponsiveEnvoy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mute := preStop(t, port, "0").Run()
+	errWithoutDelay := preStop(t, port, "0").Run()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now()
-	if gone := preStop(t, port, "1").Run(); mute != nil || gone != nil {
-		t.Errorf("preStop fails: with a mute Envoy %v, without Envoy %v", mute, gone)
+	if errWithDelay := preStop(t, port, "1").Run(); errWithoutDelay != nil || errWithDelay != nil {
+		t.Errorf("preStop fails: with a mute Envoy %v, without Envoy %v", errWithoutDelay, errWithDelay)
 	}
-	if took := time.Since(before); took < time.Second {
-		t.Errorf("without Envoy it took %v: it does not wait", took)
+	if duration := time.Since(before); duration < time.Second {
+		t.Errorf("without Envoy it took %v: it does not wait", duration)
 	}
 }

@@ -35,7 +35,7 @@ func selectorOf(namespace string) string {
 }
 
 // queryListener accepts queries: health check, selection of the engine, name resolution, routing.
-func queryListener(p *packer, namespace string) *listenerv3.Listener {
+func queryListener(p *anyPacker, namespace string) *listenerv3.Listener {
 	l := listener(p, "query", names.PortGateway, &managerv3.HttpConnectionManager{
 		StatPrefix:        "query",
 		StreamIdleTimeout: seconds(300),
@@ -55,7 +55,7 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 	}, &routev3.VirtualHost{
 		Name: engineCluster,
 		// The header is for this Envoy, not for a proxy in front of it.
-		ResponseHeadersToRemove: []string{takeOut},
+		ResponseHeadersToRemove: []string{ejectHeader},
 		// Only hosts that the filter has set: if the filter fails, Envoy continues without it.
 		Domains: []string{"*" + authoritySuffix(namespace)},
 		Routes: []*routev3.Route{{
@@ -73,7 +73,7 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 }
 
 // statsListener exposes metrics and health, and no other part of Envoy's admin interface.
-func statsListener(p *packer, port int32) *listenerv3.Listener {
+func statsListener(p *anyPacker, port int32) *listenerv3.Listener {
 	return listener(p, "stats", port, &managerv3.HttpConnectionManager{
 		StatPrefix:  "stats",
 		HttpFilters: []*managerv3.HttpFilter{healthFilter(p), filter(p, "envoy.filters.http.router", &routerv3.Router{})},
@@ -93,12 +93,12 @@ func statsListener(p *packer, port int32) *listenerv3.Listener {
 	})
 }
 
-func listener(p *packer, name string, port int32, m *managerv3.HttpConnectionManager, host *routev3.VirtualHost) *listenerv3.Listener {
+func listener(p *anyPacker, name string, port int32, m *managerv3.HttpConnectionManager, host *routev3.VirtualHost) *listenerv3.Listener {
 	m.RouteSpecifier = &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 		Name: name, VirtualHosts: []*routev3.VirtualHost{host},
 	}}
 	return &listenerv3.Listener{
-		Name: name, Address: address(everyAddress, port),
+		Name: name, Address: address(wildcardAddress, port),
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 			Name:       "envoy.filters.network.http_connection_manager",
 			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.pack(m)},
@@ -106,12 +106,12 @@ func listener(p *packer, name string, port int32, m *managerv3.HttpConnectionMan
 	}
 }
 
-func filter(p *packer, name string, m message) *managerv3.HttpFilter {
+func filter(p *anyPacker, name string, m message) *managerv3.HttpFilter {
 	return &managerv3.HttpFilter{Name: name, ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: p.pack(m)}}
 }
 
 // healthFilter responds to /healthz itself: 200, or 503 once the pod terminates.
-func healthFilter(p *packer) *managerv3.HttpFilter {
+func healthFilter(p *anyPacker) *managerv3.HttpFilter {
 	return filter(p, "envoy.filters.http.health_check", &healthv3.HealthCheck{
 		PassThroughMode: wrapperspb.Bool(false),
 		Headers: []*routev3.HeaderMatcher{{

@@ -15,7 +15,7 @@ import (
 // first injects a fault into the first attempt of each query, at any host; later attempts are served.
 func first(fault func(*query)) func(*query) {
 	return func(q *query) {
-		if q.try > 1 {
+		if q.attempt > 1 {
 			serve(q)
 			return
 		}
@@ -26,55 +26,55 @@ func first(fault func(*query)) func(*query) {
 // TestFailuresRunNoQueryTwice injects every failure of an engine into the real Envoy, which must not repeat a query that
 // may have run. Only an engine that wrongly marks such a query as not run causes a repetition.
 func TestFailuresRunNoQueryTwice(t *testing.T) {
-	all := func(behave func(*query)) func(*testing.T, *system) {
+	onAllHosts := func(handler func(*query)) func(*testing.T, *system) {
 		return func(_ *testing.T, s *system) {
 			for _, h := range s.hosts {
-				h.set(behave)
+				h.set(handler)
 			}
 		}
 	}
-	one := func(break1 func(*testing.T, *host)) func(*testing.T, *system) {
+	onOneHost := func(inject func(*testing.T, *host)) func(*testing.T, *system) {
 		return func(t *testing.T, s *system) {
 			t.Helper()
-			break1(t, s.hosts[0])
+			inject(t, s.hosts[0])
 		}
 	}
 	const n = 60
-	served, refused, lost := figures{OK: n}, figures{Failed: n}, figures{Failed: n, Lost: n}
+	served, refused, lost := outcomes{OK: n}, outcomes{Failed: n}, outcomes{Failed: n, Lost: n}
 	cases := map[string]struct {
 		with func(*testing.T, *system)
 		body int
-		want *figures // nil: the number of failures is a race; no query runs twice, and no failed query runs
+		want *outcomes // nil: the number of failures is a race; no query runs twice, and no failed query runs
 	}{
 		"none":           {func(*testing.T, *system) {}, 0, &served},
-		"refused by one": {one(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
-		"SYN dropped by one": {one(func(t *testing.T, h *host) {
+		"refused by one": {onOneHost(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
+		"SYN dropped by one": {onOneHost(func(t *testing.T, h *host) {
 			t.Helper()
-			h.swallow(t)
+			h.dropPackets(t)
 		}), 0, &served},
-		"accepted and reset unread by one": {one(func(_ *testing.T, h *host) { h.setAccepted(resetUnread) }), 0, nil},
-		"reset after the headers":          {all(first(func(q *query) { q.reset() })), 0, &refused},
-		"reset after the request":          {all(first(func(q *query) { q.body(); q.reset() })), 0, &refused},
-		"closed before an answer":          {all(first(func(q *query) { q.body(); q.finish() })), 0, &refused},
-		"ran, then reset":                  {all(first(func(q *query) { q.run(); q.reset() })), 0, &lost},
-		"ran, then closed":                 {all(first(func(q *query) { q.run(); q.finish() })), 0, &lost},
-		"ran, half a status line, reset":   {all(first(func(q *query) { q.run(); fmt.Fprint(q.conn, "HTTP/1.1 2"); q.reset() })), 0, &lost},
-		"ran, then reset, each try":        {all(func(q *query) { q.run(); q.reset() }), 0, &lost},
-		"ran, reset within the answer":     {all(first(tear)), 0, &lost},
-		"ran, 503 without the mark":        {all(first(func(q *query) { q.run(); q.answer("503 Service Unavailable") })), 0, &lost},
-		"marked":                           {all(first((*query).drained)), 0, &served},
-		"marked before the body is read":   {all(first(markUnread)), 1 << 20, &served},
-		"marked, 3 MB":                     {all(first((*query).drained)), 3 << 20, &served},
-		"refused by one, 3 MB":             {one(func(_ *testing.T, h *host) { h.refuse() }), 3 << 20, &served},
-		"marked, but ran":                  {all(first(func(q *query) { q.run(); q.drained() })), 0, &figures{OK: n, Twice: n}},
+		"accepted and reset unread by one": {onOneHost(func(_ *testing.T, h *host) { h.setAccepted(resetUnread) }), 0, nil},
+		"reset after the headers":          {onAllHosts(first(func(q *query) { q.reset() })), 0, &refused},
+		"reset after the request":          {onAllHosts(first(func(q *query) { q.body(); q.reset() })), 0, &refused},
+		"closed before an answer":          {onAllHosts(first(func(q *query) { q.body(); q.finish() })), 0, &refused},
+		"ran, then reset":                  {onAllHosts(first(func(q *query) { q.run(); q.reset() })), 0, &lost},
+		"ran, then closed":                 {onAllHosts(first(func(q *query) { q.run(); q.finish() })), 0, &lost},
+		"ran, half a status line, reset":   {onAllHosts(first(func(q *query) { q.run(); fmt.Fprint(q.conn, "HTTP/1.1 2"); q.reset() })), 0, &lost},
+		"ran, then reset, each try":        {onAllHosts(func(q *query) { q.run(); q.reset() }), 0, &lost},
+		"ran, reset within the answer":     {onAllHosts(first(truncate)), 0, &lost},
+		"ran, 503 without the mark":        {onAllHosts(first(func(q *query) { q.run(); q.respond("503 Service Unavailable") })), 0, &lost},
+		"marked":                           {onAllHosts(first((*query).drained)), 0, &served},
+		"marked before the body is read":   {onAllHosts(first(markUnread)), 1 << 20, &served},
+		"marked, 3 MB":                     {onAllHosts(first((*query).drained)), 3 << 20, &served},
+		"refused by one, 3 MB":             {onOneHost(func(_ *testing.T, h *host) { h.refuse() }), 3 << 20, &served},
+		"marked, but ran":                  {onAllHosts(first(func(q *query) { q.run(); q.drained() })), 0, &outcomes{OK: n, Repeated: n}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, 3)
 			tc.with(t, s)
-			got := s.figures(s.load(t.Context(), n, 4, tc.body))
+			got := s.outcomes(s.load(t.Context(), n, 4, tc.body))
 			t.Logf("%+v", got)
-			want := figures{OK: got.OK, Failed: got.Failed}
+			want := outcomes{OK: got.OK, Failed: got.Failed}
 			if tc.want != nil {
 				want = *tc.want
 			}
@@ -85,8 +85,8 @@ func TestFailuresRunNoQueryTwice(t *testing.T) {
 	}
 }
 
-// swallow replaces the host's listener with one that drops every SYN.
-func (h *host) swallow(t *testing.T) {
+// dropPackets replaces the host's listener with one that drops every SYN.
+func (h *host) dropPackets(t *testing.T) {
 	t.Helper()
 	h.kill()
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return dropAll(raw) }}
@@ -103,7 +103,7 @@ func resetUnread(c *net.TCPConn) bool {
 	return false
 }
 
-func tear(q *query) {
+func truncate(q *query) {
 	q.run()
 	fmt.Fprint(q.conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 	q.reset()
@@ -121,9 +121,9 @@ func TestMarkedResponsesReachClient(t *testing.T) {
 	for _, h := range s.hosts {
 		h.set((*query).drained)
 	}
-	r := s.ask(t.Context(), "q", nil)
-	if r.status != http.StatusServiceUnavailable || !r.drained || s.tried("q") != 51 {
-		t.Errorf("got %+v after %d tries, want the mark after 51", r, s.tried("q"))
+	r := s.query(t.Context(), "q", nil)
+	if r.status != http.StatusServiceUnavailable || !r.drained || s.attempts("q") != 51 {
+		t.Errorf("got %+v after %d tries, want the mark after 51", r, s.attempts("q"))
 	}
 }
 
@@ -133,11 +133,11 @@ func TestMarkedResponseEjectsHost(t *testing.T) {
 	s.hosts[0].set((*query).drained)
 	s.hosts[0].setReady(false)
 	const n = 90
-	if got := s.figures(s.load(t.Context(), n, 1, 0)); got != (figures{OK: n}) {
+	if got := s.outcomes(s.load(t.Context(), n, 1, 0)); got != (outcomes{OK: n}) {
 		t.Errorf("got %+v", got)
 	}
-	if tries := s.triedAt(s.hosts[0].address); tries > 3 {
-		t.Errorf("the host that marks was tried %d times for %d queries, want at most once for each worker", tries, n)
+	if attempts := s.attemptsAt(s.hosts[0].address); attempts > 3 {
+		t.Errorf("the host that marks was tried %d times for %d queries, want at most once for each worker", attempts, n)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 				h.open(t)
 			}
 		})
-		if got := s.figures(s.load(t.Context(), n, n, 0)); got != (figures{OK: n}) {
+		if got := s.outcomes(s.load(t.Context(), n, n, 0)); got != (outcomes{OK: n}) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -170,7 +170,7 @@ func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 				serve(q)
 			})
 		}
-		if got := s.figures(s.load(t.Context(), n, n, 0)); got != (figures{OK: n}) {
+		if got := s.outcomes(s.load(t.Context(), n, n, 0)); got != (outcomes{OK: n}) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -179,7 +179,7 @@ func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 		release := make(chan struct{})
 		for _, h := range s.hosts {
 			h.set(func(q *query) {
-				if q.try == 1 {
+				if q.attempt == 1 {
 					q.drained()
 					return
 				}
@@ -187,19 +187,19 @@ func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 				if !strings.HasPrefix(q.id, "late") {
 					<-release
 				}
-				q.answer("200 OK")
+				q.respond("200 OK")
 			})
 		}
 		done := make(chan []result)
 		go func() { done <- s.load(t.Context(), n, n, 0) }()
 		s.await(t, func() bool { return len(s.runs) == n+1 }) // and the first
 		for i := range 20 {
-			if r := s.ask(t.Context(), fmt.Sprint("late", i), nil); r.status != http.StatusOK {
+			if r := s.query(t.Context(), fmt.Sprint("late", i), nil); r.status != http.StatusOK {
 				t.Errorf("a late query: %+v", r)
 			}
 		}
 		close(release)
-		if got := s.figures(<-done); got != (figures{OK: n}) {
+		if got := s.outcomes(<-done); got != (outcomes{OK: n}) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -227,11 +227,11 @@ func (s *system) await(t *testing.T, done func() bool) {
 func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 	s := newSystem(t, 1)
 	s.hosts[0].refuse()
-	const asks = 20
-	for range asks {
-		r := s.ask(t.Context(), "large", strings.NewReader(strings.Repeat("x", 20<<20)))
+	const queries = 20
+	for range queries {
+		r := s.query(t.Context(), "large", strings.NewReader(strings.Repeat("x", 20<<20)))
 		t.Logf("%+v", r)
-		if s.ranOf("large") != 0 {
+		if s.count("large") != 0 {
 			t.Fatal("it ran")
 		}
 		switch r.status {
@@ -245,13 +245,13 @@ func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 			t.Fatalf("got %+v", r)
 		}
 	}
-	t.Errorf("none of %d responses reports the limit", asks)
+	t.Errorf("none of %d responses reports the limit", queries)
 }
 
 func TestLostNodeFailsWithinSeconds(t *testing.T) {
 	for name, fault := range map[string]func(*query){
-		"while it runs":           func(q *query) { q.run(); vanish(t, q.conn); <-q.req.Context().Done() },
-		"while the query is sent": func(q *query) { vanish(t, q.conn); <-q.req.Context().Done() },
+		"while it runs":           func(q *query) { q.run(); closeSilently(t, q.conn); <-q.req.Context().Done() },
+		"while the query is sent": func(q *query) { closeSilently(t, q.conn); <-q.req.Context().Done() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, 3)
@@ -259,10 +259,10 @@ func TestLostNodeFailsWithinSeconds(t *testing.T) {
 			for _, h := range s.hosts {
 				h.set(first(func(q *query) { q.req = q.req.WithContext(ctx); fault(q) }))
 			}
-			r := s.ask(ctx, "q", strings.NewReader(strings.Repeat("x", 1<<20)))
+			r := s.query(ctx, "q", strings.NewReader(strings.Repeat("x", 1<<20)))
 			t.Logf("%+v", r)
-			if r.status != http.StatusServiceUnavailable || r.took > 20*time.Second || s.tried("q") != 1 {
-				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.tried("q"))
+			if r.status != http.StatusServiceUnavailable || r.duration > 20*time.Second || s.attempts("q") != 1 {
+				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.attempts("q"))
 			}
 		})
 	}

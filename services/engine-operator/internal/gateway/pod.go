@@ -24,7 +24,7 @@ const (
 
 const (
 	envoyUser    = 101 // the user of the official image
-	configFolder = "/etc/envoy"
+	configDir    = "/etc/envoy"
 	volumeConfig = "config"
 	volumeTmp    = "tmp"
 )
@@ -91,7 +91,7 @@ func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTem
 
 // defaults returns the operator's template, which a user's template may override.
 func defaults(instance string) corev1.PodTemplateSpec {
-	apart := func(key string) corev1.TopologySpreadConstraint {
+	spread := func(key string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(instance, Component)},
@@ -106,7 +106,7 @@ func defaults(instance string) corev1.PodTemplateSpec {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			apart(corev1.LabelHostname), apart(corev1.LabelTopologyZone),
+			spread(corev1.LabelHostname), spread(corev1.LabelTopologyZone),
 		},
 	}}
 }
@@ -140,7 +140,7 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 			Command: []string{"/bin/bash", "-c", drainScript(names.PortEnvoyAdmin, drainSeconds)},
 		}}},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeConfig, MountPath: configFolder, ReadOnly: true}, {Name: volumeTmp, MountPath: "/tmp"},
+			{Name: volumeConfig, MountPath: configDir, ReadOnly: true}, {Name: volumeTmp, MountPath: "/tmp"},
 		},
 	}
 	if user.Image != "" {
@@ -156,7 +156,7 @@ func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container
 	}
 	c.Command = []string{"envoy"}
 	c.Args = []string{
-		"--config-path", configFolder + "/" + ConfigFile,
+		"--config-path", configDir + "/" + ConfigFile,
 		"--concurrency", fmt.Sprint(workers(c.Resources)),
 		// Kubernetes replaces pods; a hot restart would require shared memory and a fixed base id.
 		"--disable-hot-restart",

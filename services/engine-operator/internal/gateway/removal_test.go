@@ -47,15 +47,15 @@ func newPods(t *testing.T, s *system) []*pod {
 
 // TestPlannedRemovalFailsNoQuery terminates engines under load like Kubernetes. The stub engine counts its runs.
 func TestPlannedRemovalFailsNoQuery(t *testing.T) {
-	cases := map[string]struct{ from, left int }{
+	cases := map[string]struct{ from, survivors int }{
 		"one of three": {0, 2}, "all but one": {1, 1}, "all, replaced by the others": {0, 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, 6)
 			pods := newPods(t, s)
-			old, kept := pods[:3-tc.left%3], pods[3-tc.left%3:3]
-			if tc.left == 3 { // a generation is replaced
+			old, kept := pods[:3-tc.survivors%3], pods[3-tc.survivors%3:3]
+			if tc.survivors == 3 { // a generation is replaced
 				old, kept = pods[:3], pods[3:]
 			}
 			var serving, after []*host
@@ -69,8 +69,8 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 			ctx, done := context.WithCancel(t.Context())
 			results := make(chan []result)
 			go func() { results <- s.load(ctx, 1<<30, 20, 0) }()
-			begin := s.next.Load()
-			s.await(t, func() bool { return s.next.Load() > begin+200 })
+			startID := s.next.Load()
+			s.await(t, func() bool { return s.next.Load() > startID+200 })
 			s.names.set(after...)
 			for _, p := range old {
 				p.stop()
@@ -80,16 +80,16 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			ended := s.next.Load()
-			s.await(t, func() bool { return s.next.Load() > ended+200 })
+			endID := s.next.Load()
+			s.await(t, func() bool { return s.next.Load() > endID+200 })
 			done()
 			var failed, n int
 			for _, r := range <-results {
-				if r.left {
+				if r.disconnected {
 					continue // the load has ended
 				}
 				n++
-				if r.status != 200 || r.torn {
+				if r.status != 200 || r.truncated {
 					failed++
 					t.Logf("%+v", r)
 				}
@@ -123,9 +123,9 @@ func TestKilledEngineRepeatsNoQuery(t *testing.T) {
 		return len(s.runs) == first+sent && held > 0 && (sent == queries || held == clients)
 	})
 	s.hosts[0].kill()
-	got := s.figures(<-done)
+	got := s.outcomes(<-done)
 	t.Logf("%+v", got)
-	if got.Twice != 0 || got.Failed != got.Lost || got.Failed == 0 {
+	if got.Repeated != 0 || got.Failed != got.Lost || got.Failed == 0 {
 		t.Errorf("got %+v, want none twice, and failed what the killed engine ran", got)
 	}
 }

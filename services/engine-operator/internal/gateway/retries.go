@@ -16,8 +16,8 @@ import (
 const (
 	// drainedHeader marks the response of an engine that did not run the query.
 	drainedHeader = "X-Firebolt-Drained"
-	// takeOut makes Envoy eject the host until its next successful health check.
-	takeOut = "x-envoy-immediate-health-check-fail"
+	// ejectHeader makes Envoy eject the host until its next successful health check.
+	ejectHeader = "x-envoy-immediate-health-check-fail"
 	// retryBodyBytes is the maximum size of a query that is buffered for a retry until an engine responds.
 	retryBodyBytes = 16 << 20
 )
@@ -28,7 +28,7 @@ var retryOn = strings.Join([]string{"connect-failure", "refused-stream", "reset-
 
 // retries returns the policy for queries that no engine has run. Any response, also an error, is passed to the client. The
 // retries last longer than the resolution of the addresses of a new generation takes.
-func retries(p *packer) *routev3.RetryPolicy {
+func retries(p *anyPacker) *routev3.RetryPolicy {
 	return &routev3.RetryPolicy{
 		RetryOn:    retryOn,
 		NumRetries: wrapperspb.UInt32(50),
@@ -48,12 +48,12 @@ func retries(p *packer) *routev3.RetryPolicy {
 
 // drainedFilters process the response of each attempt: a host that sets the drained header is ejected at once, even if its
 // engine does not request that itself.
-func drainedFilters(p *packer) []*managerv3.HttpFilter {
+func drainedFilters(p *anyPacker) []*managerv3.HttpFilter {
 	return []*managerv3.HttpFilter{
 		filter(p, "envoy.filters.http.header_mutation", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{
 			ResponseMutations: []*commonv3.HeaderMutation{{Action: &commonv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
 				// Without the drained header the value is empty, and Envoy adds no empty header.
-				Header:       &corev3.HeaderValue{Key: takeOut, Value: "%RESP(" + drainedHeader + ")%"},
+				Header:       &corev3.HeaderValue{Key: ejectHeader, Value: "%RESP(" + drainedHeader + ")%"},
 				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 			}}}},
 		}}),

@@ -11,15 +11,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/fireboltsdk"
 )
 
-// answered is a line of testdata/sdk.py.
-type answered struct {
+// sdkResult is a line of testdata/sdk.py.
+type sdkResult struct {
 	Rows    [][]string `json:"rows"`
 	Columns []string   `json:"columns"`
 	Error   string     `json:"error"`
 }
 
-// askBySDK sends queries by Firebolt's own client, one after the other, and calls after with each answer.
-func askBySDK(t *testing.T, url, engine string, queries int, after func(i int, a answered)) {
+// queryBySDK sends queries by Firebolt's own client, one after the other, and calls after with each answer.
+func queryBySDK(t *testing.T, url, engine string, queries int, after func(i int, a sdkResult)) {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd := fireboltsdk.Command(t, "testdata/sdk.py", url, engine, strconv.Itoa(queries))
@@ -33,7 +33,7 @@ func askBySDK(t *testing.T, url, engine string, queries int, after func(i int, a
 	}
 	n := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); n++ {
-		var a answered
+		var a sdkResult
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
 		}
@@ -45,7 +45,7 @@ func askBySDK(t *testing.T, url, engine string, queries int, after func(i int, a
 }
 
 // isRow reports whether the answer holds the row of a stub engine for the query with its parameters.
-func isRow(a answered) bool {
+func isRow(a sdkResult) bool {
 	return a.Error == "" && len(a.Rows) == 1 && len(a.Rows[0]) == 2 && strings.Contains(a.Rows[0][1], "name = 'it''s'") &&
 		strings.Join(a.Columns, " ") == "pod query"
 }
@@ -59,7 +59,7 @@ func TestSDKQueriesEngine(t *testing.T) {
 		"at the engine's own port": {"http://" + pods[0].address, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			askBySDK(t, c.url, c.engine, 10, func(i int, a answered) {
+			queryBySDK(t, c.url, c.engine, 10, func(i int, a sdkResult) {
 				if !isRow(a) {
 					t.Errorf("query %d: %+v", i, a)
 				}
@@ -67,7 +67,7 @@ func TestSDKQueriesEngine(t *testing.T) {
 		})
 	}
 	t.Run("without an engine", func(t *testing.T) {
-		askBySDK(t, s.url, "", 1, func(_ int, a answered) {
+		queryBySDK(t, s.url, "", 1, func(_ int, a sdkResult) {
 			if !strings.Contains(a.Error, "X-Firebolt-Engine") {
 				t.Errorf("got %+v, want an error that names the header", a)
 			}
@@ -81,7 +81,7 @@ func TestSDKQueriesDuringRemoval(t *testing.T) {
 	s := newSystem(t, 2)
 	pods := newPods(t, s)
 	by := map[string]int{}
-	askBySDK(t, s.url, "etl", queries, func(i int, a answered) {
+	queryBySDK(t, s.url, "etl", queries, func(i int, a sdkResult) {
 		if !isRow(a) {
 			t.Errorf("query %d: %+v", i, a)
 			return

@@ -27,7 +27,7 @@ const enginePort = 3473
 // system is the real Envoy with the rendered configuration, except for its own addresses and the name server,
 // in front of engine pods that share a name.
 type system struct {
-	*ledger
+	*executions
 	url    string
 	hosts  []*host
 	names  *nameServer
@@ -38,9 +38,9 @@ type system struct {
 // newSystem starts n engine pods, a name server that resolves them, and the gateway.
 func newSystem(t *testing.T, n int) *system {
 	t.Helper()
-	s := &system{ledger: newLedger(), names: newNameServer(t)}
+	s := &system{executions: newExecutions(), names: newNameServer(t)}
 	for _, a := range addresses(n) {
-		h := &host{address: fmt.Sprintf("%s:%d", a, enginePort), ledger: s.ledger, behave: serve, conns: map[net.Conn]struct{}{}}
+		h := &host{address: fmt.Sprintf("%s:%d", a, enginePort), executions: s.executions, handler: serve, conns: map[net.Conn]struct{}{}}
 		h.open(t)
 		t.Cleanup(h.kill)
 		s.hosts = append(s.hosts, h)
@@ -49,7 +49,7 @@ func newSystem(t *testing.T, n int) *system {
 	s.url = "http://" + gatewayOf(t, s.names.address) + "/"
 	s.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 512}}
 	t.Cleanup(s.client.CloseIdleConnections)
-	if r := s.ask(t.Context(), "first", nil); r.status != http.StatusOK {
+	if r := s.query(t.Context(), "first", nil); r.status != http.StatusOK {
 		t.Fatalf("the first query: %+v", r)
 	}
 	return s
@@ -90,19 +90,19 @@ func gatewayOf(t *testing.T, names netip.AddrPort) string {
 
 // result is the result of a query for its client.
 type result struct {
-	id      string
-	status  int // 0: no response
-	drained bool
-	text    string
-	torn    bool // the response was truncated
-	left    bool // the client disconnected before the end of the response
-	took    time.Duration
+	id           string
+	status       int // 0: no response
+	drained      bool
+	text         string
+	truncated    bool // the response was truncated
+	disconnected bool // the client disconnected before the end of the response
+	duration     time.Duration
 }
 
-func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result) {
-	begin := time.Now()
+func (s *system) query(ctx context.Context, id string, body io.Reader) (out result) {
+	start := time.Now()
 	out.id = id
-	defer func() { out.took = time.Since(begin) }()
+	defer func() { out.duration = time.Since(start) }()
 	if body == nil {
 		body = strings.NewReader("select 1")
 	}
@@ -113,33 +113,33 @@ func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result
 	}
 	r.Header.Set("X-Firebolt-Engine", "etl")
 	r.Header.Set("X-Id", id)
-	answer, err := s.client.Do(r)
+	response, err := s.client.Do(r)
 	if err != nil {
-		out.text, out.left = err.Error(), ctx.Err() != nil
+		out.text, out.disconnected = err.Error(), ctx.Err() != nil
 		return out
 	}
-	defer answer.Body.Close() // only read
-	text, err := io.ReadAll(answer.Body)
-	out.status, out.text, out.torn, out.left = answer.StatusCode, string(text), err != nil, err != nil && ctx.Err() != nil
-	out.drained = answer.Header.Get("X-Firebolt-Drained") != ""
+	defer response.Body.Close() // only read
+	text, err := io.ReadAll(response.Body)
+	out.status, out.text, out.truncated, out.disconnected = response.StatusCode, string(text), err != nil, err != nil && ctx.Err() != nil
+	out.drained = response.Header.Get("X-Firebolt-Drained") != ""
 	return out
 }
 
-// load sends n queries with a number of clients. Its figures are those of the table in the documentation.
+// load sends n queries with a number of clients. Its outcomes are those of the table in the documentation.
 func (s *system) load(ctx context.Context, n, clients int, size int) []result {
 	var out []result
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	left := atomic.Int64{}
-	left.Store(int64(n))
+	remaining := atomic.Int64{}
+	remaining.Store(int64(n))
 	for range clients {
 		running.Go(func() {
-			for left.Add(-1) >= 0 && ctx.Err() == nil {
+			for remaining.Add(-1) >= 0 && ctx.Err() == nil {
 				var body io.Reader
 				if size > 0 {
 					body = bytes.NewReader(bytes.Repeat([]byte("x"), size))
 				}
-				r := s.ask(ctx, fmt.Sprint("q", s.next.Add(1)), body)
+				r := s.query(ctx, fmt.Sprint("q", s.next.Add(1)), body)
 				mu.Lock()
 				out = append(out, r)
 				mu.Unlock()
@@ -150,15 +150,15 @@ func (s *system) load(ctx context.Context, n, clients int, size int) []result {
 	return out
 }
 
-// figures of a load: ok and failed as seen by clients, twice and lost (ran and failed) as counted by engines.
-type figures struct{ OK, Failed, Twice, Lost int }
+// outcomes of a load: ok and failed as seen by clients, repeated and lost (ran and failed) as counted by engines.
+type outcomes struct{ OK, Failed, Repeated, Lost int }
 
-func (s *system) figures(results []result) figures {
+func (s *system) outcomes(results []result) outcomes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var f figures
+	var f outcomes
 	for _, r := range results {
-		if ok := r.status == http.StatusOK && !r.torn; ok {
+		if ok := r.status == http.StatusOK && !r.truncated; ok {
 			f.OK++
 		} else {
 			f.Failed++
@@ -167,7 +167,7 @@ func (s *system) figures(results []result) figures {
 			}
 		}
 		if s.runs[r.id] > 1 {
-			f.Twice++
+			f.Repeated++
 		}
 	}
 	return f
@@ -195,7 +195,7 @@ func newNameServer(t *testing.T) *nameServer {
 			if err != nil {
 				return
 			}
-			if out := s.answer(in[:n]); out != nil {
+			if out := s.respond(in[:n]); out != nil {
 				_, _ = conn.WriteToUDPAddrPort(out, from) // Envoy retries
 			}
 		}
@@ -212,7 +212,7 @@ func (s *nameServer) set(hosts ...*host) {
 	}
 }
 
-func (s *nameServer) answer(in []byte) []byte {
+func (s *nameServer) respond(in []byte) []byte {
 	var question dnsmessage.Message
 	if question.Unpack(in) != nil || len(question.Questions) != 1 {
 		return nil

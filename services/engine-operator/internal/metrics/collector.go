@@ -182,7 +182,7 @@ func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Met
 	gauge := series(out, e.Namespace, e.Name, e.Spec.InstanceRef)
 	status := &e.Status
 	for _, phase := range enginePhases {
-		gauge(enginePhase, one(status.Phase == phase), string(phase))
+		gauge(enginePhase, boolValue(status.Phase == phase), string(phase))
 	}
 	conditions(status.Conditions, engineConditions, func(kind string, v float64) { gauge(engineCondition, v, kind) })
 	active, draining := status.ActiveGeneration, int64(-1)
@@ -205,7 +205,7 @@ func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Met
 func (c *collector) instance(i *v1alpha1.FireboltInstance, out chan<- prometheus.Metric) {
 	gauge := series(out, i.Namespace, i.Name)
 	for _, phase := range instancePhases {
-		gauge(instancePhase, one(i.Status.Phase == phase), string(phase))
+		gauge(instancePhase, boolValue(i.Status.Phase == phase), string(phase))
 	}
 	conditions(i.Status.Conditions, instanceConditions, func(kind string, v float64) { gauge(instanceCondition, v, kind) })
 	mode := "internal"
@@ -231,14 +231,14 @@ func conditions(have []metav1.Condition, types []string, send func(kind string, 
 	for _, kind := range types {
 		i := slices.IndexFunc(have, func(c metav1.Condition) bool { return c.Type == kind })
 		if i >= 0 {
-			send(kind, one(have[i].Status == metav1.ConditionTrue))
+			send(kind, boolValue(have[i].Status == metav1.ConditionTrue))
 		} else if kind == v1alpha1.ConditionReady {
 			send(kind, 0)
 		}
 	}
 }
 
-func one(is bool) float64 {
+func boolValue(is bool) float64 {
 	if is {
 		return 1
 	}

@@ -124,7 +124,7 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 		"firebolt_engine_drain_check_errors_total", "firebolt_engine_rollouts_held",
 		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
 	} {
-		if v, kept := got[name]; kept {
+		if v, ok := got[name]; ok {
 			t.Errorf("%s is still %v", name, v)
 		}
 	}

@@ -20,8 +20,8 @@ var shared = newSet()
 func Register(registry prometheus.Registerer, list Lister) error {
 	shared.now.use(list)
 	for _, c := range shared.collectors() {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
+		var registeredErr prometheus.AlreadyRegisteredError
+		if err := registry.Register(c); err != nil && !errors.As(err, &registeredErr) {
 			return fmt.Errorf("register metrics: %w", err)
 		}
 	}
@@ -142,11 +142,11 @@ func (s *set) engine(before, after *v1alpha1.FireboltEngine, now time.Time) {
 	if after == nil {
 		return
 	}
-	var was v1alpha1.FireboltEngineStatus
+	var oldPhase v1alpha1.FireboltEngineStatus
 	if before != nil {
-		was = before.Status
+		oldPhase = before.Status
 	}
-	n := statusevents.Diff(was, after.Status)
+	n := statusevents.Diff(oldPhase, after.Status)
 	if n.Moved {
 		s.engineMoves.WithLabelValues(labelValue(n.From, enginePhases), labelValue(n.To, enginePhases)).Inc()
 	}
@@ -176,11 +176,11 @@ func (s *set) instance(before, after *v1alpha1.FireboltInstance) {
 	if after == nil {
 		return
 	}
-	var was v1alpha1.InstancePhase
+	var oldPhase v1alpha1.InstancePhase
 	if before != nil {
-		was = before.Status.Phase
+		oldPhase = before.Status.Phase
 	}
-	if is := after.Status.Phase; was != is {
-		s.instanceMoves.WithLabelValues(labelValue(was, instancePhases), labelValue(is, instancePhases)).Inc()
+	if phase := after.Status.Phase; oldPhase != phase {
+		s.instanceMoves.WithLabelValues(labelValue(oldPhase, instancePhases), labelValue(phase, instancePhases)).Inc()
 	}
 }

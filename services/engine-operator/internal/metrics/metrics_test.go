@@ -19,9 +19,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
-var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+var baseTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func second(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
+func second(n int) time.Time { return baseTime.Add(time.Duration(n) * time.Second) }
 
 var key = types.NamespacedName{Namespace: "shop", Name: "orders"}
 
@@ -75,8 +75,8 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-// moved returns the status after a change of the phase.
-func moved(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reason string, edits ...func(*v1alpha1.FireboltEngineStatus)) v1alpha1.FireboltEngineStatus {
+// withTransition returns the status after a change of the phase.
+func withTransition(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reason string, edits ...func(*v1alpha1.FireboltEngineStatus)) v1alpha1.FireboltEngineStatus {
 	out := *s.DeepCopy()
 	if out.Phase != p {
 		out.Transitions = transition.Append(out.Transitions, string(p), reason, "", second(at))
@@ -96,13 +96,13 @@ func TestDefect14TransitionsHaveEventAndMetric(t *testing.T) {
 			s := newSet()
 			before := v1alpha1.FireboltEngineStatus{}
 			if from != "" {
-				before = moved(before, from, 0, "Before")
+				before = withTransition(before, from, 0, "Before")
 			}
-			after := moved(before, to, 1, "After")
+			after := withTransition(before, to, 1, "After")
 			s.engine(engine(before), engine(after), second(1))
 			s.engine(engine(after), engine(after), second(2))
-			told := statusevents.Engine(engine(before), engine(after))
-			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.engineMoves.WithLabelValues(labelValue(from, enginePhases), string(to))), told)
+			emitted := statusevents.Engine(engine(before), engine(after))
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.engineMoves.WithLabelValues(labelValue(from, enginePhases), string(to))), emitted)
 		}
 	}
 	for _, from := range append([]v1alpha1.InstancePhase{""}, instancePhases...) {
@@ -114,27 +114,27 @@ func TestDefect14TransitionsHaveEventAndMetric(t *testing.T) {
 			after.Status.Transitions = transition.Append(before.Status.Transitions, string(to), "After", "", second(1))
 			s.instance(before, after)
 			s.instance(after, after)
-			told := statusevents.Instance(before, after)
-			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.instanceMoves.WithLabelValues(labelValue(from, instancePhases), string(to))), told)
+			emitted := statusevents.Instance(before, after)
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.instanceMoves.WithLabelValues(labelValue(from, instancePhases), string(to))), emitted)
 		}
 	}
 }
 
-func checkTransition(t *testing.T, from, to string, counted float64, told []statusevents.Event) {
+func checkTransition(t *testing.T, from, to string, counted float64, emitted []statusevents.Event) {
 	t.Helper()
 	name, want := from+" to "+to, 1
 	if from == to {
 		want = 0
 	}
-	if counted != float64(want) || len(told) != want {
-		t.Errorf("%s: counted %v times, events %+v", name, counted, told)
+	if counted != float64(want) || len(emitted) != want {
+		t.Errorf("%s: counted %v times, events %+v", name, counted, emitted)
 		return
 	}
 	if from == "" {
 		from = "none"
 	}
-	if want == 1 && (told[0].Reason != "After" || !strings.HasPrefix(told[0].Message, fmt.Sprintf("Phase %s, was %s", to, from))) {
-		t.Errorf("%s: got events %+v", name, told)
+	if want == 1 && (emitted[0].Reason != "After" || !strings.HasPrefix(emitted[0].Message, fmt.Sprintf("Phase %s, was %s", to, from))) {
+		t.Errorf("%s: got events %+v", name, emitted)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestEngineLifecycleCountsOnce(t *testing.T) {
 	var before *v1alpha1.FireboltEngine
 	var status v1alpha1.FireboltEngineStatus
 	for _, w := range writes {
-		status = moved(status, w.phase, w.at, w.reason, w.edit)
+		status = withTransition(status, w.phase, w.at, w.reason, w.edit)
 		if w.reason == "SpecChanged" {
 			status.RejectedRendering = ""
 		}
@@ -230,9 +230,9 @@ func TestEngineLifecycleCountsOnce(t *testing.T) {
 func TestRolloutWithoutStartHasNoDuration(t *testing.T) {
 	s, registry := registered(t, lists(nil, nil))
 	before := v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseDraining, CurrentGeneration: 1, ActiveGeneration: 1}
-	after := moved(before, v1alpha1.PhaseCleaning, 1, "Drained")
+	after := withTransition(before, v1alpha1.PhaseCleaning, 1, "Drained")
 	s.engine(engine(before), engine(after), second(1))
-	s.engine(engine(after), engine(moved(after, v1alpha1.PhaseStable, 2, "RolledOut")), second(2))
+	s.engine(engine(after), engine(withTransition(after, v1alpha1.PhaseStable, 2, "RolledOut")), second(2))
 	s.engine(engine(v1alpha1.FireboltEngineStatus{Phase: "made up"}), engine(v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable}), second(3))
 	want := map[string]float64{
 		"firebolt_engine_phase_transitions_total draining cleaning": 1,
@@ -294,7 +294,7 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 		"firebolt_engine_draining_generation":               6,
 		"firebolt_engine_pods_ready":                        1,
 		"firebolt_engine_pods_total":                        3,
-		"firebolt_engine_last_reconciled_timestamp_seconds": float64(begin.Unix()),
+		"firebolt_engine_last_reconciled_timestamp_seconds": float64(baseTime.Unix()),
 		"firebolt_engine_rollouts_held":                     1,
 		"firebolt_instance_status_phase Ready":              1,
 		"firebolt_instance_status_condition Ready":          1,

@@ -33,9 +33,9 @@ func ForEngine(p status.Engine, children observe.Children, applied bool, failure
 	if applied {
 		o.ObservedGeneration = e.Generation
 	}
-	if p.GateAsked {
+	if p.InstanceChecked {
 		o.Dependencies = []contract.Dependency{{
-			Kind: "FireboltInstance", Name: e.Spec.InstanceRef, Ready: p.Gate == "", Message: p.Gate,
+			Kind: "FireboltInstance", Name: e.Spec.InstanceRef, Ready: p.InstanceError == "", Message: p.InstanceError,
 		}}
 	}
 	if p.Class != "" {

@@ -68,8 +68,8 @@ func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	}
 	starting := engine.State{Current: 3, Active: 2, Draining: engine.None}
 	cases := map[string]struct {
-		serving, incoming, wanted int32
-		want                      []int32 // desired
+		serving, incoming, desired int32
+		want                       []int32 // desired
 	}{
 		"started again":     {0, 2, 2, []int32{2, 2}},
 		"stopped":           {0, 0, 0, []int32{0, 0}},
@@ -83,7 +83,7 @@ func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 				Cluster:      &corev1.Service{Spec: corev1.ServiceSpec{Selector: names.GenerationLabels("e", 2)}},
 			}
 			var got []int32
-			for _, u := range units(c, starting, tc.wanted, time.Time{}) {
+			for _, u := range units(c, starting, tc.desired, time.Time{}) {
 				got = append(got, u.Desired)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -100,8 +100,8 @@ func stable() status.Engine {
 			Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
 			Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable},
 		},
-		Plan:      engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
-		GateAsked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+		Plan:            engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
+		InstanceChecked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 	}
 }
 

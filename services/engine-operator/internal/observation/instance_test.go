@@ -14,27 +14,27 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// up returns a component with one ready pod.
-func up() status.Component {
+// availableComponent returns a component with one ready pod.
+func availableComponent() status.Component {
 	return status.Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
 }
 
 // unreadyAs returns a component without ready pods whose Deployment has the given reason of Progressing.
 func unreadyAs(progress string) status.Component {
-	c := up()
+	c := availableComponent()
 	c.Deployment.Status.ReadyReplicas = 0
 	c.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: progress}}
 	return c
 }
 
-func troubledBy(c status.Component, reason string, terminal bool) status.Component {
+func failedWith(c status.Component, reason string, terminal bool) status.Component {
 	c.Failure = &status.Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 	return c
 }
 
-func found(metadata, gateway status.Component) status.Instance {
+func instanceWith(metadata, gateway status.Component) status.Instance {
 	return status.Instance{
 		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
 		Metadata: metadata, Gateway: gateway, Evaluated: true,
@@ -42,7 +42,7 @@ func found(metadata, gateway status.Component) status.Instance {
 }
 
 func TestInstanceObservation(t *testing.T) {
-	p := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
+	p := instanceWith(availableComponent(), failedWith(availableComponent(), v1alpha1.ReasonTemplateRejected, true))
 	p.Gateway.Replicas = 2
 	o := ForInstance(p, nil)
 	var units []string
@@ -58,7 +58,7 @@ func TestInstanceObservation(t *testing.T) {
 	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1alpha1.ReasonTemplateRejected {
 		t.Errorf("reconcile = %+v", o.Reconcile)
 	}
-	blocked := found(up(), up())
+	blocked := instanceWith(availableComponent(), availableComponent())
 	blocked.Failure = &status.Failure{Reason: v1alpha1.ReasonDeletionBlocked}
 	if got := ForInstance(blocked, nil).Reconcile.Outcome; got != contract.Succeeded {
 		t.Errorf("a deletion that waits for engines is %s", got)

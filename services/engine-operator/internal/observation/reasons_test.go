@@ -37,8 +37,8 @@ func apiReasons(t *testing.T) []string {
 		if !ok || !strings.HasPrefix(v.Names[0].Name, "Reason") {
 			return true
 		}
-		if lit, ok := v.Values[0].(*ast.BasicLit); ok {
-			out = append(out, strings.Trim(lit.Value, `"`))
+		if literal, ok := v.Values[0].(*ast.BasicLit); ok {
+			out = append(out, strings.Trim(literal.Value, `"`))
 		}
 		return true
 	})
@@ -84,7 +84,7 @@ func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 		Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 1, ActiveGeneration: 1, ObservedGeneration: 3},
 	}
 	e := status.Engine{
-		Object: object, Decided: true, GateAsked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+		Object: object, Decided: true, InstanceChecked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 		Plan: engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Current: 1, Active: 1, Draining: engine.None, Allocated: 1}},
 	}
 	if change != nil {
@@ -108,10 +108,10 @@ func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	return e, c
 }
 
-// says returns the statuses of Available, Progressing, Degraded, Upgradable, Paused and
+// evaluate returns the statuses of Available, Progressing, Degraded, Upgradable, Paused and
 // Stopped, in this order: True, False or Unknown; and the reasons of Progressing and
 // Degraded; at the given time after the first observation.
-func says(o contract.Observation, generation int64, after time.Duration) (string, []metav1.Condition) {
+func evaluate(o contract.Observation, generation int64, after time.Duration) (string, []metav1.Condition) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	in := conditions.Input{Observation: &o, Generation: generation, Now: now}
 	first := conditions.Compute(in)
@@ -128,17 +128,17 @@ func says(o contract.Observation, generation int64, after time.Duration) (string
 // reasonRow has the six conditions for one reason of Ready, or of a component,
 // with a new spec.
 type reasonRow struct {
-	name    string // the reason, and a suffix that distinguishes its rows
-	seen    contract.Observation
-	want    string // see says
-	message string // of Degraded or Upgradable
+	name        string // the reason, and a suffix that distinguishes its rows
+	observation contract.Observation
+	want        string // see says
+	message     string // of Degraded or Upgradable
 }
 
 func (r reasonRow) check(t *testing.T) {
 	t.Helper()
-	got, list := says(r.seen, 4, time.Hour) // hold-downs are over
-	if soon, _ := says(r.seen, 4, 15*time.Second); soon != got && strings.HasSuffix(got, " "+conditions.ReasonCreateFailed) {
-		t.Errorf("after 15 s the conditions are %s, want %s", soon, got)
+	got, list := evaluate(r.observation, 4, time.Hour) // hold-downs are over
+	if withinHoldDown, _ := evaluate(r.observation, 4, 15*time.Second); withinHoldDown != got && strings.HasSuffix(got, " "+conditions.ReasonCreateFailed) {
+		t.Errorf("after 15 s the conditions are %s, want %s", withinHoldDown, got)
 	}
 	if got != r.want {
 		for _, c := range list {
@@ -168,14 +168,14 @@ func TestInstanceReasonsMatchConditions(t *testing.T) {
 }
 
 func engineReasons() []reasonRow {
-	moving := func(e *status.Engine) {
+	rolling := func(e *status.Engine) {
 		e.Plan.Next = engine.State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 1, Draining: engine.None, Allocated: 2}
 	}
 	row := func(name string, change func(*status.Engine), applied bool, failure error, want, message string) reasonRow {
 		e, c := serving(change)
 		return reasonRow{name, ForEngine(e, c, applied, failure, time.Time{}), want, message}
 	}
-	refuses := func(w status.Warning) func(*status.Engine) {
+	applyFails := func(w status.Warning) func(*status.Engine) {
 		return func(e *status.Engine) {
 			e.Decided = false
 			w.Reason = v1alpha1.ReasonApplyRefused
@@ -196,7 +196,7 @@ func engineReasons() []reasonRow {
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
 		}, false, nil, "FTFFFF SpecNotObserved AsExpected", ""),
-		row("InstanceNotReady", func(e *status.Engine) { e.Gate = "The instance has no endpoint." }, true, nil, "TFTFFF AsExpected DependencyUnavailable", "FireboltInstance shop is not ready"),
+		row("InstanceNotReady", func(e *status.Engine) { e.InstanceError = "The instance has no endpoint." }, true, nil, "TFTFFF AsExpected DependencyUnavailable", "FireboltInstance shop is not ready"),
 		row("FireboltEngineClassUnready", func(e *status.Engine) { e.Class = "The class does not exist." }, false, nil, "TFTFFF FireboltEngineClassUnready FireboltEngineClassUnready", "The class does not exist"),
 		row("NotSupported", func(e *status.Engine) { e.Unsupported = "spec.autoStop is not supported." }, false, nil, "TFTFFF NotSupported NotSupported", "spec.autoStop"),
 		row("TemplateRejected", func(e *status.Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF TemplateRejected TemplateRejected", "hostNetwork"),
@@ -207,25 +207,25 @@ func engineReasons() []reasonRow {
 			e.Replicas = 0
 		}, true, nil, "FFFFFT AsExpected Stopped", ""),
 		row("DrainCheckFailing", func(e *status.Engine) { e.DrainError = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
-		row("Rolling", moving, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
-		row("Rolling, overdue", func(e *status.Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
+		row("Rolling", rolling, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
+		row("Rolling, overdue", func(e *status.Engine) { rolling(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
 		row("Rolling, no pod can be created", func(e *status.Engine) {
-			moving(e)
+			rolling(e)
 			e.Warning = status.Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3", Generation: 2}
 		}, true, nil, "TFTFFF Stalled CreateFailed", "g2: pods cannot be created: forbidden: exceeded quota: pods=3"),
-		row("Rolling, what serves has lost its pods", func(e *status.Engine) { moving(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
+		row("Rolling, what serves has lost its pods", func(e *status.Engine) { rolling(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
 		row("Rolling, no pod of what serves can be created", func(e *status.Engine) {
-			moving(e)
+			rolling(e)
 			e.PodsReady = 0
 			e.Warning = status.Warning{Reason: "FailedCreate", Cause: "forbidden: exceeded quota", Generation: 1}
 		}, true, nil, "FTTFFF RollingOut CreateFailed", "g1: pods cannot be created: forbidden: exceeded quota"),
 		row("PodsNotReady", func(e *status.Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF RollingOut AsExpected", ""),
 		row("ExternalFinalizer", func(e *status.Engine) {
-			e.Held = "A finalizer keeps StatefulSet e-g1."
+			e.ForeignFinalizers = "A finalizer keeps StatefulSet e-g1."
 			e.Object.DeletionTimestamp = &metav1.Time{}
 		}, false, nil, "TTFFFF Deleting AsExpected", ""),
-		row("ApplyRefused, invalid", refuses(status.Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
-		row("ApplyRefused, transient", refuses(status.Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
+		row("ApplyRefused, invalid", applyFails(status.Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
+		row("ApplyRefused, transient", applyFails(status.Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
 	}
 }
 
@@ -237,28 +237,28 @@ func instanceReasons() []reasonRow {
 		return c
 	}
 	row := func(name string, metadata, gateway status.Component, change func(*status.Instance), want, message string) reasonRow {
-		i := found(metadata, gateway)
+		i := instanceWith(metadata, gateway)
 		i.Object.Status.ObservedGeneration = 3
 		i.Object.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
 		if change != nil {
 			change(&i)
 		}
-		i.Object.Status = i.Next(noon)
+		i.Object.Status = i.Next(testTime)
 		return reasonRow{name, ForInstance(i, nil), want, message}
 	}
 	applied := func(i *status.Instance) { i.Applied = true }
-	whole := func(reason string, terminal bool) func(*status.Instance) {
+	onInstance := func(reason string, terminal bool) func(*status.Instance) {
 		return func(i *status.Instance) {
 			i.Failure = &status.Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 		}
 	}
-	ok, starting := available(up()), available(unreadyAs(""))
-	broken := func(reason string, terminal bool) status.Component {
-		return troubledBy(available(up()), reason, terminal)
+	ok, starting := available(availableComponent()), available(unreadyAs(""))
+	failing := func(reason string, terminal bool) status.Component {
+		return failedWith(available(availableComponent()), reason, terminal)
 	}
 	stopped := status.Component{Desired: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
-	ending := *stopped.Deployment.DeepCopy()
-	ending.Status.Replicas = 1
+	scalingDown := *stopped.Deployment.DeepCopy()
+	scalingDown.Status.Replicas = 1
 	stop := func(i *status.Instance) {
 		applied(i)
 		i.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
@@ -269,14 +269,14 @@ func instanceReasons() []reasonRow {
 		row("Initializing", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
 		row("Provisioning", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
 		row("ProbeFailed", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
-		row("NotSupported", ok, ok, whole(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "the cause"),
-		row("TemplateRejected", ok, broken(v1alpha1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "the cause"),
-		row("EnsureFailed, transient", broken(v1alpha1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "the cause"),
-		row("EnsureFailed, invalid", broken(v1alpha1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "the cause"),
-		row("PostgresEnsureFailed, invalid", broken(v1alpha1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "the cause"),
-		row("PostgresSecretPreflightFailed", broken(v1alpha1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
+		row("NotSupported", ok, ok, onInstance(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "the cause"),
+		row("TemplateRejected", ok, failing(v1alpha1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "the cause"),
+		row("EnsureFailed, transient", failing(v1alpha1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "the cause"),
+		row("EnsureFailed, invalid", failing(v1alpha1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "the cause"),
+		row("PostgresEnsureFailed, invalid", failing(v1alpha1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "the cause"),
+		row("PostgresSecretPreflightFailed", failing(v1alpha1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
 			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "the cause"),
-		row("PostgresCredentialsLost", broken(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "the cause"),
+		row("PostgresCredentialsLost", failing(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "the cause"),
 		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *status.Instance) {
 			applied(i)
 			i.Object.Spec.Metadata.Postgres = nil
@@ -285,10 +285,10 @@ func instanceReasons() []reasonRow {
 		}, "FTTFFF RollingOut CreateFailed", "postgres: pods cannot be created: forbidden: exceeded quota"),
 		row("DeletionBlocked", ok, ok, func(i *status.Instance) {
 			applied(i)
-			whole(v1alpha1.ReasonDeletionBlocked, false)(i)
+			onInstance(v1alpha1.ReasonDeletionBlocked, false)(i)
 			i.Object.DeletionTimestamp = &metav1.Time{}
 		}, "TTFFFF Deleting AsExpected", ""),
-		row("Stopping", status.Component{Desired: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
+		row("Stopping", status.Component{Desired: true, Deployment: &scalingDown}, stopped, stop, "FTFFFF Stopping Stopped", ""),
 		row("Stopped", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
 	}
 }

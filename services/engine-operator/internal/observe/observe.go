@@ -35,7 +35,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 // either may be wrong or absent, and users of the index check the controller reference.
 func enginesOf(o client.Object) []string {
 	var out []string
-	if owner := metav1.GetControllerOf(o); owner != nil && Ours(o) && owner.Kind == "FireboltEngine" {
+	if owner := metav1.GetControllerOf(o); owner != nil && IsManaged(o) && owner.Kind == "FireboltEngine" {
 		out = append(out, owner.Name)
 	}
 	if name := o.GetLabels()[names.LabelEngine]; name != "" && !slices.Contains(out, name) {
@@ -44,8 +44,8 @@ func enginesOf(o client.Object) []string {
 	return out
 }
 
-// Ours reports whether a resource of this operator controls the object.
-func Ours(o client.Object) bool {
+// IsManaged reports whether a resource of this operator controls the object.
+func IsManaged(o client.Object) bool {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil {
 		return false
@@ -58,14 +58,14 @@ func Ours(o client.Object) bool {
 // and must not be changed.
 type Children struct {
 	Cluster *corev1.Service
-	// Past holds the last known version of StatefulSets that were deleted, as far as it is remembered.
-	Past map[int64]*appsv1.StatefulSet
-	// Taken lists the objects of other owners that have names of the current generation.
-	Taken        []string
-	StatefulSets map[int64]*appsv1.StatefulSet
-	Headless     map[int64]*corev1.Service
-	Configs      map[int64]*corev1.ConfigMap
-	Pods         map[int64][]corev1.Pod
+	// LastVersions holds the last known version of StatefulSets that were deleted, as far as it is remembered.
+	LastVersions map[int64]*appsv1.StatefulSet
+	// NameConflicts lists the objects of other owners that have names of the current generation.
+	NameConflicts []string
+	StatefulSets  map[int64]*appsv1.StatefulSet
+	Headless      map[int64]*corev1.Service
+	Configs       map[int64]*corev1.ConfigMap
+	Pods          map[int64][]corev1.Pod
 
 	engine  string
 	current int64
@@ -119,7 +119,7 @@ func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Chi
 	}
 	var err error
 	if e.Status.Phase == v1alpha1.PhaseCreating {
-		out.Taken, err = taken(ctx, c, e)
+		out.NameConflicts, err = nameConflicts(ctx, c, e)
 	}
 	return out, err
 }
@@ -132,8 +132,8 @@ func add[T client.Object](into map[int64]T, e *v1alpha1.FireboltEngine, o T, nam
 	}
 }
 
-// taken lists the objects that have names of the current generation and that the engine does not control.
-func taken(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) ([]string, error) {
+// nameConflicts lists the objects that have names of the current generation and that the engine does not control.
+func nameConflicts(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) ([]string, error) {
 	n := e.Status.CurrentGeneration
 	var out []string
 	for _, o := range []struct {

@@ -13,18 +13,18 @@ import (
 )
 
 // Snapshot reduces the children to the facts that decisions use. For each number in compared it
-// compares the StatefulSet with the generation that draw returns; if draw is nil, every
+// compares the StatefulSet with the generation that renderGeneration returns; if it is nil, every
 // match is Unknown.
-func (c Children) Snapshot(draw func(n int64) (render.Generation, error), compared ...int64) (engine.Snapshot, error) {
+func (c Children) Snapshot(renderGeneration func(n int64) (render.Generation, error), compared ...int64) (engine.Snapshot, error) {
 	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
 	for _, n := range c.generations() {
 		g := c.reduce(n)
 		live := c.StatefulSets[n]
 		if live == nil {
-			live = c.Past[n]
+			live = c.LastVersions[n]
 		}
-		if draw != nil && live != nil && slices.Contains(compared, n) {
-			desired, err := draw(n)
+		if renderGeneration != nil && live != nil && slices.Contains(compared, n) {
+			desired, err := renderGeneration(n)
 			if err != nil {
 				return engine.Snapshot{}, err
 			}
@@ -66,10 +66,10 @@ func (c Children) generations() []int64 {
 	for n := range c.Configs {
 		add(n)
 	}
-	for n := range c.Past {
+	for n := range c.LastVersions {
 		add(n)
 	}
-	if len(c.Taken) > 0 {
+	if len(c.NameConflicts) > 0 {
 		add(c.current)
 	}
 	return out
@@ -97,15 +97,15 @@ func (c Children) reduce(n int64) engine.Generation {
 	}
 	if set := c.StatefulSets[n]; set != nil {
 		g.Replicas = ptr.Deref(set.Spec.Replicas, 1)
-		g.Unlabeled = c.engine != "" && !carries(set.Labels, names.GenerationLabels(c.engine, n))
+		g.Unlabeled = c.engine != "" && !containsAll(set.Labels, names.GenerationLabels(c.engine, n))
 	}
-	g.Restorable = g.StatefulSet == engine.Absent && c.Past[n] != nil
-	g.Taken = len(c.Taken) > 0 && n == c.current
+	g.Restorable = g.StatefulSet == engine.Absent && c.LastVersions[n] != nil
+	g.Taken = len(c.NameConflicts) > 0 && n == c.current
 	g.PodsTotal, g.PodsReady = Count(c.Pods[n])
 	return g
 }
 
-func carries(have, want map[string]string) bool {
+func containsAll(have, want map[string]string) bool {
 	for k, v := range want {
 		if have[k] != v {
 			return false

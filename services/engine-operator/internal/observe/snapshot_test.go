@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-func draw(replicas int32) func(int64) (render.Generation, error) {
+func renderGeneration(replicas int32) func(int64) (render.Generation, error) {
 	return func(n int64) (render.Generation, error) {
 		return render.Of(render.Input{Engine: resolve.Engine{Name: "e", Namespace: "n", Replicas: replicas}, Generation: n})
 	}
@@ -26,7 +26,7 @@ func children(t *testing.T, replicas map[int64]int32) Children {
 	t.Helper()
 	c := Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
 	for n, r := range replicas {
-		g, err := draw(r)(n)
+		g, err := renderGeneration(r)(n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,19 +39,19 @@ func TestSnapshotComparesRequestedGenerations(t *testing.T) {
 	// Generation 2 serves with one pod, 3 is being built with two, 1 is left over.
 	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
 	cases := map[string]struct {
-		draw     func(int64) (render.Generation, error)
+		render   func(int64) (render.Generation, error)
 		compared []int64
 		want     map[int64]engine.Match
 	}{
-		"the spec of the new one":         {draw(2), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Differs, 3: engine.Same}},
-		"the spec of the serving one":     {draw(1), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Same, 3: engine.Differs}},
-		"one that does not exist":         {draw(1), []int64{4, engine.None}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
+		"the spec of the new one":         {renderGeneration(2), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Differs, 3: engine.Same}},
+		"the spec of the serving one":     {renderGeneration(1), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Same, 3: engine.Differs}},
+		"one that does not exist":         {renderGeneration(1), []int64{4, engine.None}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
 		"nothing that could be rendered":  {nil, []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
-		"the same generation named twice": {draw(2), []int64{3, 3}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Same}},
+		"the same generation named twice": {renderGeneration(2), []int64{3, 3}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Same}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, err := c.Snapshot(tc.draw, tc.compared...)
+			s, err := c.Snapshot(tc.render, tc.compared...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,16 +96,16 @@ func TestReduceFindsTerminatingAndHeld(t *testing.T) {
 
 func TestRouteFollowsServiceSelector(t *testing.T) {
 	now := metav1.Now()
-	going := render.Cluster("n", "e", 4)
-	going.DeletionTimestamp = &now
-	stranger := render.Cluster("n", "e", 4)
-	stranger.Spec.Selector[names.LabelGeneration] = "x"
+	terminating := render.Cluster("n", "e", 4)
+	terminating.DeletionTimestamp = &now
+	foreign := render.Cluster("n", "e", 4)
+	foreign.Spec.Selector[names.LabelGeneration] = "x"
 	for name, tc := range map[string]struct {
 		service *corev1.Service
 		want    int64
 	}{
 		"no Service": {nil, engine.None}, "a generation": {render.Cluster("n", "e", 4), 4},
-		"a Service that is going": {going, engine.None}, "no number": {stranger, engine.None},
+		"a Service that is going": {terminating, engine.None}, "no number": {foreign, engine.None},
 	} {
 		if got := (Children{Cluster: tc.service}).Route(); got != tc.want {
 			t.Errorf("%s: route %d, want %d", name, got, tc.want)

@@ -28,12 +28,12 @@ type Counts struct {
 	Kind string
 	// Released objects lost our finalizer, or would lose it; Terminating ones were being deleted.
 	Released, Terminating int
-	// Left objects got the finalizer again meanwhile.
-	Left int
+	// Remaining objects got the finalizer again meanwhile.
+	Remaining int
 }
 
 const (
-	objectsOfAPage = 500
+	pageSize = 500
 	// maxLists is how often a kind is listed: objects that are created meanwhile may have the
 	// finalizer too.
 	maxLists = 3
@@ -41,8 +41,8 @@ const (
 	conflicts = 20
 )
 
-// remover removes the finalizer of one kind.
-type remover struct {
+// runner removes the finalizer of one kind.
+type runner struct {
 	client    client.Client
 	kind      string
 	finalizer string
@@ -50,36 +50,36 @@ type remover struct {
 	counts    Counts
 }
 
-func (r *remover) run(ctx context.Context, namespaces []string) (Counts, error) {
+func (r *runner) run(ctx context.Context, namespaces []string) (Counts, error) {
 	r.counts.Kind = r.kind
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		found := 0
 		for _, namespace := range namespaces {
-			n, err := r.list(ctx, namespace, try > maxLists)
+			n, err := r.list(ctx, namespace, attempt > maxLists)
 			if err != nil {
 				return r.counts, fmt.Errorf("remove finalizers of %s: %w", r.kind, err)
 			}
 			found += n
 		}
-		if try > maxLists {
-			r.counts.Left = found
+		if attempt > maxLists {
+			r.counts.Remaining = found
 		}
-		if found == 0 || r.dryRun || try > maxLists {
+		if found == 0 || r.dryRun || attempt > maxLists {
 			return r.counts, nil
 		}
 	}
 }
 
 // list processes every object of a list and returns how many carried our finalizer.
-func (r *remover) list(ctx context.Context, namespace string, countOnly bool) (found int, err error) {
+func (r *runner) list(ctx context.Context, namespace string, countOnly bool) (found int, err error) {
 	next := ""
 	for {
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind + "List"))
-		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
+		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
 			return found + 1, nil // the list expired: the next list returns the remaining objects
 		}
@@ -106,9 +106,9 @@ func (r *remover) list(ctx context.Context, namespace string, countOnly bool) (f
 }
 
 // object removes the finalizer of one object; after a conflict it reads the object again.
-func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+func (r *runner) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	key := client.ObjectKeyFromObject(item)
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		terminating := item.GetDeletionTimestamp() != nil
 		err := r.removeFinalizer(ctx, item)
 		if err == nil {
@@ -118,7 +118,7 @@ func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata
 			}
 			return nil
 		}
-		if apierrors.IsConflict(err) && try < conflicts {
+		if apierrors.IsConflict(err) && attempt < conflicts {
 			item.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
 			err = r.client.Get(ctx, key, item)
 			if err == nil && !slices.Contains(item.GetFinalizers(), r.finalizer) {
@@ -134,7 +134,7 @@ func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata
 	}
 }
 
-func (r *remover) removeFinalizer(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+func (r *runner) removeFinalizer(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	if r.dryRun {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (r *remover) removeFinalizer(ctx context.Context, item *metav1.PartialObjec
 
 // retainCredentials makes the Secret of the instance's own database outlive it, as the
 // database's volume does: an earlier operator deletes it with its owner.
-func (r *remover) retainCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
+func (r *runner) retainCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
 	secret := &corev1.Secret{}
 	name := names.PostgresSecret(instance.GetName())
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, secret)

@@ -35,20 +35,20 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const foreign = "example.com/keep"
 
-type stage struct {
+type testEnv struct {
 	*testing.T
 	client    client.Client
 	namespace string
 }
 
-func newStage(t *testing.T) stage {
+func newTestEnv(t *testing.T) testEnv {
 	t.Helper()
 	c := cluster.Get(t)
-	return stage{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
+	return testEnv{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
 }
 
 // create creates an object of a kind with our finalizer and optional others.
-func (s stage) create(kind, name, spec string, finalizers ...string) *unstructured.Unstructured {
+func (s testEnv) create(kind, name, spec string, finalizers ...string) *unstructured.Unstructured {
 	s.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte("spec: "+spec), &u.Object); err != nil {
@@ -64,11 +64,11 @@ func (s stage) create(kind, name, spec string, finalizers ...string) *unstructur
 	return u
 }
 
-func (s stage) env() removefinalizers.Env {
+func (s testEnv) env() removefinalizers.Env {
 	return removefinalizers.Env{Client: s.client, Clock: clocktesting.NewFakePassiveClock(now), Namespaces: []string{s.namespace}, LeaseNamespace: s.namespace}
 }
 
-func (s stage) run(c removefinalizers.Command, env removefinalizers.Env) (string, string) {
+func (s testEnv) run(c removefinalizers.Command, env removefinalizers.Env) (string, string) {
 	s.Helper()
 	var out strings.Builder
 	err := c.Run(s.Context(), env, &out)
@@ -79,8 +79,8 @@ func (s stage) run(c removefinalizers.Command, env removefinalizers.Env) (string
 	return strings.Join(strings.Fields(out.String()), " "), text
 }
 
-// as returns a client with the permissions of config/rbac/operator_role.yaml only.
-func (s stage) as() client.Client {
+// clientAs returns a client with the permissions of config/rbac/operator_role.yaml only.
+func (s testEnv) clientAs() client.Client {
 	s.Helper()
 	raw, err := os.ReadFile("../../config/rbac/operator_role.yaml")
 	if err != nil {
@@ -116,9 +116,9 @@ func (s stage) as() client.Client {
 }
 
 func TestCommandMakesObjectsDeletable(t *testing.T) {
-	s := newStage(t)
+	s := newTestEnv(t)
 	engine := s.create("FireboltEngine", "e", "{instanceRef: i, replicas: 1}", foreign, v1alpha1.EngineFinalizer)
-	gone := s.create("FireboltEngineClass", "gone", "{template: {}}", v1alpha1.ClassFinalizer)
+	deleted := s.create("FireboltEngineClass", "gone", "{template: {}}", v1alpha1.ClassFinalizer)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
 	instance := s.create("FireboltInstance", "i", "{gateway: {}, metadata: {}}", v1alpha1.InstanceFinalizer)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -129,7 +129,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	if err := s.client.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.Delete(t.Context(), gone); err != nil {
+	if err := s.client.Delete(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
 
@@ -139,7 +139,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 		t.Errorf("dry run: %s %s", out, err)
 	}
 	env := s.env()
-	env.Client = s.as()
+	env.Client = s.clientAs()
 	expect.Eventually(t, expect.Long, func() error { // a new role applies with a delay
 		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	})
@@ -147,7 +147,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	if want := "KIND RELEASED OF THEM TERMINATING " + counted; out != want || err != "" {
 		t.Errorf("release: %s %s", out, err)
 	}
-	expect.Deleted(t, s.client, gone)
+	expect.Gone(t, s.client, deleted)
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(engine), engine); err != nil || len(engine.GetFinalizers()) != 1 {
 		t.Errorf("finalizers of others: %v, %v", engine.GetFinalizers(), err)
 	}
@@ -163,7 +163,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 }
 
 func TestCommandFailsWhileOperatorRuns(t *testing.T) {
-	s := newStage(t)
+	s := newTestEnv(t)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: removefinalizers.LeaseName},
@@ -188,7 +188,7 @@ func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 }
 
 func TestErrorsNameRemedy(t *testing.T) {
-	s := newStage(t)
+	s := newTestEnv(t)
 	env := s.env()
 	env.LeaseNamespace = ""
 	if _, err := s.run(removefinalizers.Command{}, env); !strings.Contains(err, "--leader-election-namespace") {
@@ -196,12 +196,12 @@ func TestErrorsNameRemedy(t *testing.T) {
 	}
 	cfg := rest.CopyConfig(cluster.Get(t).Config)
 	cfg.Impersonate.UserName = "nobody"
-	nobody, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	unauthorized, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	env = s.env()
-	env.Client = nobody
+	env.Client = unauthorized
 	if _, err := s.run(removefinalizers.Command{Force: true}, env); !strings.Contains(err, "config/rbac/operator_role.yaml grants the required permissions") {
 		t.Errorf("error %q", err)
 	}

@@ -86,21 +86,21 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\n", map[bool]string{false: "RELEASED", true: "WOULD BE RELEASED"}[c.DryRun])
-	left := 0
+	remaining := 0
 	for _, k := range kinds {
-		r := &remover{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
+		r := &runner{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
 		counts, err := r.run(ctx, env.Namespaces)
 		if err != nil {
 			return errors.Join(w.Flush(), explain(err))
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\n", counts.Kind, counts.Released, counts.Terminating)
-		left += counts.Left
+		remaining += counts.Remaining
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print result: %w", err)
 	}
-	if left > 0 {
-		return fmt.Errorf("%d objects got the finalizer again while it was removed; is an operator running?", left)
+	if remaining > 0 {
+		return fmt.Errorf("%d objects got the finalizer again while it was removed; is an operator running?", remaining)
 	}
 	return nil
 }

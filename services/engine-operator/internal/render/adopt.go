@@ -21,8 +21,8 @@ var foreignInputs = []string{"firebolt.io/auth-hash", "firebolt.io/engine-tls-ha
 // Legacy reports whether an earlier operator created live. The operator rewrites neither the
 // StatefulSet nor its ConfigMap, which its pods have already read.
 func Legacy(live *appsv1.StatefulSet) bool {
-	_, ours := live.Annotations[names.AnnotationRenderingHash]
-	return !ours
+	_, managed := live.Annotations[names.AnnotationRenderingHash]
+	return !managed
 }
 
 // Adoption returns the value of the annotation [names.AnnotationAdopted] to write to live;
@@ -51,7 +51,7 @@ func continues(desired Generation, live *appsv1.StatefulSet, settled bool) bool 
 	return sameInputs(want.Annotations, live.Annotations, settled) &&
 		ptr.Deref(want.Spec.Replicas, 1) == ptr.Deref(live.Spec.Replicas, 1) &&
 		sameStorage(&want.Spec, &live.Spec) &&
-		same(usersPart(want.Spec.Template, desired.defaulted), usersPart(live.Spec.Template, desired.defaulted))
+		same(userFields(want.Spec.Template, desired.defaulted), userFields(live.Spec.Template, desired.defaulted))
 }
 
 // sameInputs compares the recorded inputs of the StatefulSet. Another operator may
@@ -75,7 +75,7 @@ func sameInputs(want, have map[string]string, settled bool) bool {
 // same reports whether two values are equal. The API server may have defaulted them.
 func same[T any](a, b T) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	return holds(va, vb) && holds(vb, va)
+	return contains(va, vb) && contains(vb, va)
 }
 
 // sameStorage compares the backend of the engine's data.
@@ -112,8 +112,8 @@ func backend(s *appsv1.StatefulSetSpec) v1alpha1.EngineStorageSpec {
 // operator defaults may differ from those of an earlier operator.
 type defaulted struct{ image, pullPolicy bool }
 
-// leftToUs returns the fields that the user's containers do not set.
-func leftToUs(user []corev1.Container) defaulted {
+// defaultedFields returns the fields that the user's containers do not set.
+func defaultedFields(user []corev1.Container) defaulted {
 	for i := range user {
 		if c := &user[i]; c.Name == names.ContainerEngine {
 			return defaulted{image: c.Image == "", pullPolicy: c.Image == "" && c.ImagePullPolicy == ""}
@@ -122,10 +122,10 @@ func leftToUs(user []corev1.Container) defaulted {
 	return defaulted{image: true, pullPolicy: true}
 }
 
-// usersPart returns the fields of a pod template that users control, with the API server's defaults
+// userFields returns the fields of a pod template that users control, with the API server's defaults
 // set. It omits volumes next to the data, pull secrets, ports, command, arguments and the
 // operator's probes: earlier operators did not compare them either.
-func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
+func userFields(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	t = *t.DeepCopy()
 	s := &t.Spec
 	s.Volumes, s.ImagePullSecrets, s.EnableServiceLinks = nil, nil, nil
@@ -137,7 +137,7 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; c.Name {
 		case names.ContainerEngine:
-			*c = usersContainer(*c, d)
+			*c = userContainerFields(*c, d)
 		case names.ContainerWeb:
 			*c = corev1.Container{Name: c.Name}
 		}
@@ -150,12 +150,12 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	return t
 }
 
-// usersContainer returns the fields of the engine container that users control. The operator sets
+// userContainerFields returns the fields of the engine container that users control. The operator sets
 // the order of variables and mounts.
-func usersContainer(c corev1.Container, d defaulted) corev1.Container {
+func userContainerFields(c corev1.Container, d defaulted) corev1.Container {
 	c.Command, c.Args, c.Ports = nil, nil, nil
 	c.ReadinessProbe, c.LivenessProbe, c.StartupProbe = nil, nil, nil
-	c.Lifecycle = usersLifecycle(c.Lifecycle)
+	c.Lifecycle = userLifecycle(c.Lifecycle)
 	if d.image {
 		c.Image = ""
 	}
@@ -169,8 +169,8 @@ func usersContainer(c corev1.Container, d defaulted) corev1.Container {
 	return c
 }
 
-// usersLifecycle returns the user's hooks. Earlier operators had no hooks of their own.
-func usersLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
+// userLifecycle returns the user's hooks. Earlier operators had no hooks of their own.
+func userLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
 	if l == nil || !reflect.DeepEqual(l.PreStop, lifecycle(nil).PreStop) {
 		return l
 	}
@@ -182,7 +182,7 @@ func usersLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
 
 // writeDefaults sets the API server's defaults of a container.
 func writeDefaults(c *corev1.Container) {
-	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, plainPullPolicy(c.Image))
+	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, defaultPullPolicy(c.Image))
 	c.TerminationMessagePath = cmp.Or(c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	c.TerminationMessagePolicy = cmp.Or(c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {

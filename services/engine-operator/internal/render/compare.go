@@ -27,11 +27,11 @@ import (
 // settled is true when the engine's spec has not changed since its last rollout;
 // [Adoption] uses it.
 func Compare(desired Generation, live *appsv1.StatefulSet, settled bool) (engine.Match, error) {
-	made, ours := live.Annotations[names.AnnotationRenderingHash]
+	renderingHash, managed := live.Annotations[names.AnnotationRenderingHash]
 	adopted, known := live.Annotations[names.AnnotationAdopted]
 	switch {
-	case ours:
-		return compareOurs(desired, live, made)
+	case managed:
+		return compareManaged(desired, live, renderingHash)
 	case known:
 		return match(adopted == adoption(desired, live)), nil
 	}
@@ -45,19 +45,19 @@ func match(same bool) engine.Match {
 	return engine.Differs
 }
 
-func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (engine.Match, error) {
+func compareManaged(desired Generation, live *appsv1.StatefulSet, renderingHash string) (engine.Match, error) {
 	want := desired.StatefulSet
-	if made != desired.Fingerprint || !within(want.Annotations, live.Annotations) {
+	if renderingHash != desired.Fingerprint || !within(want.Annotations, live.Annotations) {
 		return engine.Differs, nil
 	}
 	by, err := managedfields.Of(live)
 	if err != nil {
 		return engine.Unknown, err
 	}
-	if by.OursAlone() && live.Generation == 1 {
+	if by.OnlyOperator() && live.Generation == 1 {
 		return engine.Same, nil
 	}
-	if !holds(reflect.ValueOf(want.Spec), reflect.ValueOf(live.Spec)) {
+	if !contains(reflect.ValueOf(want.Spec), reflect.ValueOf(live.Spec)) {
 		return engine.Differs, nil
 	}
 	added, err := by.Added(want, live)
@@ -79,10 +79,10 @@ func within(want, have map[string]string) bool {
 
 var quantity, timestamp = reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()
 
-// holds reports whether every field that is set in want has its value in have. The API server may
+// contains reports whether every field that is set in want has its value in have. The API server may
 // have filled in a field that want leaves unset, but it never adds an entry to
 // a list or a map, and never sets a plain bool.
-func holds(want, have reflect.Value) bool {
+func contains(want, have reflect.Value) bool {
 	switch want.Kind() {
 	case reflect.Struct:
 		switch want.Type() {
@@ -92,7 +92,7 @@ func holds(want, have reflect.Value) bool {
 			return true
 		}
 		for i := range want.NumField() {
-			if w := want.Field(i); !fillable(want.Type().Field(i), w) && !holds(w, have.Field(i)) {
+			if w := want.Field(i); !canBeDefaulted(want.Type().Field(i), w) && !contains(w, have.Field(i)) {
 				return false
 			}
 		}
@@ -101,13 +101,13 @@ func holds(want, have reflect.Value) bool {
 		if want.IsNil() || have.IsNil() {
 			return want.IsNil() && have.IsNil()
 		}
-		return holds(want.Elem(), have.Elem())
+		return contains(want.Elem(), have.Elem())
 	case reflect.Slice:
 		if want.Len() != have.Len() {
 			return false
 		}
 		for i := range want.Len() {
-			if !holds(want.Index(i), have.Index(i)) {
+			if !contains(want.Index(i), have.Index(i)) {
 				return false
 			}
 		}
@@ -119,9 +119,9 @@ func holds(want, have reflect.Value) bool {
 	}
 }
 
-// fillable reports whether the API server may fill in a field of a struct: only if it was not
+// canBeDefaulted reports whether the API server may fill in a field of a struct: only if it was not
 // sent. A number or string without omitempty is always sent.
-func fillable(f reflect.StructField, want reflect.Value) bool {
+func canBeDefaulted(f reflect.StructField, want reflect.Value) bool {
 	switch want.Kind() {
 	case reflect.Pointer:
 		return want.IsNil()
@@ -137,7 +137,7 @@ func sameMap(want, have reflect.Value) bool {
 	}
 	for entries := want.MapRange(); entries.Next(); {
 		v := have.MapIndex(entries.Key())
-		if !v.IsValid() || !holds(entries.Value(), v) {
+		if !v.IsValid() || !contains(entries.Value(), v) {
 			return false
 		}
 	}

@@ -73,7 +73,7 @@ func TestFingerprintIgnoresQuantityNotation(t *testing.T) {
 // Changes that the API server makes on the write of a rendering, such as dropping an
 // unknown field, are not drift until a user edits the object.
 func TestCompareTrustsOwnWrites(t *testing.T) {
-	ours := metav1.ManagedFieldsEntry{
+	operatorEntry := metav1.ManagedFieldsEntry{
 		Manager: names.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	}
@@ -88,11 +88,11 @@ func TestCompareTrustsOwnWrites(t *testing.T) {
 		authors  []metav1.ManagedFieldsEntry
 		want     engine.Match
 	}{
-		"written by us alone":        {1, []metav1.ManagedFieldsEntry{ours}, engine.Same},
-		"its status by another":      {1, []metav1.ManagedFieldsEntry{ours, by("kube-controller-manager", "status", `{"f:status":{}}`)}, engine.Same},
-		"its annotations by another": {1, []metav1.ManagedFieldsEntry{ours, by("kubectl", "", `{"f:metadata":{}}`)}, engine.Same},
-		"its spec by another":        {1, []metav1.ManagedFieldsEntry{ours, by("kubectl", "", `{"f:spec":{"f:replicas":{}}}`)}, engine.Differs},
-		"edited since":               {2, []metav1.ManagedFieldsEntry{ours}, engine.Differs},
+		"written by us alone":        {1, []metav1.ManagedFieldsEntry{operatorEntry}, engine.Same},
+		"its status by another":      {1, []metav1.ManagedFieldsEntry{operatorEntry, by("kube-controller-manager", "status", `{"f:status":{}}`)}, engine.Same},
+		"its annotations by another": {1, []metav1.ManagedFieldsEntry{operatorEntry, by("kubectl", "", `{"f:metadata":{}}`)}, engine.Same},
+		"its spec by another":        {1, []metav1.ManagedFieldsEntry{operatorEntry, by("kubectl", "", `{"f:spec":{"f:replicas":{}}}`)}, engine.Differs},
+		"edited since":               {2, []metav1.ManagedFieldsEntry{operatorEntry}, engine.Differs},
 		"made again by another":      {1, []metav1.ManagedFieldsEntry{by("backup", "", `{"f:spec":{}}`)}, engine.Differs},
 	}
 	for name, tc := range cases {
@@ -133,9 +133,9 @@ func legacy(g Generation) *appsv1.StatefulSet {
 func TestCompareChecksUserFieldsOfEarlierOperator(t *testing.T) {
 	own := func(s *appsv1.StatefulSet) *corev1.Container { return &s.Spec.Template.Spec.Containers[0] }
 	cases := map[string]struct {
-		change    func(*appsv1.StatefulSet)
-		unsettled bool
-		want      engine.Match
+		change  func(*appsv1.StatefulSet)
+		rolling bool
+		want    engine.Match
 	}{
 		"nothing": {func(*appsv1.StatefulSet) {}, false, engine.Same},
 		"the web interface last": {func(s *appsv1.StatefulSet) {
@@ -177,7 +177,7 @@ func TestCompareChecksUserFieldsOfEarlierOperator(t *testing.T) {
 			}
 			live := legacy(desired)
 			tc.change(live)
-			if got, err := Compare(desired, live, !tc.unsettled); got != tc.want || err != nil {
+			if got, err := Compare(desired, live, !tc.rolling); got != tc.want || err != nil {
 				t.Errorf("Compare = %v, %v; want %v", got, err, tc.want)
 			}
 		})
@@ -206,13 +206,13 @@ func TestChangesAfterAdoptionAreDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := legacy(desired)
-	mark := Adoption(desired, live)
-	if mark == "" || Adoption(desired, desired.StatefulSet) != "" {
-		t.Fatalf("adoption of a legacy StatefulSet %q, of one of ours %q", mark, Adoption(desired, desired.StatefulSet))
+	annotation := Adoption(desired, live)
+	if annotation == "" || Adoption(desired, desired.StatefulSet) != "" {
+		t.Fatalf("adoption of a legacy StatefulSet %q, of one of ours %q", annotation, Adoption(desired, desired.StatefulSet))
 	}
-	live.Annotations[names.AnnotationAdopted] = mark
-	if again := Adoption(desired, live); again != "" {
-		t.Errorf("adopted twice: %q", again)
+	live.Annotations[names.AnnotationAdopted] = annotation
+	if second := Adoption(desired, live); second != "" {
+		t.Errorf("adopted twice: %q", second)
 	}
 	if got, err := Compare(desired, live, false); got != engine.Same || err != nil {
 		t.Errorf("after adoption: %v, %v", got, err)

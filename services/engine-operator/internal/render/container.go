@@ -72,7 +72,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		c.ImagePullPolicy = pullPolicy(c.Image)
 	}
 	if c.SecurityContext == nil {
-		c.SecurityContext = hardened(engineUser)
+		c.SecurityContext = securityContext(engineUser)
 	}
 	c.Env = resolve.Concat([]corev1.EnvVar{
 		{Name: "POD_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
@@ -98,14 +98,14 @@ func lifecycle(user *corev1.Lifecycle) *corev1.Lifecycle {
 
 // mounts returns the operator's mounts first; a user's mount of a reserved volume or path is dropped.
 func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
-	ours := []corev1.VolumeMount{
+	operatorMounts := []corev1.VolumeMount{
 		{Name: volumeData, MountPath: "/var/lib/firebolt"},
 		{Name: volumeConfig, MountPath: "/var/lib/firebolt/config.yaml", SubPath: "config.yaml", ReadOnly: true},
 		{Name: volumeRuntime, MountPath: "/run/firebolt"},
 	}
-	return resolve.Concat(ours, slices.DeleteFunc(user, func(m corev1.VolumeMount) bool {
+	return resolve.Concat(operatorMounts, slices.DeleteFunc(user, func(m corev1.VolumeMount) bool {
 		return reservedVolume(m.Name) ||
-			slices.ContainsFunc(ours, func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath })
+			slices.ContainsFunc(operatorMounts, func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath })
 	}), resolve.MountPath)
 }
 
@@ -113,10 +113,10 @@ func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 // engine.
 func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
-		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, plainPullPolicy(image)),
+		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, defaultPullPolicy(image)),
 		Env:             []corev1.EnvVar{{Name: "FIREBOLT_CORE_URL", Value: "http://localhost:3473"}},
 		Ports:           []corev1.ContainerPort{containerPort("web-ui", names.PortWeb)},
-		SecurityContext: hardened(engineUser),
+		SecurityContext: securityContext(engineUser),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("25m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
@@ -144,8 +144,8 @@ func probe(path string, initial, period, failures int32) *corev1.Probe {
 	}
 }
 
-// hardened returns the default security context of the operator's containers; users replace it as a whole.
-func hardened(user int64) *corev1.SecurityContext {
+// securityContext returns the default security context of the operator's containers; users replace it as a whole.
+func securityContext(user int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),
 		ReadOnlyRootFilesystem: new(true), AllowPrivilegeEscalation: new(false),

@@ -82,7 +82,7 @@ func (d *digest) object(v reflect.Value) bool {
 	switch v.Type() {
 	case quantity:
 		q, _ := reflect.TypeAssert[resource.Quantity](v)
-		d.text(amount(q))
+		d.text(canonicalQuantity(q))
 		return q.Sign() != 0
 	case timestamp:
 		return false
@@ -124,8 +124,8 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// amount returns the canonical form of a quantity, as the API server stores it.
-func amount(q resource.Quantity) string {
+// canonicalQuantity returns the canonical form of a quantity, as the API server stores it.
+func canonicalQuantity(q resource.Quantity) string {
 	q = q.DeepCopy()
 	q.RoundUp(resource.Milli)
 	text := q.AsDec().String()

@@ -78,7 +78,7 @@ func Of(in Input) (Generation, error) {
 		},
 		Headless:    Headless(in.Engine.Namespace, in.Engine.Name, in.Generation),
 		StatefulSet: set,
-		defaulted:   leftToUs(in.Engine.Template.Spec.Containers),
+		defaulted:   defaultedFields(in.Engine.Template.Spec.Containers),
 	}, nil
 }
 
@@ -94,7 +94,7 @@ func config(in Input) map[string]any {
 			names.ServiceHost(names.Headless(in.Engine.Name, in.Generation), in.Engine.Namespace))
 		nodes = append(nodes, map[string]any{"host": host})
 	}
-	ours := map[string]any{
+	operatorConfig := map[string]any{
 		"schema_version": "1.0",
 		"instance": map[string]any{
 			"id": in.Instance.ID, "type": "multi_engine",
@@ -106,5 +106,5 @@ func config(in Input) map[string]any {
 		},
 	}
 	defaults := map[string]any{"logging": map[string]any{"format": "json"}}
-	return resolve.Overlay(resolve.Overlay(defaults, in.Engine.Config), ours)
+	return resolve.Overlay(resolve.Overlay(defaults, in.Engine.Config), operatorConfig)
 }

@@ -61,7 +61,7 @@ func TestMetadataFingerprint(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			i := read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
-			before := stampOf(t, i, images)
+			before := hashAnnotation(t, i, images)
 			in := images
 			if tc.image != "" {
 				in.Metadata = tc.image
@@ -69,7 +69,7 @@ func TestMetadataFingerprint(t *testing.T) {
 			if tc.change != nil {
 				tc.change(i)
 			}
-			after := stampOf(t, i, in)
+			after := hashAnnotation(t, i, in)
 			if same := before == after; same != tc.same || len(after) != 16 {
 				t.Errorf("fingerprints %s and %s, want the same: %v", before, after, tc.same)
 			}
@@ -84,7 +84,7 @@ func templated(change func(*corev1.PodTemplateSpec)) func(*v1alpha1.FireboltInst
 	}
 }
 
-func stampOf(t *testing.T, i *v1alpha1.FireboltInstance, in Images) string {
+func hashAnnotation(t *testing.T, i *v1alpha1.FireboltInstance, in Images) string {
 	t.Helper()
 	m, err := MetadataOf(i, in, 1)
 	if err != nil {

@@ -101,7 +101,7 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 			},
 		},
 	}
-	return out, StampDeployment(out.Deployment)
+	return out, AnnotateDeployment(out.Deployment)
 }
 
 // metadataConfig returns config.yaml. It contains no user and no password: they are files of the Secret.
@@ -141,7 +141,7 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 			{Name: "POSTGRES_PASSWORD_FILE", Value: "/secrets/postgres/" + SecretPassword},
 		},
 		Ports:           []corev1.ContainerPort{containerPort("grpc", names.PortMetadata)},
-		SecurityContext: hardened(user),
+		SecurityContext: securityContext(user),
 		ReadinessProbe: &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: names.PortMetadata}},
 			PeriodSeconds: 3, TimeoutSeconds: 3,

@@ -106,7 +106,7 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 			},
 		},
 	}
-	return out, StampStatefulSet(out.StatefulSet)
+	return out, AnnotateStatefulSet(out.StatefulSet)
 }
 
 func postgresContainer(secret, image string) corev1.Container {
@@ -116,14 +116,14 @@ func postgresContainer(secret, image string) corev1.Container {
 		}}}
 	}
 	return corev1.Container{
-		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: plainPullPolicy(image),
+		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: defaultPullPolicy(image),
 		Env: []corev1.EnvVar{
 			fromSecret("POSTGRES_USER", SecretUsername), fromSecret("POSTGRES_PASSWORD", SecretPassword),
 			fromSecret("POSTGRES_DB", SecretDatabase),
 			{Name: "PGDATA", Value: "/var/lib/postgresql/data/pgdata"},
 		},
 		Ports:           []corev1.ContainerPort{containerPort("postgres", names.PortPostgres)},
-		SecurityContext: hardened(postgresUser),
+		SecurityContext: securityContext(postgresUser),
 		Resources:       corev1.ResourceRequirements{Requests: quantities("25m", "64Mi"), Limits: quantities("250m", "256Mi")},
 		ReadinessProbe: &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortPostgres)}},

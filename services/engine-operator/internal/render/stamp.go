@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// StampDeployment sets the annotation with the fingerprint of a component's rendering.
-func StampDeployment(d *appsv1.Deployment) error { return stamp(d, d.Spec) }
+// AnnotateDeployment sets the annotation with the fingerprint of a component's rendering.
+func AnnotateDeployment(d *appsv1.Deployment) error { return annotateHash(d, d.Spec) }
 
-// StampStatefulSet is like [StampDeployment] for a StatefulSet.
-func StampStatefulSet(s *appsv1.StatefulSet) error { return stamp(s, s.Spec) }
+// AnnotateStatefulSet is like [AnnotateDeployment] for a StatefulSet.
+func AnnotateStatefulSet(s *appsv1.StatefulSet) error { return annotateHash(s, s.Spec) }
 
-// stamp hashes the whole rendering of a workload of an instance. The configuration
+// annotateHash hashes the whole rendering of a workload of an instance. The configuration
 // is included through its hash in the pod template; unset fields do not count.
-func stamp(workload metav1.Object, spec any) error {
+func annotateHash(workload metav1.Object, spec any) error {
 	annotations := map[string]string{}
 	maps.Copy(annotations, workload.GetAnnotations())
 	delete(annotations, names.AnnotationRenderingHash)

@@ -182,11 +182,11 @@ func pullPolicy(image string) corev1.PullPolicy {
 	if _, tag := tagOf(image); tag == "dev" {
 		return corev1.PullAlways
 	}
-	return plainPullPolicy(image)
+	return defaultPullPolicy(image)
 }
 
-// plainPullPolicy returns the default of the API server: Always without a tag and for latest.
-func plainPullPolicy(image string) corev1.PullPolicy {
+// defaultPullPolicy returns the default of the API server: Always without a tag and for latest.
+func defaultPullPolicy(image string) corev1.PullPolicy {
 	if pinned, tag := tagOf(image); !pinned && (tag == "" || tag == "latest") {
 		return corev1.PullAlways
 	}

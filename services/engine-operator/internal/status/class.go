@@ -13,8 +13,8 @@ import (
 
 var classConditions = []string{v1alpha1.ConditionReady}
 
-// shownEngines is the number of engines that the message of a blocked deletion names.
-const shownEngines = 5
+// maxListedEngines is the number of engines that the message of a blocked deletion names.
+const maxListedEngines = 5
 
 // Class is the result of a reconcile of a class.
 type Class struct {
@@ -34,7 +34,7 @@ func (p Class) Next(now time.Time) v1alpha1.FireboltEngineClassStatus {
 	out.BoundEngines = int32(min(len(p.Engines), 1<<31-1))
 	ready := p.ready()
 	ready.ObservedGeneration = p.Object.Generation
-	put(&out.Conditions, ready, now)
+	setCondition(&out.Conditions, ready, now)
 	out.Conditions = own(out.Conditions, classConditions)
 	return out
 }
@@ -58,8 +58,8 @@ func (p Class) ready() metav1.Condition {
 // blocked returns the number of engines that block the deletion of the class, and the first names.
 func (p Class) blocked() string {
 	names := p.Engines
-	if len(names) > shownEngines {
-		names = names[:shownEngines]
+	if len(names) > maxListedEngines {
+		names = names[:maxListedEngines]
 	}
 	more := ""
 	if n := len(p.Engines) - len(names); n > 0 {
@@ -75,20 +75,20 @@ func (p Class) blocked() string {
 // is now blocked, or a template that is now invalid, or invalid for different reasons.
 // It is empty otherwise, so each change has one event.
 func (p Class) Event(next v1alpha1.FireboltEngineClassStatus) (reason, message string) {
-	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
-	if is == nil {
+	ready := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
 		return "", ""
 	}
-	was := meta.FindStatusCondition(p.Object.Status.Conditions, v1alpha1.ConditionReady)
-	entered := was == nil || was.Reason != is.Reason
-	switch is.Reason {
+	oldReady := meta.FindStatusCondition(p.Object.Status.Conditions, v1alpha1.ConditionReady)
+	entered := oldReady == nil || oldReady.Reason != ready.Reason
+	switch ready.Reason {
 	case v1alpha1.ReasonDeletionBlocked:
 		if entered {
-			return is.Reason, is.Message
+			return ready.Reason, ready.Message
 		}
 	case v1alpha1.ReasonOperatorOwnedFieldSet:
-		if entered || was.Message != is.Message {
-			return is.Reason, is.Message
+		if entered || oldReady.Message != ready.Message {
+			return ready.Reason, ready.Message
 		}
 	}
 	return "", ""

@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	classSeen = time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
-	classThen = metav1.NewTime(classSeen.Truncate(time.Second).Add(-time.Hour))
+	transitionSeen = time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
+	transitionTime = metav1.NewTime(transitionSeen.Truncate(time.Second).Add(-time.Hour))
 )
 
 func deletedClass(c v1alpha1.FireboltEngineClass) v1alpha1.FireboltEngineClass {
-	c.DeletionTimestamp = &classThen
+	c.DeletionTimestamp = &transitionTime
 	return c
 }
 
@@ -56,10 +56,10 @@ func TestClassStatus(t *testing.T) {
 				ObservedGeneration: 3, BoundEngines: int32(len(tc.in.Engines)),
 				Conditions: []metav1.Condition{{
 					Type: v1alpha1.ConditionReady, Status: tc.status, Reason: tc.reason, Message: tc.message,
-					ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(classSeen.Truncate(time.Second)),
+					ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(transitionSeen.Truncate(time.Second)),
 				}},
 			}
-			if diff := cmp.Diff(want, tc.in.Next(classSeen)); diff != "" {
+			if diff := cmp.Diff(want, tc.in.Next(transitionSeen)); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
@@ -68,16 +68,16 @@ func TestClassStatus(t *testing.T) {
 
 func TestClassStatusKeepsUnchangedStatus(t *testing.T) {
 	c := v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
-	c.Status = Class{Object: &c, Engines: []string{"a"}}.Next(classSeen)
-	if diff := cmp.Diff(c.Status, Class{Object: &c, Engines: []string{"a"}}.Next(classSeen.Add(time.Hour))); diff != "" {
+	c.Status = Class{Object: &c, Engines: []string{"a"}}.Next(transitionSeen)
+	if diff := cmp.Diff(c.Status, Class{Object: &c, Engines: []string{"a"}}.Next(transitionSeen.Add(time.Hour))); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
 	}
-	rejected := Class{Object: &c, Rejected: "x"}.Next(classSeen.Add(time.Hour))
+	rejected := Class{Object: &c, Rejected: "x"}.Next(transitionSeen.Add(time.Hour))
 	if rejected.Conditions[0].LastTransitionTime.Time.Equal(c.Status.Conditions[0].LastTransitionTime.Time) {
 		t.Errorf("the time of the transition did not move: %+v", rejected.Conditions)
 	}
 	c.Status = rejected
-	if other := (Class{Object: &c, Rejected: "y"}).Next(classSeen.Add(2 * time.Hour)); !other.Conditions[0].LastTransitionTime.Time.Equal(rejected.Conditions[0].LastTransitionTime.Time) {
+	if other := (Class{Object: &c, Rejected: "y"}).Next(transitionSeen.Add(2 * time.Hour)); !other.Conditions[0].LastTransitionTime.Time.Equal(rejected.Conditions[0].LastTransitionTime.Time) {
 		t.Errorf("the time of the transition moved although the status stayed: %+v", other.Conditions)
 	}
 }
@@ -85,7 +85,7 @@ func TestClassStatusKeepsUnchangedStatus(t *testing.T) {
 func TestClassEventsOncePerChange(t *testing.T) {
 	c := &v1alpha1.FireboltEngineClass{}
 	cases := []struct {
-		what, want string
+		name, want string
 		in         Class
 		deleted    bool
 	}{
@@ -100,13 +100,13 @@ func TestClassEventsOncePerChange(t *testing.T) {
 	}
 	for _, tc := range cases { // in order: each starts from the previous status
 		if tc.deleted {
-			c.DeletionTimestamp = &classThen
+			c.DeletionTimestamp = &transitionTime
 		}
 		tc.in.Object = c
-		next := tc.in.Next(classSeen)
+		next := tc.in.Next(transitionSeen)
 		reason, message := tc.in.Event(next)
 		if reason != tc.want || (reason != "") != (message != "") || !strings.Contains(next.Conditions[0].Message, message) {
-			t.Errorf("%s: event %q %q, want %q", tc.what, reason, message, tc.want)
+			t.Errorf("%s: event %q %q, want %q", tc.name, reason, message, tc.want)
 		}
 		c.Status = next
 	}

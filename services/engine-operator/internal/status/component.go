@@ -35,8 +35,8 @@ type Component struct {
 	WaitsFor string
 }
 
-// answers reports whether a pod of the component is ready.
-func (c Component) answers() bool {
+// hasReadyPod reports whether a pod of the component is ready.
+func (c Component) hasReadyPod() bool {
 	return c.Deployment != nil && c.Replicas > 0 && c.Deployment.Status.ReadyReplicas > 0
 }
 
@@ -53,7 +53,7 @@ func (c Component) condition(name string) *metav1.Condition {
 		out.Reason, out.Message = v1alpha1.ReasonStopping, fmt.Sprintf("The pods of the %s are terminating.", name)
 	case c.Replicas == 0:
 		out.Reason, out.Message = v1alpha1.ReasonStopped, fmt.Sprintf("The %s is stopped: zero replicas are desired.", name)
-	case c.answers():
+	case c.hasReadyPod():
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
 	default:
 		out.Reason = c.unready()

@@ -28,16 +28,16 @@ type Engine struct {
 	// Decided is false when the reconcile made no decision about the latest generation, because it was
 	// paused or failed: the conditions then keep their observedGeneration.
 	Decided bool
-	// Gate describes why the instance is not usable; it is empty if it is.
-	Gate string
-	// GateAsked is false in phases that do not check the instance; InstanceReady then keeps its value.
-	GateAsked bool
+	// InstanceError describes why the instance is not usable; it is empty if it is.
+	InstanceError string
+	// InstanceChecked is false in phases that do not check the instance; InstanceReady then keeps its value.
+	InstanceChecked bool
 	// Class describes why the engine's class is not usable; it is empty if it is.
 	Class string
 	// Unsupported names the features of the spec that this release lacks; it is empty if there are none.
 	Unsupported string
-	// Held names the objects of a deleted engine that foreign finalizers hold.
-	Held string
+	// ForeignFinalizers names the objects of a deleted engine that foreign finalizers hold.
+	ForeignFinalizers string
 	// Rejected and Bounds describe the errors in the pod template and in the resources of
 	// the engine container; they are empty if there are none.
 	Rejected, Bounds string
@@ -151,13 +151,13 @@ func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.T
 }
 
 func (p Engine) conditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
-	if p.GateAsked {
+	if p.InstanceChecked {
 		c := metav1.Condition{
 			Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInstanceReady,
 			Message: fmt.Sprintf("FireboltInstance %q has an id and a metadata endpoint.", p.Object.Spec.InstanceRef),
 		}
-		if p.Gate != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonInstanceNotReady, p.Gate
+		if p.InstanceError != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonInstanceNotReady, p.InstanceError
 		}
 		p.set(out, c, now)
 	}
@@ -193,8 +193,8 @@ func pods(n int32) string {
 func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message string) {
 	instance := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstanceReady)
 	switch {
-	case p.Held != "":
-		return v1alpha1.ReasonExternalFinalizer, p.Held
+	case p.ForeignFinalizers != "":
+		return v1alpha1.ReasonExternalFinalizer, p.ForeignFinalizers
 	case out.Phase == "":
 		return v1alpha1.ReasonInitializing, "The engine has not been reconciled yet."
 	case instance == nil:
@@ -241,10 +241,10 @@ func (p Engine) set(out *v1alpha1.FireboltEngineStatus, c metav1.Condition, now 
 	if !p.Decided && !p.Warning.Terminal {
 		c.ObservedGeneration = out.ObservedGeneration
 	}
-	put(&out.Conditions, c, now)
+	setCondition(&out.Conditions, c, now)
 }
 
-func put(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
+func setCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	if old := meta.FindStatusCondition(*conditions, c.Type); old != nil && old.Status == c.Status {
 		c.LastTransitionTime = old.LastTransitionTime

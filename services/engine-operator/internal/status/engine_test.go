@@ -21,8 +21,8 @@ func stable() Engine {
 			Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
 			Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable},
 		},
-		Plan:      engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
-		GateAsked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+		Plan:            engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
+		InstanceChecked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 	}
 }
 
@@ -38,9 +38,9 @@ func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 	}{
 		"ready":                                  {func(*Engine) {}, "EngineReady"},
 		"an engine that was never reconciled":    {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
-		"no instance wins over stopped":          {func(p *Engine) { stopped(p); p.Gate = "gone" }, "InstanceNotReady"},
-		"no instance wins over missing pods":     {func(p *Engine) { p.PodsReady = 0; p.Gate = "gone" }, "InstanceNotReady"},
-		"an instance that was never observed":    {func(p *Engine) { p.GateAsked = false }, "InstanceNotReady"},
+		"no instance wins over stopped":          {func(p *Engine) { stopped(p); p.InstanceError = "gone" }, "InstanceNotReady"},
+		"no instance wins over missing pods":     {func(p *Engine) { p.PodsReady = 0; p.InstanceError = "gone" }, "InstanceNotReady"},
+		"an instance that was never observed":    {func(p *Engine) { p.InstanceChecked = false }, "InstanceNotReady"},
 		"a missing class":                        {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
 		"an unsupported feature":                 {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
 		"stopped by replicas":                    {stopped, "Stopped"},

@@ -91,7 +91,7 @@ func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.
 		if p.Evaluated {
 			c.ObservedGeneration = p.Object.Generation
 		}
-		put(&out.Conditions, c, now)
+		setCondition(&out.Conditions, c, now)
 	}
 	for _, c := range components {
 		if found[c.condition] == nil {
@@ -129,7 +129,7 @@ func rollUp(found []metav1.Condition) metav1.Condition {
 // release lacks, without which engines must not run.
 func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
 	i := p.Object
-	out.MetadataReady, out.GatewayReady = p.Metadata.answers(), p.Gateway.answers()
+	out.MetadataReady, out.GatewayReady = p.Metadata.hasReadyPod(), p.Gateway.hasReadyPod()
 	out.MetadataEndpoint, out.GatewayEndpoint = "", ""
 	if t := p.Metadata.Failure; t != nil && t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed {
 		out.MetadataReady = false

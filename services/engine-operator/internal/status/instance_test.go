@@ -15,27 +15,27 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// up returns a component with one ready pod.
-func up() Component {
+// available returns a component with one ready pod.
+func available() Component {
 	return Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
 }
 
 // unreadyAs returns a component without ready pods whose Deployment has the given reason of Progressing.
 func unreadyAs(progress string) Component {
-	c := up()
+	c := available()
 	c.Deployment.Status.ReadyReplicas = 0
 	c.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: progress}}
 	return c
 }
 
-func troubledBy(c Component, reason string, terminal bool) Component {
+func failedWith(c Component, reason string, terminal bool) Component {
 	c.Failure = &Failure{Reason: reason, Message: "the cause", Terminal: terminal}
 	return c
 }
 
-func found(metadata, gateway Component) Instance {
+func instanceWith(metadata, gateway Component) Instance {
 	return Instance{
 		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
 		Metadata: metadata, Gateway: gateway, Evaluated: true,
@@ -44,32 +44,32 @@ func found(metadata, gateway Component) Instance {
 
 func TestInstanceReadyAggregatesComponents(t *testing.T) {
 	absent := Component{Replicas: 1}
-	refused := unreadyAs("ReplicaSetUpdated")
-	refused.Deployment.Status.Conditions = append(refused.Deployment.Status.Conditions,
+	progressing := unreadyAs("ReplicaSetUpdated")
+	progressing.Deployment.Status.Conditions = append(progressing.Deployment.Status.Conditions,
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"})
-	ending := up()
-	ending.Replicas = 0
+	scalingDown := available()
+	scalingDown.Replicas = 0
 	stopped := Component{Desired: true, Deployment: &appsv1.Deployment{}}
 	cases := map[string]struct {
 		in            Instance
 		ready, reason string
 		text          string // in the message
 	}{
-		"both ready":                        {found(up(), up()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
-		"nothing observed":                  {found(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
-		"gateway not observed":              {found(up(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
-		"gateway being created":             {found(up(), Component{Desired: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
-		"metadata before gateway":           {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
-		"pods no longer ready":              {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
-		"pods past their progress deadline": {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
-		"pods cannot be created":            {found(refused, up()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
-		"a failed component":                {found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: the cause"},
-		"pods terminating":                  {found(ending, stopped), "False", v1alpha1.ReasonStopping, "terminating"},
-		"all stopped":                       {found(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
+		"both ready":                        {instanceWith(available(), available()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
+		"nothing observed":                  {instanceWith(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
+		"gateway not observed":              {instanceWith(available(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
+		"gateway being created":             {instanceWith(available(), Component{Desired: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
+		"metadata before gateway":           {instanceWith(unreadyAs("NewReplicaSetCreated"), failedWith(available(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
+		"pods no longer ready":              {instanceWith(available(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"pods past their progress deadline": {instanceWith(available(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"pods cannot be created":            {instanceWith(progressing, available()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
+		"a failed component":                {instanceWith(available(), failedWith(available(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: the cause"},
+		"pods terminating":                  {instanceWith(scalingDown, stopped), "False", v1alpha1.ReasonStopping, "terminating"},
+		"all stopped":                       {instanceWith(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := meta.FindStatusCondition(tc.in.Next(noon).Conditions, v1alpha1.ConditionReady)
+			got := meta.FindStatusCondition(tc.in.Next(testTime).Conditions, v1alpha1.ConditionReady)
 			if string(got.Status) != tc.ready || got.Reason != tc.reason || !strings.Contains(got.Message, tc.text) || got.ObservedGeneration != 4 {
 				t.Errorf("Ready = %+v, want %s/%s with %q of generation 4", *got, tc.ready, tc.reason, tc.text)
 			}
@@ -79,30 +79,30 @@ func TestInstanceReadyAggregatesComponents(t *testing.T) {
 
 // Engines and clients depend on the running components, even if the spec is invalid.
 func TestEndpointsListRunningComponents(t *testing.T) {
-	notSupported := found(up(), up())
+	notSupported := instanceWith(available(), available())
 	notSupported.Failure = &Failure{Reason: v1alpha1.ReasonNotSupported, Terminal: true}
-	blocked := found(up(), up())
+	blocked := instanceWith(available(), available())
 	blocked.Failure = &Failure{Reason: v1alpha1.ReasonDeletionBlocked}
-	zero := up()
+	zero := available()
 	zero.Replicas = 0
 	cases := map[string]struct {
 		in                Instance
 		metadata, gateway bool
 	}{
-		"both answer":                            {found(up(), up()), true, true},
-		"the gateway is down":                    {found(up(), unreadyAs("")), true, false},
-		"metadata is down":                       {found(unreadyAs(""), up()), false, true},
-		"a rejected template over a running one": {found(troubledBy(up(), v1alpha1.ReasonTemplateRejected, true), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), true, true},
-		"a rejected template and nothing runs":   {found(troubledBy(Component{}, v1alpha1.ReasonTemplateRejected, true), up()), false, true},
-		"an error of the API server":             {found(troubledBy(up(), v1alpha1.ReasonEnsureFailed, false), up()), true, true},
-		"credentials that do not exist":          {found(troubledBy(up(), v1alpha1.ReasonPostgresSecretPreflightFailed, false), up()), false, true},
+		"both answer":                            {instanceWith(available(), available()), true, true},
+		"the gateway is down":                    {instanceWith(available(), unreadyAs("")), true, false},
+		"metadata is down":                       {instanceWith(unreadyAs(""), available()), false, true},
+		"a rejected template over a running one": {instanceWith(failedWith(available(), v1alpha1.ReasonTemplateRejected, true), failedWith(available(), v1alpha1.ReasonTemplateRejected, true)), true, true},
+		"a rejected template and nothing runs":   {instanceWith(failedWith(Component{}, v1alpha1.ReasonTemplateRejected, true), available()), false, true},
+		"an error of the API server":             {instanceWith(failedWith(available(), v1alpha1.ReasonEnsureFailed, false), available()), true, true},
+		"credentials that do not exist":          {instanceWith(failedWith(available(), v1alpha1.ReasonPostgresSecretPreflightFailed, false), available()), false, true},
 		"a feature that is not supported":        {notSupported, false, true},
 		"a deletion that engines block":          {blocked, true, true},
-		"pods of a stopped one are ending":       {found(zero, zero), false, false},
+		"pods of a stopped one are ending":       {instanceWith(zero, zero), false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.in.Next(noon)
+			got := tc.in.Next(testTime)
 			want := [2]string{}
 			if tc.metadata {
 				want[0] = "shop-metadata.ns.svc.cluster.local:7000"
@@ -118,22 +118,22 @@ func TestEndpointsListRunningComponents(t *testing.T) {
 }
 
 func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
-	rejected := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
+	rejected := instanceWith(available(), failedWith(available(), v1alpha1.ReasonTemplateRejected, true))
 	cases := map[string]struct {
 		was  []v1alpha1.InstancePhase
 		in   Instance
 		want v1alpha1.InstancePhase
 	}{
-		"a new instance being created":                       {nil, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
+		"a new instance being created":                       {nil, instanceWith(unreadyAs(""), available()), v1alpha1.InstanceProvisioning},
 		"a new instance with an invalid template failed":     {nil, rejected, v1alpha1.InstanceFailed},
 		"a serving instance with an invalid template failed": {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, rejected, v1alpha1.InstanceFailed},
-		"a transient failure does not fail the instance":     {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), v1alpha1.InstanceDegraded},
-		"a component is down":                                {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
-		"it stays degraded":                                  {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceDegraded}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"a transient failure does not fail the instance":     {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, instanceWith(available(), failedWith(available(), v1alpha1.ReasonEnsureFailed, false)), v1alpha1.InstanceDegraded},
+		"a component is down":                                {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, instanceWith(available(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"it stays degraded":                                  {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceDegraded}, instanceWith(available(), unreadyAs("")), v1alpha1.InstanceDegraded},
 		"it stays failed":                                    {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, rejected, v1alpha1.InstanceFailed},
-		"fixed and ready":                                    {[]v1alpha1.InstancePhase{v1alpha1.InstanceFailed}, found(up(), up()), v1alpha1.InstanceReady},
-		"fixed, never served, still being created":           {[]v1alpha1.InstancePhase{v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
-		"fixed, served before, not yet ready again":          {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceDegraded},
+		"fixed and ready":                                    {[]v1alpha1.InstancePhase{v1alpha1.InstanceFailed}, instanceWith(available(), available()), v1alpha1.InstanceReady},
+		"fixed, never served, still being created":           {[]v1alpha1.InstancePhase{v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed}, instanceWith(unreadyAs(""), available()), v1alpha1.InstanceProvisioning},
+		"fixed, served before, not yet ready again":          {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, instanceWith(unreadyAs(""), available()), v1alpha1.InstanceDegraded},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,10 +141,10 @@ func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
 			before := len(tc.was)
 			for _, phase := range tc.was {
 				st := &tc.in.Object.Status
-				st.Phase, st.Transitions = phase, transition.Append(st.Transitions, string(phase), "r", "m", noon)
+				st.Phase, st.Transitions = phase, transition.Append(st.Transitions, string(phase), "r", "m", testTime)
 			}
 			was := tc.in.Object.Status.Phase
-			got := tc.in.Next(noon)
+			got := tc.in.Next(testTime)
 			if got.Phase != tc.want {
 				t.Fatalf("phase = %s, want %s", got.Phase, tc.want)
 			}
@@ -159,10 +159,10 @@ func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
 }
 
 func TestUnfinishedReconcileKeepsObservedGeneration(t *testing.T) {
-	p := found(up(), up())
+	p := instanceWith(available(), available())
 	p.Evaluated = false
 	p.Object.Status.ObservedGeneration = 3
-	for _, c := range p.Next(noon).Conditions {
+	for _, c := range p.Next(testTime).Conditions {
 		if c.ObservedGeneration != 3 {
 			t.Errorf("%s is of generation %d, want 3", c.Type, c.ObservedGeneration)
 		}
@@ -170,9 +170,9 @@ func TestUnfinishedReconcileKeepsObservedGeneration(t *testing.T) {
 }
 
 func TestInstanceStatusKeepsUnchangedStatus(t *testing.T) {
-	p := found(up(), unreadyAs("NewReplicaSetAvailable"))
-	p.Object.Status = p.Next(noon)
-	if diff := cmp.Diff(p.Object.Status, p.Next(noon.Add(time.Hour))); diff != "" {
+	p := instanceWith(available(), unreadyAs("NewReplicaSetAvailable"))
+	p.Object.Status = p.Next(testTime)
+	if diff := cmp.Diff(p.Object.Status, p.Next(testTime.Add(time.Hour))); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
 	}
 }

@@ -82,7 +82,7 @@ func TestWarningRefinesRollingAndPodsNotReady(t *testing.T) {
 		"a rollout":            {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating }, "FailedCreate"},
 		"missing pods":         {func(p *Engine) { p.PodsReady = 1 }, "FailedCreate"},
 		"a failed drain check": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
-		"a missing instance":   {func(p *Engine) { p.Gate = "gone" }, "InstanceNotReady"},
+		"a missing instance":   {func(p *Engine) { p.InstanceError = "gone" }, "InstanceNotReady"},
 		"a healthy engine":     {func(*Engine) {}, "EngineReady"},
 	}
 	for name, tc := range cases {

@@ -31,16 +31,16 @@ func TestDiffSkippedDrainHasNoStart(t *testing.T) {
 
 // TestDiffMatchesDecision compares the reasons that Diff interprets with those of package engine.
 func TestDiffMatchesDecision(t *testing.T) {
-	whole := engine.Generation{StatefulSet: engine.Present, Headless: engine.Present, Config: engine.Present, Match: engine.Same}
-	differs := whole
+	complete := engine.Generation{StatefulSet: engine.Present, Headless: engine.Present, Config: engine.Present, Match: engine.Same}
+	differs := complete
 	differs.Match = engine.Differs
-	is := func(p v1alpha1.EnginePhase, current, active, draining int64) engine.State {
+	state := func(p v1alpha1.EnginePhase, current, active, draining int64) engine.State {
 		return engine.State{Phase: p, Current: current, Active: active, Draining: draining, Allocated: 5}
 	}
-	sees := func(route int64, of map[int64]engine.Generation) engine.Snapshot {
+	snapshot := func(route int64, of map[int64]engine.Generation) engine.Snapshot {
 		return engine.Snapshot{Route: route, Generations: of}
 	}
-	both := map[int64]engine.Generation{4: whole, 5: whole}
+	both := map[int64]engine.Generation{4: complete, 5: complete}
 	cases := map[string]struct {
 		in      engine.Input
 		reason  string // of the transition; empty when the phase stays
@@ -48,48 +48,48 @@ func TestDiffMatchesDecision(t *testing.T) {
 		outcome Outcome
 		drain   Drain
 	}{
-		"a new engine": {in: engine.Input{State: engine.StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: sees(-1, nil)}, reason: v1alpha1.ReasonInitializing, started: true},
+		"a new engine": {in: engine.Input{State: engine.StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: snapshot(-1, nil)}, reason: v1alpha1.ReasonInitializing, started: true},
 		"a changed spec": {
-			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs})},
+			in:     engine.Input{State: state(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: snapshot(4, map[int64]engine.Generation{4: differs})},
 			reason: "SpecChanged", started: true,
 		},
 		"a deleted StatefulSet": {
-			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, nil)},
+			in:     engine.Input{State: state(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: snapshot(4, nil)},
 			reason: reasonMissing, started: true,
 		},
 		"a spec changed again": {
-			in:      engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: differs})},
+			in:      engine.Input{State: state(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: snapshot(4, map[int64]engine.Generation{4: differs, 5: differs})},
 			started: true, outcome: Abandoned,
 		},
 		"a reverted spec": {
-			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: whole, 5: differs})},
+			in:     engine.Input{State: state(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: snapshot(4, map[int64]engine.Generation{4: complete, 5: differs})},
 			reason: "Reverted", outcome: Reverted,
 		},
 		"an overdue generation": {
 			in: engine.Input{
-				State: is(v1alpha1.PhaseCreating, 5, 4, -1), Overdue: true, Rollback: true,
-				Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2}}),
+				State: state(v1alpha1.PhaseCreating, 5, 4, -1), Overdue: true, Rollback: true,
+				Snapshot: snapshot(4, map[int64]engine.Generation{4: differs, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2}}),
 			},
 			reason: reasonRolledBack, outcome: RolledBack,
 		},
-		"a ready generation": {in: engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: whole})}, reason: "PodsReady"},
-		"routed traffic":     {in: engine.Input{State: is(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: sees(5, both)}, reason: "Switched"},
+		"a ready generation": {in: engine.Input{State: state(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: snapshot(4, map[int64]engine.Generation{4: differs, 5: complete})}, reason: "PodsReady"},
+		"routed traffic":     {in: engine.Input{State: state(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: snapshot(5, both)}, reason: "Switched"},
 		"the first routed traffic": {
-			in:     engine.Input{State: is(v1alpha1.PhaseSwitching, 5, -1, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			in:     engine.Input{State: state(v1alpha1.PhaseSwitching, 5, -1, -1), Snapshot: snapshot(5, map[int64]engine.Generation{5: complete})},
 			reason: "Switched", outcome: Completed,
 		},
-		"a finished drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
-		"a disabled drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
-		"an expired drain":         {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
-		"a drain in progress":      {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both)}},
-		"a deleted old generation": {in: engine.Input{State: is(v1alpha1.PhaseCleaning, 5, 5, 4), Snapshot: sees(5, map[int64]engine.Generation{5: whole})}, reason: "RolledOut", outcome: Completed},
+		"a finished drain":         {in: engine.Input{State: state(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshot(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
+		"a disabled drain":         {in: engine.Input{State: state(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshot(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
+		"an expired drain":         {in: engine.Input{State: state(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshot(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
+		"a drain in progress":      {in: engine.Input{State: state(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: snapshot(5, both)}},
+		"a deleted old generation": {in: engine.Input{State: state(v1alpha1.PhaseCleaning, 5, 5, 4), Snapshot: snapshot(5, map[int64]engine.Generation{5: complete})}, reason: "RolledOut", outcome: Completed},
 		"a phase that creates the serving generation": {
-			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			in:     engine.Input{State: state(v1alpha1.PhaseCreating, 5, 5, -1), Snapshot: snapshot(5, map[int64]engine.Generation{5: complete})},
 			reason: "AlreadyActive",
 		},
-		"an inconsistent state": {in: engine.Input{State: is(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: sees(4, both)}, reason: reasonInconsistent},
+		"an inconsistent state": {in: engine.Input{State: state(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: snapshot(4, both)}, reason: reasonInconsistent},
 		"a phase of another release": {
-			in:     engine.Input{State: is("resting", 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			in:     engine.Input{State: state("resting", 5, 5, -1), Snapshot: snapshot(5, map[int64]engine.Generation{5: complete})},
 			reason: reasonUnknownPhase,
 		},
 	}

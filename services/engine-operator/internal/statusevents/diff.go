@@ -37,13 +37,13 @@ func Drains() []Drain { return []Drain{Drained, Skipped, Expired} }
 // Reasons of transitions that this package interprets. A test
 // compares them with package engine.
 const (
-	reasonDrained      = "Drained"
-	reasonDrainSkipped = "DrainSkipped"
-	reasonMissing      = "StatefulSetMissing"
-	reasonActiveLost   = "ActiveMissing"
-	reasonInconsistent = "Inconsistent"
-	reasonUnknownPhase = "UnknownPhase"
-	reasonRolledBack   = "RolledBack"
+	reasonDrained       = "Drained"
+	reasonDrainSkipped  = "DrainSkipped"
+	reasonMissing       = "StatefulSetMissing"
+	reasonActiveMissing = "ActiveMissing"
+	reasonInconsistent  = "Inconsistent"
+	reasonUnknownPhase  = "UnknownPhase"
+	reasonRolledBack    = "RolledBack"
 )
 
 // reasonPhaseChanged is the reason of a transition without one.
@@ -73,10 +73,10 @@ type Change struct {
 func Diff(before, after v1alpha1.FireboltEngineStatus) Change {
 	n := Change{From: before.Phase, To: after.Phase, Moved: before.Phase != after.Phase}
 	if n.Moved {
-		n.Entry = newest(before.Transitions, after.Transitions, string(after.Phase))
+		n.Entry = latest(before.Transitions, after.Transitions, string(after.Phase))
 	}
 	n.Started = before.Phase == "" && after.Phase != "" || after.CurrentGeneration > before.CurrentGeneration
-	if n.Outcome = ended(before, after); n.Outcome != "" {
+	if n.Outcome = rolloutOutcome(before, after); n.Outcome != "" {
 		n.Generation = before.CurrentGeneration
 		if before.RolloutStartedAt != nil {
 			n.Since = &before.RolloutStartedAt.Time
@@ -91,8 +91,8 @@ func Diff(before, after v1alpha1.FireboltEngineStatus) Change {
 	return n
 }
 
-// newest returns the entry that the write appended. A phase of another writer has none.
-func newest(before, after []transition.Entry, to string) transition.Entry {
+// latest returns the entry that the write appended. A phase of another writer has none.
+func latest(before, after []transition.Entry, to string) transition.Entry {
 	if len(after) > 0 {
 		last := after[len(after)-1]
 		if last.To == to && (len(before) == 0 || before[len(before)-1].Seq < last.Seq) {
@@ -102,8 +102,8 @@ func newest(before, after []transition.Entry, to string) transition.Entry {
 	return transition.Entry{To: to, Reason: reasonPhaseChanged}
 }
 
-// ended returns the outcome of the previous current generation's rollout, or an empty string.
-func ended(before, after v1alpha1.FireboltEngineStatus) Outcome {
+// rolloutOutcome returns the outcome of the previous current generation's rollout, or an empty string.
+func rolloutOutcome(before, after v1alpha1.FireboltEngineStatus) Outcome {
 	if !rolling(before.Phase) {
 		return ""
 	}

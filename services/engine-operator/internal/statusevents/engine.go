@@ -40,7 +40,7 @@ var phaseReasons = []string{v1alpha1.ReasonInitializing, v1alpha1.ReasonStopped,
 
 // warnings are the reasons of transitions that need attention.
 var warnings = []string{
-	v1alpha1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveLost, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
+	v1alpha1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveMissing, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
 }
 
 // Engine returns the events of one status write. Either argument may be nil: the engine is new, or
@@ -49,30 +49,30 @@ func Engine(before, after *v1alpha1.FireboltEngine) []Event {
 	if after == nil {
 		return nil
 	}
-	var was v1alpha1.FireboltEngineStatus
+	var prev v1alpha1.FireboltEngineStatus
 	if before != nil {
-		was = before.Status
+		prev = before.Status
 	}
-	is := after.Status
+	cur := after.Status
 	var out list
-	n := Diff(was, is)
+	n := Diff(prev, cur)
 	if n.Moved {
-		out.add(slices.Contains(warnings, n.Entry.Reason), reason(n), "%s", moved(n, is))
+		out.add(slices.Contains(warnings, n.Entry.Reason), reason(n), "%s", transitionNote(n, cur))
 	} else if n.Outcome == Abandoned {
 		out.normal(EventRolloutAbandoned, "Generation %d was abandoned%s before it served; the rollout of generation %d started.",
-			n.Generation, lasted(stamp(n.Since), at(is.RolloutStartedAt)), is.CurrentGeneration)
+			n.Generation, formatDuration(timePtr(n.Since), at(cur.RolloutStartedAt)), cur.CurrentGeneration)
 	}
-	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); ok {
+	if c, ok := becameTrue(prev.Conditions, cur.Conditions, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); ok {
 		out.warning(c.Reason, c.Message)
 	}
-	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(phaseReasons, c.Reason) {
+	if c, ok := becameTrue(prev.Conditions, cur.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(phaseReasons, c.Reason) {
 		out.warning(orElse(warningReasons[c.Reason], c.Reason), c.Message)
 	}
-	if text := unused(is); text != "" && text != unused(was) {
+	if text := unused(cur); text != "" && text != unused(prev) {
 		out.warning(EventFieldsIgnored, text)
 	}
-	if recovered(n, was, is) {
-		out.normal(EventDrainCheckRecovered, "The drain check of generation %d succeeds again.", draining(was))
+	if recovered(n, prev, cur) {
+		out.normal(EventDrainCheckRecovered, "The drain check of generation %d succeeds again.", draining(prev))
 	}
 	return out
 }
@@ -89,39 +89,39 @@ func unused(s v1alpha1.FireboltEngineStatus) string {
 // reason returns the reason of a transition; one without a reason still emits an event.
 func reason(n Change) string { return orElse(n.Entry.Reason, reasonPhaseChanged) }
 
-// moved returns the message of a phase change, including the outcome of the rollout.
-func moved(n Change, is v1alpha1.FireboltEngineStatus) string {
-	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), is.CurrentGeneration)
+// transitionNote returns the message of a phase change, including the outcome of the rollout.
+func transitionNote(n Change, cur v1alpha1.FireboltEngineStatus) string {
+	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), cur.CurrentGeneration)
 	if n.Entry.Message != "" {
 		text += " " + n.Entry.Message
 	}
-	took := lasted(stamp(n.Since), n.Entry.Time.Time)
+	duration := formatDuration(timePtr(n.Since), n.Entry.Time.Time)
 	switch n.Outcome {
 	case Completed:
-		text += fmt.Sprintf(" The rollout of generation %d is complete%s.", n.Generation, took)
+		text += fmt.Sprintf(" The rollout of generation %d is complete%s.", n.Generation, duration)
 	case RolledBack:
-		text += fmt.Sprintf(" The rollout of generation %d was rolled back%s.", n.Generation, took)
+		text += fmt.Sprintf(" The rollout of generation %d was rolled back%s.", n.Generation, duration)
 	case Reverted:
-		text += fmt.Sprintf(" The rollout of generation %d was reverted%s.", n.Generation, took)
+		text += fmt.Sprintf(" The rollout of generation %d was reverted%s.", n.Generation, duration)
 	case Abandoned:
-		text += fmt.Sprintf(" The rollout of generation %d was abandoned%s.", n.Generation, took)
+		text += fmt.Sprintf(" The rollout of generation %d was abandoned%s.", n.Generation, duration)
 	}
 	if n.Started {
-		text += fmt.Sprintf(" The rollout of generation %d begins.", is.CurrentGeneration)
+		text += fmt.Sprintf(" The rollout of generation %d begins.", cur.CurrentGeneration)
 	}
 	return text
 }
 
 // recovered reports whether the drain check succeeds again. A failing check that is skipped, or
 // whose timeout expired, has not recovered; if another reason hides it, its state is unknown.
-func recovered(n Change, was, is v1alpha1.FireboltEngineStatus) bool {
-	if find(was.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonDrainCheckFailing {
+func recovered(n Change, prev, cur v1alpha1.FireboltEngineStatus) bool {
+	if find(prev.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonDrainCheckFailing {
 		return false
 	}
 	if n.Moved {
 		return n.Drain == Drained
 	}
-	return find(is.Conditions, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonRolling
+	return find(cur.Conditions, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonRolling
 }
 
 func draining(s v1alpha1.FireboltEngineStatus) int64 {
@@ -131,7 +131,7 @@ func draining(s v1alpha1.FireboltEngineStatus) int64 {
 	return *s.DrainingGeneration
 }
 
-func stamp(t *time.Time) *metav1.Time {
+func timePtr(t *time.Time) *metav1.Time {
 	if t == nil {
 		return nil
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+var baseTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func second(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
+func second(n int) time.Time { return baseTime.Add(time.Duration(n) * time.Second) }
 
-func stampAt(n int) *metav1.Time { return &metav1.Time{Time: second(n)} }
+func timeAt(n int) *metav1.Time { return &metav1.Time{Time: second(n)} }
 
 // edit changes a status.
 type edit func(*v1alpha1.FireboltEngineStatus)
@@ -42,7 +42,7 @@ func drainsOld(n int64) edit {
 }
 
 func startedAt(n int) edit {
-	return func(s *v1alpha1.FireboltEngineStatus) { s.RolloutStartedAt = stampAt(n) }
+	return func(s *v1alpha1.FireboltEngineStatus) { s.RolloutStartedAt = timeAt(n) }
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) edit {
@@ -192,8 +192,8 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Engine(tc.before, tc.after)); diff != "" {
 				t.Errorf("events differ (-want +got):\n%s", diff)
 			}
-			if again := Engine(tc.after, tc.after); len(again) > 0 {
-				t.Errorf("reported again: %+v", again)
+			if repeated := Engine(tc.after, tc.after); len(repeated) > 0 {
+				t.Errorf("reported again: %+v", repeated)
 			}
 		})
 	}

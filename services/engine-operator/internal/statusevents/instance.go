@@ -32,22 +32,22 @@ func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 	if after == nil {
 		return nil
 	}
-	var was v1alpha1.FireboltInstanceStatus
+	var prev v1alpha1.FireboltInstanceStatus
 	if before != nil {
-		was = before.Status
+		prev = before.Status
 	}
-	is := after.Status
+	cur := after.Status
 	var out list
-	if was.Phase != is.Phase {
-		e := newest(was.Transitions, is.Transitions, string(is.Phase))
-		warning := is.Phase == v1alpha1.InstanceDegraded || is.Phase == v1alpha1.InstanceFailed
-		out.add(warning, orElse(e.Reason, reasonPhaseChanged), "Phase %s, was %s. %s", orElse(is.Phase, "none"), orElse(was.Phase, "none"), e.Message)
+	if prev.Phase != cur.Phase {
+		e := latest(prev.Transitions, cur.Transitions, string(cur.Phase))
+		warning := cur.Phase == v1alpha1.InstanceDegraded || cur.Phase == v1alpha1.InstanceFailed
+		out.add(warning, orElse(e.Reason, reasonPhaseChanged), "Phase %s, was %s. %s", orElse(cur.Phase, "none"), orElse(prev.Phase, "none"), e.Message)
 	}
-	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && slices.Contains(rejections, c.Reason) {
+	if c, ok := becameTrue(prev.Conditions, cur.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && slices.Contains(rejections, c.Reason) {
 		out.warning(c.Reason, c.Message)
 	}
 	for _, c := range components {
-		c.emit(&out, was.Conditions, is.Conditions)
+		c.emit(&out, prev.Conditions, cur.Conditions)
 	}
 	return out
 }
@@ -55,22 +55,22 @@ func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 // emit emits the event of a component's change. A new component emits
 // none until it is ready or fails.
 func (c component) emit(out *list, before, after []metav1.Condition) {
-	if is, ok := began(before, after, c.condition, metav1.ConditionTrue); ok {
+	if cur, ok := becameTrue(before, after, c.condition, metav1.ConditionTrue); ok {
 		if find(before, c.condition).Status != metav1.ConditionTrue {
-			out.normal(c.condition, "%s", is.Message)
+			out.normal(c.condition, "%s", cur.Message)
 		}
 		return
 	}
-	is, ok := began(before, after, c.condition, metav1.ConditionFalse)
+	cur, ok := becameTrue(before, after, c.condition, metav1.ConditionFalse)
 	lost := find(before, c.condition).Status == metav1.ConditionTrue
 	switch {
-	case !ok || is.Reason == v1alpha1.ReasonProvisioning && !lost || out.contains(is.Message):
-	case slices.Contains(requestedReasons, is.Reason):
+	case !ok || cur.Reason == v1alpha1.ReasonProvisioning && !lost || out.contains(cur.Message):
+	case slices.Contains(requestedReasons, cur.Reason):
 		if lost {
-			out.normal(c.named(is.Reason), "%s", is.Message)
+			out.normal(c.named(cur.Reason), "%s", cur.Message)
 		}
 	default:
-		out.warning(c.named(is.Reason), is.Message)
+		out.warning(c.named(cur.Reason), cur.Message)
 	}
 }
 

@@ -23,7 +23,7 @@ func instance(from, phase v1alpha1.InstancePhase, reason, message string, condit
 	return &v1alpha1.FireboltInstance{Status: v1alpha1.FireboltInstanceStatus{Phase: phase, Transitions: ring, Conditions: conditions}}
 }
 
-func is(kind, reason, message string) metav1.Condition {
+func conditionTrue(kind, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAllComponentsReady {
 		status = metav1.ConditionTrue
@@ -34,11 +34,11 @@ func is(kind, reason, message string) metav1.Condition {
 func TestInstanceEvents(t *testing.T) {
 	const ready, metadata, gateway = v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady
 	provisioning := instance("", v1alpha1.InstanceProvisioning, v1alpha1.ReasonProvisioning, "Metadata: no pod yet.",
-		is(ready, v1alpha1.ReasonProvisioning, "Metadata: no pod yet."), is(metadata, v1alpha1.ReasonProvisioning, "no pod yet."), is(gateway, v1alpha1.ReasonProvisioning, "no Envoy yet."))
-	well := instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, v1alpha1.ReasonAllComponentsReady, "All is well.",
-		is(ready, v1alpha1.ReasonAllComponentsReady, "All is well."), is(metadata, v1alpha1.ReasonAllComponentsReady, "Metadata answers."), is(gateway, v1alpha1.ReasonAllComponentsReady, "Gateway answers."))
-	lost := instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonProvisioning, "Metadata: no pod any more.",
-		is(ready, v1alpha1.ReasonProvisioning, "Metadata: no pod any more."), is(metadata, v1alpha1.ReasonProvisioning, "no pod any more."), is(gateway, v1alpha1.ReasonProvisioning, "no Envoy."))
+		conditionTrue(ready, v1alpha1.ReasonProvisioning, "Metadata: no pod yet."), conditionTrue(metadata, v1alpha1.ReasonProvisioning, "no pod yet."), conditionTrue(gateway, v1alpha1.ReasonProvisioning, "no Envoy yet."))
+	readyInstance := instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, v1alpha1.ReasonAllComponentsReady, "All is well.",
+		conditionTrue(ready, v1alpha1.ReasonAllComponentsReady, "All is well."), conditionTrue(metadata, v1alpha1.ReasonAllComponentsReady, "Metadata answers."), conditionTrue(gateway, v1alpha1.ReasonAllComponentsReady, "Gateway answers."))
+	notReady := instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonProvisioning, "Metadata: no pod any more.",
+		conditionTrue(ready, v1alpha1.ReasonProvisioning, "Metadata: no pod any more."), conditionTrue(metadata, v1alpha1.ReasonProvisioning, "no pod any more."), conditionTrue(gateway, v1alpha1.ReasonProvisioning, "no Envoy."))
 	cases := map[string]struct {
 		before, after *v1alpha1.FireboltInstance
 		want          []Event
@@ -46,41 +46,41 @@ func TestInstanceEvents(t *testing.T) {
 		"it is new": {nil, provisioning, []Event{
 			{Reason: "Provisioning", Message: "Phase Provisioning, was none. Metadata: no pod yet."},
 		}},
-		"it becomes ready": {provisioning, well, []Event{
+		"it becomes ready": {provisioning, readyInstance, []Event{
 			{Reason: "AllComponentsReady", Message: "Phase Ready, was Provisioning. All is well."},
 			{Reason: "MetadataReady", Message: "Metadata answers."},
 			{Reason: "GatewayReady", Message: "Gateway answers."},
 		}},
-		"it loses two components, one of which the phase explains": {well, lost, []Event{
+		"it loses two components, one of which the phase explains": {readyInstance, notReady, []Event{
 			{Warning: true, Reason: "Provisioning", Message: "Phase Degraded, was Ready. Metadata: no pod any more."},
 			{Warning: true, Reason: "GatewayNotReady", Message: "no Envoy."},
 		}},
 		"the credentials are missing while it is made": {
 			provisioning,
-			instance("", v1alpha1.InstanceProvisioning, v1alpha1.ReasonProvisioning, "", is(metadata, v1alpha1.ReasonPostgresSecretPreflightFailed, "Secret \"s\" has no password.")),
+			instance("", v1alpha1.InstanceProvisioning, v1alpha1.ReasonProvisioning, "", conditionTrue(metadata, v1alpha1.ReasonPostgresSecretPreflightFailed, "Secret \"s\" has no password.")),
 			[]Event{{Warning: true, Reason: "MetadataPostgresSecretPreflightFailed", Message: "Secret \"s\" has no password."}},
 		},
 		"it cannot become ready": {provisioning, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed, v1alpha1.ReasonPostgresCredentialsLost, "Gone."), []Event{
 			{Warning: true, Reason: "PostgresCredentialsLost", Message: "Phase Failed, was Provisioning. Gone."},
 		}},
-		"its deletion is held up": {well, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", is(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
+		"its deletion is held up": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
 			{Warning: true, Reason: "DeletionBlocked", Message: "2 engines use it."},
 		}},
-		"its deletion is held up, which the phase tells too": {well, instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonDeletionBlocked, "2 engines use it.", is(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
+		"its deletion is held up, which the phase tells too": {readyInstance, instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonDeletionBlocked, "2 engines use it.", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
 			{Warning: true, Reason: "DeletionBlocked", Message: "Phase Degraded, was Ready. 2 engines use it."},
 		}},
-		"it is stopped": {well, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", is(metadata, v1alpha1.ReasonStopped, "Stopped by annotation.")), []Event{
+		"it is stopped": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(metadata, v1alpha1.ReasonStopped, "Stopped by annotation.")), []Event{
 			{Reason: "MetadataStopped", Message: "Stopped by annotation."},
 		}},
-		"it is gone": {well, nil, nil},
+		"it is gone": {readyInstance, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Instance(tc.before, tc.after)); diff != "" {
 				t.Errorf("events differ (-want +got):\n%s", diff)
 			}
-			if again := Instance(tc.after, tc.after); len(again) > 0 {
-				t.Errorf("reported again: %+v", again)
+			if repeated := Instance(tc.after, tc.after); len(repeated) > 0 {
+				t.Errorf("reported again: %+v", repeated)
 			}
 		})
 	}

@@ -47,11 +47,11 @@ func note(text string) string {
 		return text
 	}
 	const ellipsis = "..."
-	cut := maxNote - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
+	limit := maxNote - len(ellipsis)
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:cut] + ellipsis
+	return text[:limit] + ellipsis
 }
 
 // find returns a condition; an absent one has neither status nor reason.
@@ -62,11 +62,11 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// began returns the condition after the write if it has the status now, and had another status
+// becameTrue returns the condition after the write if it has the status now, and had another status
 // or reason before.
-func began(before, after []metav1.Condition, kind string, status metav1.ConditionStatus) (metav1.Condition, bool) {
-	was, is := find(before, kind), find(after, kind)
-	return is, is.Status == status && (was.Status != status || was.Reason != is.Reason)
+func becameTrue(before, after []metav1.Condition, kind string, status metav1.ConditionStatus) (metav1.Condition, bool) {
+	prev, cur := find(before, kind), find(after, kind)
+	return cur, cur.Status == status && (prev.Status != status || prev.Reason != cur.Reason)
 }
 
 // orElse returns s, or other if s is empty.
@@ -77,8 +77,8 @@ func orElse[T ~string](s T, other string) string {
 	return string(s)
 }
 
-// lasted formats a duration; its ends have a precision of one second.
-func lasted(from *metav1.Time, to time.Time) string {
+// formatDuration formats a duration; its ends have a precision of one second.
+func formatDuration(from *metav1.Time, to time.Time) string {
 	if from == nil || to.IsZero() {
 		return ""
 	}

@@ -22,8 +22,8 @@ import (
 
 var images = render.Images{Engine: "engine:1", Web: "web:1", Metadata: "metadata:1", Postgres: "postgres:1"}
 
-// place is a pod template field: its validation and its rendering.
-type place struct {
+// fieldCase is a pod template field: its validation and its rendering.
+type fieldCase struct {
 	primary string
 	check   func(*corev1.PodTemplateSpec) string
 	render  func(*corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error)
@@ -51,7 +51,7 @@ func instanceWith(metadata, gateway *corev1.PodTemplateSpec) *v1alpha1.FireboltI
 	return i
 }
 
-var places = map[string]place{
+var fieldCases = map[string]fieldCase{
 	"engine": {
 		"engine",
 		func(t *corev1.PodTemplateSpec) string {
@@ -104,7 +104,7 @@ var places = map[string]place{
 // a pod, of its metadata and of its main container is filled to the last leaf, and if it
 // is valid it must be in the rendered pods.
 func TestDefect11AllowedFieldsReachPods(t *testing.T) {
-	for name, p := range places {
+	for name, p := range fieldCases {
 		t.Run(name, func(t *testing.T) {
 			admitted := 0
 			for _, f := range everyField(p.primary) {
@@ -226,18 +226,18 @@ func missing(want, got reflect.Value) string {
 // The other direction: fields that the operator omits, because their name or path
 // is reserved, are rejected or cause a warning.
 func TestDefect11OmittedFieldsAreReported(t *testing.T) {
-	for name, p := range places {
+	for name, p := range fieldCases {
 		t.Run(name, func(t *testing.T) {
 			own, err := p.render(&corev1.PodTemplateSpec{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			taken := map[string]*corev1.PodTemplateSpec{}
+			reserved := map[string]*corev1.PodTemplateSpec{}
 			for _, v := range own.Spec.Volumes {
-				taken["volume "+v.Name] = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: v.Name}}}}
+				reserved["volume "+v.Name] = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: v.Name}}}}
 			}
 			for _, key := range slices.Collect(maps.Keys(own.Labels)) {
-				taken["label "+key] = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: "x"}}}
+				reserved["label "+key] = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: "x"}}}
 			}
 			for _, c := range own.Spec.Containers {
 				inner := func(c corev1.Container) *corev1.PodTemplateSpec {
@@ -245,19 +245,19 @@ func TestDefect11OmittedFieldsAreReported(t *testing.T) {
 					return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
 				}
 				for _, e := range c.Env {
-					taken["env "+e.Name] = inner(corev1.Container{Env: []corev1.EnvVar{{Name: e.Name, Value: "x"}}})
+					reserved["env "+e.Name] = inner(corev1.Container{Env: []corev1.EnvVar{{Name: e.Name, Value: "x"}}})
 				}
 				for _, m := range c.VolumeMounts {
-					taken["mount "+m.MountPath] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "mine", MountPath: m.MountPath}}})
-					taken["mount of "+m.Name] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: m.Name, MountPath: "/mine"}}})
+					reserved["mount "+m.MountPath] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "mine", MountPath: m.MountPath}}})
+					reserved["mount of "+m.Name] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: m.Name, MountPath: "/mine"}}})
 				}
 			}
-			if len(taken) < 4 {
-				t.Fatalf("only %d things of the operator's found", len(taken))
+			if len(reserved) < 4 {
+				t.Fatalf("only %d things of the operator's found", len(reserved))
 			}
-			for what, template := range taken {
+			for field, template := range reserved {
 				if p.check(template) == "" {
-					t.Errorf("%s is the operator's, and a user's is admitted without a word", what)
+					t.Errorf("%s is the operator's, and a user's is admitted without a word", field)
 				}
 			}
 		})
@@ -299,8 +299,8 @@ func TestBoundsCheckRenderedResources(t *testing.T) {
 					want++
 				}
 			}
-			if mistakes := validation.EngineBounds(e, class, validation.Bounds{CPU: &most}); len(mistakes) != want {
-				t.Errorf("engine %d over class %d: %v, want %d mistakes", i, j, mistakes, want)
+			if errs := validation.EngineBounds(e, class, validation.Bounds{CPU: &most}); len(errs) != want {
+				t.Errorf("engine %d over class %d: %v, want %d mistakes", i, j, errs, want)
 			}
 		}
 	}

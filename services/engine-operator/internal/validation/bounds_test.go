@@ -74,6 +74,6 @@ func withResources(t *testing.T, resources string) *corev1.PodTemplateSpec {
 		return nil
 	}
 	own := corev1.Container{Name: "engine", Resources: *read[corev1.ResourceRequirements](t, resources)}
-	beside := corev1.Container{Name: "log", Resources: *read[corev1.ResourceRequirements](t, `{limits: {cpu: 5000, memory: 5Pi}}`)}
-	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{own, beside}}}
+	sidecar := corev1.Container{Name: "log", Resources: *read[corev1.ResourceRequirements](t, `{limits: {cpu: 5000, memory: 5Pi}}`)}
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{own, sidecar}}}
 }

@@ -14,9 +14,9 @@ import (
 var update = flag.Bool("update", false, "write the tables of docs/templates.md")
 
 const (
-	document = "../../docs/templates.md"
-	begin    = "<!-- rules -->\n"
-	end      = "<!-- /rules -->"
+	document  = "../../docs/templates.md"
+	beginMark = "<!-- rules -->\n"
+	endMark   = "<!-- /rules -->"
 )
 
 func TestPageListsRules(t *testing.T) {
@@ -24,19 +24,19 @@ func TestPageListsRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(raw), begin)
-	shown, after, okEnd := strings.Cut(rest, end)
-	if !ok || !okEnd {
+	before, tail, ok := strings.Cut(string(raw), beginMark)
+	listed, after, okListed := strings.Cut(tail, endMark)
+	if !ok || !okListed {
 		t.Fatalf("%s has no place for the tables", document)
 	}
 	want := tables()
 	if *update {
-		if err := os.WriteFile(document, []byte(before+begin+want+end+after), 0o600); err != nil {
+		if err := os.WriteFile(document, []byte(before+beginMark+want+endMark+after), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(want, shown); diff != "" {
+	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Errorf("%s (-rules +document); run this test with -update:\n%s", document, diff)
 	}
 }
@@ -58,12 +58,12 @@ func tables() string {
 	var b strings.Builder
 	b.WriteString("\n## Metadata of a template\n\n| field | may be set |\n|---|---|\n")
 	for _, name := range metadataFields.sorted() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, metadataFields.word(name))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, metadataFields.supportLabel(name))
 	}
 	fmt.Fprintf(&b, "\nKeys of labels and annotations that begin with `%s` are the operator's.\n", reservedPrefix)
 	b.WriteString("\n## Fields of the pod, the same for every component\n\n| field | may be set |\n|---|---|\n")
 	for _, name := range podFields.sorted() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, podFields.word(name))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, podFields.supportLabel(name))
 	}
 	b.WriteString("\n## Fields of the main container\n\n| field |")
 	for _, c := range components {
@@ -73,7 +73,7 @@ func tables() string {
 	for _, name := range engineFields.sorted() {
 		fmt.Fprintf(&b, "| `%s` |", name)
 		for _, c := range components {
-			fmt.Fprintf(&b, " %s |", c.container.word(name))
+			fmt.Fprintf(&b, " %s |", c.container.supportLabel(name))
 		}
 		b.WriteString("\n")
 	}
@@ -104,7 +104,7 @@ func (f fields) sorted() []string {
 	return out
 }
 
-func (f fields) word(name string) string {
+func (f fields) supportLabel(name string) string {
 	switch {
 	case slices.Contains(f.allowed, name):
 		return "yes"

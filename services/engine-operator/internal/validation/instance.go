@@ -88,7 +88,7 @@ func InstanceTLS(i *v1alpha1.FireboltInstance) field.ErrorList {
 		if l.engine && l.SecretRef != nil {
 			out = append(out, field.Forbidden(l.at.Child("secretRef"), "cert-manager must issue the certificates of engines"))
 		}
-		out = append(out, l.clientTrust()...)
+		out = append(out, l.clientCA()...)
 		out = append(out, l.references(managedBy(i))...)
 		out = append(out, keySize(l.at.Child("certManager", "size"), l.CertManager)...)
 	}
@@ -108,8 +108,8 @@ func keySize(at *field.Path, c *v1alpha1.CertManagerSpec) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, size, fmt.Sprintf("must be one of %v bits for %s keys", sizes, algorithm))}
 }
 
-// clientTrust checks how a listener verifies clients.
-func (l listener) clientTrust() field.ErrorList {
+// clientCA checks how a listener verifies clients.
+func (l listener) clientCA() field.ErrorList {
 	var out field.ErrorList
 	for _, ref := range []struct {
 		name string
@@ -155,16 +155,16 @@ func (l listener) references(managed protected) field.ErrorList {
 // rules do not check.
 func InstanceUpdate(before, after *v1alpha1.FireboltInstance) field.ErrorList {
 	var out field.ErrorList
-	was, is := signing(before), signing(after)
-	if was != nil && is != nil && was.Size != 0 && was.Size != is.Size {
+	prev, cur := signing(before), signing(after)
+	if prev != nil && cur != nil && prev.Size != 0 && prev.Size != cur.Size {
 		at := field.NewPath("spec", "auth", "local", "signingKeys", "certManager", "size")
-		out = append(out, field.Invalid(at, is.Size, fmt.Sprintf("is immutable; it is %d", was.Size)))
+		out = append(out, field.Invalid(at, cur.Size, fmt.Sprintf("is immutable; it is %d", prev.Size)))
 	}
-	was, is = engineTLS(before), engineTLS(after)
-	if was != nil && is != nil && was.IssuerRef != is.IssuerRef {
+	prev, cur = engineTLS(before), engineTLS(after)
+	if prev != nil && cur != nil && prev.IssuerRef != cur.IssuerRef {
 		at := field.NewPath("spec", "tls", "engine", "certManager", "issuerRef")
-		detail := fmt.Sprintf("is immutable while the listener is enabled; it is %s %q", was.IssuerRef.Kind, was.IssuerRef.Name)
-		out = append(out, field.Invalid(at, is.IssuerRef.Kind+"/"+is.IssuerRef.Name, detail))
+		detail := fmt.Sprintf("is immutable while the listener is enabled; it is %s %q", prev.IssuerRef.Kind, prev.IssuerRef.Name)
+		out = append(out, field.Invalid(at, cur.IssuerRef.Kind+"/"+cur.IssuerRef.Name, detail))
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func Message(violations field.ErrorList) string {
 	if len(sorted) == 0 {
 		return ""
 	}
-	return cut(sentences(sorted[:1], len(sorted)-1)) // a single path can be too long, since users choose names
+	return truncate(sentences(sorted[:1], len(sorted)-1)) // a single path can be too long, since users choose names
 }
 
 // sentences groups sorted errors by their detail, in the order of their first paths.
@@ -65,8 +65,8 @@ func detail(e *field.Error) string {
 	return e.Detail
 }
 
-// cut truncates a string to the limit without splitting a character.
-func cut(s string) string {
+// truncate truncates a string to the limit without splitting a character.
+func truncate(s string) string {
 	const dots = "..."
 	end := MessageLimit - len(dots)
 	for end > 0 && !utf8.RuneStart(s[end]) {

@@ -14,8 +14,8 @@ import (
 func TestMessage(t *testing.T) {
 	at := func(name string) *field.Path { return field.NewPath("spec").Child(name) }
 	cases := map[string]struct {
-		mistakes field.ErrorList
-		want     string
+		errs field.ErrorList
+		want string
 	}{
 		"no errors": {nil, ""},
 		"one error": {field.ErrorList{field.Forbidden(at("a"), isOwned)}, "spec.a: is managed by the operator."},
@@ -28,7 +28,7 @@ func TestMessage(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Message(tc.mistakes)); diff != "" {
+			if diff := cmp.Diff(tc.want, Message(tc.errs)); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
@@ -56,9 +56,9 @@ func TestMessageCountsOmittedErrors(t *testing.T) {
 		list = append(list, field.Forbidden(field.NewPath("spec", fmt.Sprintf("field%03d", i), strings.Repeat("x", 20)), isOwned))
 	}
 	got := Message(list)
-	said := strings.Count(got, "spec.field")
-	if len(got) > MessageLimit || said < 20 || !strings.HasSuffix(got, fmt.Sprintf(": is managed by the operator. And %d more.", 100-said)) {
-		t.Errorf("%d bytes, %d paths: %q", len(got), said, got)
+	reported := strings.Count(got, "spec.field")
+	if len(got) > MessageLimit || reported < 20 || !strings.HasSuffix(got, fmt.Sprintf(": is managed by the operator. And %d more.", 100-reported)) {
+		t.Errorf("%d bytes, %d paths: %q", len(got), reported, got)
 	}
 }
 

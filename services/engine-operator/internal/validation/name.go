@@ -7,18 +7,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// roomy is the maximum length of a name that leaves room for every generation number.
-const roomy = 43
+// recommendedLength is the maximum length of a name that leaves room for every generation number.
+const recommendedLength = 43
 
 // LongName warns of a name that leaves room for few generations: the label
 // controller-revision-hash of the pods holds name, number and a hash of ten characters.
 // The schema rejects names without room for any. It returns an empty string for other names.
 func LongName(engine string) string {
 	const label, hash = 63, len("-") + 10
-	if len(engine) <= roomy {
+	if len(engine) <= recommendedLength {
 		return ""
 	}
 	digits := label - hash - len(names.Generation(engine, 0)) + 1
 	return fmt.Sprintf("metadata.name has %d characters: from generation %.0f on Kubernetes creates no pods, since their labels are too long; at most %d are recommended",
-		len(engine), math.Pow10(digits), roomy)
+		len(engine), math.Pow10(digits), recommendedLength)
 }

@@ -21,19 +21,19 @@ func rounded(config *apiextensionsv1.JSON) field.ErrorList {
 		return nil // rendering reports the error
 	}
 	var out field.ErrorList
-	beyond(field.NewPath("spec", "customEngineConfig"), tree, &out)
+	checkPrecision(field.NewPath("spec", "customEngineConfig"), tree, &out)
 	return out
 }
 
-func beyond(at *field.Path, v any, out *field.ErrorList) {
+func checkPrecision(at *field.Path, v any, out *field.ErrorList) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			beyond(at.Child(k), e, out)
+			checkPrecision(at.Child(k), e, out)
 		}
 	case []any:
 		for i, e := range v {
-			beyond(at.Index(i), e, out)
+			checkPrecision(at.Index(i), e, out)
 		}
 	case float64:
 		if math.Abs(v) >= 1<<63 {

@@ -18,14 +18,14 @@ import (
 // The fields that users may set, listed independently: by the names of the Go fields, and not
 // read from the table under test (reference 2.6).
 var (
-	mayMetadata = []string{"Labels", "Annotations"}
-	mayPod      = []string{
+	allowedMetadata = []string{"Labels", "Annotations"}
+	allowedPod      = []string{
 		"Volumes", "InitContainers", "Containers", "DNSPolicy", "NodeSelector", "ServiceAccountName", "SecurityContext",
 		"ImagePullSecrets", "Affinity", "SchedulerName", "Tolerations", "HostAliases", "PriorityClassName", "DNSConfig",
 		"ReadinessGates", "RuntimeClassName", "PreemptionPolicy", "Overhead", "TopologySpreadConstraints", "OS", "ResourceClaims",
 	}
-	mayService = []string{"Name", "Image", "ImagePullPolicy", "Resources"}
-	mayEngine  = append(slices.Clone(mayService), "Env", "EnvFrom", "VolumeMounts", "SecurityContext", "Lifecycle",
+	allowedService = []string{"Name", "Image", "ImagePullPolicy", "Resources"}
+	allowedEngine  = append(slices.Clone(allowedService), "Env", "EnvFrom", "VolumeMounts", "SecurityContext", "Lifecycle",
 		"WorkingDir", "TerminationMessagePath", "TerminationMessagePolicy", "VolumeDevices", "ResizePolicy")
 )
 
@@ -33,7 +33,7 @@ var (
 type kind struct {
 	at        string
 	primary   string
-	may       []string
+	allowed   []string
 	reserved  []string // names of containers
 	volumes   []string // the operator's, secret among them
 	secret    []string
@@ -48,7 +48,7 @@ func kinds() map[string]kind {
 	i.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"}}
 	known := []string{"db", "shop-metadata-postgres-creds", "x-auth-signing", "shop-engine-tls", "y-g12-engine-tls"}
 	engine := kind{
-		"spec.template", "engine", mayEngine,
+		"spec.template", "engine", allowedEngine,
 		[]string{"engine-web"},
 		[]string{"data", "engine-config", "runtime", "auth-admin", "tls-engine", "auth-signing-k"},
 		[]string{"auth-admin", "tls-engine", "auth-signing-k"},
@@ -68,7 +68,7 @@ func kinds() map[string]kind {
 	return map[string]kind{
 		"engine": engine, "class": class,
 		"gateway": {
-			"spec.gateway.template", "envoy", mayService,
+			"spec.gateway.template", "envoy", allowedService,
 			[]string{"wake-agent"},
 			[]string{"config", "tmp", "engine-ca", "tls-gateway", "client-ca", "engine-crl", "client-crl", "wake-agent-token"},
 			[]string{"engine-ca", "tls-gateway", "client-ca", "engine-crl", "client-crl", "wake-agent-token"},
@@ -80,7 +80,7 @@ func kinds() map[string]kind {
 			},
 		},
 		"metadata": {
-			"spec.metadata.template", "metadata", mayService, nil,
+			"spec.metadata.template", "metadata", allowedService, nil,
 			[]string{"config", "postgres-creds"},
 			[]string{"postgres-creds"},
 			nil, nil, known,
@@ -103,20 +103,20 @@ func (k kind) violations() []violation {
 	add := func(path string, do func(*corev1.PodTemplateSpec)) {
 		out = append(out, func(t *corev1.PodTemplateSpec) string { do(t); return k.at + "." + path })
 	}
-	forbidden := func(path string, may []string, in func(*corev1.PodTemplateSpec) reflect.Value) {
+	forbidden := func(path string, allowed []string, in func(*corev1.PodTemplateSpec) reflect.Value) {
 		of := in(sample(k.primary)).Type()
 		for i := range of.NumField() {
 			f := of.Field(i)
-			if !slices.Contains(may, f.Name) {
+			if !slices.Contains(allowed, f.Name) {
 				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 				add(path+"."+name, func(t *corev1.PodTemplateSpec) { fill(in(t).Field(i), f.Name) })
 			}
 		}
 	}
-	forbidden("metadata", mayMetadata, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.ObjectMeta).Elem() })
-	forbidden("spec", mayPod, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.Spec).Elem() })
+	forbidden("metadata", allowedMetadata, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.ObjectMeta).Elem() })
+	forbidden("spec", allowedPod, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.Spec).Elem() })
 	main := "spec.containers[" + k.primary + "]"
-	forbidden(main, k.may, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.Spec.Containers[0]).Elem() })
+	forbidden(main, k.allowed, func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.Spec.Containers[0]).Elem() })
 
 	for _, prefix := range []string{"firebolt.io/engine", "firebolt.io/x"} {
 		add("metadata.labels["+prefix+"]", func(t *corev1.PodTemplateSpec) { t.Labels = with(t.Labels, prefix) })
@@ -209,16 +209,16 @@ func sample(primary string) *corev1.PodTemplateSpec {
 
 // decorate sets a random subset of the fields that users may set.
 func (k kind) decorate(r *rand.Rand, t *corev1.PodTemplateSpec) {
-	some := func(v reflect.Value, may []string) {
-		for _, name := range may {
+	setSome := func(v reflect.Value, allowed []string) {
+		for _, name := range allowed {
 			if r.IntN(2) == 0 && name != "Name" && name != "Containers" && name != "InitContainers" {
 				fill(v.FieldByName(name), name)
 			}
 		}
 	}
-	some(reflect.ValueOf(&t.ObjectMeta).Elem(), mayMetadata)
-	some(reflect.ValueOf(&t.Spec).Elem(), mayPod)
-	some(reflect.ValueOf(&t.Spec.Containers[0]).Elem(), k.may)
+	setSome(reflect.ValueOf(&t.ObjectMeta).Elem(), allowedMetadata)
+	setSome(reflect.ValueOf(&t.Spec).Elem(), allowedPod)
+	setSome(reflect.ValueOf(&t.Spec.Containers[0]).Elem(), k.allowed)
 	for _, free := range []*corev1.Container{&t.Spec.Containers[1], &t.Spec.InitContainers[0]} {
 		if r.IntN(2) == 0 {
 			name := free.Name

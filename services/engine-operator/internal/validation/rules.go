@@ -27,9 +27,9 @@ type component struct {
 	// volumes are patterns of the names of the operator's volumes; secret are those
 	// with data of Secrets, which sidecars must not mount.
 	volumes, secret []string
-	// drops is true when a user's volume with the name of an operator's volume is dropped
+	// dropped is true when a user's volume with the name of an operator's volume is dropped
 	// instead of rejected, like in the earlier operator.
-	drops bool
+	dropped bool
 }
 
 // metadataFields are the fields of a template's metadata.
@@ -99,8 +99,8 @@ var (
 		volumes: []string{
 			"data", "engine-config", "runtime", "nginx-writable-dir", "auth-admin", "auth-signing-*", "tls-engine",
 		},
-		secret: []string{"auth-admin", "auth-signing-*", "tls-engine"},
-		drops:  true,
+		secret:  []string{"auth-admin", "auth-signing-*", "tls-engine"},
+		dropped: true,
 	}
 	gatewayRules = component{
 		primary: names.ContainerEnvoy, reserved: []string{names.ContainerWakeAgent},

@@ -76,7 +76,7 @@ func TestDefect11UnknownFieldIsReported(t *testing.T) {
 // Every place in a volume that can hold the name of a Secret is checked.
 func TestVolumeSecretsAreFound(t *testing.T) {
 	v := &corev1.VolumeSource{}
-	want := plant(reflect.ValueOf(v).Elem(), nil)
+	want := setField(reflect.ValueOf(v).Elem(), nil)
 	if len(want) < 11 {
 		t.Fatalf("only %d places found: the search is broken", len(want))
 	}
@@ -91,22 +91,22 @@ func TestVolumeSecretsAreFound(t *testing.T) {
 	}
 }
 
-// plant sets the name "stolen" wherever a volume source can refer to a Secret, and returns
+// setField sets the name "stolen" wherever a volume source can refer to a Secret, and returns
 // the paths: fields whose name contains Secret and that are a name or a reference.
-func plant(v reflect.Value, at []string) []string {
+func setField(v reflect.Value, at []string) []string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return plant(v.Elem(), at)
+		return setField(v.Elem(), at)
 	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Struct {
 			return nil
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		at = append(slices.Clone(at[:len(at)-1]), at[len(at)-1]+"[0]")
-		return plant(v.Index(0), at)
+		return setField(v.Index(0), at)
 	case reflect.String:
-		if name := at[len(at)-1]; name == "secretName" || name == "name" && underSecret(at) {
+		if name := at[len(at)-1]; name == "secretName" || name == "name" && insideSecret(at) {
 			v.SetString("stolen")
 			return []string{strings.Join(at, ".")}
 		}
@@ -117,18 +117,18 @@ func plant(v reflect.Value, at []string) []string {
 			if !f.IsExported() || f.Type == reflect.TypeFor[*corev1.EphemeralVolumeSource]() {
 				continue // a claim refers to no Secret
 			}
-			here := at
+			entryPath := at
 			if name := jsonName(f); name != "" {
-				here = append(slices.Clone(at), name)
+				entryPath = append(slices.Clone(at), name)
 			}
-			out = append(out, plant(v.Field(i), here)...)
+			out = append(out, setField(v.Field(i), entryPath)...)
 		}
 		return out
 	}
 	return nil
 }
 
-func underSecret(at []string) bool {
+func insideSecret(at []string) bool {
 	return len(at) > 1 && strings.Contains(strings.ToLower(at[len(at)-2]), "secret")
 }
 

@@ -51,8 +51,8 @@ func (p protected) environment(at *field.Path, c *corev1.Container) field.ErrorL
 	var out field.ErrorList
 	for i, e := range c.Env {
 		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil && p.holds(e.ValueFrom.SecretKeyRef.Name) {
-			here := entry(at.Child("env"), e.Name, i).Child("valueFrom", "secretKeyRef", "name")
-			out = append(out, field.Forbidden(here, isProtected))
+			entryPath := entry(at.Child("env"), e.Name, i).Child("valueFrom", "secretKeyRef", "name")
+			out = append(out, field.Forbidden(entryPath, isProtected))
 		}
 	}
 	for i, e := range c.EnvFrom {
@@ -68,11 +68,11 @@ func (p protected) volume(at *field.Path, v *corev1.VolumeSource) field.ErrorLis
 	var out field.ErrorList
 	for _, r := range secretsOf(v) {
 		if p.holds(r.secret) {
-			here := at
+			entryPath := at
 			for _, step := range r.steps {
-				here = here.Child(step)
+				entryPath = entryPath.Child(step)
 			}
-			out = append(out, field.Forbidden(here, isProtected))
+			out = append(out, field.Forbidden(entryPath, isProtected))
 		}
 	}
 	if v.Projected != nil {

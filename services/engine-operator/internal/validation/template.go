@@ -23,28 +23,28 @@ func (c component) template(at *field.Path, t *corev1.PodTemplateSpec, p protect
 	out = append(out, c.containerNames(spec, &t.Spec)...)
 	for i := range t.Spec.Containers {
 		own := &t.Spec.Containers[i]
-		here := entry(spec.Child("containers"), own.Name, i)
+		entryPath := entry(spec.Child("containers"), own.Name, i)
 		if own.Name == c.primary {
-			out = append(out, c.container.check(here, own)...)
-			out = append(out, c.primaryLists(here, own)...)
+			out = append(out, c.container.check(entryPath, own)...)
+			out = append(out, c.primaryLists(entryPath, own)...)
 		} else {
-			out = append(out, c.sidecarMounts(here, own)...)
+			out = append(out, c.sidecarMounts(entryPath, own)...)
 		}
-		out = append(out, p.environment(here, own)...)
+		out = append(out, p.environment(entryPath, own)...)
 	}
 	for i := range t.Spec.InitContainers {
 		own := &t.Spec.InitContainers[i]
-		here := entry(spec.Child("initContainers"), own.Name, i)
-		out = append(out, c.sidecarMounts(here, own)...)
-		out = append(out, p.environment(here, own)...)
+		entryPath := entry(spec.Child("initContainers"), own.Name, i)
+		out = append(out, c.sidecarMounts(entryPath, own)...)
+		out = append(out, p.environment(entryPath, own)...)
 	}
 	for i := range t.Spec.Volumes {
 		v := &t.Spec.Volumes[i]
-		here := entry(spec.Child("volumes"), v.Name, i)
-		if !c.drops && matches(c.volumes, v.Name) {
-			out = append(out, field.Forbidden(here, isVolume))
+		entryPath := entry(spec.Child("volumes"), v.Name, i)
+		if !c.dropped && matches(c.volumes, v.Name) {
+			out = append(out, field.Forbidden(entryPath, isVolume))
 		}
-		out = append(out, p.volume(here, &v.VolumeSource)...)
+		out = append(out, p.volume(entryPath, &v.VolumeSource)...)
 	}
 	return distinct(out)
 }
@@ -78,7 +78,7 @@ func (c component) ignored(at *field.Path, t *corev1.PodTemplateSpec) field.Erro
 		}
 	}
 	for i := range t.Spec.Volumes {
-		if v := &t.Spec.Volumes[i]; c.drops && matches(c.volumes, v.Name) {
+		if v := &t.Spec.Volumes[i]; c.dropped && matches(c.volumes, v.Name) {
 			out = append(out, field.Forbidden(entry(spec.Child("volumes"), v.Name, i), isUnused))
 		}
 	}
@@ -140,14 +140,14 @@ func (c component) containerNames(at *field.Path, s *corev1.PodSpec) field.Error
 	}{{"containers", s.Containers, false}, {"initContainers", s.InitContainers, true}} {
 		for i := range list.in {
 			name := list.in[i].Name
-			here := entry(at.Child(list.name), name, i)
+			entryPath := entry(at.Child(list.name), name, i)
 			switch {
 			case slices.Contains(c.reserved, name):
-				out = append(out, field.Forbidden(here, isNameTaken))
+				out = append(out, field.Forbidden(entryPath, isNameTaken))
 			case list.init && name == c.primary:
-				out = append(out, field.Forbidden(here, isPrimary))
+				out = append(out, field.Forbidden(entryPath, isPrimary))
 			case seen[name]:
-				out = append(out, &field.Error{Type: field.ErrorTypeDuplicate, Field: here.String(), BadValue: name, Detail: isDuplicate})
+				out = append(out, &field.Error{Type: field.ErrorTypeDuplicate, Field: entryPath.String(), BadValue: name, Detail: isDuplicate})
 			}
 			seen[name] = true
 		}
@@ -165,12 +165,12 @@ func (c component) primaryLists(at *field.Path, own *corev1.Container) field.Err
 		}
 	}
 	for i, m := range own.VolumeMounts {
-		here := entry(at.Child("volumeMounts"), m.Name, i)
+		entryPath := entry(at.Child("volumeMounts"), m.Name, i)
 		switch {
 		case matches(c.volumes, m.Name):
-			out = append(out, field.Forbidden(here, isOwned))
+			out = append(out, field.Forbidden(entryPath, isOwned))
 		case slices.Contains(c.mountPaths, path.Clean(m.MountPath)):
-			out = append(out, field.Forbidden(here.Child("mountPath"), isMountPath))
+			out = append(out, field.Forbidden(entryPath.Child("mountPath"), isMountPath))
 		}
 	}
 	for i, d := range own.VolumeDevices {

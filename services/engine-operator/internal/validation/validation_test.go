@@ -236,13 +236,13 @@ func TestLongNamesAreWarnings(t *testing.T) {
 
 // 64-bit integers keep their digits; the API server truncates others to 17 digits.
 func TestRoundedNumbersAreWarnings(t *testing.T) {
-	for number, lost := range map[string]bool{
+	for number, rounded := range map[string]bool{
 		"9007199254740993": false, "-9223372036854775808": false, "9223372036854775807": false, "2.5": false,
 		"18446744073709551615": true, "-18446744073709552000": true, "1e30": true,
 	} {
 		e := &v1alpha1.FireboltEngine{Spec: v1alpha1.FireboltEngineSpec{CustomEngineConfig: &apiextensionsv1.JSON{Raw: []byte(`{"a": [{"b": ` + number + `}]}`)}}}
-		if got := paths(EngineIgnored(e, nil)); (len(got) > 0) != lost || lost && got[0] != "spec.customEngineConfig.a[0].b" {
-			t.Errorf("%s: warnings %v, want one: %t", number, got, lost)
+		if got := paths(EngineIgnored(e, nil)); (len(got) > 0) != rounded || rounded && got[0] != "spec.customEngineConfig.a[0].b" {
+			t.Errorf("%s: warnings %v, want one: %t", number, got, rounded)
 		}
 	}
 }

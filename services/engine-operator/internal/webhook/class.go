@@ -23,11 +23,11 @@ func (v classes) ValidateCreate(_ context.Context, c *v1alpha1.FireboltEngineCla
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v classes) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
-	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+func (v classes) ValidateUpdate(_ context.Context, oldObj, newObj *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
+	if skips(newObj, equality.Semantic.DeepEqual(oldObj.Spec, newObj.Spec)) {
 		return nil, nil
 	}
-	return v.validate(is)
+	return v.validate(newObj)
 }
 
 func (v classes) validate(c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
@@ -58,5 +58,5 @@ func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineC
 	}
 	slices.Sort(users)
 	return nil, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("fireboltengineclasses").GroupResource(), c.Name,
-		fmt.Errorf("metadata.name: the class is used by %d FireboltEngine(s): %s; delete them or change their class first", len(users), some(users)))
+		fmt.Errorf("metadata.name: the class is used by %d FireboltEngine(s): %s; delete them or change their class first", len(users), joinFirst(users)))
 }

@@ -21,11 +21,11 @@ func (v engines) ValidateCreate(ctx context.Context, e *v1alpha1.FireboltEngine)
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v engines) ValidateUpdate(ctx context.Context, was, is *v1alpha1.FireboltEngine) (admission.Warnings, error) {
-	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+func (v engines) ValidateUpdate(ctx context.Context, oldObj, newObj *v1alpha1.FireboltEngine) (admission.Warnings, error) {
+	if skips(newObj, equality.Semantic.DeepEqual(oldObj.Spec, newObj.Spec)) {
 		return nil, nil
 	}
-	return v.validate(ctx, is)
+	return v.validate(ctx, newObj)
 }
 
 // ValidateDelete implements admission.Validator. It accepts every deletion.
@@ -41,14 +41,14 @@ func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admi
 	spec := field.NewPath("spec")
 	var all field.ErrorList
 	instance := &v1alpha1.FireboltInstance{}
-	found, failure := v.get(ctx, e.Namespace, e.Spec.InstanceRef, instance, spec.Child("instanceRef"))
-	if !found {
+	exists, failure := v.get(ctx, e.Namespace, e.Spec.InstanceRef, instance, spec.Child("instanceRef"))
+	if !exists {
 		instance = nil
 	}
 	switch {
 	case failure != nil:
 		all = append(all, failure)
-	case !found:
+	case !exists:
 		warnings = append(warnings, fmt.Sprintf("spec.instanceRef: FireboltInstance %q does not exist yet; the engine waits for it", e.Spec.InstanceRef))
 	}
 	class, failure := v.class(ctx, e, spec.Child("engineClassRef"))
@@ -69,11 +69,11 @@ func (v engines) class(ctx context.Context, e *v1alpha1.FireboltEngine, at *fiel
 		return nil, nil
 	}
 	class := &v1alpha1.FireboltEngineClass{}
-	found, failure := v.get(ctx, e.Namespace, *e.Spec.EngineClassRef, class, at)
+	exists, failure := v.get(ctx, e.Namespace, *e.Spec.EngineClassRef, class, at)
 	if failure != nil {
 		return nil, failure
 	}
-	if !found {
+	if !exists {
 		return nil, field.NotFound(at, *e.Spec.EngineClassRef)
 	}
 	return class, nil

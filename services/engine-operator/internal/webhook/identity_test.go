@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// leftovers is a fake API server with one Secret, or one that fails.
-type leftovers struct {
+// staleReader is a fake API server with one Secret, or one that fails.
+type staleReader struct {
 	client.Reader
 	annotations map[string]string
 	failure     error
 }
 
-func (l leftovers) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (l staleReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	if l.failure != nil {
 		return l.failure
 	}
@@ -41,15 +41,15 @@ func TestDefect8RecreatedInstanceGetsIDOfItsData(t *testing.T) {
 	old := map[string]string{names.AnnotationInstanceID: "old"}
 	cases := map[string]struct {
 		object, name string
-		apiReader    leftovers
+		apiReader    staleReader
 		want         string // empty: left to the controller
 	}{
-		"its database is still there":        {`{"spec":{}}`, "shop", leftovers{annotations: old}, "old"},
-		"nothing was left":                   {`{"spec":{}}`, "other", leftovers{annotations: old}, "new"},
-		"credentials that know no id":        {`{"spec":{}}`, "shop", leftovers{}, "new"},
-		"it names an external database":      {`{"spec":{"metadata":{"postgres":{"host":"db"}}}}`, "shop", leftovers{annotations: old}, "new"},
-		"a generated name":                   {`{"spec":{}}`, "", leftovers{annotations: old}, "new"},
-		"the API server cannot be asked now": {`{"spec":{}}`, "shop", leftovers{failure: errors.New("timeout")}, ""},
+		"its database is still there":        {`{"spec":{}}`, "shop", staleReader{annotations: old}, "old"},
+		"nothing was left":                   {`{"spec":{}}`, "other", staleReader{annotations: old}, "new"},
+		"credentials that know no id":        {`{"spec":{}}`, "shop", staleReader{}, "new"},
+		"it names an external database":      {`{"spec":{"metadata":{"postgres":{"host":"db"}}}}`, "shop", staleReader{annotations: old}, "new"},
+		"a generated name":                   {`{"spec":{}}`, "", staleReader{annotations: old}, "new"},
+		"the API server cannot be asked now": {`{"spec":{}}`, "shop", staleReader{failure: errors.New("timeout")}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

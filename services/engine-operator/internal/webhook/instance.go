@@ -19,11 +19,11 @@ func (v instances) ValidateCreate(_ context.Context, i *v1alpha1.FireboltInstanc
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v instances) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltInstance) (admission.Warnings, error) {
-	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+func (v instances) ValidateUpdate(_ context.Context, oldObj, newObj *v1alpha1.FireboltInstance) (admission.Warnings, error) {
+	if skips(newObj, equality.Semantic.DeepEqual(oldObj.Spec, newObj.Spec)) {
 		return nil, nil
 	}
-	return v.validate(is, was)
+	return v.validate(newObj, oldObj)
 }
 
 // ValidateDelete implements admission.Validator. The controller's finalizer keeps an
@@ -33,13 +33,13 @@ func (instances) ValidateDelete(context.Context, *v1alpha1.FireboltInstance) (ad
 }
 
 // validate checks an instance; was is its previous version, nil for a new one.
-func (v instances) validate(i, was *v1alpha1.FireboltInstance) (admission.Warnings, error) {
+func (v instances) validate(i, oldObj *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
 		return nil, nil
 	}
 	all := validation.InstanceAll(i)
-	if was != nil {
-		all = append(all, validation.InstanceUpdate(was, i)...)
+	if oldObj != nil {
+		all = append(all, validation.InstanceUpdate(oldObj, i)...)
 	}
 	return ignored(validation.InstanceIgnored(i)), invalid("FireboltInstance", i, all)
 }

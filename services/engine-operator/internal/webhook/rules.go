@@ -30,8 +30,8 @@ func foreign(watched []string, namespace string) bool {
 
 // skips reports whether an update is accepted without validation: one that does not change
 // the spec, and one of a terminating object.
-func skips(is metav1.Object, sameSpec bool) bool {
-	return sameSpec || is.GetDeletionTimestamp() != nil
+func skips(obj metav1.Object, sameSpec bool) bool {
+	return sameSpec || obj.GetDeletionTimestamp() != nil
 }
 
 // invalid combines all errors into one response: Invalid, which the user must fix, or
@@ -52,7 +52,7 @@ func invalid(kind string, o client.Object, all field.ErrorList) error {
 }
 
 // get reads one object from the API server. found is false when it does not exist.
-func (r rules) get(ctx context.Context, namespace, name string, into client.Object, at *field.Path) (found bool, failure *field.Error) {
+func (r rules) get(ctx context.Context, namespace, name string, into client.Object, at *field.Path) (exists bool, failure *field.Error) {
 	err := r.apiReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -64,8 +64,8 @@ func (r rules) get(ctx context.Context, namespace, name string, into client.Obje
 	}
 }
 
-// some joins the first few names of a list.
-func some(all []string) string {
+// joinFirst joins the first few names of a list.
+func joinFirst(all []string) string {
 	const most = 5
 	if len(all) > most {
 		return strings.Join(all[:most], ", ") + ", …"

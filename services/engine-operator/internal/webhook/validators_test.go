@@ -17,24 +17,26 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// away is an API server that does not respond.
-type away struct{}
+// unreachable is an API server that does not respond.
+type unreachable struct{}
 
-var errAway = errors.New("no answer")
+var errUnreachable = errors.New("no answer")
 
-func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errAway
+func (unreachable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errUnreachable
 }
 
-func (away) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAway }
+func (unreachable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errUnreachable
+}
 
-func bad() *corev1.PodTemplateSpec {
+func invalidTemplate() *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
 }
 
 func engine(change func(*v1alpha1.FireboltEngine)) *v1alpha1.FireboltEngine {
 	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}
-	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: new("c"), Template: bad()}
+	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: new("c"), Template: invalidTemplate()}
 	if change != nil {
 		change(e)
 	}
@@ -42,9 +44,9 @@ func engine(change func(*v1alpha1.FireboltEngine)) *v1alpha1.FireboltEngine {
 }
 
 func TestValidatorsRejectUnreadableReferences(t *testing.T) {
-	r := rules{apiReader: away{}}
-	sound := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
-	_, err := engines{r}.ValidateCreate(t.Context(), sound)
+	r := rules{apiReader: unreachable{}}
+	valid := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
+	_, err := engines{r}.ValidateCreate(t.Context(), valid)
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "spec.engineClassRef") || !strings.Contains(err.Error(), "spec.instanceRef") {
 		t.Errorf("engine: %v", err)
 	}
@@ -53,14 +55,14 @@ func TestValidatorsRejectUnreadableReferences(t *testing.T) {
 		t.Errorf("engine with a mistake besides: %v", err)
 	}
 	_, err = classes{r}.ValidateDelete(t.Context(), &v1alpha1.FireboltEngineClass{})
-	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), errAway.Error()) {
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), errUnreachable.Error()) {
 		t.Errorf("deletion of a class: %v", err)
 	}
 }
 
 func TestEngineValidatorSkipsAbsentReferences(t *testing.T) {
 	e := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	_, err := engines{rules{apiReader: away{}}}.ValidateUpdate(t.Context(), engine(nil), e)
+	_, err := engines{rules{apiReader: unreachable{}}}.ValidateUpdate(t.Context(), engine(nil), e)
 	if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "spec.engineClassRef") {
 		t.Errorf("%v", err)
 	}
@@ -69,13 +71,13 @@ func TestEngineValidatorSkipsAbsentReferences(t *testing.T) {
 // None of these may require the API server, nor depend on the spec.
 func TestValidatorsAllowWithoutAPIServer(t *testing.T) {
 	now := metav1.Now()
-	r := rules{apiReader: away{}}
-	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *bad()}}
+	r := rules{apiReader: unreachable{}}
+	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *invalidTemplate()}}
 	instance := &v1alpha1.FireboltInstance{}
-	instance.Spec.Gateway.Template = bad()
-	going, goingInstance := class.DeepCopy(), instance.DeepCopy()
-	going.DeletionTimestamp, goingInstance.DeletionTimestamp = &now, &now
-	elsewhere := rules{apiReader: away{}, watched: []string{"mine"}}
+	instance.Spec.Gateway.Template = invalidTemplate()
+	terminatingClass, terminatingInstance := class.DeepCopy(), instance.DeepCopy()
+	terminatingClass.DeletionTimestamp, terminatingInstance.DeletionTimestamp = &now, &now
+	otherNamespace := rules{apiReader: unreachable{}, watched: []string{"mine"}}
 	cases := map[string]func() (admission.Warnings, error){
 		"an engine's finalizer": func() (admission.Warnings, error) {
 			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1alpha1.FireboltEngine) { e.Finalizers = []string{"x"} }))
@@ -84,25 +86,29 @@ func TestValidatorsAllowWithoutAPIServer(t *testing.T) {
 			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas, e.DeletionTimestamp = 3, &now }))
 		},
 		"an engine's deletion": func() (admission.Warnings, error) { return engines{r}.ValidateDelete(t.Context(), engine(nil)) },
-		"an engine elsewhere":  func() (admission.Warnings, error) { return engines{elsewhere}.ValidateCreate(t.Context(), engine(nil)) },
-		"a class's label":      func() (admission.Warnings, error) { return classes{r}.ValidateUpdate(t.Context(), class, class) },
-		"a class that is going": func() (admission.Warnings, error) {
-			return classes{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltEngineClass{}, going)
+		"an engine elsewhere": func() (admission.Warnings, error) {
+			return engines{otherNamespace}.ValidateCreate(t.Context(), engine(nil))
 		},
-		"a class going once more": func() (admission.Warnings, error) { return classes{r}.ValidateDelete(t.Context(), going) },
-		"a class elsewhere":       func() (admission.Warnings, error) { return classes{elsewhere}.ValidateCreate(t.Context(), class) },
-		"the deletion of that":    func() (admission.Warnings, error) { return classes{elsewhere}.ValidateDelete(t.Context(), class) },
+		"a class's label": func() (admission.Warnings, error) { return classes{r}.ValidateUpdate(t.Context(), class, class) },
+		"a class that is going": func() (admission.Warnings, error) {
+			return classes{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltEngineClass{}, terminatingClass)
+		},
+		"a class going once more": func() (admission.Warnings, error) { return classes{r}.ValidateDelete(t.Context(), terminatingClass) },
+		"a class elsewhere":       func() (admission.Warnings, error) { return classes{otherNamespace}.ValidateCreate(t.Context(), class) },
+		"the deletion of that":    func() (admission.Warnings, error) { return classes{otherNamespace}.ValidateDelete(t.Context(), class) },
 		"an instance's label": func() (admission.Warnings, error) {
 			return instances{r}.ValidateUpdate(t.Context(), instance, instance)
 		},
 		"an instance that is going": func() (admission.Warnings, error) {
-			return instances{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltInstance{}, goingInstance)
+			return instances{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltInstance{}, terminatingInstance)
 		},
 		"an instance's deletion": func() (admission.Warnings, error) { return instances{r}.ValidateDelete(t.Context(), instance) },
-		"an instance elsewhere":  func() (admission.Warnings, error) { return instances{elsewhere}.ValidateCreate(t.Context(), instance) },
+		"an instance elsewhere": func() (admission.Warnings, error) {
+			return instances{otherNamespace}.ValidateCreate(t.Context(), instance)
+		},
 	}
-	for name, ask := range cases {
-		if _, err := ask(); err != nil {
+	for name, validate := range cases {
+		if _, err := validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -127,15 +133,15 @@ func TestIdentitySetsMissingIDOnly(t *testing.T) {
 		"no spec, refused elsewhere": {`{}`, "ns", admissionv1.Create, nil, false},
 		"an update":                  {`{"spec":{}}`, "ns", admissionv1.Update, nil, false},
 		"another namespace":          {`{"spec":{}}`, "other", admissionv1.Create, nil, false},
-		"no randomness":              {`{"spec":{}}`, "ns", admissionv1.Create, errAway, false},
+		"no randomness":              {`{"spec":{}}`, "ns", admissionv1.Create, errUnreachable, false},
 	}
 	for name, tc := range cases {
 		h := identity{newID: func() (string, error) { return "01J", tc.failure }, watched: []string{"ns"}}
 		response := h.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 			Operation: tc.operation, Namespace: tc.namespace, Object: runtime.RawExtension{Raw: []byte(tc.object)},
 		}})
-		filled := len(response.Patches) == 1 && response.Patches[0].Path == "/spec/id" && response.Patches[0].Value == "01J"
-		if !response.Allowed || filled != tc.want || len(response.Patches) > 1 {
+		defaulted := len(response.Patches) == 1 && response.Patches[0].Path == "/spec/id" && response.Patches[0].Value == "01J"
+		if !response.Allowed || defaulted != tc.want || len(response.Patches) > 1 {
 			t.Errorf("%s: %+v", name, response)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
 		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
-		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
+		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: bindingChanged})).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the class controller: %w", err)
@@ -32,21 +32,21 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // shouldReconcile drops the events of our own status writes: the next reconcile already sees them.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
-	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
-	if !okWas || !okIs {
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
+	if !okOld || !okNew {
 		return true
 	}
-	own := r.written.Observe(is)
-	return was.Generation != is.Generation ||
-		was.ResourceVersion == is.ResourceVersion || // a resync
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || len(was.Finalizers) != len(is.Finalizers) ||
-		!own && !equality.Semantic.DeepEqual(was.Status, is.Status)
+	own := r.written.Observe(newObj)
+	return oldObj.Generation != newObj.Generation ||
+		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
+		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() || len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		!own && !equality.Semantic.DeepEqual(oldObj.Status, newObj.Status)
 }
 
-// rebound reports whether an update moves an engine from one class to another. The handler
+// bindingChanged reports whether an update moves an engine from one class to another. The handler
 // enqueues the class of the old object and that of the new one.
-func rebound(u event.UpdateEvent) bool { return nameOf(u.ObjectOld) != nameOf(u.ObjectNew) }
+func bindingChanged(u event.UpdateEvent) bool { return nameOf(u.ObjectOld) != nameOf(u.ObjectNew) }
 
 // classOf enqueues the class that an engine refers to.
 func classOf(_ context.Context, o client.Object) []reconcile.Request {

@@ -18,8 +18,8 @@ func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, 
 	s.bounds = validation.Message(validation.EngineBounds(s.engine, s.class, r.Bounds))
 	s.ignored = validation.Message(validation.EngineIgnored(s.engine, s.class))
 	if s.class != nil {
-		if wrong := validation.Class(s.class); len(wrong) > 0 {
-			s.classError = "FireboltEngineClass " + s.class.Name + ": " + validation.Message(wrong)
+		if errs := validation.Class(s.class); len(errs) > 0 {
+			s.classError = "FireboltEngineClass " + s.class.Name + ": " + validation.Message(errs)
 		}
 	}
 	return steps.Result{}, nil

@@ -23,15 +23,15 @@ func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result
 	if s.desired == nil || live == nil || status.Intent(s.engine).Paused || s.snapshot.Generations[n].Match != engine.Same {
 		return steps.Result{}, nil
 	}
-	mark := render.Adoption(*s.desired, live)
-	if mark == "" {
+	value := render.Adoption(*s.desired, live)
+	if value == "" {
 		return steps.Result{}, nil
 	}
 	after := live.DeepCopy()
 	if after.Annotations == nil {
 		after.Annotations = map[string]string{}
 	}
-	after.Annotations[names.AnnotationAdopted] = mark
+	after.Annotations[names.AnnotationAdopted] = value
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-adoption")); err != nil {
 		return steps.Result{}, fmt.Errorf("adopt statefulset %q: %w", live.Name, err)

@@ -137,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
-	s.begin()
+	s.start()
 	result, err := steps.Run(ctx, s, r.steps())
 	select {
 	case <-ctx.Done(): // shutting down; the next leader continues
@@ -171,7 +171,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
 		s.abandon()
-		s.warning = refusal(failure)
+		s.warning = warningFromError(failure)
 	}
 	outcome := s.outcome()
 	before := s.engine.DeepCopy()
@@ -182,7 +182,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	s.newSlot = s.newSlot && failure != nil // recorded in the status
 	if changed {
 		r.recordEvents(before, s.engine)
-		r.recordNameTaken(s)
+		r.recordNameConflict(s)
 	}
 	if s.isTransitional() {
 		return 0, false, failure
@@ -199,8 +199,8 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	return after, false, errors.Join(failure, err)
 }
 
-// refusal returns the warning for an API error that no retry clears; it is empty for other errors.
-func refusal(err error) status.Warning {
+// warningFromError returns the warning for an API error that no retry clears; it is empty for other errors.
+func warningFromError(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
 		// A quota or a policy may change; a bad object, and one of another owner, stay until a user changes them.
 		foreign := errors.Is(err, apply.ErrNotOwned)

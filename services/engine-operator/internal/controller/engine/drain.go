@@ -49,33 +49,33 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	if result.Drained {
 		return steps.Result{}, nil
 	}
-	var left time.Duration
-	s.drain.Expired, left = expired(result.Switched, d.Timeout, r.Clock.Now())
-	return steps.Result{Requeue: steps.MinRequeue(left, result.RequeueAfter)}, nil
+	var remaining time.Duration
+	s.drain.Expired, remaining = expired(result.Switched, d.Timeout, r.Clock.Now())
+	return steps.Result{Requeue: steps.MinRequeue(remaining, result.RequeueAfter)}, nil
 }
 
 // overdue reports whether the generation that is being built missed its deadline, and otherwise
 // the remaining time, which is zero without a deadline or without a generation in progress.
-func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) (missed bool, left time.Duration) {
-	began := e.Status.RolloutStartedAt
-	if deadline <= 0 || began == nil || e.Status.Phase != v1alpha1.PhaseCreating {
+func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) (isOverdue bool, remaining time.Duration) {
+	start := e.Status.RolloutStartedAt
+	if deadline <= 0 || start == nil || e.Status.Phase != v1alpha1.PhaseCreating {
 		return false, 0
 	}
-	left = began.Add(deadline).Sub(now)
-	if left <= 0 {
+	remaining = start.Add(deadline).Sub(now)
+	if remaining <= 0 {
 		return true, 0
 	}
-	return false, left
+	return false, remaining
 }
 
 // expired reports whether the drain has exceeded its timeout, and otherwise the remaining
 // time, which is zero without a timeout.
-func expired(switched time.Time, timeout time.Duration, now time.Time) (over bool, left time.Duration) {
+func expired(switched time.Time, timeout time.Duration, now time.Time) (isExpired bool, remaining time.Duration) {
 	if timeout <= 0 {
 		return false, 0
 	}
-	left = switched.Add(timeout).Sub(now)
-	return left <= 0, max(left, 0)
+	remaining = switched.Add(timeout).Sub(now)
+	return remaining <= 0, max(remaining, 0)
 }
 
 // recordDrain counts a failed check, and logs the error when it has changed.

@@ -13,9 +13,9 @@ import (
 func TestExpiredFollowsDrainTimeout(t *testing.T) {
 	switched := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
-		timeout, passed time.Duration
-		over            bool
-		left            time.Duration
+		timeout, elapsed time.Duration
+		isExpired        bool
+		remaining        time.Duration
 	}{
 		"no timeout never ends":     {0, 1000 * time.Hour, false, 0},
 		"a negative one neither":    {-time.Hour, 1000 * time.Hour, false, 0},
@@ -27,9 +27,9 @@ func TestExpiredFollowsDrainTimeout(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			over, left := expired(switched, tc.timeout, switched.Add(tc.passed))
-			if over != tc.over || left != tc.left {
-				t.Errorf("expired = %t, %s; want %t, %s", over, left, tc.over, tc.left)
+			isExpired, remaining := expired(switched, tc.timeout, switched.Add(tc.elapsed))
+			if isExpired != tc.isExpired || remaining != tc.remaining {
+				t.Errorf("expired = %t, %s; want %t, %s", isExpired, remaining, tc.isExpired, tc.remaining)
 			}
 		})
 	}

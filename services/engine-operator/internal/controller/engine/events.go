@@ -23,11 +23,11 @@ func (r *Reconciler) recordEvents(before, after *v1alpha1.FireboltEngine) {
 	}
 }
 
-// recordNameTaken emits an event with the names of the objects that made a generation number unusable.
-func (r *Reconciler) recordNameTaken(s *reconcileState) {
+// recordNameConflict emits an event with the names of the objects that made a generation number unusable.
+func (r *Reconciler) recordNameConflict(s *reconcileState) {
 	if s.decided && s.plan.Reason == engine.ReasonNameTaken {
 		r.Recorder.Eventf(s.engine, nil, corev1.EventTypeWarning, engine.ReasonNameTaken, "Reconcile",
 			"%s belongs to another owner; generation %d is built instead. Remove or rename the object to free its name.",
-			strings.Join(s.children.Taken, ", "), s.plan.Next.Current)
+			strings.Join(s.children.NameConflicts, ", "), s.plan.Next.Current)
 	}
 }

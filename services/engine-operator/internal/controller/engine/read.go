@@ -24,7 +24,7 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 	if err != nil {
 		return steps.Result{}, err
 	}
-	children.Past = r.sets.Past(s.engine, children)
+	children.LastVersions = r.sets.LastVersions(s.engine, children)
 	s.children, s.observed = children, true
 	return steps.Result{}, nil
 }
@@ -107,7 +107,7 @@ func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result,
 // generation are missing (seed 001, "StatefulSet event propagation"). It logs and counts a failure
 // to list events, and the reconcile continues.
 func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	n, set := s.lacking()
+	n, set := s.missingActiveSet()
 	if set == nil {
 		r.warnings.Forget(s.engine.UID)
 		return steps.Result{}, nil
@@ -122,8 +122,8 @@ func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps
 	return steps.Result{Requeue: requeue}, nil
 }
 
-// lacking returns the first generation without all its pods, and its StatefulSet; nil if there is none.
-func (s *reconcileState) lacking() (int64, *appsv1.StatefulSet) {
+// missingActiveSet returns the first generation without all its pods, and its StatefulSet; nil if there is none.
+func (s *reconcileState) missingActiveSet() (int64, *appsv1.StatefulSet) {
 	for _, n := range []int64{s.plan.Next.Current, s.plan.Next.Active} {
 		set := s.children.StatefulSets[n]
 		if set != nil && s.snapshot.Generations[n].PodsTotal < ptr.Deref(set.Spec.Replicas, 1) {

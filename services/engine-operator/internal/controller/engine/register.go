@@ -98,31 +98,31 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 // shouldReconcile drops the events of status writes that no decision depends on: the next
 // reconcile already sees our own writes, and it does not use the conditions of other writers.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
-	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
-	if !okWas || !okIs {
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltEngine)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltEngine)
+	if !okOld || !okNew {
 		return true
 	}
-	own := r.written.Observe(is)
-	return was.Generation != is.Generation ||
-		was.ResourceVersion == is.ResourceVersion || // a resync
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
-		!maps.Equal(was.Annotations, is.Annotations) ||
-		len(was.Finalizers) != len(is.Finalizers) ||
-		engine.StateOf(was.Status) != engine.StateOf(is.Status) ||
-		!own && !equality.Semantic.DeepEqual(status.OwnEngine(was.Status), status.OwnEngine(is.Status))
+	own := r.written.Observe(newObj)
+	return oldObj.Generation != newObj.Generation ||
+		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
+		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
+		!maps.Equal(oldObj.Annotations, newObj.Annotations) ||
+		len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		engine.StateOf(oldObj.Status) != engine.StateOf(newObj.Status) ||
+		!own && !equality.Semantic.DeepEqual(status.OwnEngine(oldObj.Status), status.OwnEngine(newObj.Status))
 }
 
 func podChanged(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*corev1.Pod)
-	is, okIs := u.ObjectNew.(*corev1.Pod)
-	if !okWas || !okIs {
+	oldObj, okOld := u.ObjectOld.(*corev1.Pod)
+	newObj, okNew := u.ObjectNew.(*corev1.Pod)
+	if !okOld || !okNew {
 		return true
 	}
-	totalWas, readyWas := observe.Count([]corev1.Pod{*was})
-	totalIs, readyIs := observe.Count([]corev1.Pod{*is})
-	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || waitingReasons(was) != waitingReasons(is) ||
-		workload.Changed(was, is)
+	oldTotal, oldReady := observe.Count([]corev1.Pod{*oldObj})
+	newTotal, newReady := observe.Count([]corev1.Pod{*newObj})
+	return oldTotal != newTotal || oldReady != newReady || oldObj.Status.Phase != newObj.Status.Phase || waitingReasons(oldObj) != waitingReasons(newObj) ||
+		workload.Changed(oldObj, newObj)
 }
 
 // waitingReasons summarizes the waiting reasons of containers and their restart counts.
@@ -142,13 +142,13 @@ func waitingReasons(p *corev1.Pod) string {
 }
 
 func instanceChanged(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
-	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
-	if !okWas || !okIs {
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltInstance)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltInstance)
+	if !okOld || !okNew {
 		return true
 	}
-	return was.Spec.ID != is.Spec.ID || was.Status.MetadataEndpoint != is.Status.MetadataEndpoint ||
-		was.Spec.MetricScrapeMode != is.Spec.MetricScrapeMode
+	return oldObj.Spec.ID != newObj.Spec.ID || oldObj.Status.MetadataEndpoint != newObj.Status.MetadataEndpoint ||
+		oldObj.Spec.MetricScrapeMode != newObj.Spec.MetricScrapeMode
 }
 
 func engineOfPod(_ context.Context, o client.Object) []reconcile.Request {

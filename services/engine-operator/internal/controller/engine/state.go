@@ -40,14 +40,14 @@ type reconcileState struct {
 	newSlot  bool // a rollout slot was acquired and is not recorded yet
 }
 
-// begin sets an empty plan, which stays in place until decide runs.
-func (s *reconcileState) begin() {
+// start sets an empty plan, which stays in place until decide runs.
+func (s *reconcileState) start() {
 	s.plan = engine.Plan{Route: engine.None, Next: engine.StateOf(s.engine.Status)}
 }
 
 // abandon drops a decision that was not executed: its state must not be recorded.
 func (s *reconcileState) abandon() {
-	s.begin()
+	s.start()
 	s.decided = false
 }
 
@@ -88,9 +88,9 @@ func (s *reconcileState) applied() bool {
 // outcome returns the input of the status.
 func (s *reconcileState) outcome() status.Engine {
 	out := status.Engine{
-		Object: s.engine, Plan: s.plan, Decided: s.decided, Gate: s.instanceError, GateAsked: s.checksInstance() && !status.Intent(s.engine).Paused,
+		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.checksInstance() && !status.Intent(s.engine).Paused,
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
-		Held: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
+		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
 	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(s.children, s.plan.Next.Active)
 	return out

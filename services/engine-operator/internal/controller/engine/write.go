@@ -34,7 +34,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 	if status.Intent(s.engine).Paused {
 		return steps.Result{}, nil
 	}
-	in, left := r.input(s)
+	in, remaining := r.input(s)
 	plan := engine.Decide(in)
 	if plan.Confirm {
 		if err := r.confirm(ctx, s); err != nil {
@@ -70,16 +70,16 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 	s.plan, s.decided = plan, true
 	metrics.EngineHeld(client.ObjectKeyFromObject(s.engine), plan.Waiting)
 	if plan.Waiting {
-		left = throttle.RetryInterval
+		remaining = throttle.RetryInterval
 	}
-	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, left)}, nil
+	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, remaining)}, nil
 }
 
 // input returns the input of the decision, and the time until a deadline changes it.
-func (r *Reconciler) input(s *reconcileState) (in engine.Input, left time.Duration) {
+func (r *Reconciler) input(s *reconcileState) (in engine.Input, remaining time.Duration) {
 	r.limiter.Observe(s.engine)
 	rollout := resolve.RolloutOf(s.engine, s.class)
-	s.overdue, left = overdue(s.engine, rollout.Deadline, r.Clock.Now())
+	s.overdue, remaining = overdue(s.engine, rollout.Deadline, r.Clock.Now())
 	in = engine.Input{
 		State: engine.StateOf(s.engine.Status), Snapshot: s.snapshot, Replicas: status.Replicas(s.engine),
 		Renderable: s.desired != nil, OwnSpecChanged: s.ownSpecChanged(),
@@ -88,7 +88,7 @@ func (r *Reconciler) input(s *reconcileState) (in engine.Input, left time.Durati
 	if s.desired != nil {
 		in.Desired = s.desired.StatefulSet.Annotations[names.AnnotationRenderingHash]
 	}
-	return in, left
+	return in, remaining
 }
 
 // needsInstance reports whether the plan starts work that requires the instance: a new
@@ -165,7 +165,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	case engine.CreateStatefulSet:
 		return r.create(ctx, s, s.desired.StatefulSet)
 	case engine.RestoreStatefulSet:
-		return r.create(ctx, s, lastset.Restored(s.children.Past[n]))
+		return r.create(ctx, s, lastset.NewFrom(s.children.LastVersions[n]))
 	case engine.RepairLabels:
 		return r.relabel(ctx, s, n)
 	case engine.RouteService:

@@ -103,7 +103,7 @@ func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.R
 	}
 	desired, err := gateway.Render(s.instance, r.Images.Gateway, s.gateway.Replicas)
 	if err == nil {
-		err = render.StampDeployment(desired.Deployment)
+		err = render.AnnotateDeployment(desired.Deployment)
 	}
 	if err != nil {
 		t := status.Failure{Reason: v1alpha1.ReasonTemplateRejected, Message: err.Error(), Terminal: true}

@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
 	result, err := steps.Run(ctx, s, r.steps())
-	s.conclude(result, err)
+	s.finish(result, err)
 	err = errors.Join(append(s.errs, err)...)
 	select {
 	case <-ctx.Done(): // shutting down; the next leader continues

@@ -49,24 +49,24 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 // shouldReconcile drops the events of status writes: the next reconcile
 // already sees our own writes, and it does not use the conditions of other writers.
 func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
-	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
-	if !okWas || !okIs {
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltInstance)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltInstance)
+	if !okOld || !okNew {
 		return true
 	}
-	own := r.written.Observe(is)
-	return was.Generation != is.Generation ||
-		was.ResourceVersion == is.ResourceVersion || // a resync
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
-		!maps.Equal(was.Annotations, is.Annotations) || len(was.Finalizers) != len(is.Finalizers) ||
-		!own && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
+	own := r.written.Observe(newObj)
+	return oldObj.Generation != newObj.Generation ||
+		oldObj.ResourceVersion == newObj.ResourceVersion || // a resync
+		oldObj.DeletionTimestamp.IsZero() != newObj.DeletionTimestamp.IsZero() ||
+		!maps.Equal(oldObj.Annotations, newObj.Annotations) || len(oldObj.Finalizers) != len(newObj.Finalizers) ||
+		!own && !equality.Semantic.DeepEqual(status.OwnInstance(oldObj.Status), status.OwnInstance(newObj.Status))
 }
 
 // stopChanged reports whether an update stops or starts an engine: a stopped instance waits for it.
 func stopChanged(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
-	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
-	return okWas && okIs && (was.Status.Phase == v1alpha1.PhaseStopped) != (is.Status.Phase == v1alpha1.PhaseStopped)
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltEngine)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltEngine)
+	return okOld && okNew && (oldObj.Status.Phase == v1alpha1.PhaseStopped) != (newObj.Status.Phase == v1alpha1.PhaseStopped)
 }
 
 func instanceOf(_ context.Context, o client.Object) []reconcile.Request {

@@ -34,8 +34,8 @@ type reconcileState struct {
 	errs    []error
 }
 
-// conclude records the result of the steps for the status.
-func (s *reconcileState) conclude(result steps.Result, err error) {
+// finish records the result of the steps for the status.
+func (s *reconcileState) finish(result steps.Result, err error) {
 	switch {
 	case err != nil && s.failure == nil:
 		s.failure = &status.Failure{Reason: v1alpha1.ReasonEnsureFailed, Message: err.Error()}

@@ -17,9 +17,9 @@ import (
 // Authors are the writers of the spec of an object, as the API server has recorded them in
 // managedFields. Defaults have no writer.
 type Authors struct {
-	// ours is true when we applied the object. A copy from a backup loses that: its
+	// operator is true when the operator applied the object. A copy from a backup loses that: its
 	// managedFields name only the restorer, and no edits.
-	ours bool
+	operator bool
 	// others are the fields of the other writers, each as a FieldsV1 tree below the spec.
 	others []map[string]any
 }
@@ -31,7 +31,7 @@ func Of(live *appsv1.StatefulSet) (Authors, error) {
 		switch {
 		case e.Subresource != "" || e.FieldsV1 == nil:
 		case e.Manager == names.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply:
-			out.ours = true
+			out.operator = true
 		default:
 			var fields struct {
 				Spec map[string]any `json:"f:spec"`
@@ -47,13 +47,13 @@ func Of(live *appsv1.StatefulSet) (Authors, error) {
 	return out, nil
 }
 
-// OursAlone reports whether only the operator wrote the spec.
-func (a Authors) OursAlone() bool { return a.ours && len(a.others) == 0 }
+// OnlyOperator reports whether only the operator wrote the spec.
+func (a Authors) OnlyOperator() bool { return a.operator && len(a.others) == 0 }
 
 // Added reports whether another writer set a field that was not rendered. Package render detects
 // entries that were added to lists and maps.
 func (a Authors) Added(want, live *appsv1.StatefulSet) (bool, error) {
-	if !a.ours || len(a.others) == 0 {
+	if !a.operator || len(a.others) == 0 {
 		return false, nil
 	}
 	w, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&want.Spec)
@@ -75,12 +75,12 @@ func (a Authors) Added(want, live *appsv1.StatefulSet) (bool, error) {
 // extends reports whether one of the fields is set in have and not in want, or is owned as a
 // whole and differs from want.
 func extends(want, have any, fields map[string]any) bool {
-	for key, below := range fields {
+	for key, children := range fields {
 		w, h, ok := step(want, have, key)
 		if !ok {
 			continue
 		}
-		inner, _ := below.(map[string]any)
+		inner, _ := children.(map[string]any)
 		switch {
 		case w == nil:
 			return true

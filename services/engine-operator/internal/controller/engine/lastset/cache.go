@@ -26,8 +26,8 @@ type Cache struct {
 // New returns an empty Cache.
 func New() *Cache { return &Cache{of: map[types.UID]*appsv1.StatefulSet{}} }
 
-// Past records the serving StatefulSet, or returns the recorded one if it was deleted.
-func (s *Cache) Past(e *v1alpha1.FireboltEngine, c observe.Children) map[int64]*appsv1.StatefulSet {
+// LastVersions records the serving StatefulSet, or returns the recorded one if it was deleted.
+func (s *Cache) LastVersions(e *v1alpha1.FireboltEngine, c observe.Children) map[int64]*appsv1.StatefulSet {
 	n := engine.StateOf(e.Status).Active
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,16 +50,16 @@ func (s *Cache) Forget(uid types.UID) {
 	delete(s.of, uid)
 }
 
-// Restored returns a StatefulSet to create from a deleted one.
-func Restored(was *appsv1.StatefulSet) *appsv1.StatefulSet {
+// NewFrom returns a StatefulSet to create from a deleted one.
+func NewFrom(deleted *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := &appsv1.StatefulSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: was.Name, Namespace: was.Namespace, Labels: maps.Clone(was.Labels), Annotations: maps.Clone(was.Annotations),
+			Name: deleted.Name, Namespace: deleted.Namespace, Labels: maps.Clone(deleted.Labels), Annotations: maps.Clone(deleted.Annotations),
 		},
-		Spec: *was.Spec.DeepCopy(),
+		Spec: *deleted.Spec.DeepCopy(),
 	}
-	if _, ok := out.Annotations[names.AnnotationRenderingHash]; ok && was.Generation > 1 {
+	if _, ok := out.Annotations[names.AnnotationRenderingHash]; ok && deleted.Generation > 1 {
 		out.Annotations[names.AnnotationRenderingHash] = editedRendering // the content may not match its hash
 	}
 	return out

@@ -25,23 +25,23 @@ func uid(i int) types.UID { return [fleetSize]types.UID{"e0", "e1", "e2"}[i] }
 // States of an engine: up to date, differing from its class, rolling out, or rolling out without progress.
 const (
 	current int8 = iota
-	differing
-	moving
-	hanging
+	outdated
+	rollingOut
+	stalled
 )
 
 // States of waiting: the engine does not wait, tried recently, or did not try recently.
 const (
-	absent int8 = iota
-	waits
-	lapsed
+	notWaiting int8 = iota
+	waitingNow
+	waitExpired
 )
 
 // fleet is one state. It has no names and no times, so that it can be a map key.
 type fleet struct {
 	state    [fleetSize]int8
 	external [fleetSize]bool // the rollout requires a slot
-	shown    [fleetSize]bool // the cache shows a rollout
+	cached   [fleetSize]bool // the cache shows a rollout
 	slot     [fleetSize]bool
 	waiting  [fleetSize]int8
 	order    [2]uint64 // rank of each namespace's latest slot; zero means none
@@ -51,17 +51,17 @@ type fleet struct {
 var fleetEngines = func() (out [fleetSize][2]v1alpha1.FireboltEngine) {
 	for i := range out {
 		for j, age := range []time.Duration{time.Minute, time.Hour} {
-			out[i][j] = rolls(namespace(i), string(uid(i)), v1alpha1.PhaseCreating, age)
+			out[i][j] = rollingEngine(namespace(i), string(uid(i)), v1alpha1.PhaseCreating, age)
 			out[i][j].UID = uid(i)
 		}
 	}
 	return out
 }()
 
-var noonClock = clocktesting.NewFakePassiveClock(noon)
+var testClock = clocktesting.NewFakePassiveClock(testTime)
 
 func (f fleet) engine(i int) v1alpha1.FireboltEngine {
-	if f.state[i] == hanging {
+	if f.state[i] == stalled {
 		return fleetEngines[i][1]
 	}
 	return fleetEngines[i][0]
@@ -70,16 +70,16 @@ func (f fleet) engine(i int) v1alpha1.FireboltEngine {
 // limiter returns a limiter with the state of the fleet.
 func (f fleet) limiter(limit int) *Limiter {
 	cache := &listed{}
-	l := New(limit, cache, noonClock)
+	l := New(limit, cache, testClock)
 	for i := range fleetSize {
-		if f.shown[i] {
+		if f.cached[i] {
 			cache.engines = append(cache.engines, f.engine(i))
 		}
 		if f.slot[i] {
 			l.slots[uid(i)] = slot{namespace(i), 7}
 		}
-		if f.waiting[i] != absent {
-			l.waiting[uid(i)] = waiter{namespace(i), noon.Add(-time.Hour * time.Duration(f.waiting[i]-waits))}
+		if f.waiting[i] != notWaiting {
+			l.waiting[uid(i)] = waiter{namespace(i), testTime.Add(-time.Hour * time.Duration(f.waiting[i]-waitingNow))}
 		}
 	}
 	for n, rank := range f.order {
@@ -91,15 +91,15 @@ func (f fleet) limiter(limit int) *Limiter {
 	return l
 }
 
-// remembers copies the state of the limiter.
-func (f fleet) remembers(l *Limiter) fleet {
+// withLimiterState copies the state of the limiter.
+func (f fleet) withLimiterState(l *Limiter) fleet {
 	for i := range fleetSize {
 		_, f.slot[i] = l.slots[uid(i)]
-		f.waiting[i] = absent
+		f.waiting[i] = notWaiting
 		if w, ok := l.waiting[uid(i)]; ok {
-			f.waiting[i] = waits
-			if w.at.Before(noon) {
-				f.waiting[i] = lapsed
+			f.waiting[i] = waitingNow
+			if w.at.Before(testTime) {
+				f.waiting[i] = waitExpired
 			}
 		}
 	}
@@ -121,14 +121,14 @@ func (f fleet) remembers(l *Limiter) fleet {
 }
 
 // busy counts the other rollouts that make progress, in total and by namespace.
-func (f fleet) busy(i int) (all int, in [2]int) {
+func (f fleet) busy(i int) (total int, byNamespace [2]int) {
 	for j := range fleetSize {
-		if j != i && (f.slot[j] || (f.shown[j] && f.state[j] != hanging)) {
-			all++
-			in[namespaces[j]]++
+		if j != i && (f.slot[j] || (f.cached[j] && f.state[j] != stalled)) {
+			total++
+			byNamespace[namespaces[j]]++
 		}
 	}
-	return all, in
+	return total, byNamespace
 }
 
 var limiterInvariants = map[string]string{
@@ -139,50 +139,50 @@ var limiterInvariants = map[string]string{
 	"UnusedSlotsReturn":         "A slot that was not used is free again.",
 }
 
-// try lets an engine acquire a slot, and returns the name of a violated invariant.
-func (f fleet) try(t *testing.T, limit, i int) (next fleet, given bool, broken string) {
+// acquire lets an engine acquire a slot, and returns the name of a violated invariant.
+func (f fleet) acquire(t *testing.T, limit, i int) (next fleet, acquired bool, violated string) {
 	t.Helper()
 	l := f.limiter(limit)
 	e := f.engine(i)
-	given, _, err := l.Acquire(t.Context(), &e, 7)
+	acquired, _, err := l.Acquire(t.Context(), &e, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, in := f.busy(i)
-	mine, other, theirs := namespaces[i], 1-namespaces[i], false
+	total, byNamespace := f.busy(i)
+	own, other, otherWaits := namespaces[i], 1-namespaces[i], false
 	advance := 0
 	for j := range fleetSize {
-		theirs = theirs || (namespaces[j] == other && f.waiting[j] == waits)
-		if j != i && f.external[j] && f.state[j] == moving {
+		otherWaits = otherWaits || (namespaces[j] == other && f.waiting[j] == waitingNow)
+		if j != i && f.external[j] && f.state[j] == rollingOut {
 			advance++
 		}
 	}
-	turn := in[other] < in[mine] || (in[other] == in[mine] && f.order[other] < f.order[mine])
+	otherFirst := byNamespace[other] < byNamespace[own] || (byNamespace[other] == byNamespace[own] && f.order[other] < f.order[own])
 	switch {
-	case given && advance >= limit:
-		broken = "LimitHolds"
-	case !given && all < limit && !theirs:
-		broken = "StuckTakesNoSlot"
-	case given && theirs && turn && !f.slot[i]:
-		broken = "NamespacesAreServedInTurn"
+	case acquired && advance >= limit:
+		violated = "LimitHolds"
+	case !acquired && total < limit && !otherWaits:
+		violated = "StuckTakesNoSlot"
+	case acquired && otherWaits && otherFirst && !f.slot[i]:
+		violated = "NamespacesAreServedInTurn"
 	}
-	return f.remembers(l), given, broken
+	return f.withLimiterState(l), acquired, violated
 }
 
-// begun returns the state after the engine recorded its rollout.
-func (f fleet) begun(i int) fleet {
-	f.state[i], f.external[i] = moving, true
+// withRollout returns the state after the engine recorded its rollout.
+func (f fleet) withRollout(i int) fleet {
+	f.state[i], f.external[i] = rollingOut, true
 	return f
 }
 
-// showing returns the state after the cache shows the engine, which drops its slot.
-func (f fleet) showing(i int) fleet {
+// withCachedEngine returns the state after the cache shows the engine, which drops its slot.
+func (f fleet) withCachedEngine(i int) fleet {
 	l := f.limiter(1)
 	e := f.engine(i)
-	if f.state[i] != differing {
+	if f.state[i] != outdated {
 		e.Status.CurrentGeneration, e.Status.LastAllocatedGeneration = 7, new(int64(7))
 	}
 	l.Observe(&e)
-	f.shown[i] = f.state[i] >= moving
-	return f.remembers(l)
+	f.cached[i] = f.state[i] >= rollingOut
+	return f.withLimiterState(l)
 }

@@ -10,94 +10,94 @@ import (
 )
 
 // steps lists the possible next states.
-func (f fleet) steps(t *testing.T, limit int, add func(what string, n fleet)) (broken string) {
+func (f fleet) steps(t *testing.T, limit int, add func(step string, n fleet)) (violated string) {
 	t.Helper()
 	for i := range fleetSize {
-		set := func(what string, state int8) {
+		set := func(step string, state int8) {
 			n := f
 			n.state[i] = state
-			n.external[i] = n.external[i] && state >= moving
-			add(what, n)
+			n.external[i] = n.external[i] && state >= rollingOut
+			add(step, n)
 		}
 		switch f.state[i] {
 		case current:
-			set("the class is edited", differing)
-			set("the engine is edited", moving)
-		case differing:
+			set("the class is edited", outdated)
+			set("the engine is edited", rollingOut)
+		case outdated:
 			set("the class is edited back", current)
 			deleted, l := f, f.limiter(limit)
 			l.Release(uid(i))
 			deleted.state[i] = current
-			add("the engine is deleted and made again", deleted.remembers(l))
-			next, given, broken := f.try(t, limit, i)
-			if broken != "" {
-				return broken
+			add("the engine is deleted and made again", deleted.withLimiterState(l))
+			next, acquired, violated := f.acquire(t, limit, i)
+			if violated != "" {
+				return violated
 			}
-			if !given {
+			if !acquired {
 				add("the engine waits", next)
 				continue
 			}
-			add("the engine rolls out", next.begun(i))
+			add("the engine rolls out", next.withRollout(i))
 			l = next.limiter(limit)
 			l.Release(uid(i))
-			failed := next.remembers(l)
+			failed := next.withLimiterState(l)
 			if failed.slot[i] {
 				return "UnusedSlotsReturn"
 			}
 			add("the status is not written", failed)
-		case moving:
+		case rollingOut:
 			set("the rollout ends", current)
-			set("the rollout hangs", hanging)
-		case hanging:
+			set("the rollout hangs", stalled)
+		case stalled:
 			set("the rollout ends", current)
 		}
-		if f.shown[i] != (f.state[i] >= moving) || (f.slot[i] && f.state[i] != differing) {
-			add("the cache catches up", f.showing(i))
+		if f.cached[i] != (f.state[i] >= rollingOut) || (f.slot[i] && f.state[i] != outdated) {
+			add("the cache catches up", f.withCachedEngine(i))
 		}
 	}
 	n := f
 	for i := range n.waiting {
-		n.waiting[i] = min(n.waiting[i]*lapsed, lapsed)
+		n.waiting[i] = min(n.waiting[i]*waitExpired, waitExpired)
 	}
 	add("time passes", n)
 	return ""
 }
 
-// calm returns the state after some time, with a current cache.
-func (f fleet) calm() fleet {
+// refreshed returns the state after some time, with a current cache.
+func (f fleet) refreshed() fleet {
 	for i := range fleetSize {
-		f.waiting[i] = min(f.waiting[i]*lapsed, lapsed)
-		f = f.showing(i)
+		f.waiting[i] = min(f.waiting[i]*waitExpired, waitExpired)
+		f = f.withCachedEngine(i)
 	}
 	return f
 }
 
-// serves lets all engines of a calm fleet try in a given order, repeatedly, until all are up to date.
-func (f fleet) serves(t *testing.T, limit int, order [fleetSize]int) (broken string) {
+// runToCompletion lets all engines of a refreshed fleet try in a given order, repeatedly, until all are up to date.
+func (f fleet) runToCompletion(t *testing.T, limit int, order [fleetSize]int) (violated string) {
 	t.Helper()
 	for range 3 * fleetSize {
 		differs := false
 		for i := range f.waiting { // engines that no longer try
-			f.waiting[i] = min(f.waiting[i]*lapsed, lapsed)
+			f.waiting[i] = min(f.waiting[i]*waitExpired, waitExpired)
 		}
 		for _, i := range order {
-			if f = f.showing(i); f.state[i] != differing {
+			if f = f.withCachedEngine(i); f.state[i] != outdated {
 				continue
 			}
 			differs = true
-			next, given, broken := f.try(t, limit, i)
-			if broken != "" {
-				return broken
+			next, acquired, violated := f.acquire(t, limit, i)
+			if violated != "" {
+				return violated
 			}
-			if f = next; given {
-				f = f.begun(i)
+			if f = next; acquired {
+				f = f.withRollout(i)
 			}
 		}
 		if !differs {
 			return ""
 		}
 		for i := range f.state {
-			if f.state[i] == moving {
+			if f.state[i] == rollingOut {
 				f.state[i] = current
 			}
 		}
@@ -114,34 +114,34 @@ func TestLimiterSearch(t *testing.T) {
 	for _, limit := range limits {
 		type arrival struct {
 			from fleet
-			what string
+			step string
 		}
-		seen, queue, rested := map[fleet]arrival{{}: {}}, []fleet{{}}, map[fleet]bool{}
-		fail := func(f fleet, broken string) {
-			var way []string
+		seen, queue, converged := map[fleet]arrival{{}: {}}, []fleet{{}}, map[fleet]bool{}
+		fail := func(f fleet, violated string) {
+			var trace []string
 			for f != (fleet{}) {
-				way = append([]string{fmt.Sprintf("%s: %+v", seen[f].what, f)}, way...)
+				trace = append([]string{fmt.Sprintf("%s: %+v", seen[f].step, f)}, trace...)
 				f = seen[f].from
 			}
-			t.Fatalf("BROKEN %s: %s\nlimit %d, by\n%s", broken, limiterInvariants[broken], limit, strings.Join(way, "\n"))
+			t.Fatalf("BROKEN %s: %s\nlimit %d, by\n%s", violated, limiterInvariants[violated], limit, strings.Join(trace, "\n"))
 		}
 		for len(queue) > 0 {
 			f := queue[0]
 			queue = queue[1:]
-			broken := f.steps(t, limit, func(what string, n fleet) {
+			violated := f.steps(t, limit, func(step string, n fleet) {
 				if _, ok := seen[n]; !ok {
-					seen[n] = arrival{f, what}
+					seen[n] = arrival{f, step}
 					queue = append(queue, n)
 				}
 			})
 			for _, order := range orders {
-				if calm := f.calm(); broken == "" && !rested[calm] {
-					broken = calm.serves(t, limit, order)
-					rested[calm] = order == orders[len(orders)-1]
+				if start := f.refreshed(); violated == "" && !converged[start] {
+					violated = start.runToCompletion(t, limit, order)
+					converged[start] = order == orders[len(orders)-1]
 				}
 			}
-			if broken != "" {
-				fail(f, broken)
+			if violated != "" {
+				fail(f, violated)
 			}
 		}
 		t.Logf("SEARCH limit=%d states=%d", limit, len(seen))

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // listed is a fake cache of the engines that are between two generations.
 type listed struct {
@@ -30,52 +30,52 @@ func (l *listed) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-func rolls(namespace, name string, phase v1alpha1.EnginePhase, since time.Duration) v1alpha1.FireboltEngine {
+func rollingEngine(namespace, name string, phase v1alpha1.EnginePhase, since time.Duration) v1alpha1.FireboltEngine {
 	e := v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)}}
 	e.Status.Phase = phase
-	e.Status.Transitions = []transition.Entry{{To: string(phase), Time: metav1.NewTime(noon.Add(-since))}}
-	e.Status.RolloutStartedAt = &metav1.Time{Time: noon.Add(-since)}
+	e.Status.Transitions = []transition.Entry{{To: string(phase), Time: metav1.NewTime(testTime.Add(-since))}}
+	e.Status.RolloutStartedAt = &metav1.Time{Time: testTime.Add(-since)}
 	return e
 }
 
-func asks(t *testing.T, l *Limiter, e v1alpha1.FireboltEngine) bool {
+func acquires(t *testing.T, l *Limiter, e v1alpha1.FireboltEngine) bool {
 	t.Helper()
-	mine, _, err := l.Acquire(t.Context(), &e, 7)
+	acquired, _, err := l.Acquire(t.Context(), &e, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mine
+	return acquired
 }
 
 // A rollout that hangs for any reason takes no slot from others.
 func TestStuckRolloutTakesNoSlot(t *testing.T) {
-	overdue := rolls("a", "overdue", v1alpha1.PhaseCreating, time.Second)
+	overdue := rollingEngine("a", "overdue", v1alpha1.PhaseCreating, time.Second)
 	overdue.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue}}
-	short := rolls("a", "short", v1alpha1.PhaseCreating, 10*time.Second)
-	short.Spec.ProgressDeadline = &metav1.Duration{Duration: 5 * time.Second}
-	forever := rolls("a", "forever", v1alpha1.PhaseCreating, time.Hour)
-	forever.Spec.ProgressDeadline = &metav1.Duration{}
+	shortDeadline := rollingEngine("a", "short", v1alpha1.PhaseCreating, 10*time.Second)
+	shortDeadline.Spec.ProgressDeadline = &metav1.Duration{Duration: 5 * time.Second}
+	noDeadline := rollingEngine("a", "forever", v1alpha1.PhaseCreating, time.Hour)
+	noDeadline.Spec.ProgressDeadline = &metav1.Duration{}
 	cases := map[string]struct {
-		other v1alpha1.FireboltEngine
-		free  bool
+		other    v1alpha1.FireboltEngine
+		acquired bool
 	}{
-		"one that advances":                       {rolls("a", "x", v1alpha1.PhaseCreating, time.Minute), false},
-		"one that switches":                       {rolls("a", "x", v1alpha1.PhaseSwitching, time.Minute), false},
-		"one that drains for a moment":            {rolls("a", "x", v1alpha1.PhaseDraining, 30*time.Second), false},
-		"one whose queries do not end":            {rolls("a", "x", v1alpha1.PhaseDraining, 2*time.Minute), true},
-		"one whose pods do not start":             {rolls("a", "x", v1alpha1.PhaseCreating, 16*time.Minute), true},
-		"one whose old generation does not go":    {rolls("a", "x", v1alpha1.PhaseCleaning, 16*time.Minute), true},
+		"one that advances":                       {rollingEngine("a", "x", v1alpha1.PhaseCreating, time.Minute), false},
+		"one that switches":                       {rollingEngine("a", "x", v1alpha1.PhaseSwitching, time.Minute), false},
+		"one that drains for a moment":            {rollingEngine("a", "x", v1alpha1.PhaseDraining, 30*time.Second), false},
+		"one whose queries do not end":            {rollingEngine("a", "x", v1alpha1.PhaseDraining, 2*time.Minute), true},
+		"one whose pods do not start":             {rollingEngine("a", "x", v1alpha1.PhaseCreating, 16*time.Minute), true},
+		"one whose old generation does not go":    {rollingEngine("a", "x", v1alpha1.PhaseCleaning, 16*time.Minute), true},
 		"one that is overdue":                     {overdue, true},
-		"one beyond its own deadline":             {short, true},
-		"one that may take as long as it likes":   {forever, true},
-		"one in another namespace that advances":  {rolls("b", "x", v1alpha1.PhaseCreating, time.Minute), false},
-		"one in another namespace that hangs too": {rolls("b", "x", v1alpha1.PhaseDraining, time.Hour), true},
+		"one beyond its own deadline":             {shortDeadline, true},
+		"one that may take as long as it likes":   {noDeadline, true},
+		"one in another namespace that advances":  {rollingEngine("b", "x", v1alpha1.PhaseCreating, time.Minute), false},
+		"one in another namespace that hangs too": {rollingEngine("b", "x", v1alpha1.PhaseDraining, time.Hour), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			turns := New(1, &listed{engines: []v1alpha1.FireboltEngine{tc.other}}, clocktesting.NewFakePassiveClock(noon))
-			if got := asks(t, turns, rolls("a", "me", v1alpha1.PhaseStable, 0)); got != tc.free {
-				t.Errorf("it is my turn: %t, want %t", got, tc.free)
+			limiter := New(1, &listed{engines: []v1alpha1.FireboltEngine{tc.other}}, clocktesting.NewFakePassiveClock(testTime))
+			if got := acquires(t, limiter, rollingEngine("a", "me", v1alpha1.PhaseStable, 0)); got != tc.acquired {
+				t.Errorf("it is my turn: %t, want %t", got, tc.acquired)
 			}
 		})
 	}
@@ -83,30 +83,30 @@ func TestStuckRolloutTakesNoSlot(t *testing.T) {
 
 // An engine waits while one waits in a namespace with fewer rollouts.
 func TestNamespacesShareSlotsFairly(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(noon)
-	cache := &listed{engines: []v1alpha1.FireboltEngine{rolls("big", "1", v1alpha1.PhaseCreating, 0), rolls("big", "2", v1alpha1.PhaseCreating, 0)}}
-	turns := New(2, cache, clock)
-	if asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
+	clock := clocktesting.NewFakePassiveClock(testTime)
+	cache := &listed{engines: []v1alpha1.FireboltEngine{rollingEngine("big", "1", v1alpha1.PhaseCreating, 0), rollingEngine("big", "2", v1alpha1.PhaseCreating, 0)}}
+	limiter := New(2, cache, clock)
+	if acquires(t, limiter, rollingEngine("small", "a", v1alpha1.PhaseStable, 0)) {
 		t.Fatal("a third engine rolls out, two may")
 	}
 	cache.engines = cache.engines[:1] // one is finished
-	if asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
+	if acquires(t, limiter, rollingEngine("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big takes a turn while small waits, in which none rolls out")
 	}
-	if !asks(t, turns, rolls("small", "a", v1alpha1.PhaseStable, 0)) {
+	if !acquires(t, limiter, rollingEngine("small", "a", v1alpha1.PhaseStable, 0)) {
 		t.Error("small gets no slot")
 	}
-	turns.Release("small/a")
-	if !asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
+	limiter.Release("small/a")
+	if !acquires(t, limiter, rollingEngine("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big is the only one waiting and gets no slot")
 	}
-	turns.Release("big/3")
-	asks(t, New(2, cache, clock), rolls("small", "b", v1alpha1.PhaseStable, 0))
-	cache.engines = append(cache.engines, rolls("big", "2", v1alpha1.PhaseCreating, 0))
-	asks(t, turns, rolls("small", "gone", v1alpha1.PhaseStable, 0))
+	limiter.Release("big/3")
+	acquires(t, New(2, cache, clock), rollingEngine("small", "b", v1alpha1.PhaseStable, 0))
+	cache.engines = append(cache.engines, rollingEngine("big", "2", v1alpha1.PhaseCreating, 0))
+	acquires(t, limiter, rollingEngine("small", "gone", v1alpha1.PhaseStable, 0))
 	cache.engines = cache.engines[:1]
-	clock.SetTime(noon.Add(time.Minute))
-	if !asks(t, turns, rolls("big", "3", v1alpha1.PhaseStable, 0)) {
+	clock.SetTime(testTime.Add(time.Minute))
+	if !acquires(t, limiter, rollingEngine("big", "3", v1alpha1.PhaseStable, 0)) {
 		t.Error("big waits for an engine that asks no more")
 	}
 }
