@@ -77,7 +77,7 @@ func serveWebhooks(t *testing.T, change func(*webhook.Options)) *admission {
 func (a *admission) active() {
 	a.t.Helper()
 	expect.Eventually(a.t, expect.Long, func() error {
-		err := a.try("probe", "{instanceRef: i, replicas: 1, engineClassRef: no-such-class}")
+		err := a.tryCreate("probe", "{instanceRef: i, replicas: 1, engineClassRef: no-such-class}")
 		if err == nil || !strings.Contains(err.Error(), "spec.engineClassRef") {
 			return fmt.Errorf("not rejected by the webhook: %w", err)
 		}
@@ -150,11 +150,11 @@ func (a *admission) register(conditions bool) {
 	only := &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": a.namespace}}
 	validating.Name, mutating.Name = a.namespace, a.namespace
 	for i := range validating.Webhooks {
-		hook := &validating.Webhooks[i]
-		a.reach(&hook.ClientConfig)
-		hook.NamespaceSelector = only
+		webhook := &validating.Webhooks[i]
+		a.reach(&webhook.ClientConfig)
+		webhook.NamespaceSelector = only
 		if !conditions {
-			hook.MatchConditions = nil
+			webhook.MatchConditions = nil
 		}
 	}
 	for i := range mutating.Webhooks {
@@ -195,7 +195,7 @@ func (a *admission) run() {
 	}
 	a.ready, a.stop, a.done = checked.ready, cancel, make(chan error, 1)
 	go func() { a.done <- mgr.Start(ctx) }()
-	a.t.Cleanup(a.halt)
+	a.t.Cleanup(a.stopAndWait)
 	expect.Eventually(a.t, expect.Long, func() error {
 		for name, check := range a.ready {
 			if err := check(nil); err != nil {
@@ -206,8 +206,8 @@ func (a *admission) run() {
 	})
 }
 
-// halt stops the webhooks; their configurations stay.
-func (a *admission) halt() {
+// stopAndWait stops the webhooks; their configurations stay.
+func (a *admission) stopAndWait() {
 	if a.stop == nil {
 		return
 	}
@@ -256,8 +256,8 @@ func mount(t *testing.T, dir, version string, b *certs.Bundle) {
 	}
 }
 
-// says checks that an error contains every text.
-func says(t *testing.T, err error, texts ...string) {
+// checkError checks that an error contains every text.
+func checkError(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("accepted, want an error with %q", texts)

@@ -24,11 +24,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// yard returns a namespace with an operator and without an instance: its engines wait, which
+// newEnvWithoutInstance returns a namespace with an operator and without an instance: its engines wait, which
 // does not matter to their classes.
-func yard(t *testing.T) *shop {
+func newEnvWithoutInstance(t *testing.T) *testEnv {
 	t.Helper()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	return s
 }
@@ -39,32 +39,32 @@ func classOf(name string) *v1alpha1.FireboltEngineClass {
 	return c
 }
 
-func bound(name, class string) *v1alpha1.FireboltEngine {
+func boundEngine(name, class string) *v1alpha1.FireboltEngine {
 	e := engineOf(name, 1)
 	e.Spec.EngineClassRef = new(class)
 	return e
 }
 
-// shows waits until the class has the reason and the number of engines.
-func (s *shop) shows(c *v1alpha1.FireboltEngineClass, reason string, engines int32) metav1.Condition {
+// waitForReason waits until the class has the reason and the number of engines.
+func (s *testEnv) waitForReason(c *v1alpha1.FireboltEngineClass, reason string, engines int32) metav1.Condition {
 	s.t.Helper()
 	var ready metav1.Condition
 	expect.Object(s.t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
-		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
-		if is == nil || is.Reason != reason || c.Status.BoundEngines != engines {
-			return fmt.Errorf("%d engines, Ready = %+v", c.Status.BoundEngines, is)
+		found := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+		if found == nil || found.Reason != reason || c.Status.BoundEngines != engines {
+			return fmt.Errorf("%d engines, Ready = %+v", c.Status.BoundEngines, found)
 		}
-		if c.Status.ObservedGeneration != c.Generation || is.ObservedGeneration != c.Generation {
-			return fmt.Errorf("status speaks of generation %d, Ready of %d, not of %d", c.Status.ObservedGeneration, is.ObservedGeneration, c.Generation)
+		if c.Status.ObservedGeneration != c.Generation || found.ObservedGeneration != c.Generation {
+			return fmt.Errorf("status speaks of generation %d, Ready of %d, not of %d", c.Status.ObservedGeneration, found.ObservedGeneration, c.Generation)
 		}
-		ready = *is
+		ready = *found
 		return nil
 	})
 	return ready
 }
 
 // editClass changes a class as a user would.
-func (s *shop) editClass(c *v1alpha1.FireboltEngineClass, change func(*v1alpha1.FireboltEngineClass)) {
+func (s *testEnv) editClass(c *v1alpha1.FireboltEngineClass, change func(*v1alpha1.FireboltEngineClass)) {
 	s.t.Helper()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		s.t.Fatal(err)
@@ -76,8 +76,8 @@ func (s *shop) editClass(c *v1alpha1.FireboltEngineClass, change func(*v1alpha1.
 	}
 }
 
-// told waits for the events about a class, and compares their reasons and prefixes.
-func (s *shop) told(c *v1alpha1.FireboltEngineClass, want ...string) {
+// checkEvents waits for the events about a class, and compares their reasons and prefixes.
+func (s *testEnv) checkEvents(c *v1alpha1.FireboltEngineClass, want ...string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		var list eventsv1.EventList
@@ -99,53 +99,53 @@ func (s *shop) told(c *v1alpha1.FireboltEngineClass, want ...string) {
 }
 
 // classRequests returns the operator's requests for classes; with writes only those that change an object.
-func (s *shop) classRequests(writes bool) []string {
+func (s *testEnv) classRequests(writes bool) []string {
 	return slices.DeleteFunc(s.requests.list(writes), func(r string) bool { return !strings.Contains(r, "/fireboltengineclasses/") })
 }
 
 func TestClassCountsBoundEngines(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
+	s := newEnvWithoutInstance(t)
 	c, d := classOf("c"), classOf("d")
 	s.create(c)
 	s.create(d)
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
-	a, b := bound("a", "c"), bound("b", "c")
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
+	a, b := boundEngine("a", "c"), boundEngine("b", "c")
 	s.create(a)
 	s.create(b)
-	s.shows(c, v1alpha1.ReasonAdmissible, 2)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 2)
 	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = new("d") })
-	s.shows(c, v1alpha1.ReasonAdmissible, 1)
-	s.shows(d, v1alpha1.ReasonAdmissible, 1)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
+	s.waitForReason(d, v1alpha1.ReasonAdmissible, 1)
 	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
 	s.remove(a)
-	s.shows(d, v1alpha1.ReasonAdmissible, 0)
-	if ready := s.shows(d, v1alpha1.ReasonAdmissible, 0); ready.Status != metav1.ConditionTrue {
+	s.waitForReason(d, v1alpha1.ReasonAdmissible, 0)
+	if ready := s.waitForReason(d, v1alpha1.ReasonAdmissible, 0); ready.Status != metav1.ConditionTrue {
 		t.Errorf("Ready = %+v", ready)
 	}
-	s.told(c)
+	s.checkEvents(c)
 }
 
 func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
+	s := newEnvWithoutInstance(t)
 	c := classOf("c")
 	s.create(c)
-	a, b := bound("a", "c"), bound("b", "c")
+	a, b := boundEngine("a", "c"), boundEngine("b", "c")
 	s.create(a)
 	s.create(b)
-	s.shows(c, v1alpha1.ReasonAdmissible, 2)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 2)
 	s.remove(c)
-	ready := s.shows(c, v1alpha1.ReasonDeletionBlocked, 2)
+	ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 2)
 	const text = "Deletion is blocked: "
 	if want := text + "2 engines use the class: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v, want message %q", ready, want)
 	}
-	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
+	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 
 	s.remove(a)
-	if ready := s.shows(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
+	if ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
@@ -155,21 +155,21 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 		}
 		return nil
 	})
-	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
+	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	expect.Deleted(t, s.api, c)
 }
 
 func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
-	c, a := classOf("c"), bound("a", "c")
+	s := newEnvWithoutInstance(t)
+	c, a := classOf("c"), boundEngine("a", "c")
 	s.create(c)
 	s.create(a)
-	s.shows(c, v1alpha1.ReasonAdmissible, 1)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
 	s.remove(c)
-	s.shows(c, v1alpha1.ReasonDeletionBlocked, 1)
-	s.halt()
+	s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1)
+	s.stopAndWait()
 	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	s.run()
 	expect.Deleted(t, s.api, c)
@@ -179,29 +179,29 @@ func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 // reject every attempt.
 func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
-	seen := classOf("seen")
-	seen.Finalizers = []string{"example.com/keep"}
-	s.create(seen)
-	s.shows(seen, v1alpha1.ReasonAdmissible, 0)
-	if !slices.Contains(seen.Finalizers, v1alpha1.ClassFinalizer) {
-		t.Fatalf("finalizers = %v", seen.Finalizers)
+	s := newEnvWithoutInstance(t)
+	cachedClass := classOf("seen")
+	cachedClass.Finalizers = []string{"example.com/keep"}
+	s.create(cachedClass)
+	s.waitForReason(cachedClass, v1alpha1.ReasonAdmissible, 0)
+	if !slices.Contains(cachedClass.Finalizers, v1alpha1.ClassFinalizer) {
+		t.Fatalf("finalizers = %v", cachedClass.Finalizers)
 	}
-	s.remove(seen)
-	s.holdsOnly(seen, "example.com/keep")
+	s.remove(cachedClass)
+	s.checkFinalizers(cachedClass, "example.com/keep")
 
-	s.halt()
-	unseen := classOf("unseen")
-	unseen.Finalizers = []string{"example.com/keep"}
-	s.create(unseen)
-	s.remove(unseen)
+	s.stopAndWait()
+	uncachedClass := classOf("unseen")
+	uncachedClass.Finalizers = []string{"example.com/keep"}
+	s.create(uncachedClass)
+	s.remove(uncachedClass)
 	s.requests.reset()
 	s.run()
 	last := classOf("last")
 	s.create(last)
-	s.shows(last, v1alpha1.ReasonAdmissible, 0)
-	for _, c := range []*v1alpha1.FireboltEngineClass{seen, unseen} {
-		s.holdsOnly(c, "example.com/keep")
+	s.waitForReason(last, v1alpha1.ReasonAdmissible, 0)
+	for _, c := range []*v1alpha1.FireboltEngineClass{cachedClass, uncachedClass} {
+		s.checkFinalizers(c, "example.com/keep")
 		if w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return !strings.Contains(r, "/"+c.Name) }); len(w) > 0 {
 			t.Errorf("written to class %s: %v", c.Name, w)
 		}
@@ -210,7 +210,7 @@ func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 	}
 }
 
-func (s *shop) holdsOnly(c *v1alpha1.FireboltEngineClass, finalizer string) {
+func (s *testEnv) checkFinalizers(c *v1alpha1.FireboltEngineClass, finalizer string) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
 		if !slices.Equal(c.Finalizers, []string{finalizer}) {
@@ -222,15 +222,15 @@ func (s *shop) holdsOnly(c *v1alpha1.FireboltEngineClass, finalizer string) {
 
 func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
+	s := newEnvWithoutInstance(t)
 	c := classOf("c")
 	c.Spec.Template.Spec.HostNetwork = true
 	c.Spec.Template.Spec.HostPID = true
 	c.Spec.Template.Spec.Containers[0].Command = []string{"sleep"}
 	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-auth-signing"}}}}
 	s.create(c)
-	s.create(bound("a", "c"))
-	ready := s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1)
+	s.create(boundEngine("a", "c"))
+	ready := s.waitForReason(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1)
 	if want := validation.Message(validation.Class(c)); ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}
@@ -240,21 +240,21 @@ func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 		}
 	}
 	first := "Warning OperatorOwnedFieldSet: " + ready.Message
-	s.told(c, first)
+	s.checkEvents(c, first)
 	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) {
 		c.Spec.Template.Spec = corev1.PodSpec{Containers: c.Spec.Template.Spec.Containers[:1], Subdomain: "x"}
 	})
 	expect.Object(t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
-		if is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); is == nil || strings.Contains(is.Message, "hostNetwork") || !strings.Contains(is.Message, "subdomain") {
-			return fmt.Errorf("Ready = %+v", is)
+		if ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); ready == nil || strings.Contains(ready.Message, "hostNetwork") || !strings.Contains(ready.Message, "subdomain") {
+			return fmt.Errorf("Ready = %+v", ready)
 		}
 		return nil
 	})
-	s.told(c, first, "Warning OperatorOwnedFieldSet: "+s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1).Message)
+	s.checkEvents(c, first, "Warning OperatorOwnedFieldSet: "+s.waitForReason(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1).Message)
 	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) {
 		c.Spec.Template.Spec.Subdomain, c.Spec.Template.Spec.Containers[0].Command = "", nil
 	})
-	if ready := s.shows(c, v1alpha1.ReasonAdmissible, 1); ready.Status != metav1.ConditionTrue {
+	if ready := s.waitForReason(c, v1alpha1.ReasonAdmissible, 1); ready.Status != metav1.ConditionTrue {
 		t.Errorf("Ready = %+v", ready)
 	}
 }
@@ -262,13 +262,13 @@ func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 // A class has no instance, so each engine that uses it checks the Secrets.
 func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	t.Parallel()
-	s := newShop(t) // the Secret "db" has the database credentials
+	s := newTestEnv(t) // the Secret "db" has the database credentials
 	c := classOf("c")
 	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}}
 	s.create(c)
-	e := bound("a", "c")
+	e := boundEngine("a", "c")
 	s.create(e)
-	s.shows(c, v1alpha1.ReasonAdmissible, 1)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
 	ready := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
 	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be exposed (inherited from FireboltEngineClass "c").`
 	if ready.Message != want {
@@ -281,21 +281,21 @@ func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 
 func TestUnchangedClassIsNotWritten(t *testing.T) {
 	t.Parallel()
-	s := yard(t)
-	good, bad := classOf("good"), classOf("bad")
-	bad.Spec.Template.Spec.HostPID = true
-	for _, c := range []*v1alpha1.FireboltEngineClass{good, bad} {
+	s := newEnvWithoutInstance(t)
+	validClass, invalidClass := classOf("good"), classOf("bad")
+	invalidClass.Spec.Template.Spec.HostPID = true
+	for _, c := range []*v1alpha1.FireboltEngineClass{validClass, invalidClass} {
 		s.create(c)
 	}
-	s.create(bound("a", "good"))
-	s.shows(good, v1alpha1.ReasonAdmissible, 1)
-	s.shows(bad, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
-	s.halt()
+	s.create(boundEngine("a", "good"))
+	s.waitForReason(validClass, v1alpha1.ReasonAdmissible, 1)
+	s.waitForReason(invalidClass, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
+	s.stopAndWait()
 	s.requests.reset()
 	s.run()
 	last := classOf("last") // its status shows that the restarted operator reconciles
 	s.create(last)
-	s.shows(last, v1alpha1.ReasonAdmissible, 0)
+	s.waitForReason(last, v1alpha1.ReasonAdmissible, 0)
 	expect.Never(t, short, func() error {
 		w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return strings.Contains(r, "/last") })
 		if len(w) > 0 {
@@ -305,13 +305,13 @@ func TestUnchangedClassIsNotWritten(t *testing.T) {
 	})
 }
 
-// behind is a stale cache: it lacks the latest engines and returns an old version of a class.
-type behind struct {
+// staleClassClient is a stale cache: it lacks the latest engines and returns an old version of a class.
+type staleClassClient struct {
 	client.Client
 	class *v1alpha1.FireboltEngineClass
 }
 
-func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+func (b staleClassClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	if c, ok := into.(*v1alpha1.FireboltEngineClass); ok && b.class != nil {
 		b.class.DeepCopyInto(c)
 		return nil
@@ -319,13 +319,15 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 	return b.Client.Get(ctx, key, into, opts...)
 }
 
-func (b behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (b staleClassClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return nil
+}
 
-// passes runs one reconcile of a class controller with a stale cache.
-func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.FireboltEngineClass) ctrl.Result {
+// reconcileStale runs one reconcile of a class controller with a stale cache.
+func (s *testEnv) reconcileStale(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.FireboltEngineClass) ctrl.Result {
 	s.t.Helper()
 	result, err := class.New(class.Config{
-		Client: behind{s.api, cached}, APIReader: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
+		Client: staleClassClient{s.api, cached}, APIReader: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
 	}).Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 	if err != nil {
 		s.t.Fatal(err)
@@ -336,42 +338,42 @@ func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.Firebolt
 // An engine that the cache does not have yet also holds its class.
 func TestClassDeletionUsesAPIReader(t *testing.T) {
 	t.Parallel()
-	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
+	s := &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
 	c := classOf("c")
 	s.create(c)
-	s.passes(c, nil)
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
-	a := bound("a", "c")
+	s.reconcileStale(c, nil)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
+	a := boundEngine("a", "c")
 	s.create(a)
 	s.remove(c)
-	s.passes(c, nil)
-	s.shows(c, v1alpha1.ReasonDeletionBlocked, 1)
+	s.reconcileStale(c, nil)
+	s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1)
 	s.remove(a)
-	s.passes(c, nil)
-	expect.Deleted(t, s.api, c)
+	s.reconcileStale(c, nil)
+	expect.Gone(t, s.api, c)
 }
 
 // A decision from an old version of the class is never written; it is made again, without an error.
 func TestStaleClassIsReconciledAgain(t *testing.T) {
 	t.Parallel()
-	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
+	s := &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
 	c := classOf("c")
 	s.create(c)
 	old := c.DeepCopy()
 	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = []string{"example.com/keep"} })
-	if result := s.passes(c, old); result.RequeueAfter == 0 {
+	if result := s.reconcileStale(c, old); result.RequeueAfter == 0 {
 		t.Errorf("without the finalizer: %+v, want another try", result)
 	}
-	s.holdsOnly(c, "example.com/keep")
-	s.passes(c, nil)
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	s.checkFinalizers(c, "example.com/keep")
+	s.reconcileStale(c, nil)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
 	old = c.DeepCopy()
 	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template.Spec.HostIPC = true })
 	old.Status = v1alpha1.FireboltEngineClassStatus{}
 	old.ManagedFields = nil
-	if result := s.passes(c, old); result.RequeueAfter == 0 {
+	if result := s.reconcileStale(c, old); result.RequeueAfter == 0 {
 		t.Errorf("with an old spec: %+v, want another try", result)
 	}
-	s.passes(c, nil)
-	s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
+	s.reconcileStale(c, nil)
+	s.waitForReason(c, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
 }

@@ -18,29 +18,29 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// obstacle prevents the creation of pods in a namespace.
-type obstacle struct {
+// podBlocker prevents the creation of pods in a namespace.
+type podBlocker struct {
 	objects []client.Object
-	says    string // part of the API server's response
+	message string // part of the API server's response
 }
 
-func obstacles(namespace string) map[string]obstacle {
-	own := metav1.ObjectMeta{Namespace: namespace, Name: "obstacle"}
-	wide := metav1.ObjectMeta{Name: "obstacle-" + namespace}
-	return map[string]obstacle{
+func podBlockers(namespace string) map[string]podBlocker {
+	namespacedMeta := metav1.ObjectMeta{Namespace: namespace, Name: "obstacle"}
+	clusterMeta := metav1.ObjectMeta{Name: "obstacle-" + namespace}
+	return map[string]podBlocker{
 		"a quota": {
-			[]client.Object{&corev1.ResourceQuota{ObjectMeta: own, Spec: corev1.ResourceQuotaSpec{
+			[]client.Object{&corev1.ResourceQuota{ObjectMeta: namespacedMeta, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")},
 			}}}, "forbidden: exceeded quota: obstacle",
 		},
 		"a LimitRange": {
-			[]client.Object{&corev1.LimitRange{ObjectMeta: own, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			[]client.Object{&corev1.LimitRange{ObjectMeta: namespacedMeta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")},
 			}}}}}, "minimum memory usage per Pod is 1Ti",
 		},
 		"an admission policy": {
 			[]client.Object{
-				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: clusterMeta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 					MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 						RuleWithOperations: admissionv1.RuleWithOperations{
 							Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -49,8 +49,8 @@ func obstacles(namespace string) map[string]obstacle {
 					}}},
 					Validations: []admissionv1.Validation{{Expression: "false", Message: "no pods on Fridays"}},
 				}},
-				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-					PolicyName: wide.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: clusterMeta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+					PolicyName: clusterMeta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 					MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
 						MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
 					}},
@@ -60,8 +60,8 @@ func obstacles(namespace string) map[string]obstacle {
 	}
 }
 
-// obstruct creates an obstacle, waits until it is effective, and returns a function that removes it.
-func (s *shop) obstruct(o obstacle) (remove func()) {
+// block creates an obstacle, waits until it is effective, and returns a function that removes it.
+func (s *testEnv) block(o podBlocker) (remove func()) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	remove = func() {
@@ -90,8 +90,8 @@ func (s *shop) obstruct(o obstacle) (remove func()) {
 	return remove
 }
 
-// explained checks that the conditions of the given types contain a text.
-func explained(conditions []metav1.Condition, text string, types ...string) error {
+// checkMessages checks that the conditions of the given types contain a text.
+func checkMessages(conditions []metav1.Condition, text string, types ...string) error {
 	for _, kind := range types {
 		if c := meta.FindStatusCondition(conditions, kind); c == nil || !strings.Contains(c.Message, text) {
 			return fmt.Errorf("%s = %+v, want %q in the message", kind, c, text)
@@ -103,12 +103,12 @@ func explained(conditions []metav1.Condition, text string, types ...string) erro
 // The engine reports the API server's response to the creation of its pods.
 func TestEngineReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
-	for name := range obstacles("") {
+	for name := range podBlockers("") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t)
-			o := obstacles(s.namespace)[name]
-			remove := s.obstruct(o)
+			s := newTestEnv(t)
+			o := podBlockers(s.namespace)[name]
+			remove := s.block(o)
 			e := engineOf("a", 2)
 			s.create(e)
 			waitReason(t, s, e, "FailedCreate")
@@ -119,10 +119,10 @@ func TestEngineReportsFailedPodCreation(t *testing.T) {
 				if c := meta.FindStatusCondition(e.Status.Conditions, "Degraded"); c == nil || c.Status != metav1.ConditionTrue {
 					return fmt.Errorf("Degraded = %+v", c)
 				}
-				return explained(e.Status.Conditions, o.says, "Ready", "Degraded")
+				return checkMessages(e.Status.Conditions, o.message, "Ready", "Degraded")
 			})
 			remove()
-			s.settled(e, v1alpha1.PhaseStable, 0)
+			s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 		})
 	}
 }
@@ -130,18 +130,18 @@ func TestEngineReportsFailedPodCreation(t *testing.T) {
 // The same for an instance: its Deployments and its own database.
 func TestInstanceReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
-	o := obstacles(s.namespace)["a quota"]
-	remove := s.obstruct(o)
+	o := podBlockers(s.namespace)["a quota"]
+	remove := s.block(o)
 	s.volume("10Gi")
 	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
-		if err := explained(i.Status.Conditions, "creates no pod for its database: "+o.says, v1alpha1.ConditionMetadataReady); err != nil {
+		if err := checkMessages(i.Status.Conditions, "creates no pod for its database: "+o.message, v1alpha1.ConditionMetadataReady); err != nil {
 			return err
 		}
-		return explained(i.Status.Conditions, o.says, "Degraded", v1alpha1.ConditionGatewayReady)
+		return checkMessages(i.Status.Conditions, o.message, "Degraded", v1alpha1.ConditionGatewayReady)
 	})
 	remove()
 	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)

@@ -19,17 +19,17 @@ import (
 // no engine starts a rollout meanwhile, also one that checks only once.
 func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
 	deleted := time.Now()
 	sets := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	late := engineOf("late", 1)
-	s.create(late)
-	for _, e := range []*v1alpha1.FireboltEngine{e, late} {
+	newEngine := engineOf("late", 1)
+	s.create(newEngine)
+	for _, e := range []*v1alpha1.FireboltEngine{e, newEngine} {
 		c := expect.Condition(t, s.api, e, v1alpha1.ConditionInstanceReady, metav1.ConditionFalse)
 		if !strings.Contains(c.Message, "db") && !strings.Contains(c.Message, "endpoint") {
 			t.Errorf("engine %s: %s", e.Name, c.Message)
@@ -41,8 +41,8 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	if c.Reason != v1alpha1.ReasonPostgresSecretPreflightFailed {
 		t.Errorf("MetadataReady: %s: %s", c.Reason, c.Message)
 	}
-	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
-		t.Errorf("the instance reported it after %s, want at most 10 s", took)
+	if elapsed := c.LastTransitionTime.Sub(deleted); elapsed > 10*time.Second {
+		t.Errorf("the instance reported it after %s, want at most 10 s", elapsed)
 	}
 	// A failure that only a user can fix degrades at once, for the current generation.
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
@@ -54,7 +54,7 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 		}
 		return nil
 	})
-	if got := sets.problems(func(m moment) string {
+	if got := sets.problems(func(m snapshot) string {
 		for _, set := range of[appsv1.StatefulSet](m, "StatefulSet") {
 			if set.Name == "a-g1" || set.Name == "late-g0" {
 				return fmt.Sprintf("StatefulSet %s was made", set.Name)
@@ -65,6 +65,6 @@ func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 		t.Error(got)
 	}
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
-	s.settled(e, v1alpha1.PhaseStable, 1)
-	s.settled(late, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(newEngine, v1alpha1.PhaseStable, 0)
 }

@@ -23,13 +23,13 @@ import (
 // Defect 5: pods that were ready once are checked again before traffic moves.
 func TestDefect5FailedPodsGetNoTraffic(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.halt()
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.stopAndWait()
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.diesAfter("status switching")
+	s.crashAfter("status switching")
 	s.fail("a-g1-0", "CrashLoopBackOff")
 	served := s.watchRoute(e)
 	s.run()
@@ -52,14 +52,14 @@ func TestDefect5FailedPodsGetNoTraffic(t *testing.T) {
 		return nil
 	})
 	s.fail("a-g1-0", "")
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	if problems := served(); len(problems) > 0 {
 		t.Error(strings.Join(problems, "; "))
 	}
 }
 
 // fail makes a simulated pod fail in the given way, or recover.
-func (s *shop) fail(pod, how string) {
+func (s *testEnv) fail(pod, failure string) {
 	s.t.Helper()
 	p := &corev1.Pod{}
 	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: pod}, p); err != nil {
@@ -69,15 +69,15 @@ func (s *shop) fail(pod, how string) {
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}
 	}
-	p.Annotations["simulate.flotilla.dev/fail"] = how
-	if how == "" {
+	p.Annotations["simulate.flotilla.dev/fail"] = failure
+	if failure == "" {
 		delete(p.Annotations, "simulate.flotilla.dev/fail")
 	}
 	if err := s.api.Patch(s.t.Context(), p, client.MergeFrom(before)); err != nil {
 		s.t.Fatal(err)
 	}
 	expect.Object(s.t, s.api, p, func(p *corev1.Pod) error {
-		if ready(*p) != (how == "") {
+		if ready(*p) != (failure == "") {
 			return fmt.Errorf("ready %t", ready(*p))
 		}
 		return nil
@@ -87,10 +87,10 @@ func (s *shop) fail(pod, how string) {
 // Defect 10: an evicted pod and its replacement do not exceed the desired number.
 func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	evicted := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-g0-evicted", Labels: names.GenerationLabels("a", 0)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: "i"}}, SchedulerName: "nobody"},
@@ -148,10 +148,10 @@ func (l *lines) reset() []string {
 // webhooks are enabled by default.
 func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
 	s.logged.reset()
@@ -159,8 +159,8 @@ func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = map[string]string{"note": fmt.Sprint(i)} })
 	}
 	expect.Never(t, short, func() error {
-		if said := s.logged.reset(); len(said) > 0 {
-			return fmt.Errorf("logged: %s", strings.Join(said, "\n"))
+		if logged := s.logged.reset(); len(logged) > 0 {
+			return fmt.Errorf("logged: %s", strings.Join(logged, "\n"))
 		}
 		return nil
 	})

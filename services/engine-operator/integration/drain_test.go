@@ -33,14 +33,14 @@ func drained(name string, replicas int32, interval time.Duration) *v1alpha1.Fire
 func (n *nodes) serving(e *v1alpha1.FireboltEngine) {
 	n.t.Helper()
 	n.create(e)
-	n.settled(e, v1alpha1.PhaseStable, 0)
+	n.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	for i := range e.Spec.Replicas {
 		n.process(fmt.Sprintf("%s-g0-%d", e.Name, i))
 	}
 }
 
-// roll requests the next generation, and waits until traffic has moved to it.
-func (n *nodes) roll(e *v1alpha1.FireboltEngine) {
+// startRollout requests the next generation, and waits until traffic has moved to it.
+func (n *nodes) startRollout(e *v1alpha1.FireboltEngine) {
 	n.t.Helper()
 	n.edit(e, func(e *v1alpha1.FireboltEngine) {
 		if e.Spec.Template == nil {
@@ -57,8 +57,8 @@ func (n *nodes) roll(e *v1alpha1.FireboltEngine) {
 	})
 }
 
-// why returns the reason of the last transition into a phase, and when it was.
-func why(t *testing.T, e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) (string, time.Time) {
+// transitionInto returns the reason of the last transition into a phase, and when it was.
+func transitionInto(t *testing.T, e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) (string, time.Time) {
 	t.Helper()
 	for _, x := range slices.Backward(e.Status.Transitions) {
 		if x.To == string(phase) {
@@ -77,8 +77,8 @@ func TestRolloutInterruptsNoQuery(t *testing.T) {
 	long, cancel := n.hold("a-g0-1", 12*time.Second)
 	defer cancel()
 	stop := n.clients(e, 4, 1500*time.Millisecond)
-	n.roll(e)
-	n.settled(e, v1alpha1.PhaseStable, 1)
+	n.startRollout(e)
+	n.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	select {
 	case err := <-long:
 		if err != nil {
@@ -91,7 +91,7 @@ func TestRolloutInterruptsNoQuery(t *testing.T) {
 	if len(problems) > 0 || answered == 0 {
 		t.Errorf("%d queries succeeded, errors:\n%s", answered, strings.Join(problems, "\n"))
 	}
-	if reason, _ := why(t, e, v1alpha1.PhaseCleaning); reason != "Drained" {
+	if reason, _ := transitionInto(t, e, v1alpha1.PhaseCleaning); reason != "Drained" {
 		t.Errorf("cleaning began for %s", reason)
 	}
 }
@@ -103,7 +103,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	n.serving(e)
 	end, cancel := n.hold("a-g0-0", time.Hour)
 	defer cancel()
-	n.roll(e)
+	n.startRollout(e)
 	for mode, want := range map[server.Mode]string{
 		server.Broken:       `scrape pod "a-g0-1": status 500 Internal Server Error: "the metrics are broken"`,
 		server.Unresponsive: `scrape pod "a-g0-1": no answer within 3s`,
@@ -111,7 +111,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 		server.Labeled:      `scrape pod "a-g0-1": gauge firebolt_running_queries is missing`,
 		server.Redirect:     `scrape pod "a-g0-1": status 302 Found`,
 	} {
-		n.behave(mode, "a-g0-1")
+		n.setMode(mode, "a-g0-1")
 		expect.Object(t, n.api, e, func(e *v1alpha1.FireboltEngine) error {
 			c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
 			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonDrainCheckFailing || !strings.Contains(c.Message, want) {
@@ -121,22 +121,22 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 		})
 	}
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
-	n.behave(server.Slow, "a-g0-1")
-	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
-	n.behave(server.Normal, "a-g0-1")
+	n.setMode(server.Slow, "a-g0-1")
+	waitReason(t, n.testEnv, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
+	n.setMode(server.Sound, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
 		t.Fatalf("generation 0 was deleted while it has a query: %v", got)
 	}
 	cancel()
 	<-end
-	n.settled(e, v1alpha1.PhaseStable, 1)
+	n.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, n.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// patient waits for a pod without a timeout, unlike a real transport.
-type patient struct{ drain.Transport }
+// noTimeout waits for a pod without a timeout, unlike a real transport.
+type noTimeout struct{ drain.Transport }
 
-func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
+func (p noTimeout) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
 	return p.Transport.Metrics(context.WithoutCancel(ctx), pod)
 }
 
@@ -145,27 +145,27 @@ func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, e
 func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	n.halt()
-	n.transport, n.workers = patient{n.transport}, 1
+	n.stopAndWait()
+	n.transport, n.workers = noTimeout{n.transport}, 1
 	n.run()
-	silent, good := drained("silent", 2, 100*time.Millisecond), drained("good", 1, 500*time.Millisecond)
-	n.serving(silent)
-	n.serving(good)
-	n.behave(server.Unresponsive, "silent-g0-0", "silent-g0-1")
-	n.roll(silent)
+	unresponsive, responsive := drained("silent", 2, 100*time.Millisecond), drained("good", 1, 500*time.Millisecond)
+	n.serving(unresponsive)
+	n.serving(responsive)
+	n.setMode(server.Unresponsive, "silent-g0-0", "silent-g0-1")
+	n.startRollout(unresponsive)
 	expect.Eventually(t, expect.Long, func() error {
 		if s, err := n.process("silent-g0-0").Stats(t.Context()); err != nil || s.Scrapes == 0 {
 			return fmt.Errorf("stats %+v, %w", s, err)
 		}
 		return nil
 	})
-	n.roll(good)
-	n.settled(good, v1alpha1.PhaseStable, 1)
-	if err := n.api.Get(t.Context(), client.ObjectKeyFromObject(silent), silent); err != nil {
+	n.startRollout(responsive)
+	n.waitForRollout(responsive, v1alpha1.PhaseStable, 1)
+	if err := n.api.Get(t.Context(), client.ObjectKeyFromObject(unresponsive), unresponsive); err != nil {
 		t.Fatal(err)
 	}
-	if silent.Status.Phase != v1alpha1.PhaseDraining {
-		t.Errorf("phase %s although its pods cannot be scraped", silent.Status.Phase)
+	if unresponsive.Status.Phase != v1alpha1.PhaseDraining {
+		t.Errorf("phase %s although its pods cannot be scraped", unresponsive.Status.Phase)
 	}
 }
 
@@ -181,18 +181,18 @@ func TestDrainTimeoutEndsDrain(t *testing.T) {
 	n.serving(e)
 	end, cancel := n.hold("a-g0-0", time.Hour)
 	defer cancel()
-	n.roll(e)
+	n.startRollout(e)
 	if c := expect.Condition(t, n.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1alpha1.ReasonDrainTimeoutExceeded {
 		t.Errorf("RolloutOverdue: %s, %s", c.Reason, c.Message)
 	}
-	n.settled(e, v1alpha1.PhaseStable, 1)
+	n.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	if err := <-end; err == nil {
 		t.Error("the endless query succeeded")
 	}
-	reason, ended := why(t, e, v1alpha1.PhaseCleaning)
-	_, began := why(t, e, v1alpha1.PhaseDraining)
-	if reason != v1alpha1.ReasonDrainTimeoutExceeded || ended.Sub(began) < timeout {
-		t.Errorf("cleaning began for %s, %s after the switch", reason, ended.Sub(began))
+	reason, cleaningStarted := transitionInto(t, e, v1alpha1.PhaseCleaning)
+	_, drainStarted := transitionInto(t, e, v1alpha1.PhaseDraining)
+	if reason != v1alpha1.ReasonDrainTimeoutExceeded || cleaningStarted.Sub(drainStarted) < timeout {
+		t.Errorf("cleaning began for %s, %s after the switch", reason, cleaningStarted.Sub(drainStarted))
 	}
 	expect.Condition(t, n.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionFalse)
 }
@@ -223,7 +223,7 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 		}
 		n.serving(e)
 		end, cancel := n.hold(name+"-g0-0", time.Hour)
-		n.roll(e)
+		n.startRollout(e)
 		expect.Never(t, short, func() error {
 			if got := n.children(e); !slices.Contains(got, name+"-g0") {
 				return fmt.Errorf("generation 0 was deleted too early: %v", got)
@@ -231,8 +231,8 @@ func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 			return nil
 		})
 		change(e)
-		n.settled(e, v1alpha1.PhaseStable, 1)
-		if reason, _ := why(t, e, v1alpha1.PhaseCleaning); reason != "DrainSkipped" {
+		n.waitForRollout(e, v1alpha1.PhaseStable, 1)
+		if reason, _ := transitionInto(t, e, v1alpha1.PhaseCleaning); reason != "DrainSkipped" {
 			t.Errorf("%s: cleaning began for %s", name, reason)
 		}
 		if err := <-end; err == nil {

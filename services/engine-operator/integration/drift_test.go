@@ -22,9 +22,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// bed is a namespace in which StatefulSets are written like the operator writes them, without a
+// renderEnv is a namespace in which StatefulSets are written like the operator writes them, without a
 // controller.
-type bed struct {
+type renderEnv struct {
 	t         *testing.T
 	api       client.Client
 	namespace string
@@ -33,9 +33,9 @@ type bed struct {
 	numbers   int64
 }
 
-func newBed(t *testing.T) *bed {
+func newRenderEnv(t *testing.T) *renderEnv {
 	t.Helper()
-	b := &bed{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t), owner: engineOf("e", 0)}
+	b := &renderEnv{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t), owner: engineOf("e", 0)}
 	b.owner.Namespace = b.namespace
 	if err := b.api.Create(t.Context(), b.owner); err != nil {
 		t.Fatal(err)
@@ -44,15 +44,15 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// failer is the common interface of example and random tests.
-type failer interface {
+// testingT is the common interface of example and random tests.
+type testingT interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
-// draw renders the next generation.
-func (b *bed) draw(t failer, class *v1alpha1.FireboltEngineClass, e *v1alpha1.FireboltEngine) render.Generation {
+// render renders the next generation.
+func (b *renderEnv) render(t testingT, class *v1alpha1.FireboltEngineClass, e *v1alpha1.FireboltEngine) render.Generation {
 	t.Helper()
 	e.Namespace = b.namespace
 	resolved, err := resolve.Resolve(e, class, 0)
@@ -69,7 +69,7 @@ func (b *bed) draw(t failer, class *v1alpha1.FireboltEngineClass, e *v1alpha1.Fi
 }
 
 // stored writes the StatefulSet and reads it back.
-func (b *bed) stored(t failer, g render.Generation) *appsv1.StatefulSet {
+func (b *renderEnv) stored(t testingT, g render.Generation) *appsv1.StatefulSet {
 	t.Helper()
 	ctx := b.t.Context()
 	if _, err := b.writer.Object(ctx, b.owner, g.StatefulSet.DeepCopy(), nil); err != nil {
@@ -82,34 +82,34 @@ func (b *bed) stored(t failer, g render.Generation) *appsv1.StatefulSet {
 	return live
 }
 
-// touched returns the same StatefulSet after a reverted edit: its
+// fieldByField returns the same StatefulSet after a reverted edit: its
 // history no longer shows that it is unchanged.
-func touched(live *appsv1.StatefulSet) *appsv1.StatefulSet {
+func fieldByField(live *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := live.DeepCopy()
 	out.Generation += 2
 	return out
 }
 
-func expectMatch(t failer, want engine.Match, desired render.Generation, live *appsv1.StatefulSet, what string) {
+func expectMatch(t testingT, want engine.Match, desired render.Generation, live *appsv1.StatefulSet, what string) {
 	t.Helper()
 	got, err := render.Compare(desired, live, true)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if got != want {
-		t.Errorf("%s: match %v, want %v; what reads otherwise than it was rendered: %s", what, got, want, otherwise(t, desired, live))
+		t.Errorf("%s: match %v, want %v; what reads otherwise than it was rendered: %s", what, got, want, describeDrift(t, desired, live))
 	}
 }
 
-// otherwise lists the rendered values that a StatefulSet does not have, to explain a failure.
-func otherwise(t failer, desired render.Generation, live *appsv1.StatefulSet) string {
+// describeDrift lists the rendered values that a StatefulSet does not have, to explain a failure.
+func describeDrift(t testingT, desired render.Generation, live *appsv1.StatefulSet) string {
 	t.Helper()
 	var want, have content
 	if err := errors.Join(convert(desired.StatefulSet, &want), convert(live, &have)); err != nil {
 		t.Fatalf("%v", err)
 	}
 	var out []string
-	for _, l := range leavesOf(t, desired.StatefulSet) {
+	for _, l := range leafFieldsOf(t, desired.StatefulSet) {
 		if w, h := l.in(want), l.in(have); !reflect.DeepEqual(w, h) {
 			out = append(out, fmt.Sprintf("%v is %v, was %v", l, h, w))
 		}
@@ -121,39 +121,39 @@ func otherwise(t failer, desired render.Generation, live *appsv1.StatefulSet) st
 // notations are not drift; every change of a rendered field is.
 func TestDefect1APIServerDefaultsAreNotDrift(t *testing.T) {
 	t.Parallel()
-	b, in := newBed(t), readIngredients(t)
+	b, in := newRenderEnv(t), readTemplateValues(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.numbers++
 		class, e := in.layers(rt)
-		g := b.draw(rt, class, e)
+		g := b.render(rt, class, e)
 		live := b.stored(rt, g)
 		expectMatch(rt, engine.Same, g, live, "as written")
-		expectMatch(rt, engine.Same, g, touched(live), "field by field")
+		expectMatch(rt, engine.Same, g, fieldByField(live), "field by field")
 
-		again := b.draw(rt, through(rt, class), through(rt, e))
-		if again.Fingerprint != g.Fingerprint {
-			rt.Errorf("fingerprint after a round trip through JSON: %s, was %s", again.Fingerprint, g.Fingerprint)
+		second := b.render(rt, through(rt, class), through(rt, e))
+		if second.Fingerprint != g.Fingerprint {
+			rt.Errorf("fingerprint after a round trip through JSON: %s, was %s", second.Fingerprint, g.Fingerprint)
 		}
-		expectMatch(rt, engine.Same, again, touched(through(rt, live)), "after a round trip through JSON")
+		expectMatch(rt, engine.Same, second, fieldByField(through(rt, live)), "after a round trip through JSON")
 
-		leaves := leavesOf(rt, g.StatefulSet)
+		leafFields := leafFieldsOf(rt, g.StatefulSet)
 		for range 6 { // edits_test.go covers all of them
-			leaf := rapid.SampledFrom(leaves).Draw(rt, "leaf")
-			expectMatch(rt, engine.Differs, g, leaf.changed(rt, touched(live)), "after a change of "+leaf.String())
+			leaf := rapid.SampledFrom(leafFields).Draw(rt, "leaf")
+			expectMatch(rt, engine.Differs, g, leaf.changed(rt, fieldByField(live)), "after a change of "+leaf.String())
 		}
-		list := rapid.SampledFrom(listsOf(leaves)).Draw(rt, "list")
-		expectMatch(rt, engine.Differs, g, list.longer(rt, touched(live)), "with one entry more in "+list.String())
+		list := rapid.SampledFrom(listsOf(leafFields)).Draw(rt, "list")
+		expectMatch(rt, engine.Differs, g, list.longer(rt, fieldByField(live)), "with one entry more in "+list.String())
 		key := rapid.SampledFrom([]leaf{
 			{"spec", "template", "metadata", "labels", "more"},
 			{"spec", "template", "metadata", "annotations", "more"},
 			{"spec", "template", "spec", "nodeSelector", "more"},
 		}).Draw(rt, "key")
-		expectMatch(rt, engine.Differs, g, key.changed(rt, touched(live)), "with "+key.String())
+		expectMatch(rt, engine.Differs, g, key.changed(rt, fieldByField(live)), "with "+key.String())
 	})
 }
 
 // through encodes a value as JSON and decodes it.
-func through[T any](t failer, from *T) *T {
+func through[T any](t testingT, from *T) *T {
 	out := new(T)
 	if err := convert(from, out); err != nil {
 		t.Fatalf("%v", err)
@@ -166,9 +166,9 @@ type leaf []any
 
 func (l leaf) String() string { return fmt.Sprint([]any(l)) }
 
-// leavesOf lists the rendered values. Empty objects count if they carry information, such as the
+// leafFieldsOf lists the rendered values. Empty objects count if they carry information, such as the
 // kind of a volume.
-func leavesOf(t failer, set *appsv1.StatefulSet) []leaf {
+func leafFieldsOf(t testingT, set *appsv1.StatefulSet) []leaf {
 	t.Helper()
 	var tree content
 	if err := convert(set, &tree); err != nil {
@@ -202,10 +202,10 @@ func walk(v any, at leaf, out *[]leaf) {
 }
 
 // listsOf lists the paths of the lists that the leaves are in.
-func listsOf(leaves []leaf) []leaf {
+func listsOf(leafFields []leaf) []leaf {
 	var out []leaf
 	seen := map[string]bool{}
-	for _, l := range leaves {
+	for _, l := range leafFields {
 		for i, step := range l {
 			if _, index := step.(int); index && !seen[l[:i].String()] {
 				seen[l[:i].String()] = true
@@ -217,7 +217,7 @@ func listsOf(leaves []leaf) []leaf {
 }
 
 // longer returns a copy of the StatefulSet in which the first entry of the list is duplicated.
-func (l leaf) longer(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+func (l leaf) longer(t testingT, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	t.Helper()
 	return edited(t, set, func(tree content) {
 		list, _ := l.in(tree).([]any)
@@ -228,7 +228,7 @@ func (l leaf) longer(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 }
 
 // changed returns a copy of the StatefulSet with a different value.
-func (l leaf) changed(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+func (l leaf) changed(t testingT, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	t.Helper()
 	return edited(t, set, func(tree content) {
 		parent := l[:len(l)-1]
@@ -240,7 +240,7 @@ func (l leaf) changed(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	})
 }
 
-func edited(t failer, set *appsv1.StatefulSet, edit func(content)) *appsv1.StatefulSet {
+func edited(t testingT, set *appsv1.StatefulSet, edit func(content)) *appsv1.StatefulSet {
 	t.Helper()
 	var tree content
 	if err := convert(set, &tree); err != nil {
@@ -288,8 +288,8 @@ func (l leaf) set(at any) {
 	}
 }
 
-// amount reports whether the value must stay a valid quantity.
-func (l leaf) amount() bool {
+// isQuantity reports whether the value must stay a valid quantity.
+func (l leaf) isQuantity() bool {
 	for _, step := range l {
 		if s, _ := step.(string); s == "limits" || s == "requests" || s == "overhead" || s == "sizeLimit" || s == "divisor" {
 			return true
@@ -305,7 +305,7 @@ func other(v any, l leaf) any {
 	case float64:
 		return v + 1
 	case string:
-		if l.amount() {
+		if l.isQuantity() {
 			return "7777"
 		}
 		return v + "x"

@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
-// hands are manual edits of a StatefulSet: of rendered fields, and
+// manualEdits are manual edits of a StatefulSet: of rendered fields, and
 // of other fields.
-var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Container){
+var manualEdits = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Container){
 	"the command": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
 		c.Command = []string{"sleep"}
 	},
@@ -91,22 +91,22 @@ var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Co
 
 // Each edit is an Update by another manager, on a separate StatefulSet.
 func TestDefect2ManualEditsAreDrift(t *testing.T) {
-	b := newBed(t)
+	b := newRenderEnv(t)
 	e := engineOf("e", 0)
 	e.Spec.Template = &corev1.PodTemplateSpec{}
-	wish := `
+	templateYAML := `
 spec:
   tolerations: [{key: a, operator: Exists}]
   imagePullSecrets: [{name: pull}]
   volumes: [{name: extra, configMap: {name: c}}]
   containers: [{name: engine, resources: {requests: {cpu: 1000m, memory: 1024Mi}}, env: [{name: EMPTY}]}]
 `
-	if err := convert(parse(t, wish).Object, e.Spec.Template); err != nil {
+	if err := convert(parse(t, templateYAML).Object, e.Spec.Template); err != nil {
 		t.Fatal(err)
 	}
-	for name, edit := range hands {
+	for name, edit := range manualEdits {
 		b.numbers++
-		g := b.draw(t, &v1alpha1.FireboltEngineClass{}, e)
+		g := b.render(t, &v1alpha1.FireboltEngineClass{}, e)
 		edited := b.stored(t, g)
 		expectMatch(t, engine.Same, g, edited, "before an edit of "+name)
 		edit(&edited.Spec, &edited.Spec.Template.Spec, &edited.Spec.Template.Spec.Containers[0])
@@ -116,28 +116,28 @@ spec:
 
 // Each rendered value, one at a time, is changed in the stored object.
 func TestDefect2ChangedRenderedValuesAreDrift(t *testing.T) {
-	b := newBed(t)
+	b := newRenderEnv(t)
 	e := engineOf("e", 0)
 	e.Spec.UISidecar = new(true)
 	e.Spec.Storage.HostPath = &v1alpha1.EngineHostPathStorage{Path: "/data"}
-	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, e)
-	live := touched(b.stored(t, g))
-	leaves := leavesOf(t, g.StatefulSet)
-	if len(leaves) < 80 {
-		t.Fatalf("only %d values are rendered", len(leaves))
+	g := b.render(t, &v1alpha1.FireboltEngineClass{}, e)
+	live := fieldByField(b.stored(t, g))
+	leafFields := leafFieldsOf(t, g.StatefulSet)
+	if len(leafFields) < 80 {
+		t.Fatalf("only %d values are rendered", len(leafFields))
 	}
-	for _, l := range leaves {
+	for _, l := range leafFields {
 		expectMatch(t, engine.Differs, g, l.changed(t, live), "after a change of "+l.String())
 	}
-	for _, l := range listsOf(leaves) {
+	for _, l := range listsOf(leafFields) {
 		expectMatch(t, engine.Differs, g, l.longer(t, live), "with one entry more in "+l.String())
 	}
 }
 
 // An update without a change and a reverted edit are not drift.
 func TestRevertedEditIsNotDrift(t *testing.T) {
-	b := newBed(t)
-	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, engineOf("e", 0))
+	b := newRenderEnv(t)
+	g := b.render(t, &v1alpha1.FireboltEngineClass{}, engineOf("e", 0))
 	original := b.stored(t, g)
 	edited := original.DeepCopy()
 	edited.Spec.Template.Spec.Containers[0].Image = "example.com/engine:9"
@@ -146,7 +146,7 @@ func TestRevertedEditIsNotDrift(t *testing.T) {
 }
 
 // update writes the spec like a user with an editor, and returns the stored object.
-func (b *bed) update(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+func (b *renderEnv) update(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	b.t.Helper()
 	live := &appsv1.StatefulSet{}
 	if err := b.api.Get(b.t.Context(), client.ObjectKeyFromObject(set), live); err != nil {

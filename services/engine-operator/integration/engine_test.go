@@ -20,15 +20,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// shop is a namespace with a ready instance and a running operator.
-type shop struct {
+// testEnv is a namespace with a ready instance and a running operator.
+type testEnv struct {
 	*operator
 	api client.Client
 }
 
-func newShop(t *testing.T) *shop {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"},
@@ -57,7 +57,7 @@ func engineOf(name string, replicas int32) *v1alpha1.FireboltEngine {
 	}
 }
 
-func (s *shop) create(o client.Object) {
+func (s *testEnv) create(o client.Object) {
 	s.t.Helper()
 	o.SetNamespace(s.namespace)
 	if err := s.api.Create(s.t.Context(), o); err != nil {
@@ -66,7 +66,7 @@ func (s *shop) create(o client.Object) {
 }
 
 // edit changes an engine as a user would.
-func (s *shop) edit(e *v1alpha1.FireboltEngine, change func(*v1alpha1.FireboltEngine)) {
+func (s *testEnv) edit(e *v1alpha1.FireboltEngine, change func(*v1alpha1.FireboltEngine)) {
 	s.t.Helper()
 	before := &v1alpha1.FireboltEngine{}
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(e), before); err != nil {
@@ -79,8 +79,8 @@ func (s *shop) edit(e *v1alpha1.FireboltEngine, change func(*v1alpha1.FireboltEn
 	}
 }
 
-// settled waits until the engine's latest spec is rolled out in the given phase and generation.
-func (s *shop) settled(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase, generation int64) {
+// waitForRollout waits until the engine's latest spec is rolled out in the given phase and generation.
+func (s *testEnv) waitForRollout(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase, generation int64) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		st := e.Status
@@ -92,7 +92,7 @@ func (s *shop) settled(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase, g
 	})
 }
 
-func (s *shop) children(e *v1alpha1.FireboltEngine) []string {
+func (s *testEnv) children(e *v1alpha1.FireboltEngine) []string {
 	s.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}} {
@@ -130,10 +130,10 @@ var six = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused
 
 func TestEngineLifecycle(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	for _, c := range six {
 		want := metav1.ConditionFalse
@@ -148,11 +148,11 @@ func TestEngineLifecycle(t *testing.T) {
 	if e.Status.DeployedVersion != images.Engine {
 		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
 	}
-	s.within(20, "from nothing to stable")
+	s.checkWrites(20, "from nothing to stable")
 
 	served := s.watchRoute(e)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	if problems := served(); len(problems) > 0 {
 		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
@@ -166,16 +166,16 @@ func TestEngineLifecycle(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
-	s.within(20, "to the next generation")
+	s.checkWrites(20, "to the next generation")
 }
 
 func template(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: image}}}}
 }
 
-// within compares the writes since the last call with a budget. Reads are not limited: each reconcile that a stale cache causes
+// checkWrites compares the writes since the last call with a budget. Reads are not limited: each reconcile that a stale cache causes
 // reads the Secret and the inputs of its decision again.
-func (s *shop) within(budget int, what string) {
+func (s *testEnv) checkWrites(budget int, what string) {
 	s.t.Helper()
 	writes := s.requests.list(true)
 	s.t.Logf("%s: %d writes, %d requests", what, len(writes), len(s.requests.list(false)))
@@ -187,16 +187,16 @@ func (s *shop) within(budget int, what string) {
 
 // watchRoute records the cluster Service and its pods. The returned function stops recording and
 // lists the moments at which the Service was absent or selected no ready pod.
-func (s *shop) watchRoute(e *v1alpha1.FireboltEngine) func() []string {
+func (s *testEnv) watchRoute(e *v1alpha1.FireboltEngine) func() []string {
 	s.t.Helper()
 	name := names.Cluster(e.Name) // e changes concurrently
 	h := s.record(corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"))
 	return func() []string {
-		return h.problems(func(m moment) string { return routeProblem(m, name) })
+		return h.problems(func(m snapshot) string { return routeProblem(m, name) })
 	}
 }
 
-func routeProblem(m moment, name string) string {
+func routeProblem(m snapshot, name string) string {
 	services := of[corev1.Service](m, "Service")
 	i := slices.IndexFunc(services, func(s *corev1.Service) bool { return s.Name == name })
 	if i < 0 {
@@ -223,48 +223,48 @@ func ready(p corev1.Pod) bool {
 
 func TestReconcileSkipsUnchangedObjects(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
-	s.writesNothingAnew(3 * time.Second)
+	s.checkRestartWritesNothing(3 * time.Second)
 }
 
 func TestEngineStopsAndStarts(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
-	s.settled(e, v1alpha1.PhaseStopped, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStopped, 1)
 	if c := expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionFalse); c.Reason != v1alpha1.ReasonStopped {
 		t.Errorf("Ready: %s", c.Reason)
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 1 })
-	s.settled(e, v1alpha1.PhaseStable, 2)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 2)
 
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	})
 	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionTrue)
-	s.settled(e, v1alpha1.PhaseStopped, 3)
+	s.waitForRollout(e, v1alpha1.PhaseStopped, 3)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = nil })
-	s.settled(e, v1alpha1.PhaseStable, 4)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 4)
 	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
 func TestPausedEngineIsObservedOnly(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 	})
@@ -277,16 +277,16 @@ func TestPausedEngineIsObservedOnly(t *testing.T) {
 		return nil
 	})
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = nil })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, s.api, e, "Paused", metav1.ConditionFalse)
 }
 
 func TestDeletedChildrenAreRecreated(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	for _, lost := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
@@ -301,16 +301,16 @@ func TestDeletedChildrenAreRecreated(t *testing.T) {
 			return nil
 		})
 	}
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 
 	s.remove(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a-g0"}})
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 }
 
-func (s *shop) remove(o client.Object) {
+func (s *testEnv) remove(o client.Object) {
 	s.t.Helper()
 	o.SetNamespace(s.namespace)
 	if err := s.api.Delete(s.t.Context(), o); err != nil {
@@ -320,10 +320,10 @@ func (s *shop) remove(o client.Object) {
 
 func TestDeletedServiceIsRecreatedDuringRollout(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	// A generation that never becomes ready holds the rollout in creating.
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template = template("example.com/engine:2.0")
@@ -341,7 +341,7 @@ func TestDeletedServiceIsRecreatedDuringRollout(t *testing.T) {
 		})
 	// Another change abandons generation 1; its number is not reused.
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
-	s.settled(e, v1alpha1.PhaseStable, 2)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 2)
 	if diff := cmp.Diff([]string{"a-g2", "a-g2-config", "a-g2-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}

@@ -20,10 +20,10 @@ import (
 // The operator is stopped as soon as it has recorded a phase, and restarted.
 func TestOperatorResumesInEachPhase(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	served := s.watchRoute(e)
 	for i, phase := range []v1alpha1.EnginePhase{v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning} {
 		s.edit(e, func(e *v1alpha1.FireboltEngine) {
@@ -37,9 +37,9 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 			}
 			return fmt.Errorf("phase %s, current g%d", e.Status.Phase, e.Status.CurrentGeneration)
 		})
-		s.halt()
+		s.stopAndWait()
 		s.run()
-		s.settled(e, v1alpha1.PhaseStable, want)
+		s.waitForRollout(e, v1alpha1.PhaseStable, want)
 	}
 	if problems := served(); len(problems) > 0 {
 		t.Errorf("while restarting: %s", strings.Join(problems, "; "))
@@ -56,7 +56,7 @@ func TestOperatorResumesInEachPhase(t *testing.T) {
 // from the rendering.
 func TestDefaultedFieldsAreNotDrift(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.Storage.HostPath = &v1alpha1.EngineHostPathStorage{Path: "/data"}
 	e.Spec.Template = &corev1.PodTemplateSpec{}
@@ -91,11 +91,11 @@ spec:
 	s.volume("1Gi")
 	for _, e := range []*v1alpha1.FireboltEngine{e, withClaim} {
 		s.create(e)
-		s.settled(e, v1alpha1.PhaseStable, 0)
+		s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	}
-	s.writesNothingAnew(2 * short)
+	s.checkRestartWritesNothing(2 * short)
 	// A manual edit is drift.
 	set := &appsv1.StatefulSet{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-g0"}, set); err != nil {
@@ -105,30 +105,30 @@ spec:
 	if err := s.api.Update(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 }
 
 func TestOldGenerationStaysUntilQueriesEnd(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.DrainCheckEnabled = nil
 	e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100_000_000}
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.queries.broken.Store(true)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.queries.failing.Store(true)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	if c := waitReason(t, s, e, v1alpha1.ReasonDrainCheckFailing); c.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v", c)
 	}
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	s.queries.running.Store(3)
-	s.queries.broken.Store(false)
+	s.queries.failing.Store(false)
 	waitReason(t, s, e, v1alpha1.ReasonRolling)
-	asked := s.queries.asked.Load()
+	scrapes := s.queries.scrapes.Load()
 	expect.Eventually(t, expect.Long, func() error {
-		if s.queries.asked.Load() < asked+20 {
-			return fmt.Errorf("queried %d times", s.queries.asked.Load())
+		if s.queries.scrapes.Load() < scrapes+20 {
+			return fmt.Errorf("queried %d times", s.queries.scrapes.Load())
 		}
 		return nil
 	})
@@ -136,13 +136,13 @@ func TestOldGenerationStaysUntilQueriesEnd(t *testing.T) {
 		t.Fatalf("generation 0 was deleted while it has queries: %v", got)
 	}
 	s.queries.running.Store(0)
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 }
 
-func waitReason(t *testing.T, s *shop, e *v1alpha1.FireboltEngine, reason string) metav1.Condition {
+func waitReason(t *testing.T, s *testEnv, e *v1alpha1.FireboltEngine, reason string) metav1.Condition {
 	t.Helper()
 	var found metav1.Condition
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -158,10 +158,10 @@ func waitReason(t *testing.T, s *shop, e *v1alpha1.FireboltEngine, reason string
 
 func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	i := instance("shop")
 	s.remove(i)
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
@@ -185,11 +185,11 @@ func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 // Defect 3: a finalizer is never added to a terminating object.
 func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Finalizers = []string{"example.com/hold"}
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.remove(e)
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if len(e.Finalizers) != 1 {
@@ -197,22 +197,22 @@ func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 		}
 		return nil
 	})
-	s.leftAlone(e)
+	s.checkUnchanged(e)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Finalizers = nil })
 	expect.Deleted(t, s.api, e)
 }
 
-// leftAlone fails the test if the object changes from now on. Writes of the operator from a stale
+// checkUnchanged fails the test if the object changes from now on. Writes of the operator from a stale
 // cache do not count: the API server rejects them.
-func (s *shop) leftAlone(o client.Object) {
+func (s *testEnv) checkUnchanged(o client.Object) {
 	s.t.Helper()
-	left := o.GetResourceVersion()
+	version := o.GetResourceVersion()
 	expect.Never(s.t, 2*short, func() error {
 		if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
-		if o.GetResourceVersion() != left {
-			return fmt.Errorf("changed from version %s to %s, finalizers %v", left, o.GetResourceVersion(), o.GetFinalizers())
+		if o.GetResourceVersion() != version {
+			return fmt.Errorf("changed from version %s to %s, finalizers %v", version, o.GetResourceVersion(), o.GetFinalizers())
 		}
 		return nil
 	})
@@ -220,7 +220,7 @@ func (s *shop) leftAlone(o client.Object) {
 
 func TestEngineWaitsForInstanceAndClass(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.InstanceRef, e.Spec.EngineClassRef = "later", new("large")
 	s.create(e)
@@ -233,10 +233,10 @@ func TestEngineWaitsForInstanceAndClass(t *testing.T) {
 	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	if e.Status.DeployedVersion != "example.com/class:1.0" {
 		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
 	}
 	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 }

@@ -42,14 +42,14 @@ type version struct {
 	revision uint64
 	id       string
 	object   *unstructured.Unstructured
-	gone     bool
+	deleted  bool
 }
 
-// moment holds all recorded objects that exist at one revision.
-type moment map[string]*unstructured.Unstructured
+// snapshot holds all recorded objects that exist at one revision.
+type snapshot map[string]*unstructured.Unstructured
 
 // of returns the objects of one kind, sorted by name.
-func of[T any](m moment, kind string) []*T {
+func of[T any](m snapshot, kind string) []*T {
 	var names []string
 	for id, o := range m {
 		if o.GetKind() == kind {
@@ -69,7 +69,7 @@ func of[T any](m moment, kind string) []*T {
 }
 
 // record starts a history, which includes existing objects.
-func (s *shop) record(kinds ...schema.GroupVersionKind) *history {
+func (s *testEnv) record(kinds ...schema.GroupVersionKind) *history {
 	s.t.Helper()
 	api, err := client.NewWithWatch(cluster.Get(s.t).Config, client.Options{Scheme: scheme(s.t)})
 	if err != nil {
@@ -117,11 +117,11 @@ func (h *history) recording() bool {
 	return !h.ended
 }
 
-func (h *history) add(o *unstructured.Unstructured, gone bool) {
+func (h *history) add(o *unstructured.Unstructured, deleted bool) {
 	r := revision(h.t, o.GetResourceVersion())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.versions = append(h.versions, version{revision: r, id: o.GetKind() + "/" + o.GetName(), object: o, gone: gone})
+	h.versions = append(h.versions, version{revision: r, id: o.GetKind() + "/" + o.GetName(), object: o, deleted: deleted})
 }
 
 // end stops recording.
@@ -133,9 +133,9 @@ func (h *history) end() {
 	h.watches.Wait()
 }
 
-// moments waits until everything that exists now was recorded, stops, and returns all
+// snapshots waits until everything that exists now was recorded, stops, and returns all
 // states in order.
-func (h *history) moments() []moment {
+func (h *history) snapshots() []snapshot {
 	h.t.Helper()
 	for _, kind := range h.kinds {
 		list := h.list(kind)
@@ -143,9 +143,9 @@ func (h *history) moments() []moment {
 	}
 	h.end()
 	slices.SortStableFunc(h.versions, func(a, b version) int { return cmp.Compare(a.revision, b.revision) })
-	now, out := moment{}, []moment{}
+	now, out := snapshot{}, []snapshot{}
 	for i, v := range h.versions {
-		if now[v.id] = v.object; v.gone {
+		if now[v.id] = v.object; v.deleted {
 			delete(now, v.id)
 		}
 		next := i + 1
@@ -176,7 +176,7 @@ func (h *history) reached(kind schema.GroupVersionKind, list *unstructured.Unstr
 		}
 	}
 	for id, v := range last {
-		if !v.gone && !listed[id] && v.revision <= revision(h.t, list.GetResourceVersion()) {
+		if !v.deleted && !listed[id] && v.revision <= revision(h.t, list.GetResourceVersion()) {
 			return fmt.Errorf("the deletion of %s is not recorded", id)
 		}
 	}
@@ -184,10 +184,10 @@ func (h *history) reached(kind schema.GroupVersionKind, list *unstructured.Unstr
 }
 
 // problems returns the distinct results of the check for all moments.
-func (h *history) problems(check func(moment) string) []string {
+func (h *history) problems(check func(snapshot) string) []string {
 	h.t.Helper()
 	var out []string
-	for _, m := range h.moments() {
+	for _, m := range h.snapshots() {
 		if p := check(m); p != "" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}

@@ -19,15 +19,15 @@ import (
 
 func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	i := s.shopInstance()
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	i := s.getInstance()
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	s.says(i, v1alpha1.ReasonDeletionBlocked)
+	s.waitForInstanceReason(i, v1alpha1.ReasonDeletionBlocked)
 	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
 	s.warned(`engine "a"`)
 
@@ -35,7 +35,7 @@ func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	s.remove(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata"}})
 	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 
 	if err := s.api.Delete(t.Context(), e); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 }
 
 // instanceObjects returns all objects of an instance with an external database.
-func (s *shop) instanceObjects() []client.Object {
+func (s *testEnv) instanceObjects() []client.Object {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: meta("shop-metadata")}, &appsv1.Deployment{ObjectMeta: meta("shop-gateway")},
@@ -60,7 +60,7 @@ func (s *shop) instanceObjects() []client.Object {
 
 func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	i := s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = append(i.Finalizers, "example.com/hold") })
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 		}
 		return nil
 	})
-	s.leftAlone(s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
+	s.checkUnchanged(s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = nil })
 	expect.Deleted(t, s.api, i)
 }
@@ -80,7 +80,7 @@ func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 // instance with the same name is created.
 func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
 	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
@@ -128,7 +128,7 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 }
 
 // read gets objects from the API server.
-func (s *shop) read(objects ...client.Object) {
+func (s *testEnv) read(objects ...client.Object) {
 	s.t.Helper()
 	for _, o := range objects {
 		if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {

@@ -20,17 +20,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// shopInstance returns a reference to the instance of a shop, without content.
-func (s *shop) shopInstance() *v1alpha1.FireboltInstance {
+// getInstance returns a reference to the environment's instance, without content.
+func (s *testEnv) getInstance() *v1alpha1.FireboltInstance {
 	i := instance("shop")
 	i.Namespace = s.namespace
 	return i
 }
 
-// editInstance changes the shop's instance as a user would.
-func (s *shop) editInstance(change func(*v1alpha1.FireboltInstance)) *v1alpha1.FireboltInstance {
+// editInstance changes the environment's instance as a user would.
+func (s *testEnv) editInstance(change func(*v1alpha1.FireboltInstance)) *v1alpha1.FireboltInstance {
 	s.t.Helper()
-	before := s.shopInstance()
+	before := s.getInstance()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(before), before); err != nil {
 		s.t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func (s *shop) editInstance(change func(*v1alpha1.FireboltInstance)) *v1alpha1.F
 	return after
 }
 
-// instanceIs waits until the shop's instance is in the phase and the component's condition has the
+// instanceIs waits until the environment's instance is in the phase and the component's condition has the
 // reason, and returns the instance.
-func (s *shop) instanceIs(phase v1alpha1.InstancePhase, component, reason string) *v1alpha1.FireboltInstance {
+func (s *testEnv) instanceIs(phase v1alpha1.InstancePhase, component, reason string) *v1alpha1.FireboltInstance {
 	s.t.Helper()
-	i := s.shopInstance()
+	i := s.getInstance()
 	expect.Object(s.t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		c := meta.FindStatusCondition(i.Status.Conditions, component)
 		if c == nil || c.Reason != reason || c.ObservedGeneration != i.Generation || i.Status.Phase != phase {
@@ -58,7 +58,7 @@ func (s *shop) instanceIs(phase v1alpha1.InstancePhase, component, reason string
 }
 
 // simulate lets the pods of a component fail, or recover when failure is empty.
-func (s *shop) simulate(component, failure string) {
+func (s *testEnv) simulate(component, failure string) {
 	s.t.Helper()
 	pods := &corev1.PodList{}
 	if err := s.api.List(s.t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels(names.ComponentLabels("shop", component))); err != nil {
@@ -81,20 +81,20 @@ func (s *shop) simulate(component, failure string) {
 
 func TestGatewayFailureDegradesInstanceOnly(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 
 	s.simulate("gateway", "NeverReady")
 	i := s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonProbeFailed)
 	if i.Status.GatewayEndpoint != "" || i.Status.GatewayReady || i.Status.MetadataEndpoint == "" || !i.Status.MetadataReady {
 		t.Errorf("status = %+v", i.Status)
 	}
-	s.says(i, v1alpha1.ReasonProbeFailed)
+	s.waitForInstanceReason(i, v1alpha1.ReasonProbeFailed)
 	expect.Condition(t, s.api, i, "Available", metav1.ConditionFalse)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 
 	s.simulate("gateway", "")
@@ -110,7 +110,7 @@ func TestGatewayFailureDegradesInstanceOnly(t *testing.T) {
 }
 
 // warned waits for a Warning event of the instance that contains the text.
-func (s *shop) warned(text string) {
+func (s *testEnv) warned(text string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		list := &eventsv1.EventList{}
@@ -162,7 +162,7 @@ func TestDefect8InstanceRecoversFromPermanentFailure(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t)
+			s := newTestEnv(t)
 			s.editInstance(tc.breaks)
 			i := s.instanceIs(v1alpha1.InstanceFailed, tc.component, tc.reason)
 			if c := meta.FindStatusCondition(i.Status.Conditions, tc.component); !strings.Contains(c.Message, tc.text) {
@@ -186,7 +186,7 @@ func TestDefect8InstanceRecoversFromPermanentFailure(t *testing.T) {
 
 func TestRejectedComponentKeepsOtherComponent(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	i := instance("shop") // its Secret does not exist, and is not requested
 	i.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Hostname: "h", HostNetwork: true}}
@@ -209,15 +209,15 @@ func TestRejectedComponentKeepsOtherComponent(t *testing.T) {
 
 func TestPausedInstanceStaysUnchanged(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	s.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 	})
-	expect.Condition(t, s.api, s.shopInstance(), "Paused", metav1.ConditionTrue)
+	expect.Condition(t, s.api, s.getInstance(), "Paused", metav1.ConditionTrue)
 	s.requests.reset()
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(3)) })
 	s.simulate("gateway", "NeverReady")
-	expect.Object(t, s.api, s.shopInstance(), func(i *v1alpha1.FireboltInstance) error {
+	expect.Object(t, s.api, s.getInstance(), func(i *v1alpha1.FireboltInstance) error {
 		if i.Status.GatewayReady {
 			return errors.New("the status is not fresh")
 		}
@@ -243,7 +243,7 @@ func TestPausedInstanceStaysUnchanged(t *testing.T) {
 // it, so it stays; edits of the operator's fields are reverted.
 func TestMetadataServiceAllowsRestartAndRepairsEdits(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	metadata := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata"}}
 	s.read(metadata)
 	before := metadata.DeepCopy()

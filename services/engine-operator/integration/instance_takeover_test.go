@@ -19,18 +19,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// earlier is an instance with its own database that another operator left running, written
+// legacyEnv is an instance with its own database that another operator left running, written
 // with Update under the name of its program, from different templates.
-type earlier struct {
-	*shop
+type legacyEnv struct {
+	*testEnv
 	instance *v1alpha1.FireboltInstance
 }
 
 const earlierManager = client.FieldOwner("manager")
 
-func leftBehind(t *testing.T) *earlier {
+func newLegacyEnv(t *testing.T) *legacyEnv {
 	t.Helper()
-	l := &earlier{shop: &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}}
+	l := &legacyEnv{testEnv: &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}}
 	l.volume("10Gi")
 	l.instance = &v1alpha1.FireboltInstance{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{v1alpha1.InstanceFinalizer}},
@@ -83,11 +83,11 @@ func oldPod(component, container, image string) corev1.PodTemplateSpec {
 	}
 }
 
-func (l *earlier) meta(name, component string) metav1.ObjectMeta {
+func (l *legacyEnv) meta(name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: names.ComponentLabels("shop", component)}
 }
 
-func (l *earlier) make(o client.Object) {
+func (l *legacyEnv) make(o client.Object) {
 	l.t.Helper()
 	o.SetNamespace(l.namespace)
 	if err := l.api.Create(l.t.Context(), o, earlierManager); err != nil {
@@ -95,14 +95,14 @@ func (l *earlier) make(o client.Object) {
 	}
 }
 
-func (l *earlier) makeOwned(o client.Object) {
+func (l *legacyEnv) makeOwned(o client.Object) {
 	l.t.Helper()
 	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(l.instance, v1alpha1.GroupVersion.WithKind("FireboltInstance"))})
 	l.make(o)
 }
 
 // serves waits until all components run, and writes the corresponding status.
-func (l *earlier) serves() {
+func (l *legacyEnv) serves() {
 	l.t.Helper()
 	for name, want := range map[string]int32{"shop-metadata": 1, "shop-gateway": 2} {
 		expect.Object(l.t, l.api, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}, func(d *appsv1.Deployment) error {
@@ -130,7 +130,7 @@ func (l *earlier) serves() {
 
 // running returns everything that must not change: the UIDs of the pods, their templates,
 // and their configuration.
-func (l *earlier) running() map[string]any {
+func (l *legacyEnv) running() map[string]any {
 	l.t.Helper()
 	out := map[string]any{}
 	list := func(into client.ObjectList) {
@@ -160,7 +160,7 @@ func (l *earlier) running() map[string]any {
 
 func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	t.Parallel()
-	l := leftBehind(t)
+	l := newLegacyEnv(t)
 	l.serves()
 	before := l.running()
 	l.operator = start(t, l.namespace)
@@ -212,7 +212,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	expect.Condition(t, l.api, i, "Available", metav1.ConditionTrue)
 	expect.Condition(t, l.api, i, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, l.api, i, "Upgradable", metav1.ConditionTrue)
-	l.writesNothingAnew(2 * short)
+	l.checkRestartWritesNothing(2 * short)
 
 	// An edit of one component changes only that component, which is then applied in full.
 	l.editInstance(func(i *v1alpha1.FireboltInstance) {
@@ -239,7 +239,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 
 func TestAdoptionAppliesChangesMadeWithoutOperator(t *testing.T) {
 	t.Parallel()
-	l := leftBehind(t)
+	l := newLegacyEnv(t)
 	l.serves()
 	l.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(3)) })
 	l.operator = start(t, l.namespace)

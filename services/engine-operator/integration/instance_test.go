@@ -31,7 +31,7 @@ func convert(from, into any) error {
 }
 
 // volume creates a volume of the given size that any claim may bind.
-func (s *shop) volume(size string) {
+func (s *testEnv) volume(size string) {
 	s.t.Helper()
 	err := s.api.Create(s.t.Context(), &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + strings.ToLower(size)},
@@ -48,7 +48,7 @@ func (s *shop) volume(size string) {
 
 func TestInstanceRunsOwnDatabase(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
 	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
@@ -75,7 +75,7 @@ func TestInstanceRunsOwnDatabase(t *testing.T) {
 		t.Errorf("password has %d characters", len(password))
 	}
 
-	s.writesNothingAnew(2 * short)
+	s.checkRestartWritesNothing(2 * short)
 
 	// A lost password cannot be regenerated: the data was initialized with the old one.
 	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata-postgres-creds"}})
@@ -85,11 +85,11 @@ func TestInstanceRunsOwnDatabase(t *testing.T) {
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	s.says(i, v1alpha1.ReasonPostgresCredentialsLost)
+	s.waitForInstanceReason(i, v1alpha1.ReasonPostgresCredentialsLost)
 }
 
-// says waits until the instance's Ready has the reason.
-func (s *shop) says(i *v1alpha1.FireboltInstance, reason string) {
+// waitForInstanceReason waits until the instance's Ready has the reason.
+func (s *testEnv) waitForInstanceReason(i *v1alpha1.FireboltInstance, reason string) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
@@ -102,11 +102,11 @@ func (s *shop) says(i *v1alpha1.FireboltInstance, reason string) {
 
 func TestInstanceReportsInvalidSecret(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	i := instance("shop")
 	s.create(i)
-	s.says(i, v1alpha1.ReasonPostgresSecretPreflightFailed)
+	s.waitForInstanceReason(i, v1alpha1.ReasonPostgresSecretPreflightFailed)
 	if i.Status.MetadataEndpoint != "" {
 		t.Errorf("endpoint = %q", i.Status.MetadataEndpoint)
 	}
@@ -118,10 +118,10 @@ func TestInstanceReportsInvalidSecret(t *testing.T) {
 
 func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	i := instance("shop")
 	i.Namespace = s.namespace
 	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(i), i); err != nil {
@@ -144,7 +144,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 	})
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
 	expect.Condition(t, s.api, i, "Stopped", metav1.ConditionTrue)
-	s.says(i, v1alpha1.ReasonStopped)
+	s.waitForInstanceReason(i, v1alpha1.ReasonStopped)
 	gateway := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-gateway"}}
 	s.read(gateway)
 	if *gateway.Spec.Replicas != 0 || i.Status.GatewayEndpoint != "" || i.Status.MetadataEndpoint != "" {
@@ -162,7 +162,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 		return nil
 	})
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
-	s.settled(b, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(b, v1alpha1.PhaseStable, 0)
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
@@ -170,7 +170,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 // instance stops, and is deleted, except for its volume, when the spec names an external one.
 func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
 	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
@@ -191,7 +191,7 @@ func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	if metadata.Status.Replicas != 0 {
 		t.Errorf("the database stopped below %d pods of the metadata service", metadata.Status.Replicas)
 	}
-	expect.Condition(t, s.api, s.shopInstance(), "Stopped", metav1.ConditionTrue)
+	expect.Condition(t, s.api, s.getInstance(), "Stopped", metav1.ConditionTrue)
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 

@@ -19,47 +19,47 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// quiet is a cache that drops the events of one object, like a stale cache.
-type quiet struct {
+// filteredCache is a cache that drops the events of one object, like a stale cache.
+type filteredCache struct {
 	cache.Cache
 	about client.Object
 }
 
-func (q quiet) GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+func (q filteredCache) GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
 	informer, err := q.Cache.GetInformer(ctx, of, options...)
-	return quietInformer{informer, q.about}, err
+	return filteredInformer{informer, q.about}, err
 }
 
-type quietInformer struct {
+type filteredInformer struct {
 	cache.Informer
 	about client.Object
 }
 
-func (q quietInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (
+func (q filteredInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (
 	toolscache.ResourceEventHandlerRegistration, error,
 ) {
-	return q.Informer.AddEventHandlerWithOptions(quietHandler{handler, q.about}, options)
+	return q.Informer.AddEventHandlerWithOptions(filteredHandler{handler, q.about}, options)
 }
 
-type quietHandler struct {
+type filteredHandler struct {
 	toolscache.ResourceEventHandler
 	about client.Object
 }
 
-func (q quietHandler) OnUpdate(before, after any) {
+func (q filteredHandler) OnUpdate(before, after any) {
 	if o, ok := after.(client.Object); ok && reflect.TypeOf(o) == reflect.TypeOf(q.about) && client.ObjectKeyFromObject(o) == client.ObjectKeyFromObject(q.about) {
 		return
 	}
 	q.ResourceEventHandler.OnUpdate(before, after)
 }
 
-// lagging is a client whose cache is stale for one object; its writes are sent.
-type lagging struct {
+// staleClient is a client whose cache is stale for one object; its writes are sent.
+type staleClient struct {
 	client.Client
 	old client.Object
 }
 
-func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (l staleClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	if reflect.TypeOf(into) != reflect.TypeOf(l.old) || key != client.ObjectKeyFromObject(l.old) {
 		return l.Client.Get(ctx, key, into, options...)
 	}
@@ -67,20 +67,20 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	return nil
 }
 
-// hold prevents the operator from reading a newer version of an object than the current one.
-func (s *shop) hold(o client.Object) {
+// markStale prevents the operator from reading a newer version of an object than the current one.
+func (s *testEnv) markStale(o client.Object) {
 	s.t.Helper()
-	s.calm()
-	s.halt()
+	s.waitForIdle()
+	s.stopAndWait()
 	s.read(o)
 	old := o.DeepCopyObject().(client.Object) // DeepCopyObject returns the same type
 	s.newClient = func(cfg *rest.Config, options client.Options) (client.Client, error) {
 		c, err := client.New(cfg, options)
-		return lagging{c, old}, err
+		return staleClient{c, old}, err
 	}
 	s.newCache = func(cfg *rest.Config, options cache.Options) (cache.Cache, error) {
 		c, err := cache.New(cfg, options)
-		return quiet{c, old}, err
+		return filteredCache{c, old}, err
 	}
 	s.clock = clocktesting.NewFakeClock(time.Now()) // writes are remembered for a limited time
 	s.run()
@@ -91,10 +91,10 @@ func TestStatusWritesWithStaleCache(t *testing.T) {
 	t.Parallel()
 	t.Run("instance", func(t *testing.T) {
 		t.Parallel()
-		s := newShop(t)
+		s := newTestEnv(t)
 		i := s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 		expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
-		s.hold(i)
+		s.markStale(i)
 		s.simulate("gateway", "NeverReady")
 		s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonProbeFailed)
 		expect.Condition(t, s.api, i, "Available", metav1.ConditionFalse)
@@ -104,13 +104,13 @@ func TestStatusWritesWithStaleCache(t *testing.T) {
 	})
 	t.Run("engine", func(t *testing.T) {
 		t.Parallel()
-		s := newShop(t)
+		s := newTestEnv(t)
 		e := engineOf("a", 1)
 		s.create(e)
-		s.settled(e, v1alpha1.PhaseStable, 0)
+		s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 		expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-		s.hold(e)
+		s.markStale(e)
 		s.fail("a-g0-0", "CrashLoopBackOff")
 		expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionFalse)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionFalse)
@@ -120,32 +120,32 @@ func TestStatusWritesWithStaleCache(t *testing.T) {
 	})
 	t.Run("class", func(t *testing.T) {
 		t.Parallel()
-		s := yard(t)
-		c, e := classOf("c"), bound("a", "c")
+		s := newEnvWithoutInstance(t)
+		c, e := classOf("c"), boundEngine("a", "c")
 		s.create(c)
-		s.shows(c, v1alpha1.ReasonAdmissible, 0)
-		s.hold(c)
+		s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
+		s.markStale(c)
 		s.create(e)
-		s.shows(c, v1alpha1.ReasonAdmissible, 1)
+		s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
 		s.remove(e)
-		s.shows(c, v1alpha1.ReasonAdmissible, 0)
+		s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
 	})
 }
 
 // The last write of a former leader may reach its successor as an event after its first reconcile: it is corrected.
 func TestOperatorCorrectsWriteOfFormerLeader(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e, c := engineOf("a", 1), classOf("c")
 	s.create(c)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
 	i := s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
-	s.late(i, func() { i.Status.DeployedVersion = "late" })
-	s.late(e, func() { e.Status.ReadyReplicas = 7 })
-	s.late(c, func() { c.Status.BoundEngines = 7 })
-	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	s.updateStatus(i, func() { i.Status.DeployedVersion = "late" })
+	s.updateStatus(e, func() { e.Status.ReadyReplicas = 7 })
+	s.updateStatus(c, func() { c.Status.BoundEngines = 7 })
+	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
 	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		if i.Status.DeployedVersion != images.Metadata {
 			return fmt.Errorf("deployed version %q", i.Status.DeployedVersion)
@@ -160,8 +160,8 @@ func TestOperatorCorrectsWriteOfFormerLeader(t *testing.T) {
 	})
 }
 
-// late writes a status like another process of the operator.
-func (s *shop) late(o client.Object, change func()) {
+// updateStatus writes a status like another process of the operator.
+func (s *testEnv) updateStatus(o client.Object, change func()) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // serves waits until the cluster Service selects a generation with a ready pod of the given image.
-func (s *shop) serves(generation, image string) {
+func (s *testEnv) serves(generation, image string) {
 	s.t.Helper()
 	route := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}}
 	expect.Object(s.t, s.api, route, func(o *corev1.Service) error {
@@ -32,7 +32,7 @@ func (s *shop) serves(generation, image string) {
 	})
 }
 
-func (s *shop) reaches(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) {
+func (s *testEnv) reaches(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if e.Status.Phase != phase {
@@ -49,31 +49,31 @@ func statefulSet(name string) *appsv1.StatefulSet {
 // A serving StatefulSet that is deleted while its successor cannot start is restored to its last version.
 func TestServingGenerationIsRecreatedDuringCreating(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	e.Spec.Template = template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "a-g1")
 	s.remove(statefulSet("a-g0"))
 	s.serves("0", "example.com/engine:1.0")
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.checkChildren(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 }
 
 // If a serving StatefulSet is deleted while queries keep its predecessor, traffic returns
 // to the predecessor, without a drain timeout, and the StatefulSet is recreated.
 func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	s.queries.running.Store(1)
 	e := engineOf("a", 2)
 	e.Spec.DrainCheckEnabled, e.Spec.Template = nil, template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	s.reaches(e, v1alpha1.PhaseDraining)
 	services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
@@ -86,7 +86,7 @@ func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	})
 	s.serves("1", "example.com/engine:2.0")
 	var selected []string
-	for _, m := range services.moments() {
+	for _, m := range services.snapshots() {
 		for _, o := range of[corev1.Service](m, "Service") {
 			if n := o.Spec.Selector[names.LabelGeneration]; o.Name == "a-service" && (len(selected) == 0 || selected[len(selected)-1] != n) {
 				selected = append(selected, n)
@@ -97,17 +97,17 @@ func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 		t.Errorf("the Service selected %s, want [1 0 1]", got)
 	}
 	s.queries.running.Store(0)
-	s.settled(e, v1alpha1.PhaseStable, 1)
-	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	s.checkChildren(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
 // Children are found by their controller reference; labels that a user removes are restored.
 func TestRemovedLabelsAreRestored(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	for _, o := range []client.Object{
 		statefulSet("a-g0"), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}}, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}},
@@ -135,18 +135,18 @@ func TestRemovedLabelsAreRestored(t *testing.T) {
 		})
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
-	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	s.checkChildren(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
 // A terminating generation that loses its labels is still deleted.
 func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.halt()
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.stopAndWait()
 	set := appears(s, &appsv1.StatefulSet{}, "a-g0")
 	set.Labels = nil
 	if err := s.api.Update(t.Context(), set); err != nil {
@@ -154,20 +154,20 @@ func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	s.run()
-	s.settled(e, v1alpha1.PhaseStable, 1)
-	expect.Deleted(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	expect.Gone(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
 }
 
 // The next number depends on the engine's own objects and its status, not on
 // selectors, which any user can change.
 func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	for i, number := range []string{"99", "9223372036854775807"} {
-		s.halt()
+		s.stopAndWait()
 		route := appears(s, &corev1.Service{}, "a-service")
 		route.Spec.Selector[names.LabelGeneration] = number
 		if err := s.api.Update(t.Context(), route); err != nil {
@@ -175,7 +175,7 @@ func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 		}
 		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
 		s.run()
-		s.settled(e, v1alpha1.PhaseStable, int64(i+1))
+		s.waitForRollout(e, v1alpha1.PhaseStable, int64(i+1))
 		s.serves(fmt.Sprint(i+1), fmt.Sprintf("example.com/engine:%d", i))
 	}
 }
@@ -199,13 +199,13 @@ func TestForeignNameSkipsGenerationNumber(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t)
+			s := newTestEnv(t)
 			e := engineOf("a", 1)
 			s.create(e)
-			s.settled(e, v1alpha1.PhaseStable, 0)
+			s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 			s.create(object)
 			s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-			s.settled(e, v1alpha1.PhaseStable, 2)
+			s.waitForRollout(e, v1alpha1.PhaseStable, 2)
 			for _, f := range fetch(s, object).GetManagedFields() {
 				if f.Manager == names.FieldManager {
 					t.Error("the operator wrote to an object of another owner")

@@ -22,24 +22,24 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mortal is a process that crashes right after a write: the API server has processed the write, and
+// crashingTransport is a process that crashes right after a write: the API server has processed the write, and
 // the process does nothing afterwards.
-type mortal struct {
-	last func(write string) bool // selects the write
+type crashingTransport struct {
+	isLast func(write string) bool // selects the write
 
-	mu     sync.Mutex
-	dead   chan struct{}
-	died   bool
-	writes []string
+	mu         sync.Mutex
+	crashed    chan struct{}
+	hasCrashed bool
+	writes     []string
 }
 
-func newMortal(last func(write string) bool) *mortal {
-	return &mortal{last: last, dead: make(chan struct{})}
+func newCrashingTransport(isLast func(write string) bool) *crashingTransport {
+	return &crashingTransport{isLast: isLast, crashed: make(chan struct{})}
 }
 
-var errDead = errors.New("the operator has crashed")
+var errCrashed = errors.New("the operator has crashed")
 
-func (m *mortal) trip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+func (m *crashingTransport) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if m == nil {
 		return next.RoundTrip(r)
 	}
@@ -49,26 +49,26 @@ func (m *mortal) trip(next http.RoundTripper, r *http.Request) (*http.Response, 
 	}
 	m.mu.Lock() // one write at a time, so that the last one is the last one
 	defer m.mu.Unlock()
-	if m.died {
-		return nil, errDead
+	if m.hasCrashed {
+		return nil, errCrashed
 	}
 	res, err := next.RoundTrip(r)
 	if err == nil && res.StatusCode < http.StatusMultipleChoices {
 		m.writes = append(m.writes, write)
-		if m.last(write) {
-			m.died = true
-			close(m.dead)
+		if m.isLast(write) {
+			m.hasCrashed = true
+			close(m.crashed)
 		}
 	}
 	return res, err
 }
 
-func (m *mortal) read(next http.RoundTripper, r *http.Request, err error) (*http.Response, error) {
+func (m *crashingTransport) read(next http.RoundTripper, r *http.Request, err error) (*http.Response, error) {
 	m.mu.Lock()
-	died := m.died
+	hasCrashed := m.hasCrashed
 	m.mu.Unlock()
-	if died {
-		return nil, errDead
+	if hasCrashed {
+		return nil, errCrashed
 	}
 	if err != nil {
 		return nil, err
@@ -99,54 +99,54 @@ func describe(r *http.Request) (string, error) {
 	return write, nil
 }
 
-// gone reports whether the process has crashed.
-func (m *mortal) gone() bool {
+// isCrashed reports whether the process has crashed.
+func (m *crashingTransport) isCrashed() bool {
 	select {
-	case <-m.dead:
+	case <-m.crashed:
 		return true
 	default:
 		return false
 	}
 }
 
-// diesAfter runs an operator that crashes right after a write whose name has this suffix.
-func (s *shop) diesAfter(end string) {
+// crashAfter runs an operator that crashes right after a write whose name has this suffix.
+func (s *testEnv) crashAfter(end string) {
 	s.t.Helper()
-	m := newMortal(func(write string) bool { return strings.HasSuffix(write, end) })
-	s.mortal = m
+	m := newCrashingTransport(func(write string) bool { return strings.HasSuffix(write, end) })
+	s.crashingTransport = m
 	s.run()
 	expect.Eventually(s.t, expect.Long, func() error {
-		if !m.gone() {
+		if !m.isCrashed() {
 			return fmt.Errorf("no write %q", end)
 		}
 		return nil
 	})
-	s.halt()
-	s.mortal = nil
+	s.stopAndWait()
+	s.crashingTransport = nil
 }
 
 // crash runs operators that each crash after a write, until the given state is reached, and
 // returns these writes.
-func (s *shop) crash(reached func() bool) []string {
+func (s *testEnv) crash(reached func() bool) []string {
 	s.t.Helper()
 	var out []string
 	for !reached() {
-		m := newMortal(func(string) bool { return true })
-		s.mortal = m
+		m := newCrashingTransport(func(string) bool { return true })
+		s.crashingTransport = m
 		s.run()
 		expect.Eventually(s.t, expect.Long, func() error {
-			if m.gone() || reached() {
+			if m.isCrashed() || reached() {
 				return nil
 			}
 			return errors.New("the operator writes nothing, and the end is not reached")
 		})
-		s.halt()
+		s.stopAndWait()
 		out = append(out, m.writes...)
 		if len(out) > 200 {
 			s.t.Fatalf("no end after %d writes:\n%s", len(out), strings.Join(out, "\n"))
 		}
 	}
-	s.mortal = nil
+	s.crashingTransport = nil
 	return out
 }
 
@@ -154,8 +154,8 @@ func (s *shop) crash(reached func() bool) []string {
 // installation and of a rollout.
 func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.halt()
+	s := newTestEnv(t)
+	s.stopAndWait()
 	e := engineOf("a", 2)
 	s.create(e)
 	reached := func(n int64) func() bool {
@@ -174,8 +174,8 @@ func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	})
 	second := s.crash(reached(1))
 	s.run()
-	s.settled(e, v1alpha1.PhaseStable, 1)
-	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	s.checkChildren(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 	for _, c := range []string{"Available", "Upgradable"} {
 		expect.Condition(t, s.api, e, c, metav1.ConditionTrue)
 	}
@@ -213,22 +213,22 @@ func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t)
+			s := newTestEnv(t)
 			e := engineOf("a", 1)
 			s.create(e)
-			s.settled(e, v1alpha1.PhaseStable, 0)
-			s.halt()
+			s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+			s.stopAndWait()
 			s.edit(e, func(e *v1alpha1.FireboltEngine) {
 				e.Spec.Template = template("example.com/engine:2.0")
 				if tc.phase == v1alpha1.PhaseDraining {
 					e.Spec.DrainCheckEnabled = nil
 				}
 			})
-			s.diesAfter("status " + string(tc.phase))
+			s.crashAfter("status " + string(tc.phase))
 			services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
 			s.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}})
 			s.run()
-			s.settled(e, v1alpha1.PhaseStable, 1)
+			s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 			expect.Object(t, s.api, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}},
 				func(o *corev1.Service) error {
 					if o.Spec.Selector[names.LabelGeneration] != "1" {
@@ -236,7 +236,7 @@ func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 					}
 					return nil
 				})
-			if seen := selectedAfterDeletion(services.moments()); len(seen) == 0 || seen[0] != tc.selected {
+			if seen := selectedAfterDeletion(services.snapshots()); len(seen) == 0 || seen[0] != tc.selected {
 				t.Errorf("the recreated Service selected %v, want generation %s first", seen, tc.selected)
 			}
 		})
@@ -245,17 +245,17 @@ func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 
 // selectedAfterDeletion lists the generations that the cluster Service selects, in order,
 // after it was deleted.
-func selectedAfterDeletion(moments []moment) []string {
+func selectedAfterDeletion(snapshots []snapshot) []string {
 	var out []string
-	gone := false
-	for _, m := range moments {
+	deleted := false
+	for _, m := range snapshots {
 		service := m["Service/a-service"]
 		if service == nil {
-			gone = true
+			deleted = true
 			continue
 		}
 		n, _, _ := unstructured.NestedString(service.Object, "spec", "selector", names.LabelGeneration)
-		if gone && (len(out) == 0 || out[len(out)-1] != n) {
+		if deleted && (len(out) == 0 || out[len(out)-1] != n) {
 			out = append(out, n)
 		}
 	}

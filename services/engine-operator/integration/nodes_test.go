@@ -21,25 +21,25 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// nodes runs a real process for every engine pod of a shop, and writes its address into
+// nodes runs a real process for every engine pod of a test environment, and writes its address into
 // the pod, like a kubelet. Unlike a kubelet it kills a process as soon as
 // its pod is deleted, which cuts off a query that the operator did not wait for.
 type nodes struct {
-	*shop
+	*testEnv
 	mu sync.Mutex
 	of map[types.UID]*stubengine.Node
 	by map[string]*stubengine.Node // by pod name
 }
 
-// newNodes replaces the shop's operator with one that queries the processes.
+// newNodes replaces the environment's operator with one that queries the processes.
 func newNodes(t *testing.T) *nodes {
 	t.Helper()
-	n := &nodes{shop: newShop(t), of: map[types.UID]*stubengine.Node{}, by: map[string]*stubengine.Node{}}
+	n := &nodes{testEnv: newTestEnv(t), of: map[types.UID]*stubengine.Node{}, by: map[string]*stubengine.Node{}}
 	ports, err := stubengine.Ports()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.halt()
+	n.stopAndWait()
 	n.transport = drain.NewPodIP(ports.Metrics)
 	n.run()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func (n *nodes) keep(ctx context.Context) error {
 		}
 		n.end(pods.Items)
 		for i := range pods.Items {
-			if err := n.begin(ctx, &pods.Items[i]); err != nil {
+			if err := n.startPod(ctx, &pods.Items[i]); err != nil {
 				return err
 			}
 		}
@@ -87,16 +87,16 @@ func (n *nodes) end(pods []corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for uid, node := range n.of {
-		stays := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil })
-		if !stays {
+		exists := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil })
+		if !exists {
 			node.Kill()
 			delete(n.of, uid)
 		}
 	}
 }
 
-// begin starts the process of a running pod.
-func (n *nodes) begin(ctx context.Context, pod *corev1.Pod) error {
+// startPod starts the process of a running pod.
+func (n *nodes) startPod(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || n.of[pod.UID] != nil {
 		return nil
 	}
@@ -129,8 +129,8 @@ func (n *nodes) process(name string) *stubengine.Node {
 	return node
 }
 
-// behave sets the mode of the metrics ports of some pods.
-func (n *nodes) behave(mode server.Mode, pods ...string) {
+// setMode sets the mode of the metrics ports of some pods.
+func (n *nodes) setMode(mode server.Mode, pods ...string) {
 	n.t.Helper()
 	for _, p := range pods {
 		if err := n.process(p).Metrics(n.t.Context(), mode); err != nil {
@@ -180,7 +180,7 @@ func (n *nodes) clients(e *v1alpha1.FireboltEngine, count int, length time.Durat
 					return
 				default:
 				}
-				err := n.ask(n.t.Context(), name, i, length)
+				err := n.query(n.t.Context(), name, i, length)
 				mu.Lock()
 				if err == nil {
 					answered++
@@ -198,8 +198,8 @@ func (n *nodes) clients(e *v1alpha1.FireboltEngine, count int, length time.Durat
 	}
 }
 
-// ask runs one query, on the address of the Service at its start.
-func (n *nodes) ask(ctx context.Context, service string, i int, length time.Duration) error {
+// query runs one query, on the address of the Service at its start.
+func (n *nodes) query(ctx context.Context, service string, i int, length time.Duration) error {
 	for {
 		s := &corev1.Service{}
 		if err := n.api.Get(ctx, client.ObjectKey{Namespace: n.namespace, Name: service}, s); err != nil {

@@ -49,7 +49,7 @@ type operator struct {
 	// workers is the number of concurrent reconciles of engines.
 	workers int
 	// mortal, if set, makes the operator's requests fail after a write that it selects.
-	mortal *mortal
+	crashingTransport *crashingTransport
 	// newClient, if set, creates the operator's client.
 	newClient client.NewClientFunc
 	// newCache, if set, creates the operator's cache.
@@ -70,7 +70,7 @@ func start(t *testing.T, namespace string) *operator {
 	o.transport = o.queries
 	o.authorize()
 	o.run()
-	t.Cleanup(o.halt)
+	t.Cleanup(o.stopAndWait)
 	return o
 }
 
@@ -105,7 +105,7 @@ func (o *operator) run() {
 	cfg := rest.CopyConfig(cluster.Get(o.t).Config)
 	cfg.Impersonate.UserName = o.user()
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &counting{next: next, counter: o.requests, mortal: o.mortal}
+		return &counting{next: next, counter: o.requests, crashingTransport: o.crashingTransport}
 	})
 	spec := app.Spec()
 	options := ctrl.Options{
@@ -137,8 +137,8 @@ func (o *operator) run() {
 	go func() { o.done <- mgr.Start(ctx) }()
 }
 
-// halt stops the operator at any point and waits for its end.
-func (o *operator) halt() {
+// stopAndWait stops the operator at any point and waits for its end.
+func (o *operator) stopAndWait() {
 	if o.stop == nil {
 		return
 	}
@@ -155,13 +155,13 @@ func (o *operator) halt() {
 // queries responds for the simulated pods.
 type queries struct {
 	running atomic.Int64
-	broken  atomic.Bool
-	asked   atomic.Int64
+	failing atomic.Bool
+	scrapes atomic.Int64
 }
 
 func (q *queries) Metrics(_ context.Context, _ *corev1.Pod) (io.ReadCloser, error) {
-	q.asked.Add(1)
-	if q.broken.Load() {
+	q.scrapes.Add(1)
+	if q.failing.Load() {
 		return nil, fmt.Errorf("connection refused")
 	}
 	page := fmt.Sprintf("firebolt_running_queries %d\nfirebolt_suspended_queries 0\n", q.running.Load())
@@ -170,38 +170,38 @@ func (q *queries) Metrics(_ context.Context, _ *corev1.Pod) (io.ReadCloser, erro
 
 // counter counts requests to the API server, except watches and Leases.
 type counter struct {
-	mu    sync.Mutex
-	all   []string
-	wrote time.Time // time of the last write
+	mu          sync.Mutex
+	requests    []string
+	lastWriteAt time.Time // time of the last write
 }
 
 func (c *counter) add(r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, r.Method+" "+r.URL.Path)
+	c.requests = append(c.requests, r.Method+" "+r.URL.Path)
 	if r.Method != http.MethodGet {
-		c.wrote = time.Now()
+		c.lastWriteAt = time.Now()
 	}
 }
 
-// calm waits until the operator has written nothing for a while, so that a stop interrupts no reconcile.
-func (o *operator) calm() {
+// waitForIdle waits until the operator has written nothing for a while, so that a stop interrupts no reconcile.
+func (o *operator) waitForIdle() {
 	o.t.Helper()
 	expect.Eventually(o.t, expect.Long, func() error {
 		o.requests.mu.Lock()
 		defer o.requests.mu.Unlock()
-		if past := time.Since(o.requests.wrote); past < 2*short {
-			return fmt.Errorf("the last write was %s ago", past)
+		if elapsed := time.Since(o.requests.lastWriteAt); elapsed < 2*short {
+			return fmt.Errorf("the last write was %s ago", elapsed)
 		}
 		return nil
 	})
 }
 
-// writesNothingAnew restarts an idle operator and checks that the new process writes nothing.
-func (o *operator) writesNothingAnew(watched time.Duration) {
+// checkRestartWritesNothing restarts an idle operator and checks that the new process writes nothing.
+func (o *operator) checkRestartWritesNothing(watched time.Duration) {
 	o.t.Helper()
-	o.calm()
-	o.halt()
+	o.waitForIdle()
+	o.stopAndWait()
 	o.requests.reset()
 	o.run()
 	expect.Never(o.t, watched, func() error {
@@ -216,7 +216,7 @@ func (o *operator) writesNothingAnew(watched time.Duration) {
 func (c *counter) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = nil
+	c.requests = nil
 }
 
 // list returns the counted requests; with writes, only those that are not reads.
@@ -224,7 +224,7 @@ func (c *counter) list(writes bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
-	for _, r := range c.all {
+	for _, r := range c.requests {
 		if !writes || !strings.HasPrefix(r, http.MethodGet+" ") {
 			out = append(out, r)
 		}
@@ -233,9 +233,9 @@ func (c *counter) list(writes bool) []string {
 }
 
 type counting struct {
-	next    http.RoundTripper
-	counter *counter
-	mortal  *mortal
+	next              http.RoundTripper
+	counter           *counter
+	crashingTransport *crashingTransport
 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -243,7 +243,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if query.Get("watch") != "true" && !strings.Contains(r.URL.Path, "/leases") && strings.Contains(r.URL.Path, "/namespaces/") {
 		c.counter.add(r)
 	}
-	return c.mortal.trip(c.next, r)
+	return c.crashingTransport.roundTrip(c.next, r)
 }
 
 // testWriter writes the operator's log to the test's.

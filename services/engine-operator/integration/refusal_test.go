@@ -25,10 +25,10 @@ import (
 // serving generation stays, and nothing is created.
 func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	before := s.children(e)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
@@ -59,13 +59,13 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 		return nil
 	})
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 }
 
 // The engine's condition also reports what only the API server can reject.
 func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.Template = template("example.com/engine:1.0")
 	e.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
@@ -78,16 +78,16 @@ func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 		t.Errorf("Ready has message %q", c.Message)
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // A StatefulSet of another owner with the name of the next generation is not changed.
 func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	labels := map[string]string{"by": "hand"}
-	stranger := &appsv1.StatefulSet{
+	foreign := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-g0"},
 		Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels}, Replicas: new(int32),
@@ -97,24 +97,24 @@ func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 			},
 		},
 	}
-	s.create(stranger)
+	s.create(foreign)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 1) // its name costs a number
-	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
-		t.Errorf("foreign StatefulSet: %v, generation %d", err, stranger.Generation)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1) // its name costs a number
+	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Generation != 1 {
+		t.Errorf("foreign StatefulSet: %v, generation %d", err, foreign.Generation)
 	}
 }
 
 // The name of the cluster Service is fixed: an engine reports the other owner, and continues once the name is free.
 func TestEngineReportsForeignClusterService(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	stranger := &corev1.Service{
+	s := newTestEnv(t)
+	foreign := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-service", Labels: names.EngineLabels("a")},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	s.create(stranger)
+	s.create(foreign)
 	e := engineOf("a", 1)
 	s.create(e)
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -125,18 +125,18 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 		}
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
 	})
-	if got := fetch(s, stranger).Spec.Selector; got != nil {
+	if got := fetch(s, foreign).Spec.Selector; got != nil {
 		t.Errorf("the foreign Service selects %v", got)
 	}
-	s.remove(stranger)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.remove(foreign)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 }
 
 // Seed 001, "Admission resource bounds", enforced by the controller as well.
 func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.halt()
+	s := newTestEnv(t)
+	s.stopAndWait()
 	s.settings.Admission.MaxCPU = "2"
 	s.run()
 	e := engineOf("a", 1)
@@ -155,14 +155,14 @@ func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 	})
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 }
 
 // Seed 001, "StatefulSet event propagation": the engine reports the events
 // of the StatefulSet.
 func TestEngineReportsExceededQuota(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
@@ -181,7 +181,7 @@ func TestEngineReportsExceededQuota(t *testing.T) {
 		t.Errorf("Ready has message %q", c.Message)
 	}
 	s.remove(quota)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
@@ -189,15 +189,15 @@ func TestEngineReportsExceededQuota(t *testing.T) {
 // changes nothing.
 func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	i := &v1alpha1.FireboltInstance{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, i); err != nil {
 		t.Fatal(err)
 	}
-	s.halt() // a user removes the finalizer while the operator is down
+	s.stopAndWait() // a user removes the finalizer while the operator is down
 	before := i.DeepCopy()
 	i.Finalizers = nil
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
@@ -209,11 +209,11 @@ func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	waitReason(t, s, e, v1alpha1.ReasonInstanceNotReady)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionInstanceReady, metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-	again := instance("shop")
-	again.Spec.ID = before.Spec.ID
-	s.create(again)
+	recreated := instance("shop")
+	recreated.Spec.ID = before.Spec.ID
+	s.create(recreated)
 	waitReason(t, s, e, v1alpha1.ReasonEngineReady)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Never(t, short, func() error {
 		if got := s.children(e); slices.Contains(got, "a-g1") {
 			return fmt.Errorf("the engine was rolled: %v", got)
@@ -224,10 +224,10 @@ func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 
 func TestScaleSubresourceScalesEngine(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
 	scale := &autoscalingv1.Scale{}
@@ -241,7 +241,7 @@ func TestScaleSubresourceScalesEngine(t *testing.T) {
 	if err := s.api.SubResource("scale").Update(t.Context(), e, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	if e.Status.ReadyReplicas != 2 {
 		t.Errorf("%d pods are ready, want 2", e.Status.ReadyReplicas)
 	}
@@ -250,11 +250,11 @@ func TestScaleSubresourceScalesEngine(t *testing.T) {
 // A foreign finalizer on a child is reported and blocks nothing.
 func TestForeignFinalizerIsReported(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Finalizers = []string{"example.com/hold"}
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	config := appears(s, &corev1.ConfigMap{}, "a-g0-config")
 	before := config.DeepCopy()
 	config.Finalizers = append(config.Finalizers, "example.com/archive")
@@ -276,7 +276,7 @@ func TestForeignFinalizerIsReported(t *testing.T) {
 }
 
 // release removes all finalizers.
-func (s *shop) release(o client.Object) {
+func (s *testEnv) release(o client.Object) {
 	s.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	if err := s.api.Patch(s.t.Context(), o, patch); err != nil {

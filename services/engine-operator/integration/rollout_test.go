@@ -27,7 +27,7 @@ func unschedulable(image string) *corev1.PodTemplateSpec {
 }
 
 // appears waits until an object of that name exists.
-func appears[T client.Object](s *shop, o T, name string) T {
+func appears[T client.Object](s *testEnv, o T, name string) T {
 	s.t.Helper()
 	o.SetName(name)
 	o.SetNamespace(s.namespace)
@@ -37,12 +37,12 @@ func appears[T client.Object](s *shop, o T, name string) T {
 
 func TestRapidEditsDuringRolloutConverge(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	served := s.watchRoute(e)
-	stood := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	setHistory := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	for i := range 7 {
 		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
 	}
@@ -52,31 +52,31 @@ func TestRapidEditsDuringRolloutConverge(t *testing.T) {
 		}
 		return nil
 	})
-	crowded := stood.problems(func(m moment) string {
-		standing := 0
+	excess := setHistory.problems(func(m snapshot) string {
+		existing := 0
 		for _, set := range of[appsv1.StatefulSet](m, "StatefulSet") {
 			if set.DeletionTimestamp == nil {
-				standing++
+				existing++
 			}
 		}
-		if standing > 2 {
-			return fmt.Sprintf("%d generations stand", standing)
+		if existing > 2 {
+			return fmt.Sprintf("%d generations stand", existing)
 		}
 		return ""
 	})
-	if problems := slices.Concat(served(), crowded); len(problems) > 0 {
+	if problems := slices.Concat(served(), excess); len(problems) > 0 {
 		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
 	}
 	n := e.Status.ActiveGeneration
 	if e.Status.LastAllocatedGeneration == nil || *e.Status.LastAllocatedGeneration != n {
 		t.Errorf("g%d serves, the last number is %v", n, e.Status.LastAllocatedGeneration)
 	}
-	stem := fmt.Sprintf("a-g%d", n)
-	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
+	genName := fmt.Sprintf("a-g%d", n)
+	s.checkChildren(e, genName, genName+"-config", genName+"-hl", "a-service")
 }
 
-// rests waits until the engine has exactly these objects.
-func (s *shop) rests(e *v1alpha1.FireboltEngine, want ...string) {
+// checkChildren waits until the engine has exactly these objects.
+func (s *testEnv) checkChildren(e *v1alpha1.FireboltEngine, want ...string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		if diff := cmp.Diff(want, s.children(e)); diff != "" {
@@ -88,10 +88,10 @@ func (s *shop) rests(e *v1alpha1.FireboltEngine, want ...string) {
 
 func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
@@ -101,16 +101,16 @@ func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 		return nil
 	})
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-	stem := fmt.Sprintf("a-g%d", e.Status.ActiveGeneration)
-	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
+	genName := fmt.Sprintf("a-g%d", e.Status.ActiveGeneration)
+	s.checkChildren(e, genName, genName+"-config", genName+"-hl", "a-service")
 }
 
 // A class edit rolls its engines, at most as many at a time as the limit, and
 // an engine with a change of its own spec never waits.
 func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.halt()
+	s := newTestEnv(t)
+	s.stopAndWait()
 	s.settings.MaxRollouts = 1
 	s.run()
 	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
@@ -122,17 +122,17 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 		s.create(e)
 	}
 	for _, e := range engines {
-		s.settled(e, v1alpha1.PhaseStable, 0)
+		s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	}
 	rolled := s.record(v1alpha1.GroupVersion.WithKind("FireboltEngine"))
 	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
 	for _, e := range engines {
-		s.settled(e, v1alpha1.PhaseStable, 1)
+		s.waitForRollout(e, v1alpha1.PhaseStable, 1)
 		if e.Status.DeployedVersion != "example.com/class:2.0" {
 			t.Errorf("engine %s runs %s", e.Name, e.Status.DeployedVersion)
 		}
 	}
-	crowded := rolled.problems(func(m moment) string {
+	excess := rolled.problems(func(m snapshot) string {
 		var busy []string
 		for _, e := range of[v1alpha1.FireboltEngine](m, "FireboltEngine") {
 			if e.Status.Phase != v1alpha1.PhaseStable {
@@ -144,8 +144,8 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 		}
 		return ""
 	})
-	if len(crowded) > 0 {
-		t.Error(strings.Join(crowded, "; "))
+	if len(excess) > 0 {
+		t.Error(strings.Join(excess, "; "))
 	}
 }
 
@@ -153,23 +153,23 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 // such a change is not.
 func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.halt()
+	s := newTestEnv(t)
+	s.stopAndWait()
 	s.settings.MaxRollouts = 1
 	s.run()
 	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
-	stuck, held := engineOf("stuck", 1), engineOf("held", 1)
-	held.Spec.EngineClassRef = new("large")
-	for _, e := range []*v1alpha1.FireboltEngine{stuck, held} {
+	stuckEngine, throttledEngine := engineOf("stuck", 1), engineOf("held", 1)
+	throttledEngine.Spec.EngineClassRef = new("large")
+	for _, e := range []*v1alpha1.FireboltEngine{stuckEngine, throttledEngine} {
 		s.create(e)
-		s.settled(e, v1alpha1.PhaseStable, 0)
+		s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	}
-	s.edit(stuck, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	s.edit(stuckEngine, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "stuck-g1")
 	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
-	expect.Object(t, s.api, held, func(e *v1alpha1.FireboltEngine) error {
+	expect.Object(t, s.api, throttledEngine, func(e *v1alpha1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "waits for other rollouts") {
 				return nil
@@ -177,7 +177,7 @@ func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 		}
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
 	})
-	expect.Object(t, s.api, held, func(e *v1alpha1.FireboltEngine) error {
+	expect.Object(t, s.api, throttledEngine, func(e *v1alpha1.FireboltEngine) error {
 		c := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "RolloutThrottled" || !strings.Contains(c.Message, "waits for a rollout slot") {
 			return fmt.Errorf("Progressing = %+v", c)
@@ -185,45 +185,45 @@ func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 		return nil
 	})
 	expect.Never(t, short, func() error {
-		if got := s.children(held); slices.Contains(got, "held-g1") {
+		if got := s.children(throttledEngine); slices.Contains(got, "held-g1") {
 			return fmt.Errorf("the engine did not wait: %v", got)
 		}
 		return nil
 	})
 	// Its own edit does not wait.
-	s.edit(held, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
-	s.settled(held, v1alpha1.PhaseStable, 1)
+	s.edit(throttledEngine, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
+	s.waitForRollout(throttledEngine, v1alpha1.PhaseStable, 1)
 }
 
 // Defect 6: reverting a bad spec returns to the generation that still serves.
 func TestDefect6RevertedSpecReturnsToServingGeneration(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.Template = template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "a-g1")
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
-	s.settled(e, v1alpha1.PhaseStable, 0)
-	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.checkChildren(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 	if got := ptr.Deref(e.Status.LastAllocatedGeneration, -1); got != 1 {
 		t.Errorf("the last number is %d, want 1", got)
 	}
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
-	s.settled(e, v1alpha1.PhaseStable, 2) // 1 is never used again
+	s.waitForRollout(e, v1alpha1.PhaseStable, 2) // 1 is never used again
 }
 
 // Defect 7: a generation that does not become ready is reported after its deadline, and abandoned
 // if the user enabled the rollback.
 func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	e.Spec.ProgressDeadline = &metav1.Duration{Duration: 2 * time.Second}
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	if c := expect.Condition(t, s.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
 		t.Errorf("RolloutOverdue: %s", c.Reason)
@@ -231,14 +231,14 @@ func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.AutomaticRollback = new(true) })
 	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionTrue)
-	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+	s.checkChildren(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionFalse)
 	if e.Status.ObservedGeneration == e.Generation || e.Status.Phase != v1alpha1.PhaseStable {
 		t.Errorf("phase %s, observed %d of %d: a rollback must not claim the new spec", e.Status.Phase, e.Status.ObservedGeneration, e.Generation)
 	}
 	// The rejection survives a restart of the operator.
-	s.halt()
+	s.stopAndWait()
 	s.run()
 	expect.Never(t, 2*short, func() error {
 		if got := s.children(e); len(got) != 4 {
@@ -249,16 +249,16 @@ func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template, e.Spec.ProgressDeadline = template("example.com/engine:3.0"), nil
 	})
-	s.settled(e, v1alpha1.PhaseStable, 2)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 2)
 	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionFalse)
 }
 
 func TestManuallyEditedStatefulSetIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newTestEnv(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	for n, change := range []func(*appsv1.StatefulSet){
 		func(set *appsv1.StatefulSet) { set.Spec.Replicas = new(int32(3)) },
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Args = []string{"true"} },
@@ -270,6 +270,6 @@ func TestManuallyEditedStatefulSetIsReplaced(t *testing.T) {
 		if err := s.api.Patch(t.Context(), set, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
-		s.settled(e, v1alpha1.PhaseStable, int64(n+1))
+		s.waitForRollout(e, v1alpha1.PhaseStable, int64(n+1))
 	}
 }

@@ -35,7 +35,7 @@ func instanceYAML(name, spec string) string {
 
 func TestSamplesBecomeReady(t *testing.T) {
 	t.Parallel()
-	s := &shop{api: apiServer(t)}
+	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	files, err := filepath.Glob("../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -52,7 +52,7 @@ func TestSamplesBecomeReady(t *testing.T) {
 	e, i := engineOf("sample-engine", 2), instance("sample")
 	e.Namespace, i.Namespace = s.namespace, s.namespace
 	expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
-	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 

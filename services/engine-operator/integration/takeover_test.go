@@ -22,19 +22,19 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// left returns an engine that an earlier operator brought to stable, with running pods. That
+// legacyEngine returns an engine that an earlier operator brought to stable, with running pods. That
 // operator wrote with Update, and its status has no allocated number.
-func left(t *testing.T) (*shop, *v1alpha1.FireboltEngine) {
+func legacyEngine(t *testing.T) (*testEnv, *v1alpha1.FireboltEngine) {
 	t.Helper()
-	return leftAs(t, "old", nil, nil)
+	return legacyEngineAs(t, "old", nil, nil)
 }
 
-// leftAs is [left] for an engine of the given name, with changes of its spec and of the
+// legacyEngineAs is [legacyEngine] for an engine of the given name, with changes of its spec and of the
 // StatefulSet of the earlier operator.
-func leftAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), made func(*appsv1.StatefulSet)) (*shop, *v1alpha1.FireboltEngine) {
+func legacyEngineAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), editSet func(*appsv1.StatefulSet)) (*testEnv, *v1alpha1.FireboltEngine) {
 	t.Helper()
-	s := newShop(t)
-	s.halt()
+	s := newTestEnv(t)
+	s.stopAndWait()
 	s.create(&v1alpha1.FireboltEngineClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "class"},
 		Spec: v1alpha1.FireboltEngineClassSpec{Template: corev1.PodTemplateSpec{
@@ -46,12 +46,12 @@ func leftAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), made
 	e.Finalizers = []string{v1alpha1.EngineFinalizer}
 	e.Spec.EngineClassRef = new("class")
 	e.Spec.Template = &corev1.PodTemplateSpec{}
-	wish := `
+	templateYAML := `
 spec:
   tolerations: [{key: a, operator: Exists}]
   containers: [{name: engine, resources: {requests: {memory: 1024Mi}}, env: [{name: OWN, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}]
 `
-	if err := convert(parse(t, wish).Object, e.Spec.Template); err != nil {
+	if err := convert(parse(t, templateYAML).Object, e.Spec.Template); err != nil {
 		t.Fatal(err)
 	}
 	if err := convert(map[string]any{"storage": map[string]any{"managed_table_storage": "s3"}}, &e.Spec.CustomEngineConfig); err != nil {
@@ -71,12 +71,12 @@ spec:
 		t.Fatal(err)
 	}
 	for _, u := range manifests(t, renamed) {
-		if made != nil && u.GetKind() == "StatefulSet" {
+		if editSet != nil && u.GetKind() == "StatefulSet" {
 			set := &appsv1.StatefulSet{}
 			if err := convert(u.Object, set); err != nil {
 				t.Fatal(err)
 			}
-			made(set)
+			editSet(set)
 			if err := convert(set, &u.Object); err != nil {
 				t.Fatal(err)
 			}
@@ -104,12 +104,12 @@ spec:
 	return s, e
 }
 
-func (s *shop) set(name string) *appsv1.StatefulSet {
+func (s *testEnv) set(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
 // fetch gets the current object.
-func fetch[T client.Object](s *shop, o T) T {
+func fetch[T client.Object](s *testEnv, o T) T {
 	s.t.Helper()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		s.t.Fatal(err)
@@ -117,13 +117,13 @@ func fetch[T client.Object](s *shop, o T) T {
 	return o
 }
 
-func (s *shop) configText(name string) string {
+func (s *testEnv) configText(name string) string {
 	s.t.Helper()
 	return fetch(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}).Data["config.yaml"]
 }
 
 func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
-	s, e := left(t)
+	s, e := legacyEngine(t)
 	before, text := fetch(s, s.set("old-g4")), s.configText("old-g4-config")
 	s.run()
 	for _, c := range six {
@@ -159,10 +159,10 @@ func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 
-	s.writesNothingAnew(2 * short)
+	s.checkRestartWritesNothing(2 * short)
 
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
-	s.settled(e, v1alpha1.PhaseStable, 5)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 5)
 	if set := fetch(s, s.set("old-g5")); render.Legacy(set) {
 		t.Errorf("generation 5 has no fingerprint: %v", set.Annotations)
 	}
@@ -172,7 +172,7 @@ func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
 }
 
 func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
-	s, e := left(t)
+	s, e := legacyEngine(t)
 	s.run()
 	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
 		if set.Annotations[names.AnnotationAdopted] == "" {
@@ -186,7 +186,7 @@ func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	if err := s.api.Update(t.Context(), edited); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1alpha1.PhaseStable, 5)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 5)
 }
 
 // Objects that an earlier operator accepted and ran are adopted unchanged and stay editable, and
@@ -198,10 +198,10 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 	}
 	cases := map[string]struct {
-		name string
-		spec func(*v1alpha1.FireboltEngine)
-		made func(*appsv1.StatefulSet)
-		warn string
+		name    string
+		spec    func(*v1alpha1.FireboltEngine)
+		editSet func(*appsv1.StatefulSet)
+		warn    string
 	}{
 		"the web interface behind another sidecar": {
 			name: "old",
@@ -209,7 +209,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 				e.Spec.UISidecar = new(true)
 				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, sidecar)
 			},
-			made: func(set *appsv1.StatefulSet) {
+			editSet: func(set *appsv1.StatefulSet) {
 				p := &set.Spec.Template.Spec
 				p.Containers = append(p.Containers, sidecar, corev1.Container{Name: "engine-web", Image: "example.com/web:of-the-earlier-operator"})
 			},
@@ -230,7 +230,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s, e := leftAs(t, tc.name, tc.spec, tc.made)
+			s, e := legacyEngineAs(t, tc.name, tc.spec, tc.editSet)
 			before := fetch(s, s.set(tc.name+"-g4"))
 			s.run()
 			expect.Object(t, s.api, s.set(tc.name+"-g4"), func(set *appsv1.StatefulSet) error {
@@ -250,19 +250,19 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 				return nil
 			})
 			if tc.warn != "" {
-				expect.Eventually(t, expect.Long, func() error { return s.warnedOf(e, "FieldsIgnored", tc.warn) })
+				expect.Eventually(t, expect.Long, func() error { return s.checkWarning(e, "FieldsIgnored", tc.warn) })
 			}
 			if got := fetch(s, e).Status.CurrentGeneration; got != 4 {
 				t.Errorf("the current generation is %d, want 4", got)
 			}
 			s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
-			s.settled(e, v1alpha1.PhaseStable, 5)
+			s.waitForRollout(e, v1alpha1.PhaseStable, 5)
 		})
 	}
 }
 
-// warnedOf finds a Warning event about an engine.
-func (s *shop) warnedOf(e *v1alpha1.FireboltEngine, reason, text string) error {
+// checkWarning finds a Warning event about an engine.
+func (s *testEnv) checkWarning(e *v1alpha1.FireboltEngine, reason, text string) error {
 	var list eventsv1.EventList
 	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
 		return err

@@ -19,8 +19,8 @@ type (
 	content = map[string]any
 )
 
-// ingredients are the parts of random templates: testdata/templates.yaml.
-type ingredients struct {
+// templateValues are the parts of random templates: testdata/templates.yaml.
+type templateValues struct {
 	Pod            values `json:"pod"`
 	PodLists       values `json:"podLists"`
 	Container      values `json:"container"`
@@ -31,13 +31,13 @@ type ingredients struct {
 	Config         []any  `json:"config"`
 }
 
-func readIngredients(t *testing.T) ingredients {
+func readTemplateValues(t *testing.T) templateValues {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/templates.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out ingredients
+	var out templateValues
 	if err := yaml.UnmarshalStrict(raw, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func readIngredients(t *testing.T) ingredients {
 }
 
 // layers generates a class and an engine.
-func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alpha1.FireboltEngine) {
+func (in templateValues) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alpha1.FireboltEngine) {
 	class := &v1alpha1.FireboltEngineClass{}
 	class.Name = "class"
 	in.template(t, "class", &class.Spec.Template)
@@ -73,13 +73,13 @@ func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alph
 	return class, e
 }
 
-func (in ingredients) config(t *rapid.T, label string) *apiextensionsv1.JSON {
+func (in templateValues) config(t *rapid.T, label string) *apiextensionsv1.JSON {
 	var out apiextensionsv1.JSON
 	into(t, rapid.SampledFrom(in.Config).Draw(t, label), &out)
 	return &out
 }
 
-func (in ingredients) template(t *rapid.T, label string, out *corev1.PodTemplateSpec) {
+func (in templateValues) template(t *rapid.T, label string, out *corev1.PodTemplateSpec) {
 	spec := fields(t, label, in.Pod)
 	lists(t, label, in.PodLists, spec)
 	spec["containers"] = []any{in.container(t, label, "engine", nil, nil), in.container(t, label, "agent", in.Sidecar, in.SidecarLists)}
@@ -96,7 +96,7 @@ func (in ingredients) template(t *rapid.T, label string, out *corev1.PodTemplate
 	into(t, content{"metadata": meta, "spec": spec}, out)
 }
 
-func (in ingredients) container(t *rapid.T, label, name string, more, moreLists values) content {
+func (in templateValues) container(t *rapid.T, label, name string, more, moreLists values) content {
 	label += " " + name
 	out := fields(t, label, in.Container)
 	lists(t, label, in.ContainerLists, out)

@@ -44,7 +44,7 @@ func TestCreateResponseContainsInstanceID(t *testing.T) {
 		t.Errorf("a given id became %q, %v", id, err)
 	}
 	_, err := create(instanceYAML("k", "{metadata: {}}"))
-	says(t, err, "spec.gateway", "Required")
+	checkError(t, err, "spec.gateway", "Required")
 }
 
 func TestStoppedOperatorBlocksEnginesNotInstances(t *testing.T) {
@@ -53,15 +53,15 @@ func TestStoppedOperatorBlocksEnginesNotInstances(t *testing.T) {
 	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
 		t.Fatal(err)
 	}
-	a.halt()
-	says(t, a.try("f", "{instanceRef: i, replicas: 1}"), `failed calling webhook "fireboltengine.compute.firebolt.io"`, "connection refused")
+	a.stopAndWait()
+	checkError(t, a.tryCreate("f", "{instanceRef: i, replicas: 1}"), `failed calling webhook "fireboltengine.compute.firebolt.io"`, "connection refused")
 
 	// The controller sets the id; but the webhook for the instance's rules fails closed.
 	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
 	if err := a.api.Delete(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, expect.Long, func() error { return a.try("f", "{instanceRef: i, replicas: 1}") })
+	expect.Eventually(t, expect.Long, func() error { return a.tryCreate("f", "{instanceRef: i, replicas: 1}") })
 	if err := a.apply(instanceYAML("i", "{metadata: {}, gateway: {}}")); err != nil {
 		t.Errorf("the webhook for ids blocks the instance: %v", err)
 	}
@@ -73,7 +73,7 @@ func TestStoppedOperatorAllowsEditAndDeletion(t *testing.T) {
 	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
 		t.Fatal(err)
 	}
-	a.halt()
+	a.stopAndWait()
 	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e"}}
 	for _, patch := range []string{`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`, `{"metadata":{"finalizers":["example.com/keep"]}}`} {
 		if err := a.api.Patch(t.Context(), e, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -129,13 +129,13 @@ func TestCertificateRotationFailsNoRequest(t *testing.T) {
 	before := a.bundle()
 	expect.Eventually(t, expect.Long, func() error {
 		requests++
-		if err := a.try("e", "{instanceRef: i, replicas: 1}"); err != nil {
+		if err := a.tryCreate("e", "{instanceRef: i, replicas: 1}"); err != nil {
 			t.Fatalf("request %d, after %d bundles: %v", requests, len(bundles), err)
 		}
 		now := a.bundle()
-		for trusting, bundle := range map[string]string{"before": before, "now": now} {
+		for phase, bundle := range map[string]string{"before": before, "now": now} {
 			if err := a.handshake(bundle, ahead.Now); err != nil {
-				t.Fatalf("a client with the caBundle of %s, after %d bundles: %v", trusting, len(bundles), err)
+				t.Fatalf("a client with the caBundle of %s, after %d bundles: %v", phase, len(bundles), err)
 			}
 		}
 		before = now
@@ -162,14 +162,14 @@ func TestMountedCertificatesAreReloaded(t *testing.T) {
 	a := prepare(t, func(o *webhook.Options) { o.CertDir = dir })
 	a.register(true)
 	a.run()
-	a.trust(first, second)
-	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
+	a.setCABundle(first, second)
+	expect.Eventually(t, expect.Long, func() error { return a.tryCreate("e", "{instanceRef: i, replicas: 1}") })
 	if err := a.api.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.options.CertSecret}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a Secret was created although certificates are mounted: %v", err)
 	}
 	mount(t, dir, "second", second)
-	a.trust(second) // from now on the first one is rejected
-	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
+	a.setCABundle(second) // from now on the first one is rejected
+	expect.Eventually(t, expect.Long, func() error { return a.tryCreate("e", "{instanceRef: i, replicas: 1}") })
 }
 
 func issue(t *testing.T) *certs.Bundle {
@@ -181,8 +181,8 @@ func issue(t *testing.T) *certs.Bundle {
 	return b
 }
 
-// trust writes the caBundle, like cert-manager.
-func (a *admission) trust(of ...*certs.Bundle) {
+// setCABundle writes the caBundle, like cert-manager.
+func (a *admission) setCABundle(of ...*certs.Bundle) {
 	a.t.Helper()
 	var bundle []byte
 	for _, b := range of {
@@ -200,8 +200,8 @@ func (a *admission) trust(of ...*certs.Bundle) {
 	}
 }
 
-// keeper returns the rotator of one replica.
-func (a *admission) keeper() (*certs.Rotator, *certs.Serving) {
+// rotator returns the rotator of one replica.
+func (a *admission) rotator() (*certs.Rotator, *certs.Serving) {
 	serving := &certs.Serving{}
 	return certs.NewRotator(certs.Config{
 		APIReader: a.api, Client: a.api, Clock: clock.RealClock{}, Configuration: a.namespace, Owner: "test", FieldManager: "test",
@@ -209,7 +209,7 @@ func (a *admission) keeper() (*certs.Rotator, *certs.Serving) {
 	}, serving), serving
 }
 
-func (a *admission) shown(s *certs.Serving) string {
+func (a *admission) servedCertificate(s *certs.Serving) string {
 	a.t.Helper()
 	c, err := s.GetCertificate(nil)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestConcurrentReplicasShareOneCertificate(t *testing.T) {
 	var wg sync.WaitGroup
 	serving := make([]*certs.Serving, replicas)
 	for i := range replicas {
-		k, s := a.keeper()
+		k, s := a.rotator()
 		serving[i] = s
 		wg.Go(func() {
 			if err := k.Reconcile(context.Background()); err != nil {
@@ -236,7 +236,7 @@ func TestConcurrentReplicasShareOneCertificate(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range serving[1:] {
-		if a.shown(s) != a.shown(serving[0]) {
+		if a.servedCertificate(s) != a.servedCertificate(serving[0]) {
 			t.Error("two replicas serve different certificates")
 		}
 	}
@@ -248,36 +248,36 @@ func TestConcurrentReplicasShareOneCertificate(t *testing.T) {
 func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
-	k, s := a.keeper()
+	k, s := a.rotator()
 	round := func() error { return k.Reconcile(t.Context()) }
 	if err := round(); err != nil {
 		t.Fatal(err)
 	}
-	before := a.shown(s)
+	before := a.servedCertificate(s)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "certs"}}
 
 	if err := a.api.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := round(); err != nil || a.shown(s) != before {
+	if err := round(); err != nil || a.servedCertificate(s) != before {
 		t.Errorf("a deleted Secret does not come back as it was: %v", err)
 	}
-	damage := func(patch string) {
+	corrupt := func(patch string) {
 		if err := a.api.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
-	if err := round(); err != nil || a.shown(s) != before {
+	corrupt(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	if err := round(); err != nil || a.servedCertificate(s) != before {
 		t.Errorf("a damaged Secret is not restored from what is served: %v", err)
 	}
-	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
-	fresh, other := a.keeper()
-	if err := fresh.Reconcile(t.Context()); err != nil || a.shown(other) == before {
+	corrupt(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	fresh, other := a.rotator()
+	if err := fresh.Reconcile(t.Context()); err != nil || a.servedCertificate(other) == before {
 		t.Errorf("a new rotator does not recreate a damaged Secret: %v", err)
 	}
-	damage(`{"metadata":{"labels":null},"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
-	says(t, round(), a.namespace+"/certs", "did not write", "--webhook-cert-secret")
+	corrupt(`{"metadata":{"labels":null},"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	checkError(t, round(), a.namespace+"/certs", "did not write", "--webhook-cert-secret")
 	if err := a.api.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || string(secret.Data["ca.key"]) != "garbage" {
 		t.Errorf("a foreign Secret was changed: %q, %v", secret.Data["ca.key"], err)
 	}
@@ -286,7 +286,7 @@ func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 func TestLateWebhookConfigurationGetsCABundle(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
-	k, _ := a.keeper()
+	k, _ := a.rotator()
 	if err := k.Reconcile(t.Context()); err != nil {
 		t.Fatalf("without configurations: %v", err)
 	}

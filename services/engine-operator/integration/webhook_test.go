@@ -26,8 +26,8 @@ func (a *admission) apply(manifest string) error {
 	return a.api.Create(a.t.Context(), u)
 }
 
-// try creates an engine as a dry run.
-func (a *admission) try(name, spec string) error {
+// tryCreate creates an engine as a dry run.
+func (a *admission) tryCreate(name, spec string) error {
 	u := parse(a.t, engineYAML(name, spec))
 	u.SetNamespace(a.namespace)
 	return a.api.Create(a.t.Context(), u, client.DryRunAll)
@@ -52,8 +52,8 @@ func causes(t *testing.T, err error) []string {
 }
 
 const (
-	greedy   = "{template: {spec: {containers: [{name: engine, resources: {requests: {cpu: 33, memory: 1Gi}, limits: {cpu: 64, memory: 512Gi}}}]}}}"
-	mistaken = `{instanceRef: i, replicas: 1, engineClassRef: nowhere, template: {metadata: {labels: {firebolt.io/engine: x}}, ` +
+	excessiveClass = "{template: {spec: {containers: [{name: engine, resources: {requests: {cpu: 33, memory: 1Gi}, limits: {cpu: 64, memory: 512Gi}}}]}}}"
+	invalidEngine  = `{instanceRef: i, replicas: 1, engineClassRef: nowhere, template: {metadata: {labels: {firebolt.io/engine: x}}, ` +
 		`spec: {hostNetwork: true, volumes: [{name: creds, secret: {secretName: i-metadata-postgres-creds}}], ` +
 		`containers: [{name: engine, command: [x], resources: {requests: {cpu: 33}, limits: {memory: 512Gi}}}]}}}`
 )
@@ -61,7 +61,7 @@ const (
 func TestEngineWebhookListsAllErrors(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, bounded)
-	err := a.apply(engineYAML("e", mistaken))
+	err := a.apply(engineYAML("e", invalidEngine))
 	if !apierrors.IsInvalid(err) {
 		t.Fatalf("want Invalid, got %v", err)
 	}
@@ -73,14 +73,14 @@ func TestEngineWebhookListsAllErrors(t *testing.T) {
 	if diff := cmp.Diff(want, causes(t, err)); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
-	says(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi", "nowhere")...)
+	checkError(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi", "nowhere")...)
 }
 
 func TestEngineContainersStayWithinBounds(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, bounded)
 	a.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i"}})
-	if err := a.apply(classYAML("greedy", greedy)); err != nil {
+	if err := a.apply(classYAML("greedy", excessiveClass)); err != nil {
 		t.Fatalf("a class is not bounded itself: %v", err)
 	}
 	engine := func(resources string) string {
@@ -100,9 +100,9 @@ func TestEngineContainersStayWithinBounds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := a.try("e", tc.spec)
+			err := a.tryCreate("e", tc.spec)
 			if tc.want != nil {
-				says(t, err, tc.want...)
+				checkError(t, err, tc.want...)
 			} else if err != nil {
 				t.Error(err)
 			}
@@ -113,15 +113,15 @@ func TestEngineContainersStayWithinBounds(t *testing.T) {
 func TestEngineWebhookRequiresClassNotInstance(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
-	if err := a.try("e", "{instanceRef: later, replicas: 1}"); err != nil {
+	if err := a.tryCreate("e", "{instanceRef: later, replicas: 1}"); err != nil {
 		t.Errorf("without its instance: %v", err)
 	}
-	err := a.try("e", "{instanceRef: later, replicas: 1, engineClassRef: none}")
-	says(t, err, "spec.engineClassRef", "none")
+	err := a.tryCreate("e", "{instanceRef: later, replicas: 1, engineClassRef: none}")
+	checkError(t, err, "spec.engineClassRef", "none")
 	if err := a.apply(classYAML("none", "{template: {}}")); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.try("e", "{instanceRef: later, replicas: 1, engineClassRef: none}"); err != nil {
+	if err := a.tryCreate("e", "{instanceRef: later, replicas: 1, engineClassRef: none}"); err != nil {
 		t.Errorf("right after the creation of the class: %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestClassWebhookRejectsDeletionWhileInUse(t *testing.T) {
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("want Forbidden, got %v", err)
 	}
-	says(t, err, "metadata.name: the class is used by 2 FireboltEngine(s): a, b;")
+	checkError(t, err, "metadata.name: the class is used by 2 FireboltEngine(s): a, b;")
 	for _, name := range []string{"a", "b"} {
 		if err := a.api.Delete(t.Context(), &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}); err != nil {
 			t.Fatal(err)
@@ -158,11 +158,11 @@ func TestClassWebhookRejectsDeletionWhileInUse(t *testing.T) {
 func TestClassAndInstanceWebhooksListErrors(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
-	says(t, a.apply(classYAML("c", "{template: {spec: {hostPID: true, containers: [{name: engine, args: [x]}]}}}")),
+	checkError(t, a.apply(classYAML("c", "{template: {spec: {hostPID: true, containers: [{name: engine, args: [x]}]}}}")),
 		"spec.template.spec.hostPID", "spec.template.spec.containers[engine].args")
-	says(t, a.apply(instanceYAML("i", "{metadata: {template: {spec: {hostPID: true}}}, gateway: {template: {spec: {hostIPC: true}}}}")),
+	checkError(t, a.apply(instanceYAML("i", "{metadata: {template: {spec: {hostPID: true}}}, gateway: {template: {spec: {hostIPC: true}}}}")),
 		"spec.metadata.template.spec.hostPID", "spec.gateway.template.spec.hostIPC")
-	says(t, a.apply(instanceYAML("j", "{metadata: {postgres: {host: h, database: d, credentialsSecretRef: {}}}, gateway: {}}")),
+	checkError(t, a.apply(instanceYAML("j", "{metadata: {postgres: {host: h, database: d, credentialsSecretRef: {}}}, gateway: {}}")),
 		"spec.metadata.postgres.credentialsSecretRef.name")
 }
 
