@@ -27,16 +27,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-var errDown = errors.New("not reached")
+var errUnavailable = errors.New("not reached")
 
 const settle = 5 * time.Second
 
 // aggregator is one process: the real components, wired like in package app.
 type aggregator struct {
-	w    *world
+	w    *simulation
 	name string
-	// unaware marks a process that was paused between its last permission check and its writes.
-	unaware bool
+	// staleLeader marks a process that was paused between its last permission check and its writes.
+	staleLeader bool
 
 	model    *model.Store
 	liveness *liveness.Tracker
@@ -46,27 +46,27 @@ type aggregator struct {
 	cache    map[string]*unstructured.Unstructured
 	due      map[contract.Ref]time.Time
 
-	linked  int // bus session of the subscription; 0: none
-	era     int
-	from    uint64 // sequence of the observation stream at the start of the session
-	read    uint64 // last sequence read
-	beat    uint64
-	renewed time.Time // last renewal of the Lease by this process
-	stepped time.Time // last time that the process ran
-	held    bool
+	session          int // bus session of the subscription; 0: none
+	streamGeneration int
+	from             uint64 // sequence of the observation stream at the start of the session
+	read             uint64 // last sequence read
+	heartbeat        uint64
+	renewed          time.Time // last renewal of the Lease by this process
+	lastStep         time.Time // last time that the process ran
+	held             bool
 }
 
-func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
+func newAggregator(w *simulation, name string, m *metrics.Metrics) *aggregator {
 	a := &aggregator{
 		w: w, name: name, model: model.NewStore(), liveness: liveness.NewTracker(settle, observerName),
 		cache: maps.Clone(w.objects), due: map[contract.Ref]time.Time{},
 	}
-	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, remembered: map[contract.Ref]*history.Record{}}
-	a.watchdog = liveness.NewWatchdog(a.liveness, a.missed, nil, func(string, liveness.State) { a.announce() })
+	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, forgotten: map[contract.Ref]*history.Record{}}
+	a.watchdog = liveness.NewWatchdog(a.liveness, a.missedHeartbeat, nil, func(string, liveness.State) { a.enqueueAll() })
 	a.control = object.New(object.Config{
 		Kinds: w.kinds, Model: a.model, Liveness: a.liveness, Reader: a, History: a.records, Writer: a,
-		Permitted:      func() bool { return a.unaware || a.linked > 0 && a.holds() },
-		PurgeTombstone: a.sweep,
+		Permitted:      func() bool { return a.staleLeader || a.session > 0 && a.holds() },
+		PurgeTombstone: a.purge,
 		Clock:          w.clock, Metrics: m,
 	})
 	return a
@@ -75,10 +75,10 @@ func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
 func newMetrics() (*metrics.Metrics, error) { return metrics.New(prometheus.NewRegistry()) }
 
 func (a *aggregator) tick(ctx context.Context) {
-	if a.w.now().Sub(a.stepped) >= 10*time.Second { // package lease detects the stall
+	if a.w.now().Sub(a.lastStep) >= 10*time.Second { // package lease detects the stall
 		a.renewed, a.held = time.Time{}, false
 	}
-	a.stepped = a.w.now()
+	a.lastStep = a.w.now()
 	a.watch()
 	a.listen()
 	a.watchdog.Step(ctx, a.w.now())
@@ -102,10 +102,10 @@ func (a *aggregator) tick(ctx context.Context) {
 // was replaced: with its outdated state, and only the guards of the writes protect
 // the objects.
 func (a *aggregator) resume(ctx context.Context) {
-	a.unaware = true
+	a.staleLeader = true
 	for _, name := range names {
-		if _, err := a.control.Reconcile(ctx, ref(name)); err != nil && !errors.Is(err, errDown) && !errors.Is(err, history.ErrConflict) {
-			a.w.violate("reconcile of a process that was paused: %v", err)
+		if _, err := a.control.Reconcile(ctx, ref(name)); err != nil && !errors.Is(err, errUnavailable) && !errors.Is(err, history.ErrConflict) {
+			a.w.reportViolation("reconcile of a process that was paused: %v", err)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (a *aggregator) at(r contract.Ref, after time.Duration) {
 	}
 }
 
-func (a *aggregator) announce() {
+func (a *aggregator) enqueueAll() {
 	for name := range a.cache {
 		a.at(ref(name), object.Debounce)
 	}
@@ -149,11 +149,11 @@ func (a *aggregator) watch() {
 // listen reads the two streams like package ingest.
 func (a *aggregator) listen() {
 	if !a.w.busUp {
-		a.linked = 0
+		a.session = 0
 		a.liveness.SetDisconnected()
 		return
 	}
-	if a.linked != a.w.session || a.era != a.w.era {
+	if a.session != a.w.session || a.streamGeneration != a.w.streamGeneration {
 		a.snapshot()
 		return
 	}
@@ -161,16 +161,16 @@ func (a *aggregator) listen() {
 		if !a.w.chance(80) {
 			break // it and all later messages are still in flight
 		}
-		a.hear(m, true)
+		a.receive(m, true)
 		a.read = m.sequence
 	}
-	if heard := a.w.log[a.from:a.read]; len(heard) > 0 && a.w.chance(10) { // redeliver one
-		a.hear(heard[a.w.random.IntN(len(heard))], true)
+	if delivered := a.w.log[a.from:a.read]; len(delivered) > 0 && a.w.chance(10) { // redeliver one
+		a.receive(delivered[a.w.random.IntN(len(delivered))], true)
 	}
-	if a.w.beat.sequence > a.beat && a.w.chance(90) {
-		a.beat = a.w.beat.sequence
-		a.liveness.RecordSeen(observerName, a.w.beat.epoch, liveness.DefaultValidity, a.w.now())
-		if a.w.beat.holding {
+	if a.w.heartbeat.sequence > a.heartbeat && a.w.chance(90) {
+		a.heartbeat = a.w.heartbeat.sequence
+		a.liveness.RecordSeen(observerName, a.w.heartbeat.epoch, liveness.DefaultValidity, a.w.now())
+		if a.w.heartbeat.holding {
 			a.liveness.RecordPending(observerName, a.w.now())
 		}
 	}
@@ -178,27 +178,27 @@ func (a *aggregator) listen() {
 
 // snapshot starts a session: the latest message of each object, then live messages.
 func (a *aggregator) snapshot() {
-	recreated := a.era != a.w.era
+	recreated := a.streamGeneration != a.w.streamGeneration
 	a.liveness.SetDisconnected()
 	a.model.Retained()
 	if recreated {
 		a.model.StreamRecreated()
-		a.beat = 0
+		a.heartbeat = 0
 	}
 	a.records.invalidate()
 	for _, m := range a.w.last {
-		a.hear(m, false)
+		a.receive(m, false)
 	}
-	a.linked, a.era = a.w.session, a.w.era
-	a.from, a.read, a.beat = a.w.sequence, a.w.sequence, max(a.beat, a.w.beat.sequence)
+	a.session, a.streamGeneration = a.w.session, a.w.streamGeneration
+	a.from, a.read, a.heartbeat = a.w.sequence, a.w.sequence, max(a.heartbeat, a.w.heartbeat.sequence)
 	a.liveness.SetConnected(a.w.now())
-	a.announce()
+	a.enqueueAll()
 }
 
-func (a *aggregator) hear(m message, live bool) {
+func (a *aggregator) receive(m message, live bool) {
 	now := a.w.now()
-	heard := model.Received{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
-	if a.model.Merge(ref(m.name), heard) != model.Applied {
+	received := model.Received{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
+	if a.model.Merge(ref(m.name), received) != model.Applied {
 		return
 	}
 	if live {
@@ -207,17 +207,17 @@ func (a *aggregator) hear(m message, live bool) {
 	a.at(ref(m.name), object.Debounce)
 }
 
-// missed is the watchdog's probe of the stream.
-func (a *aggregator) missed(context.Context, string) (bool, error) {
+// missedHeartbeat is the watchdog's probe of the stream.
+func (a *aggregator) missedHeartbeat(context.Context, string) (bool, error) {
 	if !a.w.busUp {
-		return false, errDown
+		return false, errUnavailable
 	}
-	return a.w.beat.sequence > a.beat, nil
+	return a.w.heartbeat.sequence > a.heartbeat, nil
 }
 
 // renew renews the Lease like package lease.
 func (a *aggregator) renew() {
-	if a.linked == 0 {
+	if a.session == 0 {
 		a.renewed = time.Time{}
 	} else if a.w.apiUp && (a.renewed.IsZero() || a.w.now().Sub(a.renewed) >= lease.RenewEvery) {
 		a.renewed = a.w.now()
@@ -230,7 +230,7 @@ func (a *aggregator) renew() {
 			a.model.Retained()
 			a.liveness.SetConnected(a.w.now())
 			a.control.ResetGrace()
-			a.announce()
+			a.enqueueAll()
 		}
 	}
 }
@@ -239,8 +239,8 @@ func (a *aggregator) holds() bool {
 	return !a.renewed.IsZero() && a.w.now().Sub(a.renewed) < lease.Duration-5*time.Second
 }
 
-func (a *aggregator) sweep(r contract.Ref, upTo uint64) error {
-	if m, ok := a.w.last[r.Name]; ok && a.w.busUp && a.era == a.w.era && m.sequence <= upTo {
+func (a *aggregator) purge(r contract.Ref, upTo uint64) error {
+	if m, ok := a.w.last[r.Name]; ok && a.w.busUp && a.streamGeneration == a.w.streamGeneration && m.sequence <= upTo {
 		delete(a.w.last, r.Name)
 	}
 	return nil
@@ -261,7 +261,7 @@ func (a *aggregator) GetUncached(_ context.Context, kind registry.Kind, r contra
 	u := a.w.objects[r.Name]
 	switch {
 	case !a.w.apiUp:
-		return observe.Object{}, errDown
+		return observe.Object{}, errUnavailable
 	case u == nil:
 		return observe.Object{}, observe.ErrNotFound
 	}
@@ -283,16 +283,16 @@ func (a *aggregator) Last(registry.Kind, contract.Ref, string) (observe.Object, 
 func (a *aggregator) Drop(contract.Ref) {}
 
 // ApplyConditions implements the writer.
-func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, said []metav1.Condition) (bool, error) {
+func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, desired []metav1.Condition) (bool, error) {
 	if !a.w.apiUp {
-		return false, errDown
+		return false, errUnavailable
 	}
 	u, ok := current.(*unstructured.Unstructured)
 	if !ok {
 		return false, fmt.Errorf("%T is not unstructured", current)
 	}
-	heard, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Received) bool { return false })
-	changed, stale, err := a.w.apply(a.name, u, said, heard.Observation.ObservedAt)
+	received, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Received) bool { return false })
+	changed, stale, err := a.w.apply(a.name, u, desired, received.Observation.ObservedAt)
 	if stale {
 		return false, ownedstatus.ErrStale
 	}

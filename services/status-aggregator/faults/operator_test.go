@@ -16,18 +16,18 @@ import (
 // operator publishes observations, and writes the conditions while no aggregator does.
 // It implements the guarantees of packages bus and standalone.
 type operator struct {
-	w     *world
-	up    bool
-	epoch int64
-	seqs  map[types.UID]uint64
-	saw   map[string]truth                 // last offered state
-	said  map[string]contract.Observation  // last offered
-	out   map[string]*contract.Observation // not acknowledged; the newest of each object
-	built map[string]bool                  // has a seq: a retry is the same message
-	era   int                              // era of the stream that stored the messages
-	beats time.Time
-	lossy bool // heartbeats are lost occasionally
-	lost  bool // the last heartbeat was lost
+	w                *simulation
+	up               bool
+	epoch            int64
+	seqs             map[types.UID]uint64
+	offeredState     map[string]actualState           // last offered state
+	offered          map[string]contract.Observation  // last offered
+	unacknowledged   map[string]*contract.Observation // not acknowledged; the newest of each object
+	built            map[string]bool                  // has a seq: a retry is the same message
+	streamGeneration int                              // generation of the stream that stored the messages
+	lastHeartbeat    time.Time
+	dropHeartbeats   bool // heartbeats are lost occasionally
+	dropped          bool // the last heartbeat was lost
 
 	seen struct { // the Lease, and when a change was last observed
 		renewed time.Time
@@ -37,7 +37,7 @@ type operator struct {
 	due    map[string]time.Time // end of the hold-down
 }
 
-func newOperator(w *world) *operator {
+func newOperator(w *simulation) *operator {
 	o := &operator{w: w}
 	o.start()
 	return o
@@ -50,10 +50,10 @@ func (o *operator) start() {
 		head = max(head, m.o.Epoch)
 	}
 	*o = operator{
-		w: o.w, up: true, epoch: max(o.w.now().UnixMilli(), head+1), era: o.w.era,
-		seqs: map[types.UID]uint64{}, said: map[string]contract.Observation{},
-		out: map[string]*contract.Observation{}, built: map[string]bool{},
-		memory: map[types.UID]conditions.State{}, due: map[string]time.Time{}, saw: map[string]truth{},
+		w: o.w, up: true, epoch: max(o.w.now().UnixMilli(), head+1), streamGeneration: o.w.streamGeneration,
+		seqs: map[types.UID]uint64{}, offered: map[string]contract.Observation{},
+		unacknowledged: map[string]*contract.Observation{}, built: map[string]bool{},
+		memory: map[types.UID]conditions.State{}, due: map[string]time.Time{}, offeredState: map[string]actualState{},
 	}
 	o.seen.at = o.w.now()
 }
@@ -63,73 +63,73 @@ func (o *operator) tick() {
 		return
 	}
 	changed := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(o.w.truths)) {
-		if now := *o.w.truths[name]; o.saw[name] != now { // package bus drops repetitions of the latest message
-			o.saw[name] = now
-			o.offer(name, o.w.observation(name))
+	for _, name := range slices.Sorted(maps.Keys(o.w.actual)) {
+		if now := *o.w.actual[name]; o.offeredState[name] != now { // package bus drops repetitions of the latest message
+			o.offeredState[name] = now
+			o.publish(name, o.w.observation(name))
 			changed[name] = true
 		}
 	}
 	if o.w.busUp {
-		o.notice()
-		o.beat()
+		o.detectStreamLoss()
+		o.sendHeartbeat()
 		o.send()
 	}
-	o.standIn(changed)
+	o.reportStandalone(changed)
 }
 
-func (o *operator) offer(name string, obs contract.Observation) {
-	o.said[name] = obs
-	o.out[name] = &obs
+func (o *operator) publish(name string, obs contract.Observation) {
+	o.offered[name] = obs
+	o.unacknowledged[name] = &obs
 	o.built[name] = false
 }
 
-// notice detects a lost stream with a delay, and offers all observations again.
-func (o *operator) notice() {
-	if o.era == o.w.era || !o.w.chance(30) {
+// detectStreamLoss detects a lost stream with a delay, and offers all observations again.
+func (o *operator) detectStreamLoss() {
+	if o.streamGeneration == o.w.streamGeneration || !o.w.chance(30) {
 		return
 	}
-	o.era = o.w.era
-	for name, obs := range o.said {
-		o.offer(name, obs)
+	o.streamGeneration = o.w.streamGeneration
+	for name, obs := range o.offered {
+		o.publish(name, obs)
 	}
 }
 
-func (o *operator) beat() {
-	if o.w.now().Sub(o.beats) < bus.HeartbeatInterval {
+func (o *operator) sendHeartbeat() {
+	if o.w.now().Sub(o.lastHeartbeat) < bus.HeartbeatInterval {
 		return
 	}
-	o.beats = o.w.now()
-	if o.lost = o.lossy && !o.lost && o.w.chance(10); o.lost {
+	o.lastHeartbeat = o.w.now()
+	if o.dropped = o.dropHeartbeats && !o.dropped && o.w.chance(10); o.dropped {
 		return
 	}
-	o.w.lastSign = o.w.now()
-	o.w.beat.sequence++
-	o.w.beat.epoch, o.w.beat.holding = o.epoch, len(o.out) > 0
+	o.w.lastHeartbeat = o.w.now()
+	o.w.heartbeat.sequence++
+	o.w.heartbeat.epoch, o.w.heartbeat.holding = o.epoch, len(o.unacknowledged) > 0
 }
 
 // send sends unacknowledged messages: the message, or its acknowledgment, may be lost.
 func (o *operator) send() {
-	for _, name := range slices.Sorted(maps.Keys(o.out)) {
-		obs := o.out[name]
+	for _, name := range slices.Sorted(maps.Keys(o.unacknowledged)) {
+		obs := o.unacknowledged[name]
 		if !o.built[name] {
 			uid := types.UID(obs.Object.UID)
 			o.seqs[uid]++
 			obs.Epoch, obs.Seq = o.epoch, o.seqs[uid]
 			o.built[name] = true
 		}
-		fate := o.w.random.IntN(100)
-		if fate < 85 {
+		roll := o.w.random.IntN(100)
+		if roll < 85 {
 			o.w.publish(name, *obs)
 		}
-		if fate < 70 {
-			delete(o.out, name)
+		if roll < 70 {
+			delete(o.unacknowledged, name)
 		}
 	}
 }
 
-// standIn writes the conditions like package standalone.
-func (o *operator) standIn(changed map[string]bool) {
+// reportStandalone writes the conditions like package standalone.
+func (o *operator) reportStandalone(changed map[string]bool) {
 	if !o.w.apiUp {
 		return
 	}
@@ -142,10 +142,10 @@ func (o *operator) standIn(changed map[string]bool) {
 		clear(o.due)
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.w.truths)) {
-		due, held := o.due[name]
-		uid := o.w.truths[name].uid
-		if _, known := o.memory[uid]; known && !changed[name] && (!held || now.Before(due)) {
+	for _, name := range slices.Sorted(maps.Keys(o.w.actual)) {
+		due, damped := o.due[name]
+		uid := o.w.actual[name].uid
+		if _, known := o.memory[uid]; known && !changed[name] && (!damped || now.Before(due)) {
 			continue
 		}
 		o.report(name)
@@ -156,20 +156,20 @@ func (o *operator) report(name string) {
 	live := o.w.objects[name]
 	previous, err := conditionsOf(live)
 	if err != nil {
-		o.w.violate("read conditions: %v", err)
+		o.w.reportViolation("read conditions: %v", err)
 		return
 	}
-	obs := o.said[name]
-	folded := conditions.Compute(conditions.Input{
+	obs := o.offered[name]
+	result := conditions.Compute(conditions.Input{
 		Observation: &obs, Generation: live.GetGeneration(), Freshness: conditions.Fresh, Now: o.w.now(),
 		Previous: previous, Memory: o.memory[live.GetUID()], WithReady: o.w.kind.WithReady,
 	})
-	o.memory[live.GetUID()] = folded.Memory
+	o.memory[live.GetUID()] = result.Memory
 	delete(o.due, name)
-	if !folded.Next.IsZero() {
-		o.due[name] = folded.Next
+	if !result.Next.IsZero() {
+		o.due[name] = result.Next
 	}
-	if _, _, err := o.w.apply(observerName, live, folded.Conditions, obs.ObservedAt); err != nil {
-		o.w.violate("write conditions: %v", err)
+	if _, _, err := o.w.apply(observerName, live, result.Conditions, obs.ObservedAt); err != nil {
+		o.w.reportViolation("write conditions: %v", err)
 	}
 }

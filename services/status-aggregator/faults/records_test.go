@@ -14,12 +14,12 @@ import (
 
 // records is the bucket as seen by one process: package history without the events.
 type records struct {
-	w                 *world
-	known, remembered map[contract.Ref]*history.Record
+	w                *simulation
+	known, forgotten map[contract.Ref]*history.Record
 }
 
 func (r *records) invalidate() {
-	maps.Copy(r.remembered, r.known)
+	maps.Copy(r.forgotten, r.known)
 	r.known = map[contract.Ref]*history.Record{}
 }
 
@@ -28,7 +28,7 @@ func (r *records) Load(_ context.Context, of contract.Ref) (*history.Record, err
 		return record, nil
 	}
 	if !r.w.busUp {
-		return nil, errDown
+		return nil, errUnavailable
 	}
 	record := &history.Record{}
 	if e, ok := r.w.bucket[of]; ok {
@@ -39,7 +39,7 @@ func (r *records) Load(_ context.Context, of contract.Ref) (*history.Record, err
 		if err := json.Unmarshal(record.Entry.Memory, &record.Memory); err != nil {
 			return nil, err
 		}
-	} else if before := r.remembered[of]; before != nil {
+	} else if before := r.forgotten[of]; before != nil {
 		record.Entry, record.Memory = before.Entry, before.Memory
 	}
 	r.known[of] = record
@@ -52,14 +52,14 @@ func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEnt
 		return nil, err
 	}
 	if !r.w.busUp {
-		return nil, errDown
+		return nil, errUnavailable
 	}
 	if r.w.bucket[of].revision != record.Revision {
-		r.w.fenced++
+		r.w.conflicts++
 		delete(r.known, of)
 		return nil, history.ErrConflict
 	}
-	r.monotone(record.Entry, e)
+	r.checkMonotonic(record.Entry, e)
 	if e.Memory, err = json.Marshal(m); err != nil {
 		return nil, err
 	}
@@ -71,21 +71,21 @@ func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEnt
 	r.w.bucket[of] = entry{r.w.revision, value}
 	if r.w.chance(5) {
 		delete(r.known, of)
-		return nil, errDown // stored, but not acknowledged
+		return nil, errUnavailable // stored, but not acknowledged
 	}
 	r.known[of] = &history.Record{Entry: e, Memory: m, Revision: r.w.revision}
 	return r.known[of], nil
 }
 
-// monotone checks that the provenance of an entry never regresses. A lower epoch is accepted
-// once the greater one was stale for long enough; world.apply checks the result.
-func (r *records) monotone(before, after contract.StatusEntry) {
+// checkMonotonic checks that the provenance of an entry never regresses. A lower epoch is accepted
+// once the greater one was stale for long enough; simulation.apply checks the result.
+func (r *records) checkMonotonic(before, after contract.StatusEntry) {
 	b, a := before.Provenance, after.Provenance
 	if b == nil || a == nil || before.Object.UID != after.Object.UID {
 		return
 	}
 	if a.Epoch == b.Epoch && a.Seq < b.Seq {
-		r.w.violate("B2: entry of %s is at (%d, %d) after (%d, %d)", after.Object.Name, a.Epoch, a.Seq, b.Epoch, b.Seq)
+		r.w.reportViolation("B2: entry of %s is at (%d, %d) after (%d, %d)", after.Object.Name, a.Epoch, a.Seq, b.Epoch, b.Seq)
 	}
 }
 
@@ -104,13 +104,13 @@ func (r *records) Delete(ctx context.Context, of contract.Ref, _ bool) error {
 	}
 	if record.Revision > 0 {
 		if r.w.bucket[of].revision != record.Revision {
-			r.w.fenced++
+			r.w.conflicts++
 			delete(r.known, of)
 			return history.ErrConflict
 		}
 		delete(r.w.bucket, of)
 	}
 	delete(r.known, of)
-	delete(r.remembered, of)
+	delete(r.forgotten, of)
 	return nil
 }

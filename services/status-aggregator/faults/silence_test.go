@@ -18,61 +18,61 @@ func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWorld(8)
+	w, err := newSimulation(8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.session = 1
-	r := &run{world: w, operator: newOperator(w), metrics: m}
-	r.operator.lossy = true
+	r := &run{simulation: w, operator: newOperator(w), metrics: m}
+	r.operator.dropHeartbeats = true
 	for _, name := range names {
 		r.create(name)
-		r.truths[name].available = desired
+		r.actual[name].available = desired
 	}
 	r.startAggregator()
 
-	var deaths, wrong int
-	soonest, latest := time.Hour, time.Duration(0)
-	var died time.Time // when the operator crashed; zero: it runs and has settled
+	var crashes, falseAlarms int
+	earliest, latest := time.Hour, time.Duration(0)
+	var crashedAt time.Time // when the operator crashed; zero: it runs and has settled
 	unknown := false
 	for range int(soak / time.Second) {
 		r.step(t.Context())
 		was := unknown
 		unknown = r.unknown(t)
-		silent := r.now().Sub(r.lastSign)
+		sinceHeartbeat := r.now().Sub(r.lastHeartbeat)
 		switch {
 		case r.operator.up && r.chance(1) && r.chance(20):
-			r.operator.up, died = false, r.now()
-			deaths++
-		case !r.operator.up && r.now().Sub(died) > time.Minute:
+			r.operator.up, crashedAt = false, r.now()
+			crashes++
+		case !r.operator.up && r.now().Sub(crashedAt) > time.Minute:
 			r.operator.start()
-			r.operator.lossy = true
+			r.operator.dropHeartbeats = true
 		case !r.operator.up && unknown && !was:
-			soonest, latest = min(soonest, silent), max(latest, silent)
+			earliest, latest = min(earliest, sinceHeartbeat), max(latest, sinceHeartbeat)
 		case r.operator.up && unknown && !was:
-			wrong++
+			falseAlarms++
 		}
 	}
-	if deaths < int(soak/time.Hour)*4 {
-		t.Errorf("only %d crashes", deaths)
+	if crashes < int(soak/time.Hour)*4 {
+		t.Errorf("only %d crashes", crashes)
 	}
-	if soonest < liveness.DefaultValidity || latest > liveness.DefaultValidity+5*time.Second || wrong > 0 {
+	if earliest < liveness.DefaultValidity || latest > liveness.DefaultValidity+5*time.Second || falseAlarms > 0 {
 		t.Errorf("stale after %s to %s without heartbeats, want %s and at most 5 s more; %d times while alive",
-			soonest, latest, liveness.DefaultValidity, wrong)
+			earliest, latest, liveness.DefaultValidity, falseAlarms)
 	}
 	printBar(t, "B8", latest.Seconds(), fmt.Sprintf("s from the last heartbeat to Unknown, at most, in %.0f simulated hours", soak.Hours()), "35")
-	printBar(t, "B8", soonest.Seconds(), "s at least", ">= 30")
-	printBar(t, "B8", float64(wrong), "times Unknown although fewer than two heartbeats were missed", "0")
+	printBar(t, "B8", earliest.Seconds(), "s at least", ">= 30")
+	printBar(t, "B8", float64(falseAlarms), "times Unknown although fewer than two heartbeats were missed", "0")
 }
 
 // unknown reports whether the objects' conditions are Unknown; they must agree.
 func (r *run) unknown(t *testing.T) bool {
 	t.Helper()
-	said, err := conditionsOf(r.objects[names[0]])
+	present, err := conditionsOf(r.objects[names[0]])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range said {
+	for _, c := range present {
 		if c.Type == conditions.TypeAvailable {
 			return c.Status == "Unknown"
 		}

@@ -23,19 +23,19 @@ import (
 var oneSeed = flag.Uint64("seed", 0, "run the simulation of this seed only")
 
 const (
-	faultTime = 180 * time.Second // duration of faults in each run
-	quiet     = 60 * time.Second  // after which all conditions that are not damped must be correct
-	longQuiet = 15 * time.Minute  // after which all conditions must be correct
+	faultTime         = 180 * time.Second // duration of faults in each run
+	convergence       = 60 * time.Second  // after which all conditions that are not damped must be correct
+	dampedConvergence = 15 * time.Minute  // after which all conditions must be correct
 )
 
 var names = []string{"a", "b", "c"}
 
 // run is one randomized run.
 type run struct {
-	*world
+	*simulation
 	operator *operator
-	alive    *aggregator
-	asleep   *aggregator // a paused former leader
+	active   *aggregator
+	paused   *aggregator // a paused former leader
 	metrics  *metrics.Metrics
 	count    int
 }
@@ -44,27 +44,27 @@ type run struct {
 func (r *run) step(ctx context.Context) {
 	r.clock.SetTime(r.clock.Now().Add(time.Second))
 	r.operator.tick()
-	if r.alive != nil {
-		r.alive.tick(ctx)
+	if r.active != nil {
+		r.active.tick(ctx)
 	}
 }
 
 func (r *run) startAggregator() {
 	r.count++
-	r.alive = newAggregator(r.world, fmt.Sprintf("aggregator-%d", r.count), r.metrics)
+	r.active = newAggregator(r.simulation, fmt.Sprintf("aggregator-%d", r.count), r.metrics)
 }
 
 // fault injects at most one fault.
 func (r *run) fault(ctx context.Context) {
 	name := names[r.random.IntN(len(names))]
-	t := r.truths[name]
+	t := r.actual[name]
 	switch r.random.IntN(24) {
 	case 0:
 		r.busUp = !r.busUp
 		r.session++
 	case 1:
 		if r.chance(30) {
-			r.wipe()
+			r.loseStreams()
 		}
 	case 2:
 		r.apiUp = !r.apiUp
@@ -75,20 +75,20 @@ func (r *run) fault(ctx context.Context) {
 			r.operator.start()
 		}
 	case 6:
-		r.alive = nil
+		r.active = nil
 	case 7, 8:
-		if r.alive == nil {
+		if r.active == nil {
 			r.startAggregator()
 		}
 	case 9: // the leader is paused, and the standby becomes the leader at once
-		if r.alive != nil {
-			r.asleep = r.alive
+		if r.active != nil {
+			r.paused = r.active
 			r.startAggregator()
 		}
 	case 10, 11:
-		if r.asleep != nil {
-			r.asleep.resume(ctx)
-			r.asleep = nil
+		if r.paused != nil {
+			r.paused.resume(ctx)
+			r.paused = nil
 		}
 	case 12:
 		if t != nil {
@@ -107,10 +107,10 @@ func (r *run) fault(ctx context.Context) {
 
 // change changes one object.
 func (r *run) change(name string) {
-	t := r.truths[name]
+	t := r.actual[name]
 	switch r.random.IntN(8) {
 	case 0:
-		r.respec(name)
+		r.changeSpec(name)
 	case 1, 2:
 		t.applied = t.generation
 	case 3:
@@ -124,31 +124,31 @@ func (r *run) change(name string) {
 	}
 }
 
-// heal ends all faults.
-func (r *run) heal() {
+// removeFaults ends all faults.
+func (r *run) removeFaults() {
 	if !r.busUp {
 		r.busUp = true
 		r.session++
 	}
-	r.apiUp, r.asleep = true, nil
+	r.apiUp, r.paused = true, nil
 	if !r.operator.up {
 		r.operator.start()
 	}
-	if r.alive == nil {
+	if r.active == nil {
 		r.startAggregator()
 	}
-	for _, t := range r.truths {
-		*t = truth{uid: t.uid, generation: t.generation, applied: t.generation, available: desired}
+	for _, t := range r.actual {
+		*t = actualState{uid: t.uid, generation: t.generation, applied: t.generation, available: desired}
 	}
 }
 
 // end sets the final state of each object, so that the expected state does not depend on the schedule.
 func (r *run) end() {
 	for _, name := range names {
-		if r.truths[name] == nil {
+		if r.actual[name] == nil {
 			continue
 		}
-		t := r.truths[name]
+		t := r.actual[name]
 		switch r.random.IntN(6) {
 		case 0:
 			t.available = 1
@@ -159,19 +159,19 @@ func (r *run) end() {
 		case 3:
 			t.paused = true
 		case 4:
-			r.respec(name)
+			r.changeSpec(name)
 		}
 	}
 }
 
 // simulate returns the violations in the run of a seed.
 func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, error) {
-	w, err := newWorld(seed)
+	w, err := newSimulation(seed)
 	if err != nil {
 		return nil, err
 	}
 	w.session = 1
-	r := &run{world: w, operator: newOperator(w), metrics: m}
+	r := &run{simulation: w, operator: newOperator(w), metrics: m}
 	for _, name := range names {
 		r.create(name)
 	}
@@ -182,26 +182,26 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 		}
 		r.step(ctx)
 	}
-	r.heal()
-	for range int(quiet / time.Second) {
+	r.removeFaults()
+	for range int(convergence / time.Second) {
 		r.step(ctx)
 	}
 	expected := map[string]conditions.Result{}
-	for name := range r.truths {
+	for name := range r.actual {
 		expected[name] = r.expect(name, conditions.State{})
 	}
 	r.end()
-	for name := range r.truths {
+	for name := range r.actual {
 		expected[name] = r.expect(name, expected[name].Memory)
 	}
-	for range int(quiet / time.Second) {
+	for range int(convergence / time.Second) {
 		r.step(ctx)
 	}
 	r.check(expected, "after a minute", conditions.TypeDegraded, conditions.TypeUpgradable)
-	for range int((longQuiet - quiet) / time.Second) {
+	for range int((dampedConvergence - convergence) / time.Second) {
 		r.step(ctx)
 	}
-	for name := range r.truths {
+	for name := range r.actual {
 		expected[name] = r.expect(name, expected[name].Memory)
 	}
 	r.check(expected, "at the end")
@@ -212,49 +212,49 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 func (r *run) expect(name string, m conditions.State) conditions.Result {
 	obs := r.observation(name)
 	return conditions.Compute(conditions.Input{
-		Observation: &obs, Generation: r.truths[name].generation, Now: r.now(), Memory: m, WithReady: r.kind.WithReady,
+		Observation: &obs, Generation: r.actual[name].generation, Now: r.now(), Memory: m, WithReady: r.kind.WithReady,
 	})
 }
 
 // check compares the conditions with the expected ones; damped types may be excluded.
 func (r *run) check(expected map[string]conditions.Result, when string, without ...string) {
 	for name, want := range expected {
-		said, err := conditionsOf(r.objects[name])
+		present, err := conditionsOf(r.objects[name])
 		if err != nil {
-			r.violate("B1: %v", err)
+			r.reportViolation("B1: %v", err)
 		}
-		if got, want := brief(said, without), brief(want.Conditions, without); got != want {
-			r.violate("B1: %s %s says %s, true is %s", when, name, got, want)
+		if got, want := summary(present, without), summary(want.Conditions, without); got != want {
+			r.reportViolation("B1: %s %s says %s, true is %s", when, name, got, want)
 		}
 		var e contract.StatusEntry
 		if err := json.Unmarshal(r.bucket[ref(name)].value, &e); err != nil {
-			r.violate("B1: %s the entry of %s: %v", when, name, err)
+			r.reportViolation("B1: %s the entry of %s: %v", when, name, err)
 			continue
 		}
-		var kept []metav1.Condition
+		var filtered []metav1.Condition
 		for _, c := range e.Conditions {
-			kept = append(kept, metav1.Condition{
+			filtered = append(filtered, metav1.Condition{
 				Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, ObservedGeneration: c.ObservedGeneration,
 			})
 		}
-		if got, want := brief(kept, nil), brief(said, nil); got != want {
-			r.violate("B1: %s the entry of %s says %s, the object %s", when, name, got, want)
+		if got, want := summary(filtered, nil), summary(present, nil); got != want {
+			r.reportViolation("B1: %s the entry of %s says %s, the object %s", when, name, got, want)
 		}
 	}
 	for of := range r.bucket {
-		if r.truths[of.Name] == nil {
-			r.violate("B1: %s there is an entry of %s, which is gone", when, of.Name)
+		if r.actual[of.Name] == nil {
+			r.reportViolation("B1: %s there is an entry of %s, which is gone", when, of.Name)
 		}
 	}
 	for name := range r.last {
-		if r.truths[name] == nil {
-			r.violate("B1: %s the stream holds a word on %s, which is gone: place %d, read up to %d, known %d",
-				when, name, r.last[name].sequence, r.alive.read, r.alive.model.Get(ref(name)).Newest())
+		if r.actual[name] == nil {
+			r.reportViolation("B1: %s the stream holds a word on %s, which is gone: place %d, read up to %d, known %d",
+				when, name, r.last[name].sequence, r.active.read, r.active.model.Get(ref(name)).LatestSequence())
 		}
 	}
 }
 
-func brief(list []metav1.Condition, without []string) string {
+func summary(list []metav1.Condition, without []string) string {
 	var out []string
 	for _, c := range list {
 		line := fmt.Sprintf("%s=%s/%s@%d", c.Type, c.Status, c.Reason, c.ObservedGeneration)
@@ -280,13 +280,13 @@ func TestSimulation(t *testing.T) {
 	if *oneSeed != 0 {
 		first, last = *oneSeed, *oneSeed
 	}
-	var wrong, back atomic.Int64
+	var incorrect, back atomic.Int64
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for seed := first; seed <= last; seed++ {
 		group.Go(func() error {
 			violations, err := simulate(ctx, seed, m)
-			if len(violations) > 0 && wrong.Add(1) <= 5 {
+			if len(violations) > 0 && incorrect.Add(1) <= 5 {
 				t.Errorf("seed %d:\n%s", seed, strings.Join(violations[:min(len(violations), 5)], "\n"))
 			}
 			for _, v := range violations {
@@ -300,6 +300,6 @@ func TestSimulation(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	printBar(t, "B1", float64(wrong.Load()), fmt.Sprintf("runs of %d with a violation", last-first+1), "0")
+	printBar(t, "B1", float64(incorrect.Load()), fmt.Sprintf("runs of %d with a violation", last-first+1), "0")
 	printBar(t, "B2", float64(back.Load()), "times that something went back", "0")
 }

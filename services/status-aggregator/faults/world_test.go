@@ -23,8 +23,8 @@ const (
 	namespace    = "team-a"
 )
 
-// truth is the actual state of one object.
-type truth struct {
+// actualState is the actual state of one object.
+type actualState struct {
 	uid        types.UID
 	generation int64
 	applied    int64 // latest generation that all children have observed
@@ -49,26 +49,26 @@ type entry struct {
 	value    []byte
 }
 
-// world is the shared environment of the processes: the API server, the bus, the clock.
-type world struct {
+// simulation is the shared environment of the processes: the API server, the bus, the clock.
+type simulation struct {
 	random *rand.Rand
 	clock  *clocktesting.FakePassiveClock
 	kind   registry.Kind
 	kinds  registry.Set
 
-	truths  map[string]*truth
+	actual  map[string]*actualState
 	objects map[string]*unstructured.Unstructured // as the API server has them
 	version int64
 	uids    int
 	apiUp   bool
 
-	busUp    bool
-	era      int // number of times the streams were lost
-	session  int // number of reconnects to the bus
-	sequence uint64
-	last     map[string]message // observations, by subject
-	log      []message          // all messages of this era, for redeliveries
-	beat     struct {
+	busUp            bool
+	streamGeneration int // number of times the streams were lost
+	session          int // number of reconnects to the bus
+	sequence         uint64
+	last             map[string]message // observations, by subject
+	log              []message          // all messages of this stream generation, for redeliveries
+	heartbeat        struct {
 		sequence uint64
 		epoch    int64
 		holding  bool // some messages of the operator are pending
@@ -80,38 +80,38 @@ type world struct {
 		renewed time.Time
 	}
 
-	basis      map[types.UID]time.Time // ObservedAt of the observation behind the conditions
-	lastSign   time.Time               // of life of the operator
-	fenced     int                     // writes that were rejected because another client wrote first
-	violations []string
+	observedAt    map[types.UID]time.Time // ObservedAt of the observation behind the conditions
+	lastHeartbeat time.Time               // of life of the operator
+	conflicts     int                     // writes that were rejected because another client wrote first
+	violations    []string
 }
 
-func newWorld(seed uint64) (*world, error) {
+func newSimulation(seed uint64) (*simulation, error) {
 	kinds, err := registry.Managed()
 	if err != nil {
 		return nil, err
 	}
 	kind, _ := kinds.Lookup(contract.FireboltEngine)
-	return &world{
+	return &simulation{
 		random:  rand.New(rand.NewPCG(seed, 1)), // reproducible
 		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		kind:    kind,
 		kinds:   kinds,
-		truths:  map[string]*truth{},
+		actual:  map[string]*actualState{},
 		objects: map[string]*unstructured.Unstructured{},
 		apiUp:   true, busUp: true,
-		last:   map[string]message{},
-		basis:  map[types.UID]time.Time{},
-		bucket: map[contract.Ref]entry{},
+		last:       map[string]message{},
+		observedAt: map[types.UID]time.Time{},
+		bucket:     map[contract.Ref]entry{},
 	}, nil
 }
 
 // chance returns true with a probability of n percent.
-func (w *world) chance(n int) bool { return w.random.IntN(100) < n }
+func (w *simulation) chance(n int) bool { return w.random.IntN(100) < n }
 
-func (w *world) now() time.Time { return w.clock.Now() }
+func (w *simulation) now() time.Time { return w.clock.Now() }
 
-func (w *world) violate(format string, args ...any) {
+func (w *simulation) reportViolation(format string, args ...any) {
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
@@ -119,42 +119,42 @@ func ref(name string) contract.Ref {
 	return contract.Ref{Cluster: clusterName, Namespace: namespace, Kind: contract.FireboltEngine, Name: name}
 }
 
-func (w *world) create(name string) {
+func (w *simulation) create(name string) {
 	w.uids++
-	w.truths[name] = &truth{uid: types.UID(fmt.Sprintf("uid-%d", w.uids)), generation: 1, applied: 1}
+	w.actual[name] = &actualState{uid: types.UID(fmt.Sprintf("uid-%d", w.uids)), generation: 1, applied: 1}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(w.kind.GVK)
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	u.SetUID(w.truths[name].uid)
+	u.SetUID(w.actual[name].uid)
 	u.SetGeneration(1)
 	w.store(u)
 }
 
-func (w *world) remove(name string) {
-	delete(w.truths, name)
+func (w *simulation) remove(name string) {
+	delete(w.actual, name)
 	delete(w.objects, name)
 	w.version++
 }
 
 // store writes an object and sets its resource version.
-func (w *world) store(u *unstructured.Unstructured) {
+func (w *simulation) store(u *unstructured.Unstructured) {
 	w.version++
 	u.SetResourceVersion(fmt.Sprint(w.version))
 	w.objects[u.GetName()] = u
 }
 
-// respec changes the spec of an object, which its children observe later.
-func (w *world) respec(name string) {
-	w.truths[name].generation++
+// changeSpec changes the spec of an object, which its children observe later.
+func (w *simulation) changeSpec(name string) {
+	w.actual[name].generation++
 	u := w.objects[name].DeepCopy()
-	u.SetGeneration(w.truths[name].generation)
+	u.SetGeneration(w.actual[name].generation)
 	w.store(u)
 }
 
 // observation returns the operator's observation of an object.
-func (w *world) observation(name string) contract.Observation {
-	t := w.truths[name]
+func (w *simulation) observation(name string) contract.Observation {
+	t := w.actual[name]
 	want := int32(desired)
 	if t.stopped {
 		want = 0
@@ -182,29 +182,29 @@ func (w *world) observation(name string) contract.Observation {
 }
 
 // publish stores an observation.
-func (w *world) publish(name string, o contract.Observation) {
+func (w *simulation) publish(name string, o contract.Observation) {
 	w.sequence++
 	m := message{w.sequence, name, o}
 	w.last[name] = m
 	w.log = append(w.log, m)
-	w.lastSign = w.now()
+	w.lastHeartbeat = w.now()
 }
 
-// wipe deletes all data of the bus.
-func (w *world) wipe() {
-	w.era++
+// loseStreams deletes all data of the bus.
+func (w *simulation) loseStreams() {
+	w.streamGeneration++
 	w.sequence, w.revision = 0, 0
 	w.last, w.log = map[string]message{}, nil
 	w.bucket = map[contract.Ref]entry{}
-	w.beat.sequence, w.beat.epoch = 0, 0
+	w.heartbeat.sequence, w.heartbeat.epoch = 0, 0
 }
 
 // apply simulates a write of conditions in the API server: it rejects a write that is
 // based on another version of the object.
-func (w *world) apply(who string, current *unstructured.Unstructured, conditions []metav1.Condition, seen time.Time) (changed, stale bool, err error) {
+func (w *simulation) apply(writer string, current *unstructured.Unstructured, conditions []metav1.Condition, observedAt time.Time) (changed, stale bool, err error) {
 	live := w.objects[current.GetName()]
 	if live == nil || live.GetUID() != current.GetUID() || live.GetResourceVersion() != current.GetResourceVersion() {
-		w.fenced++
+		w.conflicts++
 		return false, true, nil
 	}
 	before, err := conditionsOf(live)
@@ -214,13 +214,13 @@ func (w *world) apply(who string, current *unstructured.Unstructured, conditions
 	if cmp.Equal(before, conditions) {
 		return false, false, nil
 	}
-	w.compare(who, live, before, conditions)
-	if last := w.basis[live.GetUID()]; conditions[0].Status != metav1.ConditionUnknown {
-		if seen.Before(last) {
-			w.violate("B2: at %s %s says of %s what was so at %s, it showed what was so at %s",
-				w.now().Format(time.TimeOnly), who, live.GetName(), seen.Format(time.TimeOnly), last.Format(time.TimeOnly))
+	w.compare(writer, live, before, conditions)
+	if last := w.observedAt[live.GetUID()]; conditions[0].Status != metav1.ConditionUnknown {
+		if observedAt.Before(last) {
+			w.reportViolation("B2: at %s %s says of %s what was so at %s, it showed what was so at %s",
+				w.now().Format(time.TimeOnly), writer, live.GetName(), observedAt.Format(time.TimeOnly), last.Format(time.TimeOnly))
 		}
-		w.basis[live.GetUID()] = seen
+		w.observedAt[live.GetUID()] = observedAt
 	}
 	u := live.DeepCopy()
 	if err := setConditions(u, conditions); err != nil {
@@ -231,20 +231,20 @@ func (w *world) apply(who string, current *unstructured.Unstructured, conditions
 }
 
 // compare checks the properties that must never regress.
-func (w *world) compare(who string, u *unstructured.Unstructured, before, after []metav1.Condition) {
+func (w *simulation) compare(writer string, u *unstructured.Unstructured, before, after []metav1.Condition) {
 	for _, b := range before {
 		for _, a := range after {
 			if a.Type != b.Type {
 				continue
 			}
 			if a.ObservedGeneration < b.ObservedGeneration {
-				w.violate("B2: at %s %s says %s=%s/%s of %s for generation %d, before %s/%s for %d", w.now().Format("15:04:05"), who, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
+				w.reportViolation("B2: at %s %s says %s=%s/%s of %s for generation %d, before %s/%s for %d", w.now().Format("15:04:05"), writer, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
 			}
 			if a.ObservedGeneration > u.GetGeneration() {
-				w.violate("B2: %s of %s claims generation %d of %d", a.Type, u.GetName(), a.ObservedGeneration, u.GetGeneration())
+				w.reportViolation("B2: %s of %s claims generation %d of %d", a.Type, u.GetName(), a.ObservedGeneration, u.GetGeneration())
 			}
 			if a.Status == b.Status && !a.LastTransitionTime.Equal(&b.LastTransitionTime) && a.LastTransitionTime.Before(&b.LastTransitionTime) {
-				w.violate("B2: %s of %s is %s since %s, before since %s", a.Type, u.GetName(), a.Status, a.LastTransitionTime, b.LastTransitionTime)
+				w.reportViolation("B2: %s of %s is %s since %s, before since %s", a.Type, u.GetName(), a.Status, a.LastTransitionTime, b.LastTransitionTime)
 			}
 		}
 	}

@@ -24,15 +24,15 @@ func Print(w io.Writer, name string, value float64, unit, limit string) error {
 	return err
 }
 
-// Elsewhere writes a line for each bar without a result in this process.
-func Elsewhere(w io.Writer, bars []string, where map[string]string) error {
+// PrintMissing writes a line for each bar without a result in this process.
+func PrintMissing(w io.Writer, bars []string, commands map[string]string) error {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, name := range bars {
 		if printed[name] {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "BAR %s NOT RUN (%s)\n", name, where[name]); err != nil {
+		if _, err := fmt.Fprintf(w, "BAR %s NOT RUN (%s)\n", name, commands[name]); err != nil {
 			return err
 		}
 	}

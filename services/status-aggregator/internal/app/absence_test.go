@@ -22,12 +22,12 @@ func TestObjectRecreatedDuringOutage(t *testing.T) {
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
-	former := f.superset("main")
-	o.observe(former, 2)
-	f.condition(former, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	first := f.superset("main")
+	o.observe(first, 2)
+	f.condition(first, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	r.stop()
 	f.nats.Stop()
-	if err := f.client.Delete(t.Context(), former); err != nil {
+	if err := f.client.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	u := f.superset("main")
@@ -55,27 +55,27 @@ func TestReconcileRetriesRejectedWrites(t *testing.T) {
 			o := f.operator("superset-operator", contract.Superset)
 			f.leading(time.Time{})
 			u := f.superset("main")
-			var refused atomic.Int64
-			answer := func(req *http.Request) *http.Response {
+			var rejections atomic.Int64
+			respond := func(req *http.Request) *http.Response {
 				if req.Method != http.MethodPatch {
 					return nil
 				}
-				refused.Add(1)
+				rejections.Add(1)
 				return refusal(req, status)
 			}
-			r.requests.answer.Store(&answer)
+			r.requests.respond.Store(&respond)
 			o.observe(u, 2)
 			f.wantHistory("main snapshot") // events are published although the API server rejects writes
 			expect.Never(t, 3*time.Second, func() error {
-				if n := refused.Load(); n > 40 {
+				if n := rejections.Load(); n > 40 {
 					return fmt.Errorf("%d writes within three seconds, want a few", n)
 				}
 				return nil
 			})
-			if refused.Load() == 0 {
+			if rejections.Load() == 0 {
 				t.Error("no write was tried")
 			}
-			r.requests.answer.Store(nil)
+			r.requests.respond.Store(nil)
 			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 			f.wantHistory("main snapshot")
 		})

@@ -71,11 +71,11 @@ type parts struct {
 func Add(cfg Config) error {
 	p := &parts{cfg: cfg, model: model.NewStore(), queue: &object.Queue{}}
 	var err error
-	var shown []metrics.Option
+	var metricOptions []metrics.Option
 	if cfg.PerObject {
-		shown = append(shown, metrics.PerObject)
+		metricOptions = append(metricOptions, metrics.PerObject)
 	}
-	if p.metrics, err = metrics.New(cfg.Registerer, shown...); err != nil {
+	if p.metrics, err = metrics.New(cfg.Registerer, metricOptions...); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	p.liveness = liveness.NewTracker(cfg.Settle, observers(cfg.Kinds)...)
@@ -165,7 +165,7 @@ func (p *parts) controller() *object.Reconciler {
 // addWatchdog enqueues the objects whenever the state of an observer changes.
 func (p *parts) addWatchdog() {
 	all := []string{liveness.Disconnected.String(), liveness.Unconfirmed.String(), liveness.Alive.String(), liveness.Stale.String()}
-	p.watchdog = liveness.NewWatchdog(p.liveness, p.ingest.Missed, p.cfg.Clock, func(observer string, s liveness.State) {
+	p.watchdog = liveness.NewWatchdog(p.liveness, p.ingest.HasMissed, p.cfg.Clock, func(observer string, s liveness.State) {
 		p.metrics.ObserverState(observer, s.String(), all...)
 		p.resync.all()
 	})
@@ -173,7 +173,7 @@ func (p *parts) addWatchdog() {
 
 // healthy reports whether this process can write conditions.
 func (p *parts) healthy() bool {
-	return p.ingest.CaughtUp() && p.history.Healthy(patience) && !p.watchdog.ProbeFailing(patience)
+	return p.ingest.CaughtUp() && p.history.Healthy(busTimeout) && !p.watchdog.ProbeFailing(busTimeout)
 }
 
 func observers(kinds registry.Set) []string {

@@ -17,21 +17,23 @@ import (
 type shiftedClock struct {
 	clock.RealClock
 
-	ahead atomic.Int64
+	clockOffset atomic.Int64
 }
 
-func (c *shiftedClock) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *shiftedClock) Now() time.Time {
+	return c.RealClock.Now().Add(time.Duration(c.clockOffset.Load()))
+}
 
 func (c *shiftedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-func (c *shiftedClock) shift(d time.Duration) { c.ahead.Add(int64(d)) }
+func (c *shiftedClock) advance(d time.Duration) { c.clockOffset.Add(int64(d)) }
 
 // A hold-down continues while no aggregator runs, and ends at its exact time.
 func TestHoldDownSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	shifted := &shiftedClock{}
-	f.clock = shifted
+	clk := &shiftedClock{}
+	f.clock = clk
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
@@ -45,21 +47,21 @@ func TestHoldDownSurvivesRestart(t *testing.T) {
 		t.Errorf("held transitions: %v, want 1", n)
 	}
 	r.stop()
-	begun := f.entry(contract.Superset, u).Provenance.Held
-	if begun == nil || begun.Type != conditions.TypeDegraded || begun.Status != "True" ||
-		begun.Until.Sub(begun.Since) != conditions.MissingReplicasHold || !begun.Since.Truncate(time.Second).Equal(onset.Time) {
-		t.Fatalf("the entry holds back %+v, onset %s", begun, onset)
+	heldSince := f.entry(contract.Superset, u).Provenance.Held
+	if heldSince == nil || heldSince.Type != conditions.TypeDegraded || heldSince.Status != "True" ||
+		heldSince.Until.Sub(heldSince.Since) != conditions.MissingReplicasHold || !heldSince.Since.Truncate(time.Second).Equal(onset.Time) {
+		t.Fatalf("the entry holds back %+v, onset %s", heldSince, onset)
 	}
 
 	const early = 10 * time.Second
-	shifted.shift(conditions.MissingReplicasHold - early)
+	clk.advance(conditions.MissingReplicasHold - early)
 	second := f.start()
 	c := f.condition(u, conditions.TypeDegraded, "True", conditions.ReasonInsufficientReplicas)
 	if after := c.LastTransitionTime.Sub(onset.Time); after < conditions.MissingReplicasHold-time.Second {
 		t.Errorf("Degraded %s after the onset, want %s", after, conditions.MissingReplicasHold)
 	}
-	if c.LastTransitionTime.Time.Before(begun.Until.Truncate(time.Second)) {
-		t.Errorf("Degraded at %s, the deadline was %s", c.LastTransitionTime, begun.Until)
+	if c.LastTransitionTime.Time.Before(heldSince.Until.Truncate(time.Second)) {
+		t.Errorf("Degraded at %s, the deadline was %s", c.LastTransitionTime, heldSince.Until)
 	}
 	if now := f.entry(contract.Superset, u).Provenance.Held; now != nil {
 		t.Errorf("the entry still holds back %+v", now)
@@ -81,17 +83,17 @@ func TestConditionsIgnoreOperatorClock(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
-	ahead := f.operatorWithClock("superset-operator", contract.Superset, 10*time.Minute)
+	fastOperator := f.operatorWithClock("superset-operator", contract.Superset, 10*time.Minute)
 	f.leading(time.Time{})
 	u := f.superset("main")
 	flips := f.record(u)
-	ahead.observe(u, 2)
+	fastOperator.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	former := f.entry(contract.Superset, u).Provenance.Epoch
 
-	ahead.mute()
-	behind := f.operatorWithClock("superset-operator", contract.Superset, -10*time.Minute)
-	behind.observe(u, 1)
+	fastOperator.stopHeartbeats()
+	slowOperator := f.operatorWithClock("superset-operator", contract.Superset, -10*time.Minute)
+	slowOperator.observe(u, 1)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 	if now := f.entry(contract.Superset, u).Provenance.Epoch; now <= former {
 		t.Errorf("epoch %d after %d", now, former)

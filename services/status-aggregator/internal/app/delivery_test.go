@@ -21,11 +21,11 @@ import (
 // operator's observation and the aggregator's entry and events.
 func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 	t.Parallel()
-	for _, who := range []string{"superset-operator", Name} {
-		t.Run("on the way to "+who, func(t *testing.T) {
+	for _, client := range []string{"superset-operator", Name} {
+		t.Run("on the way to "+client, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			wire := f.link(who)
+			link := f.link(client)
 			f.start()
 			o := f.operator("superset-operator", contract.Superset)
 			f.leading(time.Time{})
@@ -35,15 +35,15 @@ func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 			f.wantHistory("main snapshot")
 
-			wire.deafen()
+			link.dropResponses()
 			o.observe(u, 1)
 			expect.Eventually(t, expect.Long, func() error {
-				if said, err := f.said("main"); err != nil || said.Units[0].Available != 1 {
-					return errors.Join(fmt.Errorf("not stored yet: %+v", said), err)
+				if obs, err := f.latestObservation("main"); err != nil || obs.Units[0].Available != 1 {
+					return errors.Join(fmt.Errorf("not stored yet: %+v", obs), err)
 				}
 				return nil
 			})
-			wire.heal()
+			link.restore()
 			f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 			o.observe(u, 2)
 			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
@@ -70,14 +70,14 @@ func TestRepeatedStateIsNoDuplicate(t *testing.T) {
 		flips.want(t, conditions.TypeAvailable, want...)
 	}
 	expect.Eventually(t, expect.Long, func() error {
-		told := 0
+		received := 0
 		for _, line := range f.history() {
 			if line == "main available Available=True" || line == "main unavailable Available=False" {
-				told++
+				received++
 			}
 		}
-		if told != 4 {
-			return fmt.Errorf("%d flips of Available were published", told)
+		if received != 4 {
+			return fmt.Errorf("%d flips of Available were published", received)
 		}
 		return nil
 	})

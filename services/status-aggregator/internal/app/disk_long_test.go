@@ -38,8 +38,8 @@ func smallDisk(t *testing.T) (dir string, ok bool) {
 	return dir, true
 }
 
-// fill writes until the disk is full.
-func fill(t *testing.T, path string) {
+// fillDisk writes until the disk is full.
+func fillDisk(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -78,12 +78,12 @@ func TestServerDiskFails(t *testing.T) {
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 
-	filler := filepath.Join(disk, "filler")
-	fill(t, filler)
+	fillFile := filepath.Join(disk, "filler")
+	fillDisk(t, fillFile)
 	seen := o.observe(u, 1)
 	// Writes of other clients to the stream provoke the error earlier.
 	expect.Eventually(t, 2*expect.Long, func() error {
-		fill(t, filler)
+		fillDisk(t, fillFile)
 		_, err := f.conn.Publish(t.Context(), bus.Message{
 			Subject: "flotilla.change.v1.test.ns.superset.a.updated", ID: time.Now().String(), Body: make([]byte, 32<<10),
 		})
@@ -92,11 +92,11 @@ func TestServerDiskFails(t *testing.T) {
 		}
 		return nil
 	})
-	o.standIn(u, seen)
+	o.reportStandalone(u, seen)
 	flips.want(t, conditions.TypeAvailable, "True", "False")
 	renewed := f.lease().Spec.RenewTime
 
-	if err := os.Remove(filler); err != nil {
+	if err := os.Remove(fillFile); err != nil {
 		t.Fatal(err)
 	}
 	f.nats.Stop()

@@ -36,7 +36,7 @@ import (
 
 const (
 	clusterName = "test"
-	shortSettle = 500 * time.Millisecond
+	testSettle  = 500 * time.Millisecond
 )
 
 // fixture is a bus, a namespace of a cluster, and the processes that use them.
@@ -68,12 +68,12 @@ type running struct {
 // tappedBus lets a test reject publishes of the aggregator.
 type tappedBus struct {
 	*bus.Conn
-	refuse atomic.Pointer[func(bus.Message) error]
+	reject atomic.Pointer[func(bus.Message) error]
 }
 
 func (b *tappedBus) Publish(ctx context.Context, m bus.Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	if refuse := b.refuse.Load(); refuse != nil {
-		if err := (*refuse)(m); err != nil {
+	if reject := b.reject.Load(); reject != nil {
+		if err := (*reject)(m); err != nil {
 			return nil, err
 		}
 	}
@@ -83,17 +83,17 @@ func (b *tappedBus) Publish(ctx context.Context, m bus.Message, opts ...jetstrea
 // requests counts requests to the API server, except leases and watches, and
 // can respond in its place.
 type requests struct {
-	next   http.RoundTripper
-	count  *atomic.Int64
-	answer *atomic.Pointer[func(*http.Request) *http.Response]
+	next    http.RoundTripper
+	count   *atomic.Int64
+	respond *atomic.Pointer[func(*http.Request) *http.Response]
 }
 
 func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Get("watch") == "" && !isLease(req.URL.Path) {
 		r.count.Add(1)
 	}
-	if answer := r.answer.Load(); answer != nil {
-		if response := (*answer)(req); response != nil {
+	if respond := r.respond.Load(); respond != nil {
+		if response := (*respond)(req); response != nil {
 			return response, nil
 		}
 	}
@@ -158,10 +158,10 @@ func (f *fixture) start() *running {
 	f.t.Helper()
 	r := &running{conn: f.connect(Name), registry: prometheus.NewRegistry()}
 	r.bus = &tappedBus{Conn: r.conn}
-	r.requests = &requests{count: &atomic.Int64{}, answer: &atomic.Pointer[func(*http.Request) *http.Response]{}}
+	r.requests = &requests{count: &atomic.Int64{}, respond: &atomic.Pointer[func(*http.Request) *http.Response]{}}
 	cfg := rest.CopyConfig(f.identity)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &requests{next: next, count: r.requests.count, answer: r.requests.answer}
+		return &requests{next: next, count: r.requests.count, respond: r.requests.respond}
 	})
 	mgr := f.manager(cfg)
 	kinds, err := registry.Managed()
@@ -170,7 +170,7 @@ func (f *fixture) start() *running {
 	}
 	if err := Add(Config{
 		Manager: mgr, Bus: r.bus, Kinds: kinds, Cluster: clusterName, LeaseNamespace: f.namespace,
-		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: shortSettle, Workers: 4,
+		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: testSettle, Workers: 4,
 		Election: service.DefaultElection,
 	}); err != nil {
 		f.t.Fatal(err)

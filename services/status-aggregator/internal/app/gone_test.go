@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// said returns the latest message of an object in the observation stream; nil for none.
-func (f *fixture) said(name string) (*contract.Observation, error) {
+// latestObservation returns the latest message of an object in the observation stream; nil for none.
+func (f *fixture) latestObservation(name string) (*contract.Observation, error) {
 	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.superset-operator", clusterName, f.namespace, name)
 	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
 	if err != nil {
@@ -34,10 +34,10 @@ func (f *fixture) said(name string) (*contract.Observation, error) {
 	return &o, err
 }
 
-func (f *fixture) swept(name string) {
+func (f *fixture) waitForPurge(name string) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
-		if o, err := f.said(name); o != nil || err != nil {
+		if o, err := f.latestObservation(name); o != nil || err != nil {
 			return errors.Join(fmt.Errorf("the stream has the observation %+v", o), err)
 		}
 		return nil
@@ -52,21 +52,21 @@ func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
-	seen, missed := f.superset("seen"), f.superset("missed")
-	for _, u := range []*unstructured.Unstructured{seen, missed} {
+	observed, unobserved := f.superset("seen"), f.superset("missed")
+	for _, u := range []*unstructured.Unstructured{observed, unobserved} {
 		o.observe(u, 2)
 		f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	}
-	if err := f.client.Delete(t.Context(), seen); err != nil {
+	if err := f.client.Delete(t.Context(), observed); err != nil {
 		t.Fatal(err)
 	}
-	f.swept("seen")
+	f.waitForPurge("seen")
 	r.stop()
-	if err := f.client.Delete(t.Context(), missed); err != nil {
+	if err := f.client.Delete(t.Context(), unobserved); err != nil {
 		t.Fatal(err)
 	}
 	second := f.start()
-	f.swept("missed")
+	f.waitForPurge("missed")
 	if n, err := testutil.GatherAndCount(second.registry, "flotilla_status_condition", "flotilla_status_observation_timestamp_seconds"); err != nil || n != 0 {
 		t.Errorf("%d series of deleted objects, %v", n, err)
 	}
@@ -84,14 +84,14 @@ func TestTombstoneOfUnknownObject(t *testing.T) {
 	u.SetUID("ghost")
 	o.observe(u, 2)
 	expect.Eventually(t, expect.Long, func() error {
-		if said, err := f.said("ghost"); said == nil {
+		if obs, err := f.latestObservation("ghost"); obs == nil {
 			return errors.Join(errors.New("nothing is said yet"), err)
 		}
 		return nil
 	})
 	f.start()
 	f.leading(time.Time{})
-	f.swept("ghost")
+	f.waitForPurge("ghost")
 	f.wantHistory()
 }
 
@@ -109,7 +109,7 @@ func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	}
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-	f.phasesToldUpTo(u, 3)
+	f.waitForPhases(u, 3)
 
 	f.read(u)
 	status, ok := u.Object["status"].(map[string]any)
@@ -123,23 +123,23 @@ func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	if _, err := ownedstatus.New(f.client, o.name).Apply(t.Context(), u, map[string]any{"phase": "Initializing", "transitions": ring[:1]}); err != nil {
 		t.Fatal(err)
 	}
-	f.phasesToldUpTo(u, 1)
+	f.waitForPhases(u, 1)
 	o.phase(u, "Running")
-	f.phasesToldUpTo(u, 2)
-	var told []string
+	f.waitForPhases(u, 2)
+	var types []string
 	for _, line := range f.history() {
 		switch line {
 		case "main phase Initializing", "main phase Running", "main phase Degraded", "main gap Initializing gap":
-			told = append(told, line)
+			types = append(types, line)
 		}
 	}
 	want := []string{"main phase Initializing", "main phase Running", "main phase Degraded", "main gap Initializing gap", "main phase Running"}
-	if fmt.Sprint(told) != fmt.Sprint(want) {
-		t.Errorf("got events %q, want %q", told, want)
+	if fmt.Sprint(types) != fmt.Sprint(want) {
+		t.Errorf("got events %q, want %q", types, want)
 	}
 }
 
-func (f *fixture) phasesToldUpTo(u *unstructured.Unstructured, seq int64) {
+func (f *fixture) waitForPhases(u *unstructured.Unstructured, seq int64) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.LastTransitionSeq != seq {

@@ -15,10 +15,10 @@ type link struct {
 	listener net.Listener
 	server   string
 
-	mu    sync.Mutex
-	down  bool // rejects all connections
-	deaf  bool // drops the responses of the server
-	conns map[net.Conn]bool
+	mu             sync.Mutex
+	down           bool // rejects all connections
+	dropsResponses bool // drops the responses of the server
+	conns          map[net.Conn]bool
 }
 
 // link returns a separate link for the clients of a name. Call it before they connect.
@@ -39,7 +39,7 @@ func newLink(t *testing.T, server string) *link {
 	l := &link{t: t, listener: listener, server: server, conns: map[net.Conn]bool{}}
 	go l.accept()
 	t.Cleanup(func() {
-		l.cut()
+		l.disconnect()
 		if err := listener.Close(); err != nil {
 			t.Error(err)
 		}
@@ -54,17 +54,17 @@ func (l *link) accept() {
 			return
 		}
 		server, err := net.Dial("tcp", l.server) //nolint:noctx // on loopback
-		if err != nil || !l.keep(client, server) {
-			hangUp(client, server)
+		if err != nil || !l.track(client, server) {
+			closeAll(client, server)
 			continue
 		}
-		go l.carry(server, client, func() bool { return false })
-		go l.carry(client, server, l.isDeaf)
+		go l.forward(server, client, func() bool { return false })
+		go l.forward(client, server, l.isDroppingResponses)
 	}
 }
 
-// keep tracks the connections and reports whether the link accepts them.
-func (l *link) keep(conns ...net.Conn) bool {
+// track tracks the connections and reports whether the link accepts them.
+func (l *link) track(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -73,8 +73,8 @@ func (l *link) keep(conns ...net.Conn) bool {
 	return !l.down
 }
 
-// carry copies until one end is closed, and then closes the other.
-func (l *link) carry(to io.WriteCloser, from io.ReadCloser, drop func() bool) {
+// forward copies until one end is closed, and then closes the other.
+func (l *link) forward(to io.WriteCloser, from io.ReadCloser, drop func() bool) {
 	buf := make([]byte, 32*1024)
 	for {
 		n, err := from.Read(buf)
@@ -82,45 +82,45 @@ func (l *link) carry(to io.WriteCloser, from io.ReadCloser, drop func() bool) {
 			_, err = to.Write(buf[:n])
 		}
 		if err != nil {
-			hangUp(to, from)
+			closeAll(to, from)
 			return
 		}
 	}
 }
 
-func (l *link) isDeaf() bool {
+func (l *link) isDroppingResponses() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.deaf
+	return l.dropsResponses
 }
 
-// deafen drops the responses of the server: publishes are stored, their acknowledgments are lost.
-func (l *link) deafen() {
+// dropResponses drops the responses of the server: publishes are stored, their acknowledgments are lost.
+func (l *link) dropResponses() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deaf = true
+	l.dropsResponses = true
 }
 
-// cut closes all connections and rejects new ones.
-func (l *link) cut() {
+// disconnect closes all connections and rejects new ones.
+func (l *link) disconnect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
 	for c := range l.conns {
-		hangUp(c)
+		closeAll(c)
 		delete(l.conns, c)
 	}
 }
 
-// heal accepts clients again, over new connections.
-func (l *link) heal() {
-	l.cut()
+// restore accepts clients again, over new connections.
+func (l *link) restore() {
+	l.disconnect()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down, l.deaf = false, false
+	l.down, l.dropsResponses = false, false
 }
 
-func hangUp(ends ...io.Closer) {
+func closeAll(ends ...io.Closer) {
 	for _, c := range ends {
 		if c == nil {
 			continue

@@ -28,15 +28,15 @@ var (
 
 // operator is a stub operator: it publishes real messages with invented observations.
 type operator struct {
-	f            *fixture
-	name         string
-	kind         contract.Kind
-	conn         *bus.Conn
-	observations *bus.ObservationPublisher
-	mute         func() // stops the heartbeats
-	ahead        time.Duration
-	interval     time.Duration // interval in its heartbeats
-	folded       map[string]conditions.State
+	f              *fixture
+	name           string
+	kind           contract.Kind
+	conn           *bus.Conn
+	observations   *bus.ObservationPublisher
+	stopHeartbeats func() // stops the heartbeats
+	clockOffset    time.Duration
+	interval       time.Duration // interval in its heartbeats
+	results        map[string]conditions.State
 }
 
 func (f *fixture) operator(name string, kind contract.Kind) *operator {
@@ -45,25 +45,25 @@ func (f *fixture) operator(name string, kind contract.Kind) *operator {
 }
 
 // operatorWithClock returns an operator whose clock has an offset.
-func (f *fixture) operatorWithClock(name string, kind contract.Kind, ahead time.Duration) *operator {
+func (f *fixture) operatorWithClock(name string, kind contract.Kind, clockOffset time.Duration) *operator {
 	f.t.Helper()
-	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), ahead: ahead, interval: f.interval, folded: map[string]conditions.State{}}
+	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), clockOffset: clockOffset, interval: f.interval, results: map[string]conditions.State{}}
 	publisher := bus.NewPublisher(o.conn)
-	started := time.Now().Add(ahead).UnixMilli()
+	started := time.Now().Add(clockOffset).UnixMilli()
 	o.observations = bus.NewObservationPublisher(publisher, clusterName, contract.Observer{Name: name, Instance: "pod"},
 		func() int64 { return started })
 	f.run(publisher.Run)
-	o.speak()
+	o.sendHeartbeats()
 	return o
 }
 
-// speak sends heartbeats, more often than a real operator, until mute.
-func (o *operator) speak() {
-	o.mute = o.f.run(func(ctx context.Context) error {
+// sendHeartbeats sends heartbeats, more often than a real operator, until stopHeartbeats is called.
+func (o *operator) sendHeartbeats() {
+	o.stopHeartbeats = o.f.run(func(ctx context.Context) error {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for n := 0; ; n++ {
-			if err := o.beat(ctx, n); err != nil && ctx.Err() == nil && o.conn.Connected() {
+			if err := o.sendHeartbeat(ctx, n); err != nil && ctx.Err() == nil && o.conn.Connected() {
 				o.f.t.Logf("missed a heartbeat: %v", err)
 			}
 			select {
@@ -75,12 +75,12 @@ func (o *operator) speak() {
 	})
 }
 
-func (o *operator) beat(ctx context.Context, n int) error {
+func (o *operator) sendHeartbeat(ctx context.Context, n int) error {
 	subject, err := contract.HeartbeatSubject(clusterName, o.name)
 	if err != nil {
 		return err
 	}
-	now := time.Now().Add(o.ahead)
+	now := time.Now().Add(o.clockOffset)
 	id := fmt.Sprintf("%s.%d.%d", o.name, now.UnixNano(), n)
 	body, err := contract.Encode(contract.Event{ID: id, Source: contract.Source(clusterName, o.name), Time: now},
 		contract.Heartbeat{
@@ -149,7 +149,7 @@ func (o *operator) observation(u *unstructured.Unstructured, available int32) co
 			Namespace:        u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 			Generation: u.GetGeneration(), ResourceVersion: u.GetResourceVersion(),
 		},
-		ObservedAt: time.Now().Add(o.ahead), ValidForSeconds: int(3 * o.interval / time.Second), ObservedGeneration: u.GetGeneration(), DeployedVersion: "6.0.0",
+		ObservedAt: time.Now().Add(o.clockOffset), ValidForSeconds: int(3 * o.interval / time.Second), ObservedGeneration: u.GetGeneration(), DeployedVersion: "6.0.0",
 		Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 		Units: []contract.Unit{{
 			Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,
@@ -164,8 +164,8 @@ func (o *operator) observe(u *unstructured.Unstructured, available int32) contra
 	return obs
 }
 
-// standIn writes the conditions like an operator without an aggregator.
-func (o *operator) standIn(u *unstructured.Unstructured, obs contract.Observation) {
+// reportStandalone writes the conditions like an operator without an aggregator.
+func (o *operator) reportStandalone(u *unstructured.Unstructured, obs contract.Observation) {
 	o.f.t.Helper()
 	expect.Eventually(o.f.t, expect.Long, func() error {
 		o.f.read(u)
@@ -173,12 +173,12 @@ func (o *operator) standIn(u *unstructured.Unstructured, obs contract.Observatio
 		if err != nil {
 			return err
 		}
-		folded := conditions.Compute(conditions.Input{
+		result := conditions.Compute(conditions.Input{
 			Observation: &obs, Generation: u.GetGeneration(), Freshness: conditions.Fresh, Now: time.Now(),
-			Previous: present, Memory: o.folded[u.GetName()], WithReady: o.kind == contract.Superset,
+			Previous: present, Memory: o.results[u.GetName()], WithReady: o.kind == contract.Superset,
 		})
-		o.folded[u.GetName()] = folded.Memory
-		_, err = ownedstatus.New(o.f.client, conditions.FieldManager).ApplyConditions(o.f.t.Context(), u, folded.Conditions)
+		o.results[u.GetName()] = result.Memory
+		_, err = ownedstatus.New(o.f.client, conditions.FieldManager).ApplyConditions(o.f.t.Context(), u, result.Conditions)
 		return err
 	})
 }
@@ -223,9 +223,9 @@ func (r *recorder) note(u *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range present {
-		had := r.flips[c.Type]
-		if len(had) == 0 || had[len(had)-1] != string(c.Status) {
-			r.flips[c.Type] = append(had, string(c.Status))
+		previous := r.flips[c.Type]
+		if len(previous) == 0 || previous[len(previous)-1] != string(c.Status) {
+			r.flips[c.Type] = append(previous, string(c.Status))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // writes the conditions. When the bus returns, only conditions that the operator changed flip.
 func TestBusOutageAndRecovery(t *testing.T) {
 	t.Parallel()
-	for name, wiped := range map[string]bool{"as it was": false, "empty": true} {
+	for name, dataLost := range map[string]bool{"as it was": false, "empty": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
@@ -38,7 +38,7 @@ func TestBusOutageAndRecovery(t *testing.T) {
 				return nil
 			})
 			renewed := f.lease().Spec.RenewTime
-			o.standIn(u, o.observe(u, 1)) // its decision 30 s after the last renewal
+			o.reportStandalone(u, o.observe(u, 1)) // its decision 30 s after the last renewal
 			version := u.GetResourceVersion()
 			expect.Never(t, 2*time.Second, func() error {
 				f.read(u)
@@ -48,14 +48,14 @@ func TestBusOutageAndRecovery(t *testing.T) {
 				return nil
 			})
 
-			if wiped {
+			if dataLost {
 				f.nats.Wipe()
 			} else {
 				f.nats.Start()
 			}
 			f.bootstrap()
 			f.leading(renewed.Time)
-			if wiped {
+			if dataLost {
 				f.wantHistory("main snapshot gap")
 			} else {
 				f.wantHistory("main snapshot", "main unavailable Available=False", "main progressing Progressing=True",
@@ -98,7 +98,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)
 	u := f.superset("main")
-	o.standIn(u, o.observe(u, 2))
+	o.reportStandalone(u, o.observe(u, 2))
 	version := u.GetResourceVersion()
 	f.start()
 	f.leading(time.Time{})

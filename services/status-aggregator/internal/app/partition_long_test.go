@@ -23,7 +23,7 @@ import (
 // although it is connected and has read all messages of its server. The majority continues.
 // After the partition no message is lost and no condition flips without a cause.
 func TestPartitionedServers(t *testing.T) {
-	cluster := startTrio(t)
+	cluster := startNATSCluster(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3
 	f := newFixtureAt(t, cluster.servers[1].URL(), params)
@@ -36,36 +36,36 @@ func TestPartitionedServers(t *testing.T) {
 	flips := f.record(u)
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-	s := &stubborn{}
+	s := &persistentPublisher{}
 	f.urls["changes"] = cluster.servers[2].URL()
 	conn := f.connect("changes")
 	stop := f.run(func(ctx context.Context) error { return s.run(ctx, conn) })
-	s.more(t)
+	s.waitForProgress(t)
 
 	cluster.isolate(0)
-	cut := time.Now()
+	partitionedAt := time.Now()
 	seen := o.observe(u, 1)
-	s.more(t) // the majority continues, whichever replica was the leader
-	silent := false
+	s.waitForProgress(t) // the majority continues, whichever replica was the leader
+	stopped := false
 	expect.Eventually(t, 2*expect.Long, func() error {
 		state := map[string]string{"observer": o.name, "state": "Stale"}
-		silent = silent || r.metric(t, "flotilla_status_observer", state) == 1
+		stopped = stopped || r.metric(t, "flotilla_status_observer", state) == 1
 		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
 			return fmt.Errorf("the lease is held by a disconnected aggregator: %v", held)
 		}
 		return nil
 	})
-	deaf := time.Since(cut)
-	if silent {
+	elapsed := time.Since(partitionedAt)
+	if stopped {
 		t.Error("the operator is stale although the aggregator was disconnected")
 	}
 	renewed := f.lease().Spec.RenewTime
-	o.standIn(u, seen)
+	o.reportStandalone(u, seen)
 	flips.want(t, conditions.TypeAvailable, "True", "False")
 
-	cluster.rejoin(0)
+	cluster.reconnect(0)
 	f.leading(renewed.Time)
-	s.more(t)
+	s.waitForProgress(t)
 	o.observe(u, 2)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True")
 	flips.want(t, conditions.TypeDegraded, "False")
@@ -79,9 +79,9 @@ func TestPartitionedServers(t *testing.T) {
 	leader := cluster.leader(f, contract.StreamChanges)
 	if leader != 2 { // not the one that the publisher is connected to, who stays there
 		cluster.isolate(leader)
-		s.more(t)
-		cluster.rejoin(leader)
-		s.more(t)
+		s.waitForProgress(t)
+		cluster.reconnect(leader)
+		s.waitForProgress(t)
 	}
 	stop()
 	lost := 0
@@ -94,5 +94,5 @@ func TestPartitionedServers(t *testing.T) {
 	if err := bar.Print(os.Stdout, "B4", float64(lost), fmt.Sprintf("of %d acknowledged messages lost by three servers, of which one was cut off", len(s.acked)), "0"); err != nil {
 		t.Error(err)
 	}
-	t.Logf("the partitioned aggregator had released the lease after %s", deaf.Round(time.Second))
+	t.Logf("the partitioned aggregator had released the lease after %s", elapsed.Round(time.Second))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
 )
 
-// child runs the service in a separate process: this program, see TestMain.
-func (f *fixture) child(name string) *os.Process {
+// startProcess runs the service in a separate process: this program, see TestMain.
+func (f *fixture) startProcess(name string) *os.Process {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), os.Args[0],
 		"--cluster-name="+clusterName, "--nats-url="+f.url, "--watch-namespaces="+f.namespace,
@@ -40,7 +40,7 @@ func (f *fixture) child(name string) *os.Process {
 	return cmd.Process
 }
 
-func (f *fixture) heldBy(name string) {
+func (f *fixture) waitForHolder(name string) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
 		if l := f.lease(); l == nil || ptr.Deref(l.Spec.HolderIdentity, "") != name {
@@ -55,13 +55,13 @@ func (f *fixture) heldBy(name string) {
 func TestPausedLeaderWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)
-	first := f.child("first")
-	f.heldBy("first")
+	first := f.startProcess("first")
+	f.waitForHolder("first")
 	u := f.superset("main")
 	flips := f.record(u)
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-	f.child("second")
+	f.startProcess("second")
 
 	if err := first.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 	paused := time.Now()
 	o.observe(u, 1)
 	flips.want(t, conditions.TypeAvailable, "True", "False")
-	took := time.Since(paused)
-	f.heldBy("second")
+	elapsed := time.Since(paused)
+	f.waitForHolder("second")
 	o.observe(u, 2)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True")
 	history := f.history()
@@ -90,7 +90,7 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if err := bar.Print(os.Stdout, "B7", took.Seconds(), "s until another aggregator has written after the leader was stopped", "20"); err != nil {
+	if err := bar.Print(os.Stdout, "B7", elapsed.Seconds(), "s until another aggregator has written after the leader was stopped", "20"); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// poison is one message that must be rejected.
-type poison struct {
+// rejectedMessage is one message that must be rejected.
+type rejectedMessage struct {
 	subject string // suffix after the stream's prefix and the cluster
 	body    []byte
 	cause   string
@@ -25,28 +25,28 @@ type poison struct {
 func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.liftSizeLimit()
+	f.raiseSizeLimit()
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
 	u := f.superset("main")
-	good := o.observation(u, 0)
-	mine := f.namespace + ".superset."
-	cases := map[string]poison{
-		"not parsable":                  {mine + "a.superset-operator", []byte("not json"), "malformed"},
-		"not UTF-8":                     {mine + "b.superset-operator", []byte("\xff\xfe\x00"), "malformed"},
-		"without data":                  {mine + "c.superset-operator", []byte(`{"specversion":"1.0","id":"1","source":"s","type":"dev.flotilla.observation.v1"}`), "malformed"},
-		"of an unknown version":         {mine + "d.superset-operator", []byte(strings.Replace(string(f.encode(good)), "observation.v1", "observation.v2", 1)), "unsupported"},
-		"too large":                     {mine + "e.superset-operator", []byte(strings.Repeat("x", contract.MaxMessageBytes+1)), "oversize"},
-		"of another object":             {mine + "f.superset-operator", f.encode(good), "forged"},
-		"of another observer's object":  {mine + "main.engine-operator", f.encode(good), "observer"},
-		"of an unknown observer":        {mine + "main.somebody", []byte("{}"), "observer"},
-		"of an unknown kind":            {f.namespace + ".nonsense.main.superset-operator", f.encode(good), "subject"},
-		"of a kind that is not managed": {f.namespace + ".project.main.ingester", f.encode(good), "kind"},
-		"with a name of many tokens":    {mine + "main.v2.superset-operator", f.encode(good), "subject"},
-		"with a name like a wildcard":   {mine + "ma*n.superset-operator", f.encode(good), "subject"},
-		"with a name in upper case":     {mine + "MAIN.superset-operator", f.encode(good), "subject"},
-		"with an invalid name":          {mine + "-rm-rf-.superset-operator", f.encode(good), "subject"},
+	valid := o.observation(u, 0)
+	prefix := f.namespace + ".superset."
+	cases := map[string]rejectedMessage{
+		"not parsable":                  {prefix + "a.superset-operator", []byte("not json"), "malformed"},
+		"not UTF-8":                     {prefix + "b.superset-operator", []byte("\xff\xfe\x00"), "malformed"},
+		"without data":                  {prefix + "c.superset-operator", []byte(`{"specversion":"1.0","id":"1","source":"s","type":"dev.flotilla.observation.v1"}`), "malformed"},
+		"of an unknown version":         {prefix + "d.superset-operator", []byte(strings.Replace(string(f.encode(valid)), "observation.v1", "observation.v2", 1)), "unsupported"},
+		"too large":                     {prefix + "e.superset-operator", []byte(strings.Repeat("x", contract.MaxMessageBytes+1)), "oversize"},
+		"of another object":             {prefix + "f.superset-operator", f.encode(valid), "forged"},
+		"of another observer's object":  {prefix + "main.engine-operator", f.encode(valid), "observer"},
+		"of an unknown observer":        {prefix + "main.somebody", []byte("{}"), "observer"},
+		"of an unknown kind":            {f.namespace + ".nonsense.main.superset-operator", f.encode(valid), "subject"},
+		"of a kind that is not managed": {f.namespace + ".project.main.ingester", f.encode(valid), "kind"},
+		"with a name of many tokens":    {prefix + "main.v2.superset-operator", f.encode(valid), "subject"},
+		"with a name like a wildcard":   {prefix + "ma*n.superset-operator", f.encode(valid), "subject"},
+		"with a name in upper case":     {prefix + "MAIN.superset-operator", f.encode(valid), "subject"},
+		"with an invalid name":          {prefix + "-rm-rf-.superset-operator", f.encode(valid), "subject"},
 	}
 	want := map[string]string{}
 	for name, p := range cases {
@@ -56,19 +56,19 @@ func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 		}
 		want[subject] = "flotilla.dlq.v1.flotilla-obs." + p.cause
 	}
-	beats := contract.HeartbeatPrefix + "." + clusterName + "."
-	for who, body := range map[string]string{"x": "{", "superset-operator": string(f.encode(good))} {
-		if _, err := f.conn.JetStream().Publish(t.Context(), beats+who, []byte(body)); err != nil {
+	heartbeatPrefix := contract.HeartbeatPrefix + "." + clusterName + "."
+	for observer, body := range map[string]string{"x": "{", "superset-operator": string(f.encode(valid))} {
+		if _, err := f.conn.JetStream().Publish(t.Context(), heartbeatPrefix+observer, []byte(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want[beats+"x"] = "flotilla.dlq.v1.flotilla-hb.malformed"
-	want[beats+"superset-operator"] = "flotilla.dlq.v1.flotilla-hb.unsupported"
+	want[heartbeatPrefix+"x"] = "flotilla.dlq.v1.flotilla-hb.malformed"
+	want[heartbeatPrefix+"superset-operator"] = "flotilla.dlq.v1.flotilla-hb.unsupported"
 
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	expect.Eventually(t, expect.Long, func() error {
-		if diff := cmp.Diff(want, f.parked()); diff != "" {
+		if diff := cmp.Diff(want, f.deadLetters()); diff != "" {
 			return fmt.Errorf("parked (-want +got):\n%s", diff)
 		}
 		return nil
@@ -83,8 +83,8 @@ func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	}
 }
 
-// liftSizeLimit makes the stream accept messages that an installation with other limits would accept.
-func (f *fixture) liftSizeLimit() {
+// raiseSizeLimit makes the stream accept messages that an installation with other limits would accept.
+func (f *fixture) raiseSizeLimit() {
 	f.t.Helper()
 	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
 	if err != nil {
@@ -97,8 +97,8 @@ func (f *fixture) liftSizeLimit() {
 	}
 }
 
-// parked returns the dead letters: original subject by current subject.
-func (f *fixture) parked() map[string]string {
+// deadLetters returns the dead letters: original subject by current subject.
+func (f *fixture) deadLetters() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}
 	for _, m := range natstest.Messages(f.t, f.conn.JetStream(), contract.StreamDeadLetters) {

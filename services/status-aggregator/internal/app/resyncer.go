@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// patience is how long the bucket may reject writes before the Lease is left to the operators.
-	patience = 10 * time.Second
+	// busTimeout is how long the bucket may reject writes before the Lease is left to the operators.
+	busTimeout = 10 * time.Second
 	// probeInterval is the interval of the probes of a bucket that rejects writes.
 	probeInterval = 2 * time.Second
 	// resyncInterval is the interval of the resyncs, in addition to those at the start and after
@@ -21,18 +21,18 @@ const (
 // objects that exist only in the bucket or on the bus, so a deletion that no watch observed is
 // detected.
 type resyncer struct {
-	parts *parts
-	wake  chan struct{}
+	parts   *parts
+	trigger chan struct{}
 }
 
 func newResyncer(p *parts) *resyncer {
-	return &resyncer{parts: p, wake: make(chan struct{}, 1)}
+	return &resyncer{parts: p, trigger: make(chan struct{}, 1)}
 }
 
 // all enqueues every object, asynchronously.
 func (a *resyncer) all() {
 	select {
-	case a.wake <- struct{}{}:
+	case a.trigger <- struct{}{}:
 	default:
 	}
 }
@@ -43,19 +43,19 @@ func (a *resyncer) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	compare := a.parts.cfg.Clock.NewTicker(resyncInterval)
 	defer compare.Stop()
-	again := false
+	retry := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.wake:
-			again = !a.resync(ctx)
+		case <-a.trigger:
+			retry = !a.resync(ctx)
 		case <-compare.C():
-			again = !a.resync(ctx)
+			retry = !a.resync(ctx)
 		case <-ticker.C():
 			a.probe(ctx)
-			if again {
-				again = !a.resync(ctx)
+			if retry {
+				retry = !a.resync(ctx)
 			}
 		}
 	}

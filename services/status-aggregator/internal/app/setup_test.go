@@ -121,7 +121,7 @@ func TestStandbyServesLeaderConditions(t *testing.T) {
 	u := f.superset("main")
 	o.observe(u, 0)
 
-	ask := func(ctx context.Context, path string) (*http.Response, error) {
+	get := func(ctx context.Context, path string) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func TestStandbyServesLeaderConditions(t *testing.T) {
 	}
 	var d statusapi.ResourceDetail
 	expect.Eventually(t, expect.Long, func() error {
-		response, err := ask(t.Context(), "/api/v1/namespaces/"+f.namespace+"/superset/main")
+		response, err := get(t.Context(), "/api/v1/namespaces/"+f.namespace+"/superset/main")
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func TestStandbyServesLeaderConditions(t *testing.T) {
 	last := d.History[len(d.History)-1].Sequence
 	ctx, cancel := context.WithTimeout(t.Context(), expect.Long)
 	defer cancel()
-	stream, err := ask(ctx, fmt.Sprintf("/api/v1/events?since=%d", last))
+	stream, err := get(ctx, fmt.Sprintf("/api/v1/events?since=%d", last))
 	if err != nil {
 		t.Fatal(err)
 	}

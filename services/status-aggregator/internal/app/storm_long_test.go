@@ -17,7 +17,7 @@ import (
 // behind, and the conditions stay correct.
 func TestReconnectStorm(t *testing.T) {
 	f := newFixture(t)
-	wire := f.link(Name)
+	link := f.link(Name)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
@@ -27,7 +27,7 @@ func TestReconnectStorm(t *testing.T) {
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	before := runtime.NumGoroutine()
 	for range 50 {
-		wire.heal() // breaks all connections
+		link.restore() // breaks all connections
 		expect.Eventually(t, expect.Long, func() error {
 			if !r.conn.Connected() {
 				return fmt.Errorf("not connected")

@@ -75,13 +75,13 @@ func TestObservationsBecomeConditionsAndEvents(t *testing.T) {
 		t.Errorf("history begins (-want +got):\n%s", diff)
 	}
 
-	quiet := r.requests.count.Load()
+	idleRequests := r.requests.count.Load()
 	version := u.GetResourceVersion()
 	o.observations.Publish(contract.Superset, o.observation(u, 2)) // nothing new
 	expect.Never(t, 2*time.Second, func() error {
 		f.read(u)
-		if n := r.requests.count.Load(); n != quiet || u.GetResourceVersion() != version {
-			return fmt.Errorf("%d requests, resourceVersion %s to %s", n-quiet, version, u.GetResourceVersion())
+		if n := r.requests.count.Load(); n != idleRequests || u.GetResourceVersion() != version {
+			return fmt.Errorf("%d requests, resourceVersion %s to %s", n-idleRequests, version, u.GetResourceVersion())
 		}
 		return nil
 	})
@@ -142,8 +142,8 @@ func TestCrashBetweenEntryAndEvents(t *testing.T) {
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 	before := f.history()
 
-	refuse := func(m bus.Message) error { return fmt.Errorf("publish %q: %w", m.ID, errors.New("crashed")) }
-	r.bus.refuse.Store(&refuse)
+	reject := func(m bus.Message) error { return fmt.Errorf("publish %q: %w", m.ID, errors.New("crashed")) }
+	r.bus.reject.Store(&reject)
 	o.observe(u, 2)
 	expect.Eventually(t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.Conditions[0].Status != "True" {
@@ -171,9 +171,9 @@ func TestStaleObserverMakesConditionsUnknown(t *testing.T) {
 	flips := f.record(u)
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-	o.mute()
+	o.stopHeartbeats()
 	f.condition(u, conditions.TypeAvailable, "Unknown", conditions.ReasonObserverStale)
-	o.speak()
+	o.sendHeartbeats()
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	flips.want(t, conditions.TypeAvailable, "True", "Unknown", "True")
 }
@@ -184,17 +184,17 @@ func TestRecreatedObjectStartsAnew(t *testing.T) {
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
-	former := f.superset("main")
-	o.observe(former, 2)
-	f.condition(former, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
-	if err := f.client.Delete(t.Context(), former); err != nil {
+	first := f.superset("main")
+	o.observe(first, 2)
+	f.condition(first, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	if err := f.client.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	u := f.superset("main")
 	flips := f.record(u)
 	o.observe(u, 0)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
-	f.publish(o.observation(former, 2)) // an observation of the deleted object
+	f.publish(o.observation(first, 2)) // an observation of the deleted object
 	expect.Eventually(t, expect.Long, func() error {
 		if n := f.running.metric(t, "flotilla_status_observations_total", map[string]string{"outcome": "applied"}); n < 3 {
 			return fmt.Errorf("%v observations applied", n)

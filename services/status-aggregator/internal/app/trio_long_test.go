@@ -21,16 +21,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
 )
 
-// trio is a cluster of three NATS servers in this process.
-type trio struct {
+// natsCluster is a cluster of three NATS servers in this process.
+type natsCluster struct {
 	t       *testing.T
 	servers [3]*natstest.Server
-	wires   [3][3]*link // links between the servers; nil to itself
+	links   [3][3]*link // links between the servers; nil to itself
 }
 
-func startTrio(t *testing.T) *trio {
+func startNATSCluster(t *testing.T) *natsCluster {
 	t.Helper()
-	c := &trio{t: t}
+	c := &natsCluster{t: t}
 	ports, err := freeport.Pick(2 * len(c.servers)) // routes, then clients
 	if err != nil {
 		t.Fatal(err)
@@ -48,37 +48,37 @@ func startTrio(t *testing.T) *trio {
 }
 
 // routes creates the links from one server to the others.
-func (c *trio) routes(from int, ports []int) []string {
+func (c *natsCluster) routes(from int, ports []int) []string {
 	var out []string
 	for to, port := range ports {
 		if to != from {
-			c.wires[from][to] = newLink(c.t, fmt.Sprintf("127.0.0.1:%d", port))
-			out = append(out, "nats://"+c.wires[from][to].listener.Addr().String())
+			c.links[from][to] = newLink(c.t, fmt.Sprintf("127.0.0.1:%d", port))
+			out = append(out, "nats://"+c.links[from][to].listener.Addr().String())
 		}
 	}
 	return out
 }
 
 // isolate cuts the links between one server and the others; clients can still connect.
-func (c *trio) isolate(i int) { c.each(i, (*link).cut) }
+func (c *natsCluster) isolate(i int) { c.forEachLink(i, (*link).disconnect) }
 
-func (c *trio) rejoin(i int) { c.each(i, (*link).heal) }
+func (c *natsCluster) reconnect(i int) { c.forEachLink(i, (*link).restore) }
 
-func (c *trio) each(i int, do func(*link)) {
-	for other := range c.wires {
+func (c *natsCluster) forEachLink(i int, do func(*link)) {
+	for other := range c.links {
 		if other != i {
-			do(c.wires[i][other])
-			do(c.wires[other][i])
+			do(c.links[i][other])
+			do(c.links[other][i])
 		}
 	}
 }
 
-func (c *trio) url() string {
+func (c *natsCluster) url() string {
 	return strings.Join([]string{c.servers[0].URL(), c.servers[1].URL(), c.servers[2].URL()}, ",")
 }
 
 // leader returns the index of the server that is the leader of a stream.
-func (c *trio) leader(f *fixture, stream string) int {
+func (c *natsCluster) leader(f *fixture, stream string) int {
 	c.t.Helper()
 	leader := -1
 	expect.Eventually(c.t, expect.Long, func() error {
@@ -96,19 +96,19 @@ func (c *trio) leader(f *fixture, stream string) int {
 	return leader
 }
 
-// stubborn publishes numbered messages, each until it is acknowledged.
-type stubborn struct {
+// persistentPublisher publishes numbered messages, each until it is acknowledged.
+type persistentPublisher struct {
 	acked   []string
 	longest atomic.Int64 // nanoseconds between two acknowledgements
 	count   atomic.Int64
 }
 
-func (s *stubborn) run(ctx context.Context, conn *bus.Conn) error {
-	pace := time.NewTicker(2 * time.Millisecond)
-	defer pace.Stop()
+func (s *persistentPublisher) run(ctx context.Context, conn *bus.Conn) error {
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
 	last := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
-		<-pace.C
+		<-ticker.C
 		id := fmt.Sprintf("change-%d", n)
 		for ctx.Err() == nil {
 			_, err := conn.Publish(ctx, bus.Message{Subject: "flotilla.change.v1.test.ns.superset.a.updated", ID: id, Body: []byte(id)})
@@ -124,8 +124,8 @@ func (s *stubborn) run(ctx context.Context, conn *bus.Conn) error {
 	return nil
 }
 
-// more waits until more messages are acknowledged.
-func (s *stubborn) more(t *testing.T) {
+// waitForProgress waits until more messages are acknowledged.
+func (s *persistentPublisher) waitForProgress(t *testing.T) {
 	t.Helper()
 	before := s.count.Load()
 	expect.Eventually(t, expect.Long, func() error {
@@ -139,7 +139,7 @@ func (s *stubborn) more(t *testing.T) {
 // Three servers lose their leader, then their majority: no acknowledged message
 // is lost, the conditions stay correct, and work continues.
 func TestThreeServersLoseMajority(t *testing.T) {
-	cluster := startTrio(t)
+	cluster := startNATSCluster(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3
 	f := newFixtureAt(t, cluster.url(), params)
@@ -151,18 +151,18 @@ func TestThreeServersLoseMajority(t *testing.T) {
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 
-	s := &stubborn{}
+	s := &persistentPublisher{}
 	conn := f.connect("changes")
 	stop := f.run(func(ctx context.Context) error { return s.run(ctx, conn) })
-	s.more(t)
+	s.waitForProgress(t)
 	for i, stream := range []string{contract.StreamObservations, contract.StreamChanges} {
-		dead := cluster.leader(f, stream)
-		cluster.servers[dead].Stop()
+		formerLeader := cluster.leader(f, stream)
+		cluster.servers[formerLeader].Stop()
 		o.observe(u, int32(1+i))
 		flips.want(t, conditions.TypeAvailable, []string{"True", "False", "True"}[:i+2]...)
-		s.more(t)
-		cluster.servers[dead].Start()
-		s.more(t)
+		s.waitForProgress(t)
+		cluster.servers[formerLeader].Start()
+		s.waitForProgress(t)
 	}
 	longest := time.Duration(s.longest.Load())
 
@@ -176,7 +176,7 @@ func TestThreeServersLoseMajority(t *testing.T) {
 	})
 	cluster.servers[0].Start()
 	cluster.servers[1].Start()
-	s.more(t)
+	s.waitForProgress(t)
 	o.observe(u, 1)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True", "False")
@@ -196,7 +196,7 @@ func TestThreeServersLoseMajority(t *testing.T) {
 }
 
 // missing counts the ids that do not occur in the stream of changes exactly once and in order.
-func (c *trio) missing(f *fixture, acked []string) int {
+func (c *natsCluster) missing(f *fixture, acked []string) int {
 	c.t.Helper()
 	var stored []string
 	for _, m := range natstest.Messages(c.t, f.conn.JetStream(), contract.StreamChanges) {

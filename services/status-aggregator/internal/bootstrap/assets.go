@@ -31,7 +31,7 @@ func (f *flags) verify(ctx context.Context, js jetstream.JetStream, out io.Write
 	if err != nil {
 		return err
 	}
-	drifts = append(drifts, misplaced(found, f.placementTags)...)
+	drifts = append(drifts, placementDrift(found, f.placementTags)...)
 	for _, d := range drifts {
 		fmt.Fprintln(out, d)
 	}
@@ -47,7 +47,7 @@ func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Wr
 	if err != nil {
 		return err
 	}
-	p := wanted(f.given(), before)
+	p := desiredParams(f.given(), before)
 	tags := f.placementTags
 	if !f.set.Changed("placement-tags") {
 		tags = placement(before)
@@ -56,42 +56,42 @@ func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Wr
 	if err != nil {
 		return err
 	}
-	drifts = append(drifts, misplaced(before, tags)...)
+	drifts = append(drifts, placementDrift(before, tags)...)
 	if f.dryRun || len(drifts) == 0 {
-		tell(out, drifts, f.dryRun)
+		printDrift(out, drifts, f.dryRun)
 		return nil
 	}
-	if err := bus.Bootstrap(ctx, place(js, tags), p); err != nil {
+	if err := bus.Bootstrap(ctx, withPlacement(js, tags), p); err != nil {
 		return err
 	}
-	tell(out, drifts, false)
-	return f.proof(ctx, js, p, out)
+	printDrift(out, drifts, false)
+	return f.verifyBootstrap(ctx, js, p, out)
 }
 
-// proof verifies the assets after an update, since a server may accept an update without applying it.
-func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params, out io.Writer) error {
-	left, err := bus.Verify(ctx, js, p)
+// verifyBootstrap verifies the assets after an update, since a server may accept an update without applying it.
+func (f *flags) verifyBootstrap(ctx context.Context, js jetstream.JetStream, p bus.Params, out io.Writer) error {
+	remaining, err := bus.Verify(ctx, js, p)
 	if err != nil {
 		return err
 	}
-	for _, d := range left {
+	for _, d := range remaining {
 		fmt.Fprintln(out, "still:", d)
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("%w: %d differences are left", errDiffers, len(left))
+	if len(remaining) > 0 {
+		return fmt.Errorf("%w: %d differences are left", errDiffers, len(remaining))
 	}
 	return nil
 }
 
-// tell prints one line for each difference that was applied or, with dryRun, would be applied.
-func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
+// printDrift prints one line for each difference that was applied or, with dryRun, would be applied.
+func printDrift(out io.Writer, drifts []bus.Drift, dryRun bool) {
 	created, changed := "created", "changed"
 	if dryRun {
 		created, changed = "would be created", "would be changed"
 	}
-	touched := map[string]bool{}
+	differs := map[string]bool{}
 	for _, d := range drifts {
-		touched[d.Asset] = true
+		differs[d.Asset] = true
 		if d.Field == "exists" {
 			fmt.Fprintf(out, "%s: %s\n", d.Asset, created)
 			continue
@@ -99,14 +99,14 @@ func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
 		fmt.Fprintf(out, "%s: %s %s from %s to %s\n", d.Asset, d.Field, changed, d.Got, d.Want)
 	}
 	for _, name := range assets {
-		if !touched[shown(name)] {
-			fmt.Fprintf(out, "%s: up to date\n", shown(name))
+		if !differs[displayName(name)] {
+			fmt.Fprintf(out, "%s: up to date\n", displayName(name))
 		}
 	}
 }
 
-// shown returns the displayed name of a stream: the bucket's name for its stream.
-func shown(stream string) string {
+// displayName returns the displayed name of a stream: the bucket's name for its stream.
+func displayName(stream string) string {
 	if stream == statusStream {
 		return contract.BucketStatus
 	}
@@ -139,8 +139,8 @@ func placement(found map[string]jetstream.StreamConfig) []string {
 	return nil
 }
 
-// misplaced lists the existing streams with other tags; nil tags match any.
-func misplaced(found map[string]jetstream.StreamConfig, tags []string) []bus.Drift {
+// placementDrift lists the existing streams with other tags; nil tags match any.
+func placementDrift(found map[string]jetstream.StreamConfig, tags []string) []bus.Drift {
 	var out []bus.Drift
 	for _, name := range assets {
 		cfg, there := found[name]
@@ -149,34 +149,34 @@ func misplaced(found map[string]jetstream.StreamConfig, tags []string) []bus.Dri
 			got = cfg.Placement.Tags
 		}
 		if there && tags != nil && !slices.Equal(got, tags) {
-			out = append(out, bus.Drift{Asset: shown(name), Field: "placement_tags", Want: fmt.Sprint(tags), Got: fmt.Sprint(got)})
+			out = append(out, bus.Drift{Asset: displayName(name), Field: "placement_tags", Want: fmt.Sprint(tags), Got: fmt.Sprint(got)})
 		}
 	}
 	return out
 }
 
-// placed creates and updates all assets with one placement. A stream that is created
+// placedJetStream creates and updates all assets with one placement. A stream that is created
 // without it would have to move later.
-type placed struct {
+type placedJetStream struct {
 	jetstream.JetStream
 	placement *jetstream.Placement
 }
 
-func place(js jetstream.JetStream, tags []string) jetstream.JetStream {
+func withPlacement(js jetstream.JetStream, tags []string) jetstream.JetStream {
 	if len(tags) == 0 {
 		return js
 	}
-	return placed{js, &jetstream.Placement{Tags: tags}}
+	return placedJetStream{js, &jetstream.Placement{Tags: tags}}
 }
 
 // CreateOrUpdateStream adds the placement.
-func (p placed) CreateOrUpdateStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+func (p placedJetStream) CreateOrUpdateStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	cfg.Placement = p.placement
 	return p.JetStream.CreateOrUpdateStream(ctx, cfg)
 }
 
 // CreateOrUpdateKeyValue adds the placement.
-func (p placed) CreateOrUpdateKeyValue(ctx context.Context, cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+func (p placedJetStream) CreateOrUpdateKeyValue(ctx context.Context, cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
 	cfg.Placement = p.placement
 	return p.JetStream.CreateOrUpdateKeyValue(ctx, cfg)
 }

@@ -98,7 +98,7 @@ func want(t *testing.T, got string, lines ...string) {
 	}
 }
 
-func each(what string) []string {
+func forEachStream(what string) []string {
 	return []string{
 		"FLOTILLA_OBS: " + what, "FLOTILLA_HB: " + what, "FLOTILLA_LIFECYCLE: " + what,
 		"FLOTILLA_CHANGES: " + what, "FLOTILLA_DLQ: " + what,
@@ -107,15 +107,15 @@ func each(what string) []string {
 
 func TestBootstrapCreatesStreams(t *testing.T) {
 	f := newFixture(t)
-	want(t, f.bus("bootstrap", "--dry-run"), append(each("would be created"), "FLOTILLA_STATUS: would be created")...)
+	want(t, f.bus("bootstrap", "--dry-run"), append(forEachStream("would be created"), "FLOTILLA_STATUS: would be created")...)
 	if names := f.streams(); len(names) != 0 {
 		t.Errorf("a dry run created %v", names)
 	}
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify"); !errors.Is(err, errDiffers) || strings.Count(out, "exists is false, want true") != 6 {
 		t.Errorf("verify returned %v:\n%s", err, out)
 	}
-	want(t, f.bus("bootstrap"), append(each("created"), "FLOTILLA_STATUS: created")...)
-	want(t, f.bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
+	want(t, f.bus("bootstrap"), append(forEachStream("created"), "FLOTILLA_STATUS: created")...)
+	want(t, f.bus("bootstrap"), append(forEachStream("up to date"), "FLOTILLA_STATUS: up to date")...)
 	want(t, f.bus("verify"), "The bus is up to date.")
 	f.WantNoViolations(t)
 }
@@ -197,7 +197,7 @@ func TestBootstrapSetsPlacement(t *testing.T) {
 			t.Errorf("%s is placed by %+v", name, p)
 		}
 	}
-	want(t, f.bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
+	want(t, f.bus("bootstrap"), append(forEachStream("up to date"), "FLOTILLA_STATUS: up to date")...)
 	f.bus("bootstrap", "--changes-max-age=24h")
 	want(t, f.bus("verify", "--placement-tags=ssd,zone-a"), "The bus is up to date.")
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify", "--placement-tags=hdd"); !errors.Is(err, errDiffers) || !strings.Contains(out, "FLOTILLA_OBS: placement_tags is [ssd zone-a], want [hdd]") {

@@ -23,11 +23,11 @@ const (
 )
 
 const (
-	// connectPatience bounds the connection attempts; the client itself retries without limit.
-	connectPatience = 15 * time.Second
-	connectPoll     = 50 * time.Millisecond
-	requestTimeout  = time.Minute
-	closeTimeout    = 5 * time.Second
+	// connectTimeout bounds the connection attempts; the client itself retries without limit.
+	connectTimeout = 15 * time.Second
+	connectPoll    = 50 * time.Millisecond
+	requestTimeout = time.Minute
+	closeTimeout   = 5 * time.Second
 )
 
 // Commands returns the command for [service.Spec].
@@ -69,18 +69,18 @@ func (f *flags) choose(args []string) (work, error) {
 	if len(args) == 0 {
 		return nil, errors.New("bus: want a subcommand: bootstrap, verify or consumer NAME, see --help")
 	}
-	rest := args[1:]
+	tail := args[1:]
 	switch {
-	case args[0] == "consumer" && len(rest) == 1:
-		cfg, err := f.consumer(rest[0])
+	case args[0] == "consumer" && len(tail) == 1:
+		cfg, err := f.consumer(tail[0])
 		if err != nil {
 			return nil, err
 		}
 		return cfg.create, nil
 	case args[0] == "consumer":
 		return nil, errors.New("bus consumer: want one argument, the name of the tool")
-	case len(rest) > 0:
-		return nil, fmt.Errorf("bus %s: unexpected argument %q", args[0], rest[0])
+	case len(tail) > 0:
+		return nil, fmt.Errorf("bus %s: unexpected argument %q", args[0], tail[0])
 	case args[0] == "bootstrap":
 		return f.bootstrap, f.check()
 	case args[0] == "verify":
@@ -99,7 +99,7 @@ func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	ticker := time.NewTicker(connectPoll)
 	defer ticker.Stop()
@@ -116,12 +116,12 @@ func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
 }
 
 // explain adds the last error that the server reported: rejected requests get no response.
-func explain(err, said error) error {
-	if err == nil || said == nil || errors.Is(err, said) {
+func explain(err, cause error) error {
+	if err == nil || cause == nil || errors.Is(err, cause) {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
-		return fmt.Errorf("%w; last error of the server: %w", err, said)
+		return fmt.Errorf("%w; last error of the server: %w", err, cause)
 	}
 	return err
 }

@@ -120,24 +120,24 @@ func (f *flags) given() bus.Params {
 	return p
 }
 
-// wanted completes the given parameters with those of the existing assets, and then with the defaults.
-func wanted(given bus.Params, found map[string]jetstream.StreamConfig) bus.Params {
+// desiredParams completes the given parameters with those of the existing assets, and then with the defaults.
+func desiredParams(given bus.Params, found map[string]jetstream.StreamConfig) bus.Params {
 	p, defaults := given, bus.DefaultParams()
 	for _, a := range ages {
-		fill(a.of(&p), found[a.stream].MaxAge, *a.of(&defaults))
+		setAll(a.of(&p), found[a.stream].MaxAge, *a.of(&defaults))
 	}
 	for _, s := range sizes {
-		fill(s.of(&p), max(0, found[s.stream].MaxBytes), *s.of(&defaults))
+		setAll(s.of(&p), max(0, found[s.stream].MaxBytes), *s.of(&defaults))
 	}
-	fill(&p.Replicas, found[contract.StreamLifecycle].Replicas, defaults.Replicas)
+	setAll(&p.Replicas, found[contract.StreamLifecycle].Replicas, defaults.Replicas)
 	p.Production = p.Production || found[contract.StreamLifecycle].DenyPurge
 	return p
 }
 
-// fill sets a zero value to the first of the others that is not zero.
-func fill[T comparable](value *T, others ...T) {
+// setAll sets a zero value to the first of the others that is not zero.
+func setAll[T comparable](value *T, values ...T) {
 	var zero T
-	for _, o := range others {
+	for _, o := range values {
 		if *value == zero {
 			*value = o
 		}

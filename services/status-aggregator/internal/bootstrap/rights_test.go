@@ -73,9 +73,9 @@ func (f fixture) run(run func(context.Context) error) {
 
 // reviewed validates each message on the bus against the published document.
 type reviewed struct {
-	mu       sync.Mutex
-	families map[string]int
-	problems []string
+	mu         sync.Mutex
+	families   map[string]int
+	violations []string
 }
 
 func (f fixture) review() *reviewed {
@@ -85,7 +85,7 @@ func (f fixture) review() *reviewed {
 		f.Fatal(err)
 	}
 	r := &reviewed{families: map[string]int{}}
-	look := func(m *nats.Msg) {
+	inspect := func(m *nats.Msg) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if strings.HasPrefix(m.Subject, "$KV.") && len(m.Data) == 0 {
@@ -96,11 +96,11 @@ func (f fixture) review() *reviewed {
 		}
 		r.families[strings.Join(strings.Split(m.Subject, ".")[:2], ".")]++
 		if err := doc.Check(m.Subject, m.Header, m.Data); err != nil {
-			r.problems = append(r.problems, fmt.Sprintf("%v\n%s", err, m.Data))
+			r.violations = append(r.violations, fmt.Sprintf("%v\n%s", err, m.Data))
 		}
 	}
 	for _, subject := range []string{"flotilla.>", "$KV." + contract.BucketStatus + ".>"} {
-		if _, err := f.admin.Conn().Subscribe(subject, look); err != nil {
+		if _, err := f.admin.Conn().Subscribe(subject, inspect); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -124,7 +124,7 @@ func (r *reviewed) seen(t *testing.T, families ...string) {
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.problems {
+	for _, p := range r.violations {
 		t.Error(p)
 	}
 }
@@ -142,28 +142,28 @@ func TestAggregatorHasLeastPrivilege(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	reading := f.reads(conn, m)
-	f.operates(reading)
+	ingester := f.reads(conn, m)
+	f.runOperator(ingester)
 	f.writes(conn, m)
 	f.serves(conn)
 	if drifts, err := bus.Verify(t.Context(), conn.JetStream(), bus.Params{}); err != nil || len(drifts) > 0 {
 		t.Errorf("drifts %v, error %v", drifts, err)
 	}
 	f.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: me, Instance: "pod"}, func() int64 { return 1 }).Run)
-	if err := reading.PurgeTombstone(ref, 1); err != nil {
+	if err := ingester.PurgeTombstone(ref, 1); err != nil {
 		t.Error(err)
 	}
 
 	review.seen(t, "flotilla.obs", "flotilla.hb", "flotilla.lifecycle", "flotilla.dlq", "$KV.FLOTILLA_STATUS")
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, "KV_" + contract.BucketStatus} {
-		f.closeTail(conn, stream)
+		f.stopTail(conn, stream)
 	}
 	// Flow control replies occur only under high load.
-	flow := map[string]bool{"$JS.FC.KV_FLOTILLA_STATUS.>": true, "$JS.FC.*.*.KV_FLOTILLA_STATUS.>": true}
+	flowControl := map[string]bool{"$JS.FC.KV_FLOTILLA_STATUS.>": true, "$JS.FC.*.*.KV_FLOTILLA_STATUS.>": true}
 	expect.Eventually(t, expect.Long, func() error {
-		for _, right := range tap.Unused(t, me) {
-			if !flow[right] {
-				return fmt.Errorf("%s does not need %s", me, right)
+		for _, permission := range tap.Unused(t, me) {
+			if !flowControl[permission] {
+				return fmt.Errorf("%s does not need %s", me, permission)
 			}
 		}
 		return nil
@@ -193,8 +193,8 @@ func (f fixture) reads(conn *bus.Conn, m *metrics.Metrics) *ingest.Ingest {
 	return in
 }
 
-// operates publishes as an operator: an observation, heartbeats, and an invalid message.
-func (f fixture) operates(reading *ingest.Ingest) {
+// runOperator publishes as an operator: an observation, heartbeats, and an invalid message.
+func (f fixture) runOperator(ingester *ingest.Ingest) {
 	f.Helper()
 	conn := f.service(operator)
 	publisher := bus.NewPublisher(conn)
@@ -205,15 +205,15 @@ func (f fixture) operates(reading *ingest.Ingest) {
 	observations.Publish(ref.Kind, contract.Observation{
 		Object: object("u"), Phase: "Running", Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 	})
-	poison := &nats.Msg{
+	invalid := &nats.Msg{
 		Subject: "flotilla.obs.v1.prod.team-a.superset.poison." + operator, Data: []byte("hello"),
 		Header: nats.Header{"Nats-Msg-Id": {"p"}, "Test-Poison": {"true"}},
 	}
-	if _, err := conn.JetStream().PublishMsg(f.Context(), poison); err != nil {
+	if _, err := conn.JetStream().PublishMsg(f.Context(), invalid); err != nil {
 		f.Fatal(err)
 	}
 	expect.Eventually(f, expect.Long, func() error {
-		_, err := reading.Missed(f.Context(), operator)
+		_, err := ingester.HasMissed(f.Context(), operator)
 		return err
 	})
 }
@@ -223,7 +223,7 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 	f.Helper()
 	ctx, now := f.Context(), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	store := history.New(conn, "prod", clock.RealClock{}, m)
-	must := func(err error) {
+	check := func(err error) {
 		f.Helper()
 		if err != nil {
 			f.Fatal(err)
@@ -233,7 +233,7 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 		ring := []transition.Entry{{Seq: int64(i + 1), From: "Initializing", To: "Running", Reason: "Ready"}}
 		ring[0].Time.Time = now
 		last, err := store.Phases(ctx, ref, object("u"), ring)
-		must(err)
+		check(err)
 		_, err = store.Put(ctx, ref, contract.StatusEntry{
 			Object: object("u"), Phase: "Running", UpdatedAt: now, LastTransitionSeq: last,
 			Conditions: []contract.Condition{{
@@ -243,14 +243,14 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 				Observer: contract.Observer{Name: operator, Instance: "pod"}, Epoch: 1, Seq: 1, StreamSequence: 1, ReceivedAt: now,
 			},
 		}, conditions.State{UID: "u"})
-		must(err)
-		must(store.Flush(ctx, ref))
+		check(err)
+		check(store.Flush(ctx, ref))
 	}
-	must(store.Probe(ctx))
+	check(store.Probe(ctx))
 	if keys, err := store.Keys(ctx); err != nil || len(keys) != 1 {
 		f.Errorf("keys %v, %v", keys, err)
 	}
-	must(store.Delete(ctx, ref, false))
+	check(store.Delete(ctx, ref, false))
 }
 
 // serves reads for the HTTP API: the history, new events, and the latest observation.
@@ -265,7 +265,7 @@ func (f fixture) serves(conn *bus.Conn) {
 	})
 	defer subscription.Close()
 	count := 0
-	err := subscription.Past(f.Context(), 0, func(readmodel.Event) error { count++; return nil })
+	err := subscription.Replay(f.Context(), 0, func(readmodel.Event) error { count++; return nil })
 	if err != nil || count == 0 {
 		f.Errorf("%d events of the past, %v", count, err)
 	}
@@ -279,8 +279,8 @@ func (f fixture) serves(conn *bus.Conn) {
 	})
 }
 
-// closeTail reads a stream until its snapshot is complete, and closes the subscription.
-func (f fixture) closeTail(conn *bus.Conn, stream string) {
+// stopTail reads a stream until its snapshot is complete, and closes the subscription.
+func (f fixture) stopTail(conn *bus.Conn, stream string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), expect.Long)
 	defer cancel()

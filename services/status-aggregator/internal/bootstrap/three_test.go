@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// three starts a cluster of three servers with the tag "bus" and a fourth without it, under
+// startCluster starts a cluster of three servers with the tag "bus" and a fourth without it, under
 // the permissions of deploy/nats, and returns the address of the first one.
-func three(t *testing.T) string {
+func startCluster(t *testing.T) string {
 	t.Helper()
 	users := []*natstest.User{
 		{Username: "bootstrap", Password: busauth.Password, Permissions: busauth.Permissions(t, names, "bootstrap")},
@@ -48,7 +48,7 @@ func three(t *testing.T) string {
 
 // Three copies on the tagged servers: created, unchanged by a second run, and updated.
 func TestBootstrapWithThreeReplicas(t *testing.T) {
-	address := three(t)
+	address := startCluster(t)
 	url := func(user string) string { return "nats://" + user + ":" + busauth.Password + "@" + address }
 	var nc *nats.Conn
 	expect.Eventually(t, expect.Long, func() (err error) {
@@ -79,15 +79,15 @@ func TestBootstrapWithThreeReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		info := stream.CachedInfo()
-		homes := []string{info.Cluster.Leader}
+		replicas := []string{info.Cluster.Leader}
 		for _, r := range info.Cluster.Replicas {
-			homes = append(homes, r.Name)
+			replicas = append(replicas, r.Name)
 		}
-		if len(homes) != 3 || strings.Contains(strings.Join(homes, ","), "n3") || info.Config.Replicas != 3 {
-			t.Errorf("%s is on %v", name, homes)
+		if len(replicas) != 3 || strings.Contains(strings.Join(replicas, ","), "n3") || info.Config.Replicas != 3 {
+			t.Errorf("%s is on %v", name, replicas)
 		}
 	}
-	want(t, bus("bootstrap"), append(each("up to date"), "FLOTILLA_STATUS: up to date")...)
+	want(t, bus("bootstrap"), append(forEachStream("up to date"), "FLOTILLA_STATUS: up to date")...)
 	if out := bus("bootstrap", "--changes-max-age=24h"); !strings.Contains(out, "FLOTILLA_CHANGES: max_age changed from 168h0m0s to 24h0m0s") {
 		t.Errorf("it says\n%s", out)
 	}

@@ -44,8 +44,8 @@ func (s *Store) lifecycle(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// wrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.
-func wrongSequence(err error) bool {
+// isWrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.
+func isWrongSequence(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == wrongSequenceConstant)

@@ -26,7 +26,7 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 	}
 	next.Revision, err = s.write(ctx, ref, value, r.Revision)
 	s.count(ref, err)
-	if err = s.noteWrite(storeBucket, err); err != nil {
+	if err = s.recordWrite(storeBucket, err); err != nil {
 		s.reload(ref)
 		if errors.Is(err, ErrConflict) {
 			s.metrics.Conflicts.WithLabelValues("kv").Inc()
@@ -48,7 +48,7 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 ) (*Record, []byte, error) {
 	before := &r.Entry
 	next := &Record{Entry: entry, Memory: memory, position: r.position, entryState: entryState{Fold: memory}}
-	next.entryState.Ring = r.ring(entry.Object.UID)
+	next.entryState.Ring = r.restarts(entry.Object.UID)
 	if r.Entry.Object.UID == entry.Object.UID {
 		next.entryState.Base = r.entryState.Base
 		if entry.LastTransitionSeq < r.Entry.LastTransitionSeq {
@@ -57,12 +57,12 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 	}
 	if !r.Known() {
 		before = nil
-		if err := s.rebase(ctx, ref, next, r.lost || carriesHistory(entry)); err != nil {
+		if err := s.setBase(ctx, ref, next, r.lost || hasForeignHistory(entry)); err != nil {
 			return nil, nil, err
 		}
 	}
-	next.entryState.Owes = pendingEvents(before, entry, r.lost || next.entryState.Base > 0, r.entryState.Unjudged)
-	next.entryState.Unjudged = unjudged(before, entry, r.entryState.Unjudged)
+	next.entryState.Pending = pendingEvents(before, entry, r.lost || next.entryState.Base > 0, r.entryState.NeverKnown)
+	next.entryState.NeverKnown = neverKnown(before, entry, r.entryState.NeverKnown)
 	raw, err := json.Marshal(next.entryState)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode memory of %q: %w", ref, err)
@@ -75,22 +75,22 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 	return next, value, nil
 }
 
-// rebase keeps the event ids of an entry that replaces a lost one distinct from the ids of
+// setBase keeps the event ids of an entry that replaces a lost one distinct from the ids of
 // the lost entry: the revisions of a new bucket restart, while the stream may still hold the
 // old events. Every entry begins with a snapshot event, so a snapshot of this incarnation in the
 // stream proves that an entry existed. If the stream was lost as well, consumers may still
 // have the old ids: then the creation time of the stream makes the new ones distinct.
-func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, older bool) error {
+func (s *Store) setBase(ctx context.Context, ref contract.Ref, next *Record, older bool) error {
 	subject, err := contract.LifecycleSubject(ref, contract.EventSnapshot)
 	if err != nil {
 		return err
 	}
-	former, err := s.last(ctx, subject)
+	snapshot, err := s.last(ctx, subject)
 	if err != nil {
 		return err
 	}
-	if former.uid() == next.Entry.Object.UID {
-		next.entryState.Base = former.sequence
+	if snapshot.uid() == next.Entry.Object.UID {
+		next.entryState.Base = snapshot.sequence
 		return nil
 	}
 	if !older {
@@ -118,7 +118,7 @@ func (s *Store) write(ctx context.Context, ref contract.Ref, value []byte, revis
 	} else {
 		revision, err = kv.Update(ctx, key, value, revision)
 	}
-	if errors.Is(err, jetstream.ErrKeyExists) || wrongSequence(err) {
+	if errors.Is(err, jetstream.ErrKeyExists) || isWrongSequence(err) {
 		return 0, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return revision, err
@@ -189,7 +189,7 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	if r.Revision > 0 {
 		err := s.purge(ctx, ref, r.Revision)
 		s.count(ref, err)
-		if err := s.noteWrite(storeBucket, err); err != nil {
+		if err := s.recordWrite(storeBucket, err); err != nil {
 			s.reload(ref)
 			return fmt.Errorf("drop status entry %q: %w", ref, err)
 		}
@@ -231,7 +231,7 @@ func (s *Store) purge(ctx context.Context, ref contract.Ref, revision uint64) er
 		return err
 	}
 	err = kv.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(tombstone))
-	if wrongSequence(err) {
+	if isWrongSequence(err) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return err

@@ -21,15 +21,15 @@ const (
 const yield = time.Minute
 
 // Healthy reports whether the bus accepts the writes of the store: it has responded, and since
-// then it was neither unavailable nor rejected all writes for longer than patience.
-func (s *Store) Healthy(patience time.Duration) bool {
+// then it was neither unavailable nor rejected all writes for longer than timeout.
+func (s *Store) Healthy(timeout time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.proven || !s.failing.IsZero() && s.clock.Since(s.failing) >= patience {
+	if !s.responded || !s.failing.IsZero() && s.clock.Since(s.failing) >= timeout {
 		return false
 	}
-	for _, since := range s.refused {
-		if s.clock.Since(since) >= patience {
+	for _, since := range s.rejectedSince {
+		if s.clock.Since(since) >= timeout {
 			return false
 		}
 	}
@@ -40,7 +40,7 @@ func (s *Store) Healthy(patience time.Duration) bool {
 func (s *Store) NeedsProbe() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.proven || !s.failing.IsZero() || len(s.refused) > 0
+	return !s.responded || !s.failing.IsZero() || len(s.rejectedSince) > 0
 }
 
 // Probe checks whether the bucket and the stream respond, and whether a bucket that rejected
@@ -60,13 +60,13 @@ func (s *Store) Probe(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	since, refused := s.refused[storeStream]
-	if refused && s.clock.Since(since) >= yield {
-		delete(s.refused, storeStream)
+	since, rejected := s.rejectedSince[storeStream]
+	if rejected && s.clock.Since(since) >= yield {
+		delete(s.rejectedSince, storeStream)
 	}
-	_, refused = s.refused[storeBucket]
+	_, rejected = s.rejectedSince[storeBucket]
 	s.mu.Unlock()
-	if !refused {
+	if !rejected {
 		return nil
 	}
 	// The key has fewer tokens than that of any object.
@@ -74,7 +74,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.noteWrite(storeBucket, kv.Purge(ctx, token+".probe", jetstream.PurgeTTL(tombstone)))
+	return s.recordWrite(storeBucket, kv.Purge(ctx, token+".probe", jetstream.PurgeTTL(tombstone)))
 }
 
 // note records since when the bus has not responded. A conflict with another write counts
@@ -83,29 +83,29 @@ func (s *Store) note(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case isAnswer(err):
-		s.failing, s.proven = time.Time{}, true
+	case isResponse(err):
+		s.failing, s.responded = time.Time{}, true
 	case s.failing.IsZero():
 		s.failing = s.clock.Now()
 	}
 	return err
 }
 
-// noteWrite is [Store.note] for a write. A rejected write has no bearing on reads, and a
+// recordWrite is [Store.note] for a write. A rejected write has no bearing on reads, and a
 // successful read none on writes.
-func (s *Store) noteWrite(store string, err error) error {
+func (s *Store) recordWrite(store string, err error) error {
 	s.mu.Lock()
-	_, refused := s.refused[store]
+	_, rejected := s.rejectedSince[store]
 	switch {
-	case isAnswer(err):
-		delete(s.refused, store)
-	case !refused:
-		s.refused[store] = s.clock.Now()
+	case isResponse(err):
+		delete(s.rejectedSince, store)
+	case !rejected:
+		s.rejectedSince[store] = s.clock.Now()
 	}
 	s.mu.Unlock()
 	return s.note(err)
 }
 
-func isAnswer(err error) bool {
-	return err == nil || errors.Is(err, ErrConflict) || wrongSequence(err)
+func isResponse(err error) bool {
+	return err == nil || errors.Is(err, ErrConflict) || isWrongSequence(err)
 }

@@ -13,7 +13,7 @@ import (
 // A bucket that serves reads but rejects writes is not healthy.
 func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	f := newFixture(t)
-	const patience = 10 * time.Second
+	const timeout = 10 * time.Second
 	f.put(f.entry("a", "Available=True@0"))
 	f.flush()
 	full := bus.DefaultParams()
@@ -21,7 +21,7 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), full); err != nil {
 		t.Fatal(err)
 	}
-	for _, wait := range []time.Duration{0, patience} {
+	for _, wait := range []time.Duration{0, timeout} {
 		f.clock.SetTime(f.clock.Now().Add(wait))
 		if _, err := f.store.Put(t.Context(), ref, f.entry("a", "Available=False@1"), conditions.State{}); err == nil {
 			t.Fatal("the bucket took the entry")
@@ -29,15 +29,15 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 		if err := f.store.Probe(t.Context()); err == nil {
 			t.Error("the probe found nothing")
 		}
-		if got, want := f.store.Healthy(patience), wait < patience; got != want {
+		if got, want := f.store.Healthy(timeout), wait < timeout; got != want {
 			t.Errorf("after %s: works %v, want %v", wait, got, want)
 		}
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) || f.store.NeedsProbe() {
-		t.Errorf("error %v, healthy %v, needs probe %v", err, f.store.Healthy(patience), f.store.NeedsProbe())
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) || f.store.NeedsProbe() {
+		t.Errorf("error %v, healthy %v, needs probe %v", err, f.store.Healthy(timeout), f.store.NeedsProbe())
 	}
 	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
 		t.Errorf("keys %v, %v: want the object's and nothing of the probe", keys, err)
@@ -47,10 +47,10 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 // A stream that rejects events is not used for long enough that the operators write.
 func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	f := newFixture(t)
-	const patience = 10 * time.Second
+	const timeout = 10 * time.Second
 	f.put(f.entry("a", "Available=True@0"))
 	f.bus.before = func(bus.Message) error { return errors.New("refused") }
-	for _, wait := range []time.Duration{0, patience, yield} {
+	for _, wait := range []time.Duration{0, timeout, yield} {
 		if err := f.store.Flush(t.Context(), ref); err == nil {
 			t.Fatal("the stream took the event")
 		}
@@ -58,7 +58,7 @@ func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 		if err := f.store.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := f.store.Healthy(patience), wait != patience; got != want {
+		if got, want := f.store.Healthy(timeout), wait != timeout; got != want {
 			t.Errorf("after %s: works %v, want %v", wait, got, want)
 		}
 	}

@@ -98,8 +98,8 @@ func (f *fixture) entry(uid string, statuses ...string) contract.StatusEntry {
 	e := contract.StatusEntry{Object: object(uid), Phase: "Running", UpdatedAt: f.clock.Now()}
 	for _, s := range statuses {
 		var second int
-		kind, rest, _ := strings.Cut(s, "=")
-		status, at, _ := strings.Cut(rest, "@")
+		kind, tail, _ := strings.Cut(s, "=")
+		status, at, _ := strings.Cut(tail, "@")
 		if _, err := fmt.Sscan(at, &second); err != nil {
 			f.t.Fatalf("status %q: %v", s, err)
 		}
@@ -429,7 +429,7 @@ func TestStoreRebuildsLostBucket(t *testing.T) {
 			if err != nil || r.Known() {
 				t.Fatalf("record %+v, %v", r, err)
 			}
-			if remembers := r.Memory.UID == "a"; remembers == restarted {
+			if hasMemory := r.Memory.UID == "a"; hasMemory == restarted {
 				t.Errorf("memory %+v", r.Memory)
 			}
 			f.put(f.entry("a", "Available=False@60"))
@@ -470,37 +470,37 @@ func TestStoreReplacesForeignValue(t *testing.T) {
 
 func TestHealthyFollowsProbe(t *testing.T) {
 	f := newFixture(t)
-	const patience = 10 * time.Second
-	if f.store.Healthy(patience) {
+	const timeout = 10 * time.Second
+	if f.store.Healthy(timeout) {
 		t.Error("healthy before the first probe")
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
 	}
 	f.store.Invalidate()
-	if f.store.Healthy(patience) {
+	if f.store.Healthy(timeout) {
 		t.Error("healthy although it must be probed again")
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Healthy(patience) {
-		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
+	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, healthy %v", err, f.store.Healthy(patience))
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err == nil || !f.store.Healthy(patience) {
-		t.Errorf("error %v, healthy %v, want healthy after the first failure", err, f.store.Healthy(patience))
+	if err := f.store.Probe(t.Context()); err == nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v, want healthy after the first failure", err, f.store.Healthy(timeout))
 	}
-	f.clock.SetTime(start.Add(patience))
-	if f.store.Healthy(patience) {
+	f.clock.SetTime(start.Add(timeout))
+	if f.store.Healthy(timeout) {
 		t.Error("healthy although probes have failed for long")
 	}
 }

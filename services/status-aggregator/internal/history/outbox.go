@@ -15,8 +15,8 @@ import (
 type entryState struct {
 	// Fold is the state of damping.
 	Fold conditions.State `json:"fold"`
-	// Owes lists the pending events of this entry, in order.
-	Owes []pendingEvent `json:"owes,omitempty"`
+	// Pending lists the pending events of this entry, in order.
+	Pending []pendingEvent `json:"owes,omitempty"`
 	// Base distinguishes the revisions of a lost bucket from those of its successor: the
 	// stream sequence of the last event of the lost one or, if the stream has none, the
 	// creation time of the stream in milliseconds; 0 if nothing was lost.
@@ -24,8 +24,8 @@ type entryState struct {
 	// Ring counts how often the numbers of the object's phase changes restarted, as they do
 	// when the cluster is restored from a backup: numbers are then used twice.
 	Ring int64 `json:"ring,omitempty"`
-	// Unjudged lists the condition types that have been Unknown since the object was first seen.
-	Unjudged []string `json:"unjudged,omitempty"`
+	// NeverKnown lists the condition types that have been Unknown since the object was first seen.
+	NeverKnown []string `json:"unjudged,omitempty"`
 }
 
 // pendingEvent is an event that an entry causes.
@@ -58,8 +58,8 @@ type planned struct {
 // not recovered, and was neither resumed nor started.
 var ends = []string{conditions.TypeDegraded, conditions.TypePaused, conditions.TypeStopped}
 
-// unjudged lists the types in ends that have been Unknown since the object was first seen.
-func unjudged(before *contract.StatusEntry, after contract.StatusEntry, was []string) []string {
+// neverKnown lists the types in ends that have been Unknown since the object was first seen.
+func neverKnown(before *contract.StatusEntry, after contract.StatusEntry, was []string) []string {
 	var out []string
 	for _, kind := range ends {
 		first := before == nil || before.Object.UID != after.Object.UID || slices.Contains(was, kind)
@@ -71,10 +71,10 @@ func unjudged(before *contract.StatusEntry, after contract.StatusEntry, was []st
 }
 
 // pendingEvents compares two entries of one object. before is nil for the first entry. Types in
-// unjudged become False for the first time.
-func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, lost bool, unjudged []string) []pendingEvent {
+// neverKnown become False for the first time.
+func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, lost bool, neverKnown []string) []pendingEvent {
 	if before == nil || before.Object.UID != after.Object.UID {
-		return []pendingEvent{{Gap: lost || carriesHistory(after)}}
+		return []pendingEvent{{Gap: lost || hasForeignHistory(after)}}
 	}
 	var out []pendingEvent
 	if after.LastTransitionSeq < before.LastTransitionSeq {
@@ -86,7 +86,7 @@ func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, los
 		switch {
 		case !public: // Ready: it summarizes the others
 		case was == nil || was.Status != c.Status:
-			first := c.Status == "False" && slices.Contains(unjudged, c.Type)
+			first := c.Status == "False" && slices.Contains(neverKnown, c.Type)
 			out = append(out, pendingEvent{Type: c.Type, Before: was, First: first})
 		case c.LastTransitionTime.After(was.LastTransitionTime):
 			// Another writer changed the condition and changed it back: the steps in between are unknown.
@@ -96,8 +96,8 @@ func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, los
 	return out
 }
 
-// carriesHistory reports whether a condition is older than the entry, so another client wrote it.
-func carriesHistory(e contract.StatusEntry) bool {
+// hasForeignHistory reports whether a condition is older than the entry, so another client wrote it.
+func hasForeignHistory(e contract.StatusEntry) bool {
 	for _, c := range e.Conditions {
 		if c.LastTransitionTime.Before(e.UpdatedAt.Truncate(time.Second)) {
 			return true
@@ -108,8 +108,8 @@ func carriesHistory(e contract.StatusEntry) bool {
 
 // plan returns the pending events of an entry. It depends only on the entry.
 func plan(e contract.StatusEntry, p entryState, revision uint64) []planned {
-	out := make([]planned, 0, len(p.Owes))
-	for _, o := range p.Owes {
+	out := make([]planned, 0, len(p.Pending))
+	for _, o := range p.Pending {
 		if o.Type == "" {
 			out = append(out, snapshot(e, o, id(e, "snapshot", p.Base, revision)))
 			continue
@@ -179,8 +179,8 @@ func planPhases(object contract.Object, ring []transition.Entry, after phase) []
 			continue
 		}
 		p := planned{
-			id:    phaseID(object.UID, phase{after.ring, t.Seq}),
-			phase: phase{after.ring, t.Seq},
+			id:    phaseID(object.UID, phase{after.restarts, t.Seq}),
+			phase: phase{after.restarts, t.Seq},
 			event: contract.EventPhase,
 			time:  t.Time.Time,
 			data: contract.Lifecycle{Object: object, Event: contract.EventPhase, Phase: &contract.PhaseChange{
@@ -223,11 +223,11 @@ func deletion(r *Record, gap bool, now time.Time) planned {
 }
 
 // id returns `<uid>.<type>.<revision>`, with the base appended in a bucket that replaces a lost one.
-func id(e contract.StatusEntry, what string, base, revision uint64) string {
+func id(e contract.StatusEntry, part string, base, revision uint64) string {
 	if base == 0 {
-		return fmt.Sprintf("%s.%s.%d", e.Object.UID, what, revision)
+		return fmt.Sprintf("%s.%s.%d", e.Object.UID, part, revision)
 	}
-	return fmt.Sprintf("%s.%s.%d.%d", e.Object.UID, what, revision, base)
+	return fmt.Sprintf("%s.%s.%d.%d", e.Object.UID, part, revision, base)
 }
 
 // events names the event of each condition going True and going False.

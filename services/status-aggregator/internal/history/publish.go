@@ -33,37 +33,39 @@ func (p position) uid() string {
 
 // phase returns the number of a phase change, zero for all other events.
 func (p position) phase() phase {
-	_, rest, _ := strings.Cut(p.id, ".")
-	number, again, _ := strings.Cut(rest, ".")
+	_, tail, _ := strings.Cut(p.id, ".")
+	number, suffix, _ := strings.Cut(tail, ".")
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return phase{}
 	}
-	ring, err := strconv.ParseInt(again, 10, 64)
-	if err != nil && again != "" {
+	restarts, err := strconv.ParseInt(suffix, 10, 64)
+	if err != nil && suffix != "" {
 		return phase{}
 	}
-	return phase{ring, seq}
+	return phase{restarts, seq}
 }
 
-// follows reports whether the last event came after all pending events of the entry: it is
+// isAfter reports whether the last event came after all pending events of the entry: it is
 // a phase change that the entry does not have yet, or the deletion of the object.
-func (p position) follows(r *Record) bool {
+func (p position) isAfter(r *Record) bool {
 	known := phase{r.entryState.Ring, r.Entry.LastTransitionSeq}
 	return p.uid() == r.Entry.Object.UID && (p.phase().after(known) || p.id == deletionID(r))
 }
 
 // phase is the number of a phase change, and how often the numbers had restarted before it.
-type phase struct{ ring, seq int64 }
+type phase struct{ restarts, seq int64 }
 
-func (p phase) after(q phase) bool { return p.ring > q.ring || p.ring == q.ring && p.seq > q.seq }
+func (p phase) after(q phase) bool {
+	return p.restarts > q.restarts || p.restarts == q.restarts && p.seq > q.seq
+}
 
 // phaseID returns `<uid>.<seq>`, and `<uid>.<seq>.<ring>` once the numbers have restarted.
 func phaseID(uid string, p phase) string {
-	if p.ring == 0 {
+	if p.restarts == 0 {
 		return fmt.Sprintf("%s.%d", uid, p.seq)
 	}
-	return fmt.Sprintf("%s.%d.%d", uid, p.seq, p.ring)
+	return fmt.Sprintf("%s.%d.%d", uid, p.seq, p.restarts)
 }
 
 // ErrPhaseRegressed reports that the latest phase change of an object has a lower number than
@@ -79,16 +81,16 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	if err := s.locateOnce(ctx, ref, r); err != nil {
 		return err
 	}
-	if r.position.follows(r) {
+	if r.position.isAfter(r) {
 		r.pending = nil
 		return nil
 	}
 	for len(r.pending) > 0 {
-		left := r.pending
-		if err := s.publish(ctx, ref, r, left[:1]); err != nil {
+		remaining := r.pending
+		if err := s.publish(ctx, ref, r, remaining[:1]); err != nil {
 			return err
 		}
-		r.pending = left[1:]
+		r.pending = remaining[1:]
 	}
 	return nil
 }
@@ -106,12 +108,12 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 	if same {
 		after = phase{r.entryState.Ring, r.Entry.LastTransitionSeq}
 	}
-	newest := Newest(ring)
+	latest := LatestSeq(ring)
 	switch {
-	case newest < after.seq:
-		return 0, fmt.Errorf("%w: from %d to %d", ErrPhaseRegressed, after.seq, newest)
-	case newest == after.seq:
-		return newest, nil
+	case latest < after.seq:
+		return 0, fmt.Errorf("%w: from %d to %d", ErrPhaseRegressed, after.seq, latest)
+	case latest == after.seq:
+		return latest, nil
 	}
 	if !same || !r.Known() {
 		// Without an entry, the last published number is in the stream.
@@ -122,17 +124,17 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 		if published.after(after) {
 			after = published
 		}
-		r.met.uid, r.met.ring = object.UID, after.ring
+		r.found.uid, r.found.restarts = object.UID, after.restarts
 	}
 	pending := planPhases(object, ring, after)
 	if err := s.publish(ctx, ref, r, pending); err != nil {
 		return 0, err
 	}
-	return max(after.seq, newest), nil
+	return max(after.seq, latest), nil
 }
 
-// Newest returns the number of the last phase change of a ring; 0 for none.
-func Newest(ring []transition.Entry) int64 {
+// LatestSeq returns the number of the last phase change of a ring; 0 for none.
+func LatestSeq(ring []transition.Entry) int64 {
 	if len(ring) == 0 {
 		return 0
 	}
@@ -156,10 +158,10 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 				pending = pending[1:]
 			}
 		}
-		if err = s.noteWrite(storeStream, err); err == nil {
+		if err = s.recordWrite(storeStream, err); err == nil {
 			return nil
 		}
-		if !wrongSequence(err) {
+		if !isWrongSequence(err) {
 			r.position = position{} // the acknowledgment was lost: the event may or may not be stored
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 // After a restore from a backup the cluster counts phase changes from an earlier
 // number again. This publishes one gap event, and later events have distinct ids.
 func TestPhaseRegressionPublishesGap(t *testing.T) {
-	for name, lost := range map[string]func(*fixture){
+	for name, loss := range map[string]func(*fixture){
 		"the entry is there":  func(*fixture) {},
 		"the process is new":  (*fixture).restart,
-		"the bucket was lost": (*fixture).loseBucket,
+		"the bucket was lost": (*fixture).deleteBucket,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -31,7 +31,7 @@ func TestPhaseRegressionPublishesGap(t *testing.T) {
 			f.put(e)
 			f.flush()
 			f.phases("a", ring(1, 6))
-			lost(f)
+			loss(f)
 			if last := f.phases("a", ring(1, 7)); last != 7 {
 				t.Errorf("published up to %d, want 7", last)
 			}
@@ -63,14 +63,14 @@ func TestDeletePublishesRestoredObjectAgain(t *testing.T) {
 
 // A wiped bus has no record of used ids, but consumers do.
 func TestEventIDsStayUniqueAfterWipe(t *testing.T) {
-	for name, begin := range map[string]func(*fixture){
+	for name, reset := range map[string]func(*fixture){
 		"the same process": func(f *fixture) { f.store.Invalidate() },
 		"another process":  (*fixture).restart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			used := map[string]bool{}
-			lives := func() {
+			runLifecycle := func() {
 				f.clock.SetTime(f.clock.Now().Add(time.Minute))
 				f.put(f.entry("a", "Available=False@0"))
 				f.flush()
@@ -84,25 +84,25 @@ func TestEventIDsStayUniqueAfterWipe(t *testing.T) {
 					used[id] = true
 				}
 			}
-			lives()
-			f.wipe()
-			begin(f)
-			lives()
+			runLifecycle()
+			f.deleteStreams()
+			reset(f)
+			runLifecycle()
 			f.wantHistory("a snapshot 0:Running gap", "a available Available=True")
 		})
 	}
 }
 
-// wipe loses all data of the bus.
-func (f *fixture) wipe() {
+// deleteStreams loses all data of the bus.
+func (f *fixture) deleteStreams() {
 	f.t.Helper()
 	if err := f.conn.JetStream().DeleteStream(f.t.Context(), contract.StreamLifecycle); err != nil {
 		f.t.Fatal(err)
 	}
-	f.loseBucket()
+	f.deleteBucket()
 }
 
-func (f *fixture) loseBucket() {
+func (f *fixture) deleteBucket() {
 	f.t.Helper()
 	if err := f.conn.JetStream().DeleteKeyValue(f.t.Context(), contract.BucketStatus); err != nil {
 		f.t.Fatal(err)

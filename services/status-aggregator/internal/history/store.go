@@ -46,12 +46,12 @@ type Store struct {
 	kv      jetstream.KeyValue
 	stream  jetstream.Stream
 	records map[contract.Ref]*Record
-	// remembered are the records before the last [Store.Invalidate], which the bucket
+	// invalidated are the records before the last [Store.Invalidate], which the bucket
 	// may have lost.
-	remembered map[contract.Ref]*Record
-	failing    time.Time            // since when the bucket or the stream is unavailable; zero if it is available
-	refused    map[string]time.Time // since when one of them rejects writes, by its name in the metrics
-	proven     bool                 // one of them has responded since the last Invalidate
+	invalidated   map[contract.Ref]*Record
+	failing       time.Time            // since when the bucket or the stream is unavailable; zero if it is available
+	rejectedSince map[string]time.Time // since when one of them rejects writes, by its name in the metrics
+	responded     bool                 // one of them has responded since the last Invalidate
 }
 
 // Record is the entry of one object and its state in the store.
@@ -67,24 +67,24 @@ type Record struct {
 
 	pending  []planned
 	position position
-	// met is how often the phase numbers of an incarnation had restarted according to the
+	// found is how often the phase numbers of an incarnation had restarted according to the
 	// stream, if the entry does not record it yet.
-	met struct {
-		uid  string
-		ring int64
+	found struct {
+		uid      string
+		restarts int64
 	}
 }
 
-// ring returns how often the phase numbers of an incarnation have restarted.
-func (r *Record) ring(uid string) int64 {
-	var ring int64
+// restarts returns how often the phase numbers of an incarnation have restarted.
+func (r *Record) restarts(uid string) int64 {
+	var restarts int64
 	if r.Entry.Object.UID == uid {
-		ring = r.entryState.Ring
+		restarts = r.entryState.Ring
 	}
-	if r.met.uid == uid {
-		ring = max(ring, r.met.ring)
+	if r.found.uid == uid {
+		restarts = max(restarts, r.found.restarts)
 	}
-	return ring
+	return restarts
 }
 
 // Known reports whether the bucket holds this entry.
@@ -94,7 +94,7 @@ func (r *Record) Known() bool { return r.Revision > 0 && !r.lost }
 func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store {
 	return &Store{
 		bus: b, cluster: cluster, clock: c, metrics: m,
-		records: map[contract.Ref]*Record{}, remembered: map[contract.Ref]*Record{}, refused: map[string]time.Time{},
+		records: map[contract.Ref]*Record{}, invalidated: map[contract.Ref]*Record{}, rejectedSince: map[string]time.Time{},
 	}
 }
 
@@ -105,11 +105,11 @@ func (s *Store) Invalidate() {
 	defer s.mu.Unlock()
 	for ref, r := range s.records {
 		if r.Known() {
-			s.remembered[ref] = r
+			s.invalidated[ref] = r
 		}
 	}
 	s.records = map[contract.Ref]*Record{}
-	s.kv, s.stream, s.proven = nil, nil, false
+	s.kv, s.stream, s.responded = nil, nil, false
 }
 
 // Load returns the record of an object, from memory or from the bucket.
@@ -117,7 +117,7 @@ func (s *Store) Invalidate() {
 func (s *Store) Load(ctx context.Context, ref contract.Ref) (*Record, error) {
 	s.mu.Lock()
 	r := s.records[ref]
-	before := s.remembered[ref]
+	before := s.invalidated[ref]
 	s.mu.Unlock()
 	if r != nil {
 		return r, nil
@@ -143,7 +143,7 @@ func (s *Store) keep(ref contract.Ref, r *Record) {
 	defer s.mu.Unlock()
 	s.records[ref] = r
 	if r.Known() {
-		delete(s.remembered, ref)
+		delete(s.invalidated, ref)
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Store) reload(ref contract.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.records[ref]; r != nil && r.Known() {
-		s.remembered[ref] = r
+		s.invalidated[ref] = r
 	}
 	delete(s.records, ref)
 }
@@ -161,7 +161,7 @@ func (s *Store) forget(ref contract.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.records, ref)
-	delete(s.remembered, ref)
+	delete(s.invalidated, ref)
 }
 
 // count counts a write to the bucket.

@@ -27,11 +27,11 @@ const (
 
 // Causes for the end of a stream.
 const (
-	endClient   = "client"
-	endSlow     = "slow"
-	endBus      = "bus"
-	endRights   = "rights"
-	endShutdown = "shutdown"
+	endClient     = "client"
+	endSlow       = "slow"
+	endBus        = "bus"
+	endPermission = "rights"
+	endShutdown   = "shutdown"
 )
 
 // events streams the lifecycle events that the caller may read.
@@ -80,9 +80,9 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscrip
 	if err := out.text(fmt.Sprintf("retry: %d\nid: %d\n\n", reconnectMillis, out.position)); err != nil {
 		return endClient
 	}
-	who := callerOf(ctx)
-	send := func(e readmodel.Event) error { return a.deliver(ctx, out, who, e) }
-	if err := s.Past(ctx, out.position, send); err != nil {
+	user := callerOf(ctx)
+	send := func(e readmodel.Event) error { return a.deliver(ctx, out, user, e) }
+	if err := s.Replay(ctx, out.position, send); err != nil {
 		return cause(ctx, err)
 	}
 	ticker := a.clock.NewTicker(a.heartbeat)
@@ -99,7 +99,7 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscrip
 		case e := <-s.Events():
 			err = send(e)
 		case <-ticker.C():
-			err = a.beat(ctx, out, s, who, f)
+			err = a.sendHeartbeat(ctx, out, s, user, f)
 		}
 		if err != nil {
 			return cause(ctx, err)
@@ -107,8 +107,8 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscrip
 	}
 }
 
-// errRights reports that the caller lost the permission to read, or that it cannot be checked.
-var errRights = errors.New("permission to read was revoked")
+// errPermission reports that the caller lost the permission to read, or that it cannot be checked.
+var errPermission = errors.New("permission to read was revoked")
 
 func cause(ctx context.Context, err error) string {
 	switch {
@@ -116,20 +116,20 @@ func cause(ctx context.Context, err error) string {
 		return endSlow
 	case ctx.Err() != nil, errors.Is(err, errWrite):
 		return endClient
-	case errors.Is(err, errRights):
-		return endRights
+	case errors.Is(err, errPermission):
+		return endPermission
 	}
 	return endBus
 }
 
 // deliver sends an event that the caller may read, and skips one that they may not.
-func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e readmodel.Event) error {
+func (a *handlers) deliver(ctx context.Context, out *stream, user caller, e readmodel.Event) error {
 	if e.Sequence <= out.position {
 		return nil
 	}
-	ok, err := a.mayList(ctx, who, place{namespace: e.Ref.Namespace, kind: e.Ref.Kind})
+	ok, err := a.mayList(ctx, user, scope{namespace: e.Ref.Namespace, kind: e.Ref.Kind})
 	if err != nil {
-		return errors.Join(errRights, err)
+		return errors.Join(errPermission, err)
 	}
 	if !ok {
 		out.position = e.Sequence
@@ -142,14 +142,14 @@ func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e readm
 	return nil
 }
 
-// beat checks whether the caller may still read, and sends a heartbeat with the
+// sendHeartbeat checks whether the caller may still read, and sends a heartbeat with the
 // position to resume from.
-func (a *handlers) beat(ctx context.Context, out *stream, s *readmodel.Subscription, who caller, f readmodel.Filter) error {
-	if err := errors.Join(who.again(ctx), a.scope(ctx, who, f)); err != nil {
-		return errors.Join(errRights, err)
+func (a *handlers) sendHeartbeat(ctx context.Context, out *stream, s *readmodel.Subscription, user caller, f readmodel.Filter) error {
+	if err := errors.Join(user.authenticate(ctx), a.scope(ctx, user, f)); err != nil {
+		return errors.Join(errPermission, err)
 	}
-	if passed, ok := s.Settled(); ok {
-		out.position = max(out.position, passed)
+	if position, ok := s.Position(); ok {
+		out.position = max(out.position, position)
 	}
 	return out.text(fmt.Sprintf(": heartbeat\nid: %d\n\n", out.position))
 }

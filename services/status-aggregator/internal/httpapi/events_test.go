@@ -27,9 +27,9 @@ func object(namespace, name string) contract.Object {
 }
 
 // happens publishes an event and returns its id.
-func (b *bench) happens(namespace, name string) string {
+func (b *testEnv) happens(namespace, name string) string {
 	b.Helper()
-	return strconv.FormatUint(b.Flip(object(namespace, name), contract.EventDegraded, sound, degraded), 10)
+	return strconv.FormatUint(b.PublishChange(object(namespace, name), contract.EventDegraded, healthy, degraded), 10)
 }
 
 // wantEvent reads the next event.
@@ -48,18 +48,18 @@ func (f *feed) wantEvent(id, name string) {
 	}
 }
 
-// ended waits for the end of a stream and for the count of its cause.
-func (f *feed) ended(cause string) {
+// waitForEnd waits for the end of a stream and for the count of its cause.
+func (f *feed) waitForEnd(cause string) {
 	f.Helper()
 	for {
 		if _, ok := f.next(); !ok {
 			break
 		}
 	}
-	f.counted(cause)
+	f.checkCounter(cause)
 }
 
-func (b *bench) counted(cause string) {
+func (b *testEnv) checkCounter(cause string) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		want := fmt.Sprintf("# HELP flotilla_status_api_streams_ended_total Streams of events that ended, by cause: client, slow, bus, rights, shutdown.\n"+
@@ -69,11 +69,11 @@ func (b *bench) counted(cause string) {
 }
 
 func TestEventsStreamLive(t *testing.T) {
-	b := newBench(t)
-	elsewhere := cluster.Get(t).Namespace(t)
+	b := newTestEnv(t)
+	otherNamespace := cluster.Get(t).Namespace(t)
 	b.login("ada", b.Namespace)
 	b.happens(b.Namespace, "before")
-	b.Follows(b.Hub)
+	b.WaitForHub(b.Hub)
 	f := b.follow("")
 	if got := f.Header.Get("Content-Type"); got != contentStream {
 		t.Errorf("the stream is %q", got)
@@ -82,23 +82,23 @@ func TestEventsStreamLive(t *testing.T) {
 	if first.id != "1" || first.retry == "" || first.data != "" {
 		t.Errorf("the stream begins with %+v", first)
 	}
-	b.happens(elsewhere, "hidden")
+	b.happens(otherNamespace, "hidden")
 	id := b.happens(b.Namespace, "main")
 	f.wantEvent(id, "main")
 	// The heartbeat advances past events that the caller may not read.
-	hidden := b.happens(elsewhere, "hidden")
+	forbidden := b.happens(otherNamespace, "hidden")
 	expect.Eventually(t, expect.Long, func() error {
-		if got := f.beat(); got.id != hidden || got.data != "" {
+		if got := f.nextHeartbeat(); got.id != forbidden || got.data != "" {
 			return fmt.Errorf("beat %+v", got)
 		}
 		return nil
 	})
 	f.close()
-	b.counted(endClient)
+	b.checkCounter(endClient)
 }
 
 func TestEventsResume(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.login("ada", b.Namespace)
 	one, two, three := b.happens(b.Namespace, "one"), b.happens(b.Namespace, "two"), b.happens(b.Namespace, "three")
 	for name, f := range map[string]*feed{
@@ -114,7 +114,7 @@ func TestEventsResume(t *testing.T) {
 		f.wantEvent(three, "three")
 		f.close()
 	}
-	b.refused(b.get(statusapi.PathEvents, "Last-Event-ID", "99"), http.StatusGone, "Gone", "it ends at 3")
+	b.wantError(b.get(statusapi.PathEvents, "Last-Event-ID", "99"), http.StatusGone, "Gone", "it ends at 3")
 	stream, err := b.JetStream().Stream(t.Context(), contract.StreamLifecycle)
 	if err != nil {
 		t.Fatal(err)
@@ -122,91 +122,91 @@ func TestEventsResume(t *testing.T) {
 	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(3)); err != nil {
 		t.Fatal(err)
 	}
-	b.refused(b.get(statusapi.PathEvents+"?since=1"), http.StatusGone, "Gone", "read the resources again")
+	b.wantError(b.get(statusapi.PathEvents+"?since=1"), http.StatusGone, "Gone", "read the resources again")
 	b.follow("?since=2").wantEvent(three, "three")
 }
 
 func TestEventsEndOnRevokedPermission(t *testing.T) {
-	b := newBench(t)
-	elsewhere := cluster.Get(t).Namespace(t)
-	granted := b.login("ada", b.Namespace, elsewhere)
-	all, narrow := b.follow(""), b.follow("?namespace="+elsewhere)
-	all.wantEvent(b.happens(elsewhere, "main"), "main")
-	narrow.wantEvent("1", "main")
+	b := newTestEnv(t)
+	otherNamespace := cluster.Get(t).Namespace(t)
+	granted := b.login("ada", b.Namespace, otherNamespace)
+	all, filtered := b.follow(""), b.follow("?namespace="+otherNamespace)
+	all.wantEvent(b.happens(otherNamespace, "main"), "main")
+	filtered.wantEvent("1", "main")
 	if err := b.Client.Delete(t.Context(), granted[2]); err != nil {
 		t.Fatal(err)
 	}
-	narrow.ended(endRights) // the permission for its namespace was revoked
-	b.happens(elsewhere, "hidden")
+	filtered.waitForEnd(endPermission) // the permission for its namespace was revoked
+	b.happens(otherNamespace, "hidden")
 	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it continues with the remaining namespace
-	if a := b.get(statusapi.PathEvents + "?namespace=" + elsewhere); a.StatusCode != http.StatusForbidden {
+	if a := b.get(statusapi.PathEvents + "?namespace=" + otherNamespace); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a new stream is %d", a.StatusCode)
 	}
 }
 
 func TestEventsEndOnInvalidToken(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	granted := b.login("ada", b.Namespace)
 	f := b.follow("")
 	if err := b.Client.Delete(t.Context(), granted[0]); err != nil {
 		t.Fatal(err)
 	}
-	f.ended(endRights)
+	f.waitForEnd(endPermission)
 }
 
 func TestBusOutageReturns503ForEventsOnly(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.Superset("main", available)
 	b.login("ada", b.Namespace)
 	f := b.follow("")
 	b.NATS.Stop()
-	f.ended(endBus)
+	f.waitForEnd(endBus)
 	a := b.get(statusapi.PathEvents)
-	b.refused(a, http.StatusServiceUnavailable, "Unavailable", "the bus does not respond")
+	b.wantError(a, http.StatusServiceUnavailable, "Unavailable", "the bus does not respond")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After header")
 	}
 	b.listed("", "main")
-	if d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main"))); d.Incomplete == "" || len(d.Resource.Conditions) != 1 {
+	if d := decode[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main"))); d.Incomplete == "" || len(d.Resource.Conditions) != 1 {
 		t.Errorf("detail %+v", d)
 	}
 	b.NATS.Start()
-	b.Follows(b.Hub)
+	b.WaitForHub(b.Hub)
 	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
 }
 
 func TestEventsLimitStreams(t *testing.T) {
-	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams = 1 })
+	b := newTestEnv(t, func(_ *testEnv, c *Config) { c.Options.MaxStreams = 1 })
 	b.login("ada", b.Namespace)
 	f := b.follow("")
-	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams")
+	b.wantError(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams")
 	f.close()
-	b.counted(endClient)
+	b.checkCounter(endClient)
 	expect.Eventually(t, expect.Long, b.admitted)
 }
 
 // The streams of one user, even without events, do not occupy all slots.
 func TestEventsLimitStreamsPerUser(t *testing.T) {
 	const perUser = 2
-	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })
+	b := newTestEnv(t, func(_ *testEnv, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })
 	b.login("greedy", b.Namespace)
 	var held []*feed
 	for range perUser {
 		held = append(held, b.follow(""))
 	}
-	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams of one user")
-	greedy := b.token
+	b.wantError(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams of one user")
+	limitedToken := b.token
 	b.login("ada", b.Namespace)
 	// The rejected request returns the common slot shortly after its response.
 	expect.Eventually(t, expect.Long, b.admitted)
 	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
-	b.token = greedy
+	b.token = limitedToken
 	held[0].close()
 	expect.Eventually(t, expect.Long, b.admitted)
 }
 
 // admitted returns nil if another stream is accepted.
-func (b *bench) admitted() error {
+func (b *testEnv) admitted() error {
 	response, err := b.client.Do(b.request(http.MethodHead, statusapi.PathEvents))
 	if err != nil {
 		return err
@@ -219,13 +219,13 @@ func (b *bench) admitted() error {
 }
 
 func TestShutdownEndsStreamsCleanly(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.login("ada", b.Namespace)
 	f := b.follow("")
 	id := b.happens(b.Namespace, "main")
 	f.wantEvent(id, "main")
 	b.stop() // fails the test if the streams block the shutdown
-	f.ended(endShutdown)
+	f.waitForEnd(endShutdown)
 	if err := f.lines.Err(); err != nil {
 		t.Errorf("the stream broke off: %v", err)
 	}
@@ -233,7 +233,7 @@ func TestShutdownEndsStreamsCleanly(t *testing.T) {
 
 // A reader that does not read is disconnected while the others receive all events, and may resume.
 func TestEventsDisconnectSlowReader(t *testing.T) {
-	b := newBench(t, func(b *bench, c *Config) { c.Hub = b.NewHub(5) })
+	b := newTestEnv(t, func(b *testEnv, c *Config) { c.Hub = b.NewHub(5) })
 	b.login("ada", b.Namespace)
 	// The buffers of the connection are smaller than the following events.
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
@@ -244,17 +244,17 @@ func TestEventsDisconnectSlowReader(t *testing.T) {
 	}}
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
-	quick := b.follow("")
+	fast := b.follow("")
 	b.client = &http.Client{Transport: transport}
 	slow := b.follow("")
 	slow.lines.Buffer(nil, 1<<20)
-	quick.lines.Buffer(nil, 1<<20)
-	long := degraded
-	long.Message = strings.Repeat("x", 32<<10)
+	fast.lines.Buffer(nil, 1<<20)
+	longEvent := degraded
+	longEvent.Message = strings.Repeat("x", 32<<10)
 	const events = 400
 	for range events {
-		id := b.Flip(object(b.Namespace, "main"), contract.EventDegraded, sound, long)
-		quick.wantEvent(strconv.FormatUint(id, 10), "main")
+		id := b.PublishChange(object(b.Namespace, "main"), contract.EventDegraded, healthy, longEvent)
+		fast.wantEvent(strconv.FormatUint(id, 10), "main")
 	}
 	last := 0
 	for {
@@ -270,8 +270,8 @@ func TestEventsDisconnectSlowReader(t *testing.T) {
 	if last == 0 || last == events {
 		t.Fatalf("was sent %d of %d events", last, events)
 	}
-	b.counted(endSlow)
-	again := b.follow("?since=" + strconv.Itoa(last))
-	again.lines.Buffer(nil, 1<<20)
-	again.wantEvent(strconv.Itoa(last+1), "main")
+	b.checkCounter(endSlow)
+	resumed := b.follow("?since=" + strconv.Itoa(last))
+	resumed.lines.Buffer(nil, 1<<20)
+	resumed.wantEvent(strconv.Itoa(last+1), "main")
 }

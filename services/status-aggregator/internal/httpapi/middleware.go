@@ -11,26 +11,26 @@ import (
 )
 
 // limited limits the number of concurrent requests.
-func limited(slots httpserver.Slots, what string, next http.Handler) http.Handler {
-	refuse := func(w http.ResponseWriter, r *http.Request) { fail(w, r, tooMany(what)) }
-	return httpserver.Limited(slots, refuse, next)
+func limited(slots httpserver.Slots, resource string, next http.Handler) http.Handler {
+	reject := func(w http.ResponseWriter, r *http.Request) { fail(w, r, tooMany(resource)) }
+	return httpserver.Limited(slots, reject, next)
 }
 
 // limitedPerUser bounds the concurrent requests of one authenticated user, so that no user
 // can occupy all slots. Zero means no bound.
-func limitedPerUser(most int, what string, next http.Handler) http.Handler {
+func limitedPerUser(limit int, resource string, next http.Handler) http.Handler {
 	var mu sync.Mutex
 	running := map[string]int{}
 	enter := func(name string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if most > 0 && running[name] >= most {
+		if limit > 0 && running[name] >= limit {
 			return false
 		}
 		running[name]++
 		return true
 	}
-	leave := func(name string) {
+	release := func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if running[name]--; running[name] == 0 {
@@ -40,10 +40,10 @@ func limitedPerUser(most int, what string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := callerOf(r.Context()).GetName()
 		if !enter(name) {
-			fail(w, r, tooMany(what))
+			fail(w, r, tooMany(resource))
 			return
 		}
-		defer leave(name)
+		defer release(name)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -70,7 +70,7 @@ func deadline(c Config, next http.Handler) http.Handler {
 // caller is the authenticated user of a request, with the state of the token.
 type caller struct {
 	user.Info
-	again func(context.Context) error
+	authenticate func(context.Context) error
 }
 
 type callerKey struct{}
@@ -91,11 +91,11 @@ func authenticated(authorizer Authorizer, next http.Handler) http.Handler {
 		}
 		httpserver.ExchangeOf(r.Context()).User = u.GetName()
 		with := r.Clone(r.Context()) // the original keeps the token while a stream runs
-		again := func(ctx context.Context) error {
+		authenticate := func(ctx context.Context) error {
 			_, err := authorizer.Authenticate(with.WithContext(ctx))
 			return err
 		}
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{Info: u, again: again}))
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{Info: u, authenticate: authenticate}))
 		r.Header = r.Header.Clone()
 		r.Header.Del("Authorization")
 		next.ServeHTTP(w, r)

@@ -30,17 +30,17 @@ func TestHTTPAPIPageExamples(t *testing.T) {
 	if len(examples) < 6 {
 		t.Fatalf("the page has %d examples", len(examples))
 	}
-	b := newBench(t)
+	b := newTestEnv(t)
 	o := b.Superset("main", available, degraded)
-	seen := readmodeltest.Seen(o)
+	seen := readmodeltest.Observation(o)
 	b.Entry(contract.StatusEntry{Object: o, UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
 		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: readmodeltest.Start,
 	}})
 	b.Observation(seen)
-	b.Flip(o, contract.EventDegraded, sound, degraded)
+	b.PublishChange(o, contract.EventDegraded, healthy, degraded)
 	b.login("ada", b.Namespace)
 	expect.Eventually(t, expect.Long, func() error {
-		d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")))
+		d := decode[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")))
 		if d.Provenance == nil || len(d.Resource.Conditions) != 2 {
 			return fmt.Errorf("detail %+v", d)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // bounds are the minimum, the maximum and the default of a number in a query.
-type bounds struct{ least, most, without int }
+type bounds struct{ min, max, fallback int }
 
 var (
 	boundsList    = bounds{1, 1000, 500}
@@ -102,11 +102,11 @@ func condition(text string) (readmodel.ConditionFilter, error) {
 func number(values url.Values, name string, b bounds) (int, error) {
 	text := values.Get(name)
 	if text == "" {
-		return b.without, nil
+		return b.fallback, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < b.least || n > b.most {
-		return 0, badRequest("%s must be a number from %d to %d, is %s", name, b.least, b.most, quote(text))
+	if err != nil || n < b.min || n > b.max {
+		return 0, badRequest("%s must be a number from %d to %d, is %s", name, b.min, b.max, quote(text))
 	}
 	return n, nil
 }
@@ -114,16 +114,16 @@ func number(values url.Values, name string, b bounds) (int, error) {
 // sequence returns the position to resume from: the header that browsers and other clients set
 // themselves, or the parameter; nil without either.
 func sequence(r *http.Request, values url.Values) (*uint64, error) {
-	what, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	source, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
 	if text == "" {
-		what, text = statusapi.ParamSince, values.Get(statusapi.ParamSince)
+		source, text = statusapi.ParamSince, values.Get(statusapi.ParamSince)
 	}
 	if text == "" {
 		return nil, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return nil, badRequest("%s must be the id of an event, is %s", what, quote(text))
+		return nil, badRequest("%s must be the id of an event, is %s", source, quote(text))
 	}
 	return &n, nil
 }
@@ -148,9 +148,9 @@ func afterToken(token string) (statusapi.Resource, error) {
 
 // quote escapes and truncates foreign text.
 func quote(text string) string {
-	const longest = 100
-	if len(text) > longest {
-		text = text[:longest] + "..."
+	const maxLength = 100
+	if len(text) > maxLength {
+		text = text[:maxLength] + "..."
 	}
 	return strconv.Quote(text)
 }

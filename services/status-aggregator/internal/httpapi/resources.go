@@ -50,19 +50,19 @@ func (a *handlers) visible(ctx context.Context, f readmodel.Filter) ([]statusapi
 	if err != nil {
 		return nil, err
 	}
-	places := map[place]bool{}
+	scopes := map[scope]bool{}
 	for i := range items {
-		places[placeOf(items[i])] = true
+		scopes[scopeOf(items[i])] = true
 	}
-	allowed, err := a.allowed(ctx, callerOf(ctx), places)
+	allowed, err := a.allowedScopes(ctx, callerOf(ctx), scopes)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(items, func(r statusapi.Resource) bool { return !allowed[placeOf(r)] }), nil
+	return slices.DeleteFunc(items, func(r statusapi.Resource) bool { return !allowed[scopeOf(r)] }), nil
 }
 
-func placeOf(r statusapi.Resource) place {
-	return place{namespace: r.Object.Namespace, kind: r.Kind}
+func scopeOf(r statusapi.Resource) scope {
+	return scope{namespace: r.Object.Namespace, kind: r.Kind}
 }
 
 // paginate returns a page of the sorted items.

@@ -23,7 +23,7 @@ import (
 var (
 	available = readmodeltest.Condition("Available", "True", "AllComponentsReady", 0)
 	degraded  = readmodeltest.Condition("Degraded", "True", "CrashLoop", 6)
-	sound     = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
+	healthy   = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
 )
 
 func names(list statusapi.ResourceList) []string {
@@ -35,11 +35,11 @@ func names(list statusapi.ResourceList) []string {
 }
 
 // listed waits until a list contains exactly these names.
-func (b *bench) listed(query string, want ...string) statusapi.ResourceList {
+func (b *testEnv) listed(query string, want ...string) statusapi.ResourceList {
 	b.Helper()
 	var list statusapi.ResourceList
 	expect.Eventually(b, expect.Long, func() error {
-		list = into[statusapi.ResourceList](b, b.get(statusapi.PathResources+query))
+		list = decode[statusapi.ResourceList](b, b.get(statusapi.PathResources+query))
 		if diff := cmp.Diff(append([]string{}, want...), names(list)); diff != "" {
 			return fmt.Errorf("%s (-want +got):\n%s", query, diff)
 		}
@@ -49,24 +49,24 @@ func (b *bench) listed(query string, want ...string) statusapi.ResourceList {
 }
 
 func TestListReturnsOnlyPermittedResources(t *testing.T) {
-	b := newBench(t)
-	elsewhere := cluster.Get(t).Namespace(t)
-	b.Superset("one", available, sound)
+	b := newTestEnv(t)
+	otherNamespace := cluster.Get(t).Namespace(t)
+	b.Superset("one", available, healthy)
 	b.Superset("two", available, degraded)
-	home := b.Namespace
-	b.Namespace = elsewhere
+	ownNamespace := b.Namespace
+	b.Namespace = otherNamespace
 	b.Superset("hidden", degraded)
-	b.Namespace = home
+	b.Namespace = ownNamespace
 
-	b.refused(b.get(statusapi.PathResources), http.StatusUnauthorized, "Unauthorized", "bearer token")
-	b.login("ada", home)
+	b.wantError(b.get(statusapi.PathResources), http.StatusUnauthorized, "Unauthorized", "bearer token")
+	b.login("ada", ownNamespace)
 	b.listed("", "one", "two")
-	b.listed("?namespace="+home, "one", "two")
+	b.listed("?namespace="+ownNamespace, "one", "two")
 	b.listed("?condition=Degraded=True", "two")
 	b.listed("?condition=Degraded%3DTrue&condition=Available", "two")
-	b.listed("?kind=fireboltengine&namespace=" + home)
-	b.refused(b.get(statusapi.PathResources+"?namespace="+elsewhere), http.StatusForbidden, "Forbidden", elsewhere)
-	b.refused(b.get(statusapi.PathResources+"?kind=superset&namespace="+elsewhere), http.StatusForbidden, "Forbidden", `cannot list resource "supersets"`)
+	b.listed("?kind=fireboltengine&namespace=" + ownNamespace)
+	b.wantError(b.get(statusapi.PathResources+"?namespace="+otherNamespace), http.StatusForbidden, "Forbidden", otherNamespace)
+	b.wantError(b.get(statusapi.PathResources+"?kind=superset&namespace="+otherNamespace), http.StatusForbidden, "Forbidden", `cannot list resource "supersets"`)
 
 	first := b.listed("?limit=1", "one")
 	second := b.listed("?limit=1&continue="+url.QueryEscape(first.Continue), "two")
@@ -76,9 +76,9 @@ func TestListReturnsOnlyPermittedResources(t *testing.T) {
 
 	b.login("eve")
 	b.listed("")
-	b.login("root", home, elsewhere)
+	b.login("root", ownNamespace, otherNamespace)
 	both := []string{"two", "hidden"}
-	if elsewhere < home {
+	if otherNamespace < ownNamespace {
 		slices.Reverse(both)
 	}
 	b.listed("?condition=Degraded=True", both...)
@@ -86,7 +86,7 @@ func TestListReturnsOnlyPermittedResources(t *testing.T) {
 
 // A caller with permission for the whole cluster needs none for single namespaces.
 func TestListAcceptsClusterPermission(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.Superset("one", available)
 	b.login("root")
 	b.create(&rbacv1.ClusterRoleBinding{
@@ -103,49 +103,49 @@ func TestListAcceptsClusterPermission(t *testing.T) {
 	})
 }
 
-func (b *bench) path(namespace, name string) string {
+func (b *testEnv) path(namespace, name string) string {
 	return "/api/v1/namespaces/" + namespace + "/superset/" + name
 }
 
 func TestGetReturnsResource(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	o := b.Superset("main", available, degraded)
 	b.Entry(contract.StatusEntry{Object: o, DeployedVersion: "6.0.0", UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
 		Observer: contract.Observer{Name: "superset-operator", Instance: "pod"}, Epoch: 1, Seq: 2, ReceivedAt: readmodeltest.Start, Evidence: []string{"e"},
 	}})
-	b.Observation(readmodeltest.Seen(o))
-	b.Event(contract.Lifecycle{Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, sound}})
-	b.Flip(o, contract.EventDegraded, sound, degraded)
+	b.Observation(readmodeltest.Observation(o))
+	b.Event(contract.Lifecycle{Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, healthy}})
+	b.PublishChange(o, contract.EventDegraded, healthy, degraded)
 	b.login("ada", b.Namespace)
 	expect.Eventually(t, expect.Long, func() error {
-		d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")))
+		d := decode[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")))
 		if d.Provenance == nil || d.Observation == nil || len(d.History) != 2 || len(d.Resource.Conditions) != 2 {
 			return fmt.Errorf("detail %+v", d)
 		}
 		return nil
 	})
-	d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")+"?limit=1"))
+	d := decode[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")+"?limit=1"))
 	if len(d.History) != 1 || !d.HistoryTruncated || d.History[0].Event != contract.EventDegraded {
 		t.Errorf("the newest event is %+v", d.History)
 	}
-	b.refused(b.get(b.path(b.Namespace, "none")), http.StatusNotFound, "NotFound", `Superset "none"`)
-	b.refused(b.get("/api/v1/namespaces/"+b.Namespace+"/boat/none"), http.StatusNotFound, "NotFound", `unknown kind "boat", want one of superset`)
+	b.wantError(b.get(b.path(b.Namespace, "none")), http.StatusNotFound, "NotFound", `Superset "none"`)
+	b.wantError(b.get("/api/v1/namespaces/"+b.Namespace+"/boat/none"), http.StatusNotFound, "NotFound", `unknown kind "boat", want one of superset`)
 }
 
 // A caller without permission cannot distinguish existing and missing objects.
 func TestGetForbiddenRevealsNothing(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.Superset("main", available)
 	b.login("eve")
-	there, not := b.get(b.path(b.Namespace, "main")), b.get(b.path(b.Namespace, "none"))
-	b.refused(there, http.StatusForbidden, "Forbidden", "cannot get")
-	if want := strings.ReplaceAll(string(there.body), "main", "none"); there.StatusCode != not.StatusCode || string(not.body) != want {
-		t.Errorf("%s\n%s", there.body, not.body)
+	found, notFound := b.get(b.path(b.Namespace, "main")), b.get(b.path(b.Namespace, "none"))
+	b.wantError(found, http.StatusForbidden, "Forbidden", "cannot get")
+	if want := strings.ReplaceAll(string(found.body), "main", "none"); found.StatusCode != notFound.StatusCode || string(notFound.body) != want {
+		t.Errorf("%s\n%s", found.body, notFound.body)
 	}
 }
 
 func TestServerRejectsInvalidParameters(t *testing.T) {
-	b := newBench(t)
+	b := newTestEnv(t)
 	b.login("ada", b.Namespace)
 	for path, want := range map[string]string{
 		statusapi.PathResources + "?color=red":                             `unknown parameter "color", want one of namespace`,
@@ -163,12 +163,12 @@ func TestServerRejectsInvalidParameters(t *testing.T) {
 		statusapi.PathEvents + "?limit=1":                                  `unknown parameter "limit"`,
 		statusapi.PathResources + "?namespace=" + strings.Repeat("n", 300): `..."`,
 	} {
-		b.refused(b.get(path), http.StatusBadRequest, "BadRequest", want)
+		b.wantError(b.get(path), http.StatusBadRequest, "BadRequest", want)
 	}
-	b.refused(b.get("/api/v2/x"), http.StatusNotFound, "NotFound", "nothing is served")
-	b.refused(b.get("/elsewhere"), http.StatusNotFound, "NotFound", "nothing is served")
+	b.wantError(b.get("/api/v2/x"), http.StatusNotFound, "NotFound", "nothing is served")
+	b.wantError(b.get("/elsewhere"), http.StatusNotFound, "NotFound", "nothing is served")
 	a := b.send(http.MethodPost, statusapi.PathResources)
-	b.refused(a, http.StatusMethodNotAllowed, "MethodNotAllowed", "only GET")
+	b.wantError(a, http.StatusMethodNotAllowed, "MethodNotAllowed", "only GET")
 	if a.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("allowed are %q", a.Header.Get("Allow"))
 	}

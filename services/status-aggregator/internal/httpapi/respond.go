@@ -55,8 +55,8 @@ func notFound(format string, args ...any) error {
 	return &problem{status: http.StatusNotFound, message: fmt.Sprintf(format, args...)}
 }
 
-func tooMany(what string) error {
-	return &problem{status: http.StatusTooManyRequests, message: "too many " + what + " at the same time, try again", retry: 1}
+func tooMany(resource string) error {
+	return &problem{status: http.StatusTooManyRequests, message: "too many " + resource + " at the same time, try again", retry: 1}
 }
 
 // translate converts an error to a response. Unknown errors become a 500, whose text is only logged.
@@ -77,7 +77,7 @@ func translate(err error) *problem {
 		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrNotReady.Error() + ", try again", retry: 1}
 	case errors.Is(err, readmodel.ErrBusUnavailable):
 		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrBusUnavailable.Error() + ": events are unavailable until it does; resources are still served", retry: retrySeconds}
-	case errors.Is(err, readmodel.ErrGone):
+	case errors.Is(err, readmodel.ErrExpired):
 		return &problem{status: http.StatusGone, message: err.Error() + "; read the resources again, then follow the events without Last-Event-ID and since"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{status: http.StatusServiceUnavailable, message: "the request took too long, try again", retry: retrySeconds}

@@ -24,8 +24,8 @@ const (
 	verbList = "list"
 )
 
-// place is a kind and a namespace to authorize.
-type place struct {
+// scope is a kind and a namespace to authorize.
+type scope struct {
 	namespace string // empty: in the whole cluster
 	kind      contract.Kind
 }
@@ -38,7 +38,7 @@ func attributes(verb string, kind registry.Kind, namespace, name string) access.
 
 // mayList reports whether the caller may list a kind in a namespace. It checks the
 // cluster-wide permission first, which covers every namespace.
-func (a *handlers) mayList(ctx context.Context, c caller, p place) (bool, error) {
+func (a *handlers) mayList(ctx context.Context, c caller, p scope) (bool, error) {
 	kind, ok := a.kinds.Lookup(p.kind)
 	if !ok {
 		return false, nil
@@ -55,13 +55,13 @@ func (a *handlers) mayList(ctx context.Context, c caller, p place) (bool, error)
 
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
 
-// allowed returns the places that the caller may list.
-func (a *handlers) allowed(ctx context.Context, c caller, places map[place]bool) (map[place]bool, error) {
+// allowedScopes returns the scopes that the caller may list.
+func (a *handlers) allowedScopes(ctx context.Context, c caller, scopes map[scope]bool) (map[scope]bool, error) {
 	var mu sync.Mutex
-	out := map[place]bool{}
+	out := map[scope]bool{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(questions)
-	for p := range places {
+	for p := range scopes {
 		g.Go(func() error {
 			ok, err := a.mayList(ctx, c, p)
 			if ok {

@@ -50,8 +50,8 @@ type handlers struct {
 
 // route is one operation, always a GET.
 type route struct {
-	path   string
-	answer func(*handlers, http.ResponseWriter, *http.Request) error
+	path    string
+	respond func(*handlers, http.ResponseWriter, *http.Request) error
 }
 
 const routeEvents = statusapi.PathEvents
@@ -65,8 +65,8 @@ func routes() []route {
 	}
 }
 
-// compressFrom is the minimum size in bytes of a compressed response.
-const compressFrom = 16 << 10
+// minCompressSize is the minimum size in bytes of a compressed response.
+const minCompressSize = 16 << 10
 
 // apiPrefix is the path prefix under which every request requires a token.
 const apiPrefix = "/api/"
@@ -79,7 +79,7 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics of the API: %w", err)
 	}
-	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{contentJSON}))
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressSize), gzhttp.ContentTypes([]string{contentJSON}))
 	if err != nil {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
@@ -89,20 +89,20 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for _, one := range routes() {
-		mux.Handle("GET "+one.path, httpserver.WithRoute(one.path, bounded(a.answer(one.answer))))
+		mux.Handle("GET "+one.path, httpserver.Noted(one.path, bounded(a.respond(one.respond))))
 	}
-	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.answer((*handlers).events))
-	mux.Handle("GET "+routeEvents, httpserver.WithRoute(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
-	mux.Handle(apiPrefix, httpserver.WithRoute(httpserver.RouteOther, bounded(unrouted(mux))))
+	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.respond((*handlers).events))
+	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
+	mux.Handle(apiPrefix, httpserver.Noted(httpserver.RouteOther, bounded(handleUnrouted(mux))))
 	for path, h := range page.Handlers() {
 		mux.Handle("GET "+path, httpserver.WithRoute(statusapi.PathPage, h))
 	}
-	mux.Handle("/", httpserver.WithRoute(httpserver.RouteOther, unrouted(mux)))
+	mux.Handle("/", httpserver.Noted(httpserver.RouteOther, handleUnrouted(mux)))
 	notStreams := otelhttp.WithFilter(func(r *http.Request) bool { return r.URL.Path != routeEvents })
 	return otelhttp.NewHandler(observer.Observe(httpserver.Recovered(fail, mux)), "api", notStreams), nil
 }
 
-func (a *handlers) answer(f func(*handlers, http.ResponseWriter, *http.Request) error) http.Handler {
+func (a *handlers) respond(f func(*handlers, http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f(a, w, r); err != nil {
 			fail(w, r, err)
@@ -123,8 +123,8 @@ func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// unrouted responds to requests without a route: 405 if the path supports GET, otherwise 404.
-func unrouted(mux *http.ServeMux) http.Handler {
+// handleUnrouted responds to requests without a route: 405 if the path supports GET, otherwise 404.
+func handleUnrouted(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		other := r.Clone(r.Context())
 		other.Method = http.MethodGet

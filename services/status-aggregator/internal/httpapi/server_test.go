@@ -25,7 +25,7 @@ import (
 func TestServerUsesTLS(t *testing.T) {
 	dir := t.TempDir()
 	roots := certdir.Write(t, dir)
-	b := newBench(t, func(_ *bench, c *Config) { c.Options.CertDir = dir })
+	b := newTestEnv(t, func(_ *testEnv, c *Config) { c.Options.CertDir = dir })
 	plain, err := b.client.Do(b.request(http.MethodGet, statusapi.PathPage))
 	if err != nil {
 		t.Fatal(err)
@@ -43,25 +43,25 @@ func TestServerUsesTLS(t *testing.T) {
 		t.Errorf("the stream is %s", f.Proto)
 	}
 	f.wantEvent(b.happens(b.Namespace, "main"), "main")
-	f.beat()
+	f.nextHeartbeat()
 	b.stop()
-	f.ended(endShutdown)
+	f.waitForEnd(endShutdown)
 }
 
-// broken is a view that fails.
-type broken struct{ f func() error }
+// failing is a view that fails.
+type failing struct{ f func() error }
 
-func (b broken) List(readmodel.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
+func (b failing) List(readmodel.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
 
-func (b broken) Detail(context.Context, string, contract.Kind, string, int) (statusapi.ResourceDetail, error) {
+func (b failing) Detail(context.Context, string, contract.Kind, string, int) (statusapi.ResourceDetail, error) {
 	return statusapi.ResourceDetail{}, b.f()
 }
 
 // The response to an internal error has no details; the log has them, without the token.
 func TestServerHidesInternalErrors(t *testing.T) {
 	var log bytes.Buffer
-	view := &broken{}
-	b := newBench(t, func(_ *bench, c *Config) {
+	view := &failing{}
+	b := newTestEnv(t, func(_ *testEnv, c *Config) {
 		c.View = view
 		c.Log = funcr.New(func(_, args string) { fmt.Fprintln(&log, args) }, funcr.Options{Verbosity: 1})
 	})
@@ -79,7 +79,7 @@ func TestServerHidesInternalErrors(t *testing.T) {
 	} {
 		view.f = tc.f
 		a := b.get(statusapi.PathResources)
-		b.refused(a, tc.status, tc.code, "")
+		b.wantError(a, tc.status, tc.code, "")
 		if strings.Contains(string(a.body), "secret") || a.StatusCode == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %v %s", name, a.Header, a.body)
 		}
@@ -92,17 +92,17 @@ func TestServerHidesInternalErrors(t *testing.T) {
 
 func TestServerLimitsAndCountsRequests(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	view := broken{func() error {
+	view := failing{func() error {
 		entered <- struct{}{}
 		<-leave
 		return readmodel.ErrNotReady
 	}}
-	b := newBench(t, func(_ *bench, c *Config) { c.View, c.Options.MaxRequests = view, 1 })
+	b := newTestEnv(t, func(_ *testEnv, c *Config) { c.View, c.Options.MaxRequests = view, 1 })
 	b.login("ada")
-	done := make(chan answer)
+	done := make(chan response)
 	go func() { done <- b.get(statusapi.PathResources) }()
 	<-entered
-	b.refused(b.get(statusapi.PathResources), http.StatusTooManyRequests, "TooManyRequests", "too many requests")
+	b.wantError(b.get(statusapi.PathResources), http.StatusTooManyRequests, "TooManyRequests", "too many requests")
 	close(leave)
 	<-done
 	expect.Eventually(t, expect.Long, func() error {

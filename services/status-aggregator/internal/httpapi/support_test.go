@@ -56,8 +56,8 @@ var document = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background())
 })
 
-// bench is the API with a real API server and a real bus.
-type bench struct {
+// testEnv is the API with a real API server and a real bus.
+type testEnv struct {
 	*readmodeltest.Env
 	base     string
 	token    string
@@ -67,10 +67,10 @@ type bench struct {
 	stop     func()
 }
 
-func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
+func newTestEnv(t *testing.T, change ...func(*testEnv, *Config)) *testEnv {
 	t.Helper()
 	as := asAggregator(t)
-	b := &bench{Env: readmodeltest.New(t, as), registry: prometheus.NewRegistry()}
+	b := &testEnv{Env: readmodeltest.New(t, as), registry: prometheus.NewRegistry()}
 	authorizer, err := access.New(as, access.Options{TTL: time.Millisecond}) // new roles are effective at once
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func roleOf(t *testing.T, file string) *rbacv1.ClusterRole {
 	return role
 }
 
-func (b *bench) create(o client.Object) {
+func (b *testEnv) create(o client.Object) {
 	b.Helper()
 	if err := b.Client.Create(b.Context(), o); err != nil {
 		b.Fatal(err)
@@ -162,7 +162,7 @@ func (b *bench) create(o client.Object) {
 
 // login creates a ServiceAccount that may read in some namespaces, uses its token from now on,
 // and waits until the roles are effective. It returns the bindings.
-func (b *bench) login(name string, namespaces ...string) []client.Object {
+func (b *testEnv) login(name string, namespaces ...string) []client.Object {
 	b.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
 	b.create(account)
@@ -192,13 +192,13 @@ func (b *bench) login(name string, namespaces ...string) []client.Object {
 	return out
 }
 
-// answer is a response that has been read.
-type answer struct {
+// response is a response that has been read.
+type response struct {
 	*http.Response
 	body []byte
 }
 
-func (b *bench) request(method, path string, headers ...string) *http.Request {
+func (b *testEnv) request(method, path string, headers ...string) *http.Request {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), method, b.base+path, nil)
 	if err != nil {
@@ -213,29 +213,29 @@ func (b *bench) request(method, path string, headers ...string) *http.Request {
 	return r
 }
 
-func (b *bench) get(path string, headers ...string) answer {
+func (b *testEnv) get(path string, headers ...string) response {
 	b.Helper()
 	return b.send(http.MethodGet, path, headers...)
 }
 
 // send sends a request and validates the response against docs/openapi.yaml.
-func (b *bench) send(method, path string, headers ...string) answer {
+func (b *testEnv) send(method, path string, headers ...string) response {
 	b.Helper()
 	r := b.request(method, path, headers...)
-	response, err := b.client.Do(r)
+	res, err := b.client.Do(r)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer response.Body.Close()
-	out := answer{Response: response}
-	if out.body, err = io.ReadAll(response.Body); err != nil {
+	defer res.Body.Close()
+	out := response{Response: res}
+	if out.body, err = io.ReadAll(res.Body); err != nil {
 		b.Fatal(err)
 	}
 	b.validate(r, out)
 	return out
 }
 
-func (b *bench) validate(r *http.Request, a answer) {
+func (b *testEnv) validate(r *http.Request, a response) {
 	b.Helper()
 	described, params, err := b.router.FindRoute(r)
 	if err != nil {
@@ -261,8 +261,8 @@ func (b *bench) validate(r *http.Request, a answer) {
 	}
 }
 
-// into decodes a successful response, strictly.
-func into[T any](b *bench, a answer) T {
+// decode decodes a successful response, strictly.
+func decode[T any](b *testEnv, a response) T {
 	b.Helper()
 	var out T
 	if a.StatusCode != http.StatusOK {
@@ -276,8 +276,8 @@ func into[T any](b *bench, a answer) T {
 	return out
 }
 
-// refused checks an error response.
-func (b *bench) refused(a answer, status int, code, text string) {
+// wantError checks an error response.
+func (b *testEnv) wantError(a response, status int, code, text string) {
 	b.Helper()
 	var e statusapi.Error
 	if err := json.Unmarshal(a.body, &e); err != nil || a.StatusCode != status || e.Code != code || !strings.Contains(e.Message, text) {
@@ -287,7 +287,7 @@ func (b *bench) refused(a answer, status int, code, text string) {
 
 // feed is an open stream of events.
 type feed struct {
-	*bench
+	*testEnv
 	*http.Response
 	lines *bufio.Scanner
 	close func()
@@ -297,7 +297,7 @@ type feed struct {
 type block struct{ id, data, comment, retry string }
 
 // follow opens a stream.
-func (b *bench) follow(path string, headers ...string) *feed {
+func (b *testEnv) follow(path string, headers ...string) *feed {
 	b.Helper()
 	r := b.request(http.MethodGet, statusapi.PathEvents+path, headers...)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -305,7 +305,7 @@ func (b *bench) follow(path string, headers ...string) *feed {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &feed{bench: b, Response: response, lines: bufio.NewScanner(response.Body)}
+	f := &feed{testEnv: b, Response: response, lines: bufio.NewScanner(response.Body)}
 	f.close = sync.OnceFunc(func() {
 		cancel()
 		response.Body.Close()
@@ -354,8 +354,8 @@ func (f *feed) event() (block, bool) {
 	}
 }
 
-// beat reads until the next heartbeat.
-func (f *feed) beat() block {
+// nextHeartbeat reads until the next heartbeat.
+func (f *feed) nextHeartbeat() block {
 	f.Helper()
 	for {
 		b, ok := f.next()

@@ -99,20 +99,20 @@ func TestObservation(t *testing.T) {
 }
 
 func TestHeartbeat(t *testing.T) {
-	good := contract.Heartbeat{Cluster: cluster, Observer: contract.Observer{Name: "superset-operator"}, Epoch: 1, IntervalSeconds: 10, SentAt: sent}
+	valid := contract.Heartbeat{Cluster: cluster, Observer: contract.Observer{Name: "superset-operator"}, Epoch: 1, IntervalSeconds: 10, SentAt: sent}
 	cases := map[string]struct {
-		subject string
-		beat    contract.Heartbeat
-		cause   string
+		subject   string
+		heartbeat contract.Heartbeat
+		cause     string
 	}{
-		"a good one":              {"flotilla.hb.v1.prod.superset-operator", good, ""},
-		"not a heartbeat subject": {"flotilla.hb.v1.prod", good, causeSubject},
-		"another observer's":      {"flotilla.hb.v1.prod.engine-operator", good, causeForged},
-		"another cluster's":       {"flotilla.hb.v1.test.superset-operator", good, causeForged},
+		"a good one":              {"flotilla.hb.v1.prod.superset-operator", valid, ""},
+		"not a heartbeat subject": {"flotilla.hb.v1.prod", valid, causeSubject},
+		"another observer's":      {"flotilla.hb.v1.prod.engine-operator", valid, causeForged},
+		"another cluster's":       {"flotilla.hb.v1.test.superset-operator", valid, causeForged},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			body, err := contract.Encode(contract.Event{ID: "1", Source: "s", Time: sent}, tc.beat)
+			body, err := contract.Encode(contract.Event{ID: "1", Source: "s", Time: sent}, tc.heartbeat)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func FuzzObservation(f *testing.F) {
 }
 
 func causeOf(err error) string {
-	if p, ok := errors.AsType[*poison](err); ok {
+	if p, ok := errors.AsType[*rejection](err); ok {
 		return p.cause
 	}
 	if err != nil {

@@ -85,19 +85,19 @@ func (i *Ingest) Start(ctx context.Context) error {
 
 // PurgeTombstone purges the observations of a deleted object from the stream in the background. A
 // tombstone of the operator expires by itself, but an operator that was removed before it
-// published one leaves its last observation forever. upTo is the stream sequence of the
+// published one leaves its last observation forever. sequence is the stream sequence of the
 // newest observation received before the object was not found. Later observations, which may belong
 // to a successor, stay.
-func (i *Ingest) PurgeTombstone(ref contract.Ref, upTo uint64) error {
+func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
-	if !ok || upTo == 0 {
+	if !ok || sequence == 0 {
 		return nil
 	}
 	subject, err := contract.ObservationSubject(ref, kind.Observer)
 	if err != nil {
 		return err
 	}
-	i.tombstones.enqueue(subject, upTo)
+	i.tombstones.enqueue(subject, sequence)
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (i *Ingest) recordSeen(observer string, epoch int64, validity time.Duration
 func (i *Ingest) reject(ctx context.Context, stream string, d bus.Delivery, err error) {
 	i.cfg.Metrics.Observations.WithLabelValues("poison").Inc()
 	cause := causeMalformed
-	if p, ok := errors.AsType[*poison](err); ok {
+	if p, ok := errors.AsType[*rejection](err); ok {
 		cause = p.cause
 	}
 	logr.FromContextOrDiscard(ctx).Info("Rejected message", "stream", stream, "sequence", d.Sequence,
@@ -209,9 +209,9 @@ func (i *Ingest) reject(ctx context.Context, stream string, d bus.Delivery, err 
 	i.deadLetters.enqueue(stream, cause, d)
 }
 
-// Missed reads the stream for a heartbeat that is newer than the last delivered one. It is
+// HasMissed reads the stream for a heartbeat that is newer than the last delivered one. It is
 // the [liveness.Probe].
-func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
+func (i *Ingest) HasMissed(ctx context.Context, observer string) (bool, error) {
 	subject, err := contract.HeartbeatSubject(i.cfg.Cluster, observer)
 	if err != nil {
 		return false, err

@@ -10,8 +10,8 @@ import (
 // errNoQuorum reports that the server of the stream may return stale data.
 var errNoQuorum = errors.New("the stream has no leader with a majority")
 
-// lately is the maximum age of a follower's last contact: followers respond every second.
-const lately = 5 * time.Second
+// maxContactAge is the maximum age of a follower's last contact: followers respond every second.
+const maxContactAge = 5 * time.Second
 
 // hasQuorum reports whether the response came from a leader in contact with a majority of the
 // replicas. A partitioned server also responds, first as the leader and then for a stream
@@ -25,11 +25,11 @@ func hasQuorum(c *jetstream.ClusterInfo) bool {
 	case len(c.Replicas) == 0:
 		return true // the only copy
 	}
-	heard := 1
+	responding := 1
 	for _, r := range c.Replicas {
-		if !r.Offline && r.Active < lately {
-			heard++
+		if !r.Offline && r.Active < maxContactAge {
+			responding++
 		}
 	}
-	return 2*heard > len(c.Replicas)+1
+	return 2*responding > len(c.Replicas)+1
 }

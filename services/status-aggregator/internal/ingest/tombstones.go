@@ -31,37 +31,37 @@ type tombstonePurger struct {
 	metrics *metrics.Metrics
 	queue   chan purgeRequest
 
-	mu  sync.Mutex
-	era int // of the stream: sequences of a previous era are invalid
+	mu               sync.Mutex
+	streamGeneration int // of the stream: sequences of a previous generation are invalid
 }
 
 // purgeRequest identifies the observations to purge: the subject, and the last sequence to purge.
 type purgeRequest struct {
-	subject string
-	upTo    uint64
-	era     int
+	subject          string
+	sequence         uint64
+	streamGeneration int
 }
 
 func newTombstonePurger(b Bus, m *metrics.Metrics) *tombstonePurger {
 	return &tombstonePurger{bus: b, metrics: m, queue: make(chan purgeRequest, purgeQueueSize)}
 }
 
-// restart begins a new era after the stream was re-created or reset.
+// restart begins a new stream generation after the stream was re-created or reset.
 func (s *tombstonePurger) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.era++
+	s.streamGeneration++
 }
 
 func (s *tombstonePurger) now() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.era
+	return s.streamGeneration
 }
 
-func (s *tombstonePurger) enqueue(subject string, upTo uint64) {
+func (s *tombstonePurger) enqueue(subject string, sequence uint64) {
 	select {
-	case s.queue <- purgeRequest{subject, upTo, s.now()}:
+	case s.queue <- purgeRequest{subject, sequence, s.now()}:
 	default:
 		s.metrics.Purged.WithLabelValues("dropped").Inc()
 	}
@@ -90,11 +90,11 @@ func (s *tombstonePurger) purge(ctx context.Context, r purgeRequest) error {
 	if err != nil {
 		return fmt.Errorf("get stream info of %q: %w", contract.StreamObservations, err)
 	}
-	if r.era != s.now() || stream.CachedInfo().State.LastSeq < r.upTo {
+	if r.streamGeneration != s.now() || stream.CachedInfo().State.LastSeq < r.sequence {
 		return errOtherStream
 	}
 	// The sequence is that of the first message to keep.
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(r.subject), jetstream.WithPurgeSequence(r.upTo+1)); err != nil {
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(r.subject), jetstream.WithPurgeSequence(r.sequence+1)); err != nil {
 		return fmt.Errorf("purge %q: %w", r.subject, err)
 	}
 	return nil

@@ -21,15 +21,15 @@ import (
 
 const subject = "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"
 
-// broom is a tombstonePurger with a real server.
-type broom struct {
+// purgerEnv is a tombstonePurger with a real server.
+type purgerEnv struct {
 	t          *testing.T
 	conn       *bus.Conn
 	tombstones *tombstonePurger
 	metrics    *metrics.Metrics
 }
 
-func newBroom(t *testing.T, options ...natstest.Option) *broom {
+func newPurgerEnv(t *testing.T, options ...natstest.Option) *purgerEnv {
 	t.Helper()
 	srv := natstest.Start(t, options...)
 	conn, err := bus.Connect(bus.Config{URL: strings.Replace(srv.URL(), "//", "//aggregator:x@", 1), Name: "aggregator"})
@@ -43,7 +43,7 @@ func newBroom(t *testing.T, options ...natstest.Option) *broom {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &broom{t: t, conn: conn, tombstones: newTombstonePurger(conn, m), metrics: m}
+	b := &purgerEnv{t: t, conn: conn, tombstones: newTombstonePurger(conn, m), metrics: m}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.tombstones.run(ctx) }()
@@ -57,7 +57,7 @@ func newBroom(t *testing.T, options ...natstest.Option) *broom {
 }
 
 // store stores a message in the stream and returns its sequence.
-func (b *broom) store(body string) uint64 {
+func (b *purgerEnv) store(body string) uint64 {
 	b.t.Helper()
 	ack, err := b.conn.JetStream().Publish(b.t.Context(), subject, []byte(body))
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *broom) store(body string) uint64 {
 }
 
 // last returns the body of the subject's message; empty for none.
-func (b *broom) last() string {
+func (b *purgerEnv) last() string {
 	b.t.Helper()
 	stream, err := b.conn.JetStream().Stream(b.t.Context(), contract.StreamObservations)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *broom) last() string {
 	return string(m.Data)
 }
 
-func (b *broom) want(outcome, body string) {
+func (b *purgerEnv) want(outcome, body string) {
 	b.t.Helper()
 	expect.Eventually(b.t, expect.Long, func() error {
 		if n := testutil.ToFloat64(b.metrics.Purged.WithLabelValues(outcome)); n != 1 {
@@ -98,24 +98,24 @@ func (b *broom) want(outcome, body string) {
 
 func TestTombstonePurger(t *testing.T) {
 	t.Run("purges a received tombstone", func(t *testing.T) {
-		b := newBroom(t)
+		b := newPurgerEnv(t)
 		b.tombstones.enqueue(subject, b.store("old"))
 		b.want("purged", "")
 	})
 	t.Run("keeps a newer message", func(t *testing.T) {
-		b := newBroom(t)
-		heard := b.store("old")
+		b := newPurgerEnv(t)
+		tombstone := b.store("old")
 		b.store("of a successor")
-		b.tombstones.enqueue(subject, heard)
+		b.tombstones.enqueue(subject, tombstone)
 		b.want("purged", "of a successor")
 	})
 	t.Run("keeps messages of a stream in which the sequence is unknown", func(t *testing.T) {
-		b := newBroom(t)
+		b := newPurgerEnv(t)
 		b.tombstones.enqueue(subject, b.store("new")+100)
 		b.want("dropped", "new")
 	})
 	t.Run("distinguishes a missing permission from an outage", func(t *testing.T) {
-		b := newBroom(t, func(o *natstest.Options) {
+		b := newPurgerEnv(t, func(o *natstest.Options) {
 			o.Users = []*natstest.User{{Username: "aggregator", Password: "x", Permissions: &natstest.Permissions{
 				Publish: &natstest.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}},
 			}}}
@@ -138,7 +138,7 @@ func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
 		t.Errorf("got %v dropped, want the one over the limit", n)
 	}
 	s.restart()
-	if r := <-s.queue; r.era == s.now() {
+	if r := <-s.queue; r.streamGeneration == s.now() {
 		t.Error("a tombstone of a former stream is purged in the current one")
 	}
 }

@@ -54,7 +54,7 @@ type Holder struct {
 
 	mu       sync.Mutex
 	renewed  time.Time // last renewal; zero if not held
-	stepped  time.Time // last sign that this process runs
+	lastStep time.Time // last sign that this process runs
 	resumed  time.Time // end of the last suspension
 	reported bool
 }
@@ -79,7 +79,7 @@ func (k *Holder) Start(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			k.drop()
+			k.release()
 			return nil
 		case <-ticker.C():
 		}
@@ -91,7 +91,7 @@ func (k *Holder) Step(ctx context.Context) error {
 	k.detectStall()
 	defer k.report()
 	if !k.cfg.Healthy() {
-		k.drop()
+		k.release()
 		return nil
 	}
 	k.mu.Lock()
@@ -107,7 +107,7 @@ func (k *Holder) Step(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.renewed, k.stepped = now, k.cfg.Clock.Now()
+	k.renewed, k.lastStep = now, k.cfg.Clock.Now()
 	return nil
 }
 
@@ -116,13 +116,13 @@ func (k *Holder) Step(ctx context.Context) error {
 func (k *Holder) detectStall() {
 	now := k.cfg.Clock.Now()
 	k.mu.Lock()
-	stood := !k.renewed.IsZero() && now.Sub(k.stepped) >= k.cfg.Pause
-	if stood {
+	stalled := !k.renewed.IsZero() && now.Sub(k.lastStep) >= k.cfg.Pause
+	if stalled {
 		k.renewed, k.resumed = time.Time{}, now
 	}
-	k.stepped = now
+	k.lastStep = now
 	k.mu.Unlock()
-	if stood {
+	if stalled {
 		k.report()
 	}
 }
@@ -161,7 +161,7 @@ func (k *Holder) fill(l *coordinationv1.Lease, now time.Time) {
 	l.Spec.LeaseDurationSeconds = new(int32(Duration / time.Second))
 }
 
-func (k *Holder) drop() {
+func (k *Holder) release() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewed = time.Time{}
@@ -180,5 +180,5 @@ func (k *Holder) report() {
 }
 
 func (k *Holder) heldLocked() bool {
-	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin && k.cfg.Clock.Since(k.stepped) < k.cfg.Pause
+	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin && k.cfg.Clock.Since(k.lastStep) < k.cfg.Pause
 }

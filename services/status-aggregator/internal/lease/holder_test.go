@@ -20,14 +20,14 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// unreliable rejects updates while broken.
+// unreliable rejects updates while failing.
 type unreliable struct {
 	client.Client
-	broken bool
+	failing bool
 }
 
 func (u *unreliable) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
-	if u.broken {
+	if u.failing {
 		return errors.New("no route to the API server")
 	}
 	return u.Client.Update(ctx, o, opts...)
@@ -64,8 +64,8 @@ func (f *fixture) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// pass advances the time, one check at a time.
-func (f *fixture) pass(k *Holder, d time.Duration) error {
+// step advances the time, one check at a time.
+func (f *fixture) step(k *Holder, d time.Duration) error {
 	var err error
 	for range int(d / RetryEvery) {
 		f.clock.Step(RetryEvery)
@@ -92,19 +92,19 @@ func TestHolderRenewsWhileHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want(k, true, 0)
-	if err := f.pass(k, 25*time.Second); err != nil {
+	if err := f.step(k, 25*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	f.want(k, true, 20*time.Second)
 
 	f.healthy = false
-	if err := f.pass(k, time.Minute); err != nil {
+	if err := f.step(k, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	f.want(k, false, 20*time.Second) // no renewal, and the Lease is not held from now on
 
 	f.healthy = true
-	if err := f.pass(k, time.Second); err != nil {
+	if err := f.step(k, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	f.want(k, true, 86*time.Second)
@@ -123,8 +123,8 @@ func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	if err := k.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.client.broken = true
-	if err := f.pass(k, 24*time.Second); err == nil {
+	f.client.failing = true
+	if err := f.step(k, 24*time.Second); err == nil {
 		t.Error("no error from the broken client")
 	}
 	if !k.Held() {
@@ -134,8 +134,8 @@ func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	if k.Held() {
 		t.Error("still held after 25 s")
 	}
-	f.client.broken = false
-	if err := f.pass(k, time.Second); err != nil {
+	f.client.failing = false
+	if err := f.step(k, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	f.want(k, true, 26*time.Second)
@@ -143,8 +143,8 @@ func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 
 func TestHolderTakesOverFromFormerLeader(t *testing.T) {
 	f := newFixture(t)
-	former := New(f.cfg)
-	if err := former.Step(t.Context()); err != nil {
+	formerLeader := New(f.cfg)
+	if err := formerLeader.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.clock.Step(3 * time.Second)
@@ -202,7 +202,7 @@ func TestHolderDetectsStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want(k, false, 0) // a leader that was replaced detects it now
-	if err := f.pass(k, f.cfg.HoldOff); err != nil {
+	if err := f.step(k, f.cfg.HoldOff); err != nil {
 		t.Fatal(err)
 	}
 	f.want(k, true, 2*f.cfg.Pause-time.Second+f.cfg.HoldOff)

@@ -22,15 +22,15 @@ func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.
 
 // step is an event at a given second.
 type step struct {
-	at   int
-	what string // connect, disconnect, see, hold, confirm
+	at     int
+	action string // connect, disconnect, see, hold, confirm
 }
 
-func play(t *testing.T, steps []step) *Tracker {
+func runSteps(t *testing.T, steps []step) *Tracker {
 	t.Helper()
 	tracker := NewTracker(settle, operator)
 	for _, s := range steps {
-		switch s.what {
+		switch s.action {
 		case "connect":
 			tracker.SetConnected(at(s.at))
 		case "disconnect":
@@ -42,7 +42,7 @@ func play(t *testing.T, steps []step) *Tracker {
 		case "confirm":
 			tracker.Confirm(operator, at(s.at))
 		default:
-			t.Fatalf("unknown step %q", s.what)
+			t.Fatalf("unknown step %q", s.action)
 		}
 	}
 	return tracker
@@ -75,7 +75,7 @@ func TestTrackerState(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, until := play(t, tc.steps).State(operator, at(tc.at))
+			got, until := runSteps(t, tc.steps).State(operator, at(tc.at))
 			want := time.Time{}
 			if tc.until >= 0 {
 				want = at(tc.until)
@@ -88,7 +88,7 @@ func TestTrackerState(t *testing.T) {
 }
 
 func TestEpochExpired(t *testing.T) {
-	tracker := play(t, []step{{0, "connect"}})
+	tracker := runSteps(t, []step{{0, "connect"}})
 	tracker.RecordSeen(operator, 5, validity, at(10))
 	tracker.RecordSeen(operator, 3, validity, at(60))
 	cases := map[string]struct {
@@ -118,11 +118,11 @@ func TestEpochExpired(t *testing.T) {
 }
 
 func TestEpochsAreBounded(t *testing.T) {
-	tracker := play(t, []step{{0, "connect"}})
+	tracker := runSteps(t, []step{{0, "connect"}})
 	for e := range int64(100) {
 		tracker.RecordSeen(operator, e, validity, at(int(e)))
 	}
-	if n := len(tracker.observers[operator].epochs); n > keepEpochs {
+	if n := len(tracker.observers[operator].epochs); n > maxEpochs {
 		t.Errorf("%d epochs remembered", n)
 	}
 	tracker.RecordSeen("an unknown observer", 1, validity, at(1))
@@ -132,25 +132,25 @@ func TestEpochsAreBounded(t *testing.T) {
 }
 
 func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
-	answers := []struct {
-		heard bool
-		err   error
-	}{{err: errors.New("no responders")}, {heard: true}, {heard: false}}
-	asked := 0
+	probes := []struct {
+		missed bool
+		err    error
+	}{{err: errors.New("no responders")}, {missed: true}, {missed: false}}
+	calls := 0
 	var published []string
-	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
-	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) {
-		a := answers[asked]
-		asked++
-		return a.heard, a.err
+	tracker := runSteps(t, []step{{0, "connect"}, {0, "see"}})
+	watchdog := NewWatchdog(tracker, func(context.Context, string) (bool, error) {
+		a := probes[calls]
+		calls++
+		return a.missed, a.err
 	}, clocktesting.NewFakeClock(start), func(_ string, v State) { published = append(published, v.String()) })
 
 	next := []time.Time{
-		dog.Step(t.Context(), at(0)),  // unconfirmed until it has settled
-		dog.Step(t.Context(), at(5)),  // alive until 30
-		dog.Step(t.Context(), at(30)), // the probe failed: retry in a second
-		dog.Step(t.Context(), at(31)), // the stream has something newer
-		dog.Step(t.Context(), at(61)), // the probe found nothing: stale
+		watchdog.Step(t.Context(), at(0)),  // unconfirmed until it has settled
+		watchdog.Step(t.Context(), at(5)),  // alive until 30
+		watchdog.Step(t.Context(), at(30)), // the probe failed: retry in a second
+		watchdog.Step(t.Context(), at(31)), // the stream has something newer
+		watchdog.Step(t.Context(), at(61)), // the probe found nothing: stale
 	}
 	want := []time.Time{at(5), at(30), at(31), at(61), {}}
 	if diff := cmp.Diff(want, next); diff != "" {
@@ -159,8 +159,8 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	if diff := cmp.Diff([]string{"Unconfirmed", "Alive", "Stale"}, published); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if asked != len(answers) {
-		t.Errorf("queried %d times, want %d", asked, len(answers))
+	if calls != len(probes) {
+		t.Errorf("queried %d times, want %d", calls, len(probes))
 	}
 }
 
@@ -168,49 +168,49 @@ func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 // reports that this process is partitioned.
 func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
-	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
+	tracker := runSteps(t, []step{{0, "connect"}, {0, "see"}})
 	var failure error
-	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
+	watchdog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
 		func(_ string, v State) {
 			if v == Stale && failure != nil {
 				t.Error("stale although the stream could not be read")
 			}
 		})
-	const patience = 10 * time.Second
+	const timeout = 10 * time.Second
 	failure = errors.New("no responders")
 	for second := 20; second <= 45; second++ {
 		clock.SetTime(at(second))
-		dog.Step(t.Context(), clock.Now())
-		if got, want := dog.ProbeFailing(patience), second >= 40; got != want {
+		watchdog.Step(t.Context(), clock.Now())
+		if got, want := watchdog.ProbeFailing(timeout), second >= 40; got != want {
 			t.Errorf("at %d s: blind is %v, want %v", second, got, want)
 		}
 	}
 	failure = nil
-	dog.Step(t.Context(), clock.Now())
-	if dog.ProbeFailing(patience) {
+	watchdog.Step(t.Context(), clock.Now())
+	if watchdog.ProbeFailing(timeout) {
 		t.Error("probe failing although the stream responded")
 	}
 }
 
 func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
-	tracker := play(t, []step{{0, "connect"}, {0, "see"}})
-	verdicts := make(chan State, 10)
-	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, nil }, clock,
-		func(_ string, v State) { verdicts <- v })
+	tracker := runSteps(t, []step{{0, "connect"}, {0, "see"}})
+	states := make(chan State, 10)
+	watchdog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, nil }, clock,
+		func(_ string, v State) { states <- v })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- dog.Start(ctx) }()
+	go func() { done <- watchdog.Start(ctx) }()
 
 	for _, want := range []State{Unconfirmed, Alive, Stale} {
-		for got := range nextVerdict(t, clock, verdicts) {
+		for got := range nextState(t, clock, states) {
 			if got != want {
 				t.Fatalf("got %s, want %s", got, want)
 			}
 		}
 	}
-	if passed := clock.Since(start); passed < validity || passed > validity+time.Second {
-		t.Errorf("stale after %s, want %s", passed, validity)
+	if elapsed := clock.Since(start); elapsed < validity || elapsed > validity+time.Second {
+		t.Errorf("stale after %s, want %s", elapsed, validity)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -218,13 +218,13 @@ func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 	}
 }
 
-// nextVerdict advances the clock, whenever the watchdog waits for it, until a state changes.
-func nextVerdict(t *testing.T, clock *clocktesting.FakeClock, verdicts <-chan State) func(func(State) bool) {
+// nextState advances the clock, whenever the watchdog waits for it, until a state changes.
+func nextState(t *testing.T, clock *clocktesting.FakeClock, states <-chan State) func(func(State) bool) {
 	t.Helper()
 	return func(yield func(State) bool) {
 		for {
 			select {
-			case v := <-verdicts:
+			case v := <-states:
 				yield(v)
 				return
 			case <-t.Context().Done():

@@ -11,8 +11,8 @@ import (
 // seconds.
 const DefaultValidity = 30 * time.Second
 
-// keepEpochs is the number of epochs that are kept for one observer.
-const keepEpochs = 4
+// maxEpochs is the number of epochs that are kept for one observer.
+const maxEpochs = 4
 
 // State is the state of an observer as this process sees it.
 type State int
@@ -107,7 +107,7 @@ func (t *Tracker) RecordSeen(name string, epoch int64, validity time.Duration, n
 	}
 	o.last, o.stale = now, false
 	o.epochs[epoch] = now
-	if len(o.epochs) > keepEpochs {
+	if len(o.epochs) > maxEpochs {
 		delete(o.epochs, slices.Min(slices.Collect(maps.Keys(o.epochs))))
 	}
 }
@@ -132,9 +132,9 @@ func (t *Tracker) settled(o *observer) time.Time {
 	if o.pending.IsZero() {
 		return at
 	}
-	longest := o.first.Add(max(o.validity, t.settle))
-	if at = o.pending.Add(o.validity/3 + t.settle); at.After(longest) {
-		return longest
+	validUntil := o.first.Add(max(o.validity, t.settle))
+	if at = o.pending.Add(o.validity/3 + t.settle); at.After(validUntil) {
+		return validUntil
 	}
 	return at
 }

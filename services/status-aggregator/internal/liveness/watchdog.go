@@ -37,18 +37,18 @@ func NewWatchdog(t *Tracker, p Probe, c clock.Clock, onChange func(observer stri
 func (w *Watchdog) Start(ctx context.Context) error {
 	for {
 		next := w.Step(ctx, w.clock.Now())
-		var wake <-chan time.Time
+		var fired <-chan time.Time
 		var timer clock.Timer
 		if !next.IsZero() {
 			timer = w.clock.NewTimer(max(next.Sub(w.clock.Now()), time.Millisecond))
-			wake = timer.C()
+			fired = timer.C()
 		}
 		ended := false
 		select {
 		case <-ctx.Done():
 			ended = true
 		case <-w.tracker.Changed():
-		case <-wake:
+		case <-fired:
 		}
 		if timer != nil {
 			timer.Stop()
@@ -101,12 +101,12 @@ func (w *Watchdog) isProbeFailing() bool {
 	return !w.probeFailing.IsZero()
 }
 
-// ProbeFailing reports whether probes of an overdue observer have failed for at least patience: the
+// ProbeFailing reports whether probes of an overdue observer have failed for at least timeout: the
 // NATS server may be partitioned from the ones that receive its heartbeats.
-func (w *Watchdog) ProbeFailing(patience time.Duration) bool {
+func (w *Watchdog) ProbeFailing(timeout time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.probeFailing.IsZero() && w.clock.Since(w.probeFailing) >= patience
+	return !w.probeFailing.IsZero() && w.clock.Since(w.probeFailing) >= timeout
 }
 
 // check probes the stream for an observer that is past its deadline.

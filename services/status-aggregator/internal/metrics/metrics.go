@@ -70,7 +70,7 @@ func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 // ObserverState sets the one-hot series of one observer.
 func (m *Metrics) ObserverState(observer, state string, all ...string) {
 	for _, s := range all {
-		m.Observer.WithLabelValues(observer, s).Set(oneHot(s == state))
+		m.Observer.WithLabelValues(observer, s).Set(boolValue(s == state))
 	}
 }
 
@@ -84,8 +84,8 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
 }
 
-func oneHot(hot bool) float64 {
-	if hot {
+func boolValue(set bool) float64 {
+	if set {
 		return 1
 	}
 	return 0

@@ -25,8 +25,8 @@ func available(status string, second int) []contract.Condition {
 	return []contract.Condition{{Type: "Available", Status: status, LastTransitionTime: start.Add(time.Duration(second) * time.Second)}}
 }
 
-// show records one object like the store and the controller.
-func show(m *Metrics, ref contract.Ref) {
+// setConditions records one object like the store and the controller.
+func setConditions(m *Metrics, ref contract.Ref) {
 	m.Conditions(ref, available("True", 0))
 	m.Flips(ref, available("True", 0), available("False", 90))
 	m.Conditions(ref, available("False", 90))
@@ -40,7 +40,7 @@ func TestSeriesOfObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(m, main)
+	setConditions(m, main)
 	const want = `
 # HELP flotilla_status_condition Status of a condition of a managed object, one series for each status.
 # TYPE flotilla_status_condition gauge
@@ -67,7 +67,7 @@ flotilla_status_observation_timestamp_seconds{kind="superset",name="main",namesp
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
-	if n := testutil.CollectAndCount(m.objects.lasted); n != 1 {
+	if n := testutil.CollectAndCount(m.objects.duration); n != 1 {
 		t.Errorf("%d series of the time in state, want that of the previous status", n)
 	}
 	m.Held(main, "Degraded", false)
@@ -82,14 +82,14 @@ func TestSeriesAreDeletedWithObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(m, main)
-	show(m, other)
+	setConditions(m, main)
+	setConditions(m, other)
 	m.Forget(main)
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := 0
+	remaining := 0
 	for _, f := range families {
 		for _, series := range f.GetMetric() {
 			for _, l := range series.GetLabel() {
@@ -97,13 +97,13 @@ func TestSeriesAreDeletedWithObject(t *testing.T) {
 					t.Errorf("%s of a deleted object: %v", f.GetName(), series.GetLabel())
 				}
 				if l.GetName() == "name" && l.GetValue() == other.Name {
-					left++
+					remaining++
 				}
 			}
 		}
 	}
-	if left != 7 {
-		t.Errorf("%d series of the other object remain, want 7", left)
+	if remaining != 7 {
+		t.Errorf("%d series of the other object remain, want 7", remaining)
 	}
 	const want = `
 # HELP flotilla_status_resources Managed objects by the status of a condition.
@@ -206,7 +206,7 @@ func TestMetricsPassLinter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(m, main)
+	setConditions(m, main)
 	problems, err := testutil.GatherAndLint(r)
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-// shown lists the statuses of a condition that have a series for each object: those that
+// exportedStatuses lists the statuses of a condition that have a series for each object: those that
 // alerts and dashboards select by the object's name. All others are in resources, whose
 // cardinality does not grow with the number of objects.
-var shown = map[string][]metav1.ConditionStatus{
+var exportedStatuses = map[string][]metav1.ConditionStatus{
 	conditions.TypeAvailable:   statuses,
 	conditions.TypeDegraded:    {metav1.ConditionTrue},
 	conditions.TypeProgressing: {metav1.ConditionTrue},
@@ -32,7 +32,7 @@ type objects struct {
 	transitions *prometheus.CounterVec
 	held        *prometheus.GaugeVec
 	observed    *prometheus.GaugeVec
-	lasted      *prometheus.HistogramVec
+	duration    *prometheus.HistogramVec
 	resources   *prometheus.GaugeVec
 
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ func newObjects() *objects {
 			"kind", "namespace", "name", "type"),
 		observed: gauge("observation_timestamp_seconds", "When the observation behind the conditions was stored on the bus.",
 			"kind", "namespace", "name"),
-		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    prefix + "time_in_state_seconds",
 			Help:    "Duration of past statuses of conditions.",
 			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600},
@@ -62,7 +62,7 @@ func newObjects() *objects {
 }
 
 func (o *objects) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.condition, o.since, o.transitions, o.held, o.observed, o.lasted, o.resources}
+	return []prometheus.Collector{o.condition, o.since, o.transitions, o.held, o.observed, o.duration, o.resources}
 }
 
 // Conditions exports the published conditions of one object.
@@ -73,7 +73,7 @@ func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
 	for _, c := range published {
 		for _, status := range o.series(c.Type) {
 			o.condition.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type, string(status)).
-				Set(oneHot(c.Status == string(status)))
+				Set(boolValue(c.Status == string(status)))
 		}
 		if o.all || c.Type == conditions.TypeAvailable {
 			o.since.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Set(seconds(c.LastTransitionTime))
@@ -88,7 +88,7 @@ func (o *objects) series(conditionType string) []metav1.ConditionStatus {
 	if o.all {
 		return statuses
 	}
-	return shown[conditionType]
+	return exportedStatuses[conditionType]
 }
 
 func (o *objects) flips(conditionType string) bool {
@@ -110,7 +110,7 @@ func (o *objects) count(ref contract.Ref, now []contract.Condition) {
 	counted := make(map[string]string, len(now))
 	for _, c := range now {
 		for _, status := range statuses {
-			o.resources.WithLabelValues(kind, c.Type, string(status)).Add(oneHot(c.Status == string(status)))
+			o.resources.WithLabelValues(kind, c.Type, string(status)).Add(boolValue(c.Status == string(status)))
 		}
 		counted[c.Type] = c.Status
 	}
@@ -128,7 +128,7 @@ func (m *Metrics) Flips(ref contract.Ref, before, after []contract.Condition) {
 			if m.objects.flips(is.Type) {
 				m.objects.transitions.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name, is.Type).Inc()
 			}
-			m.objects.lasted.WithLabelValues(string(ref.Kind), was.Type, was.Status).
+			m.objects.duration.WithLabelValues(string(ref.Kind), was.Type, was.Status).
 				Observe(max(is.LastTransitionTime.Sub(was.LastTransitionTime).Seconds(), 0))
 		}
 	}

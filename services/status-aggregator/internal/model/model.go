@@ -72,7 +72,7 @@ func (o Object) Merge(h Received) (Object, Outcome) {
 			outcome = Applied
 		}
 	}
-	if comparePlaces(h, in.Latest) > 0 {
+	if compareSequences(h, in.Latest) > 0 {
 		in.Latest = h
 		if h.Observation.Epoch < in.Top.Observation.Epoch {
 			outcome = Applied // used once the greater epoch is stale
@@ -132,17 +132,17 @@ func (o Object) Prune(uid, resourceVersion string) Object {
 	})}
 }
 
-// Newest returns the stream sequence of the latest observation of the name; 0 if there is none.
-func (o Object) Newest() uint64 {
-	var newest uint64
+// LatestSequence returns the stream sequence of the latest observation of the name; 0 if there is none.
+func (o Object) LatestSequence() uint64 {
+	var latest uint64
 	for _, in := range o.incarnations {
-		newest = max(newest, in.Latest.StreamSequence)
+		latest = max(latest, in.Latest.StreamSequence)
 	}
-	return newest
+	return latest
 }
 
-// Place returns the stream sequence of the latest observation of one incarnation; 0 if there is none.
-func (o Object) Place(uid string) uint64 {
+// SequenceOf returns the stream sequence of the latest observation of one incarnation; 0 if there is none.
+func (o Object) SequenceOf(uid string) uint64 {
 	for _, in := range o.incarnations {
 		if in.UID == uid {
 			return in.Latest.StreamSequence
@@ -152,9 +152,9 @@ func (o Object) Place(uid string) uint64 {
 }
 
 // After returns the object without the incarnations whose observations all have sequences up to place.
-func (o Object) After(place uint64) Object {
+func (o Object) After(sequence uint64) Object {
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
-		return in.Latest.StreamSequence <= place
+		return in.Latest.StreamSequence <= sequence
 	})}
 }
 
@@ -176,8 +176,8 @@ func compareVersions(a, b Received) int {
 	)
 }
 
-// comparePlaces orders by stream sequence, and then by version so that the order is total.
-func comparePlaces(a, b Received) int {
+// compareSequences orders by stream sequence, and then by version so that the order is total.
+func compareSequences(a, b Received) int {
 	return cmp.Or(cmp.Compare(a.StreamSequence, b.StreamSequence), compareVersions(a, b))
 }
 

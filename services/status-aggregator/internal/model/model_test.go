@@ -14,7 +14,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func heard(uid string, epoch int64, seq uint64, place uint64) Received {
+func received(uid string, epoch int64, seq uint64, sequence uint64) Received {
 	return Received{
 		Observation: contract.Observation{
 			Object: contract.Object{UID: uid, ResourceVersion: fmt.Sprint(1000*epoch + int64(seq))},
@@ -22,12 +22,12 @@ func heard(uid string, epoch int64, seq uint64, place uint64) Received {
 			Seq:    seq,
 			Phase:  fmt.Sprintf("%s/%d/%d", uid, epoch, seq),
 		},
-		StreamSequence: place,
+		StreamSequence: sequence,
 		ReceivedAt:     start,
 	}
 }
 
-func merged(messages ...Received) Object {
+func mergeAll(messages ...Received) Object {
 	var o Object
 	for _, m := range messages {
 		o, _ = o.Merge(m)
@@ -44,26 +44,26 @@ func TestPick(t *testing.T) {
 		expired  func(Received) bool
 		phase    string
 		waiting  bool
-		unheard  bool
+		notLive  bool
 	}{
-		"nothing received":                            {uid: "a", expired: never, unheard: true},
-		"only another incarnation received":           {messages: []Received{heard("b", 1, 1, 1)}, uid: "a", expired: never, unheard: true},
-		"the greater seq wins":                        {messages: []Received{heard("a", 1, 2, 2), heard("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
-		"the greater epoch wins over the greater seq": {messages: []Received{heard("a", 1, 9, 1), heard("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
-		"A, B, A ends at the second A":                {messages: []Received{heard("a", 1, 1, 1), heard("a", 1, 2, 2), heard("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
-		"a late replay of a lower epoch is ignored":   {messages: []Received{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
-		"a later message of a lower epoch waits":      {messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
+		"nothing received":                            {uid: "a", expired: never, notLive: true},
+		"only another incarnation received":           {messages: []Received{received("b", 1, 1, 1)}, uid: "a", expired: never, notLive: true},
+		"the greater seq wins":                        {messages: []Received{received("a", 1, 2, 2), received("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
+		"the greater epoch wins over the greater seq": {messages: []Received{received("a", 1, 9, 1), received("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
+		"A, B, A ends at the second A":                {messages: []Received{received("a", 1, 1, 1), received("a", 1, 2, 2), received("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
+		"a late replay of a lower epoch is ignored":   {messages: []Received{received("a", 2, 1, 2), received("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
+		"a later message of a lower epoch waits":      {messages: []Received{received("a", 2, 1, 1), received("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
 		"a later message of a lower epoch wins after the greater one expired": {
-			messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
+			messages: []Received{received("a", 2, 1, 1), received("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
 		},
 		"an old incarnation does not hide the live one": {
-			messages: []Received{heard("new", 1, 1, 1), heard("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1",
+			messages: []Received{received("new", 1, 1, 1), received("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, waiting, ok := merged(tc.messages...).Pick(tc.uid, tc.expired)
-			if ok == tc.unheard || waiting != tc.waiting {
+			got, waiting, ok := mergeAll(tc.messages...).Pick(tc.uid, tc.expired)
+			if ok == tc.notLive || waiting != tc.waiting {
 				t.Fatalf("ok %v, waiting %v", ok, waiting)
 			}
 			if diff := cmp.Diff(tc.phase, got.Observation.Phase); diff != "" {
@@ -78,14 +78,14 @@ func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) // reproducible
 	for round := range 300 {
 		var messages []Received
-		for place := range uint64(20) {
+		for sequence := range uint64(20) {
 			uid := string(rune('a' + random.IntN(6)))
-			messages = append(messages, heard(uid, 1+random.Int64N(3), 1+random.Uint64N(4), place+1))
+			messages = append(messages, received(uid, 1+random.Int64N(3), 1+random.Uint64N(4), sequence+1))
 		}
-		want := merged(messages...)
+		want := mergeAll(messages...)
 		replay := append(append([]Received{}, messages...), messages...)
 		random.Shuffle(len(replay), func(i, j int) { replay[i], replay[j] = replay[j], replay[i] })
-		if got := merged(replay...); !reflect.DeepEqual(want, got) {
+		if got := mergeAll(replay...); !reflect.DeepEqual(want, got) {
 			t.Fatalf("round %d: the state depends on the order of %d messages", round, len(messages))
 		}
 	}
@@ -96,8 +96,8 @@ func TestPickNeverReturnsOlderVersion(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) // reproducible
 	var o Object
 	var last Received
-	for place := range uint64(2000) {
-		o, _ = o.Merge(heard("a", random.Int64N(50), random.Uint64N(50), place+1))
+	for sequence := range uint64(2000) {
+		o, _ = o.Merge(received("a", random.Int64N(50), random.Uint64N(50), sequence+1))
 		got, _, _ := o.Pick("a", func(Received) bool { return false })
 		if compareVersions(got, last) < 0 {
 			t.Fatalf("regressed from %d/%d to %d/%d", last.Observation.Epoch, last.Observation.Seq,
@@ -113,19 +113,19 @@ func TestMergeOutcomes(t *testing.T) {
 		next   Received
 		want   Outcome
 	}{
-		"the first observation":               {nil, heard("a", 1, 1, 1), Applied},
-		"the next":                            {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 2, 2), Applied},
-		"the same again":                      {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 1, 1), Stale},
-		"the same at a later place":           {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 1, 2), Stale},
-		"an older one":                        {[]Received{heard("a", 1, 2, 2)}, heard("a", 1, 1, 1), Stale},
-		"a lower epoch at a later place":      {[]Received{heard("a", 2, 1, 1)}, heard("a", 1, 1, 2), Applied},
-		"another incarnation":                 {[]Received{heard("a", 2, 1, 1)}, heard("b", 1, 1, 2), Applied},
-		"a lower epoch at an earlier place":   {[]Received{heard("a", 2, 1, 2)}, heard("a", 1, 1, 1), Stale},
-		"the same epoch, lower seq but later": {[]Received{heard("a", 2, 5, 1)}, heard("a", 2, 4, 2), Stale},
+		"the first observation":               {nil, received("a", 1, 1, 1), Applied},
+		"the next":                            {[]Received{received("a", 1, 1, 1)}, received("a", 1, 2, 2), Applied},
+		"the same again":                      {[]Received{received("a", 1, 1, 1)}, received("a", 1, 1, 1), Stale},
+		"the same at a later place":           {[]Received{received("a", 1, 1, 1)}, received("a", 1, 1, 2), Stale},
+		"an older one":                        {[]Received{received("a", 1, 2, 2)}, received("a", 1, 1, 1), Stale},
+		"a lower epoch at a later place":      {[]Received{received("a", 2, 1, 1)}, received("a", 1, 1, 2), Applied},
+		"another incarnation":                 {[]Received{received("a", 2, 1, 1)}, received("b", 1, 1, 2), Applied},
+		"a lower epoch at an earlier place":   {[]Received{received("a", 2, 1, 2)}, received("a", 1, 1, 1), Stale},
+		"the same epoch, lower seq but later": {[]Received{received("a", 2, 5, 1)}, received("a", 2, 4, 2), Stale},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, got := merged(tc.before...).Merge(tc.next); got != tc.want {
+			if _, got := mergeAll(tc.before...).Merge(tc.next); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -133,7 +133,7 @@ func TestMergeOutcomes(t *testing.T) {
 }
 
 func TestPruneForgetsEarlierObjects(t *testing.T) {
-	o := merged(heard("old", 1, 1, 1), heard("live", 2, 1, 2), heard("next", 3, 1, 3))
+	o := mergeAll(received("old", 1, 1, 1), received("live", 2, 1, 2), received("next", 3, 1, 3))
 	o = o.Prune("live", "2005")
 	for uid, want := range map[string]bool{"old": false, "live": true, "next": true} {
 		if _, _, ok := o.Pick(uid, nil); ok != want {
@@ -143,8 +143,8 @@ func TestPruneForgetsEarlierObjects(t *testing.T) {
 }
 
 func TestStreamRecreatedAcceptsNewMessages(t *testing.T) {
-	o := merged(heard("a", 2, 1, 500)).StreamRecreated()
-	o, outcome := o.Merge(heard("a", 1, 1, 1))
+	o := mergeAll(received("a", 2, 1, 500)).StreamRecreated()
+	o, outcome := o.Merge(received("a", 1, 1, 1))
 	if outcome != Applied {
 		t.Fatalf("got %s", outcome)
 	}
@@ -157,8 +157,8 @@ func TestStreamRecreatedAcceptsNewMessages(t *testing.T) {
 func TestStore(t *testing.T) {
 	s := NewStore()
 	ref := contract.Ref{Cluster: "c", Namespace: "n", Kind: contract.Superset, Name: "a"}
-	s.Merge(ref, heard("old", 1, 1, 1))
-	s.Merge(ref, heard("new", 1, 1, 2))
+	s.Merge(ref, received("old", 1, 1, 1))
+	s.Merge(ref, received("new", 1, 1, 2))
 	s.StreamRecreated()
 	s.Forget(ref, "old")
 	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
@@ -178,13 +178,13 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
 		var messages []Received
 		for i := 0; i+1 < len(raw) && i < 60; i += 2 {
-			messages = append(messages, heard(string('a'+rune(raw[i]%5)), int64(raw[i+1]%4), uint64(raw[i+1]/4), uint64(i+1)))
+			messages = append(messages, received(string('a'+rune(raw[i]%5)), int64(raw[i+1]%4), uint64(raw[i+1]/4), uint64(i+1)))
 		}
 		shuffled := append([]Received{}, messages...)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { // reproducible
 			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 		})
-		if a, b := merged(messages...), merged(shuffled...); !reflect.DeepEqual(a, b) {
+		if a, b := mergeAll(messages...), mergeAll(shuffled...); !reflect.DeepEqual(a, b) {
 			t.Fatalf("%+v\n%+v", a, b)
 		}
 	})
@@ -193,13 +193,13 @@ func FuzzMerge(f *testing.F) {
 func TestDeleteUpToKeepsLaterMessages(t *testing.T) {
 	s := NewStore()
 	ref := contract.Ref{Name: "a"}
-	s.Merge(ref, heard("old", 1, 1, 7))
-	place := s.Get(ref).Newest()
-	if s.Get(ref).Place("old") != place || s.Get(ref).Place("new") != 0 {
-		t.Errorf("places %d and %d, want %d and none", s.Get(ref).Place("old"), s.Get(ref).Place("new"), place)
+	s.Merge(ref, received("old", 1, 1, 7))
+	sequence := s.Get(ref).LatestSequence()
+	if s.Get(ref).SequenceOf("old") != sequence || s.Get(ref).SequenceOf("new") != 0 {
+		t.Errorf("places %d and %d, want %d and none", s.Get(ref).SequenceOf("old"), s.Get(ref).SequenceOf("new"), sequence)
 	}
-	s.Merge(ref, heard("new", 1, 1, 8))
-	s.DeleteUpTo(ref, place)
+	s.Merge(ref, received("new", 1, 1, 8))
+	s.DeleteUpTo(ref, sequence)
 	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
 		t.Error("the deleted incarnation still exists")
 	}

@@ -41,8 +41,8 @@ func (s *Store) Forget(ref contract.Ref, uid string) {
 }
 
 // DeleteUpTo drops the observations of a name up to a stream sequence, once no object of that name exists.
-func (s *Store) DeleteUpTo(ref contract.Ref, place uint64) {
-	s.keep(ref, func(o Object) Object { return o.After(place) })
+func (s *Store) DeleteUpTo(ref contract.Ref, sequence uint64) {
+	s.keep(ref, func(o Object) Object { return o.After(sequence) })
 }
 
 func (s *Store) keep(ref contract.Ref, change func(Object) Object) {

@@ -55,7 +55,7 @@ func (f *follower) run(ctx context.Context) {
 			following, delay = true, minBackoff
 			f.watcher.cfg.OnKind(f.kind)
 		case !f.exists.Load() && following:
-			if err := f.leave(ctx); err != nil {
+			if err := f.stop(ctx); err != nil {
 				log.Error(err, "Failed to stop watching kind")
 			}
 			log.Info("Stopped watching kind because its CRD was deleted")
@@ -78,8 +78,8 @@ func (f *follower) follow(ctx context.Context) error {
 		return fmt.Errorf("watch %s: %w", f.kind.Resource, err)
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    f.tell,
-		UpdateFunc: func(_, obj any) { f.tell(obj) },
+		AddFunc:    f.notify,
+		UpdateFunc: func(_, obj any) { f.notify(obj) },
 		DeleteFunc: f.ended,
 	})
 	if err != nil {
@@ -92,8 +92,8 @@ func (f *follower) follow(ctx context.Context) error {
 	return nil
 }
 
-// leave stops the informer and reports each of its objects, which were deleted with the CRD.
-func (f *follower) leave(ctx context.Context) error {
+// stop stops the informer and reports each of its objects, which were deleted with the CRD.
+func (f *follower) stop(ctx context.Context) error {
 	w := f.watcher
 	refs, err := w.List(ctx)
 	w.setFollowed(f.kind.Token, false)
@@ -111,14 +111,14 @@ func (f *follower) template() *unstructured.Unstructured {
 	return u
 }
 
-func (f *follower) tell(obj any) {
-	if o, ok := living(obj); ok {
+func (f *follower) notify(obj any) {
+	if o, ok := metaObject(obj); ok {
 		f.watcher.cfg.OnObject(f.watcher.ref(f.kind, o))
 	}
 }
 
 func (f *follower) ended(obj any) {
-	o, ok := living(obj)
+	o, ok := metaObject(obj)
 	if !ok {
 		return
 	}

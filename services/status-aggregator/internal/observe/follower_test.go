@@ -21,23 +21,23 @@ func TestFollowerReportsDeletion(t *testing.T) {
 		event any
 		final bool
 	}{
-		"seen":               {whole(), true},
-		"missed by a gap":    {toolscache.DeletedFinalStateUnknown{Key: "team-a/main", Obj: whole()}, false},
+		"seen":               {fullObject(), true},
+		"missed by a gap":    {toolscache.DeletedFinalStateUnknown{Key: "team-a/main", Obj: fullObject()}, false},
 		"nothing is known":   {toolscache.DeletedFinalStateUnknown{Key: "team-a/main"}, false},
 		"not even an object": {"team-a/main", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var announced []contract.Ref
-			w := New(Config{Cluster: "prod", OnObject: func(r contract.Ref) { announced = append(announced, r) }})
+			var notified []contract.Ref
+			w := New(Config{Cluster: "prod", OnObject: func(r contract.Ref) { notified = append(notified, r) }})
 			f := &follower{watcher: w, kind: kind(t)}
 			f.ended(tc.event)
 			ref := contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main"}
 			want := []contract.Ref{ref}
-			if _, known := living(tc.event); !known {
+			if _, known := metaObject(tc.event); !known {
 				want = nil
 			}
-			if diff := cmp.Diff(want, announced); diff != "" {
+			if diff := cmp.Diff(want, notified); diff != "" {
 				t.Errorf("announced (-want +got):\n%s", diff)
 			}
 			if _, seen := w.Last(kind(t), ref, "u"); seen != tc.final {
@@ -47,17 +47,17 @@ func TestFollowerReportsDeletion(t *testing.T) {
 	}
 }
 
-// unlistable is a cache that cannot list objects.
-type unlistable struct {
+// unlistableClient is a cache that cannot list objects.
+type unlistableClient struct {
 	cache.Cache
 	removed int
 }
 
-func (*unlistable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+func (*unlistableClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return errors.New("unavailable")
 }
 
-func (c *unlistable) RemoveInformer(context.Context, client.Object) error {
+func (c *unlistableClient) RemoveInformer(context.Context, client.Object) error {
 	c.removed++
 	return nil
 }
@@ -67,11 +67,11 @@ func TestRemovedKindHasNoInformer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &unlistable{}
+	c := &unlistableClient{}
 	w := New(Config{Cluster: "prod", Cache: c, Kinds: kinds, OnObject: func(contract.Ref) {}})
 	f := &follower{watcher: w, kind: kind(t)}
 	w.setFollowed(f.kind.Token, true)
-	if err := f.leave(t.Context()); err == nil || c.removed != 1 {
+	if err := f.stop(t.Context()); err == nil || c.removed != 1 {
 		t.Errorf("got %v and %d removed informers, want the error of the list and 1", err, c.removed)
 	}
 }

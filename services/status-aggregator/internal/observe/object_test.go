@@ -24,8 +24,8 @@ func kind(t *testing.T) registry.Kind {
 	return k
 }
 
-// whole returns an object in the form of the API server.
-func whole() *unstructured.Unstructured {
+// fullObject returns an object in the form of the API server.
+func fullObject() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "superset.apache.org/v1alpha1", "kind": "Superset",
 		"metadata": map[string]any{
@@ -46,11 +46,11 @@ func whole() *unstructured.Unstructured {
 }
 
 func TestTrimKeepsReadFields(t *testing.T) {
-	got, err := Trim(whole())
+	got, err := Trim(fullObject())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := whole()
+	want := fullObject()
 	delete(want.Object, "spec")
 	unstructured.RemoveNestedField(want.Object, "status", "version")
 	unstructured.RemoveNestedField(want.Object, "metadata", "labels")
@@ -89,7 +89,7 @@ func TestTrim(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	got, err := Read(kind(t), whole())
+	got, err := Read(kind(t), fullObject())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func TestRead(t *testing.T) {
 	if err != nil || empty.Phase != "" || empty.Conditions != nil || empty.Transitions != nil {
 		t.Errorf("read %+v, %v of an empty object", empty, err)
 	}
-	broken := whole()
-	broken.Object["status"] = map[string]any{"conditions": "x"}
-	if _, err := Read(kind(t), broken); err == nil {
+	malformed := fullObject()
+	malformed.Object["status"] = map[string]any{"conditions": "x"}
+	if _, err := Read(kind(t), malformed); err == nil {
 		t.Error("no error for conditions of the wrong shape")
 	}
 }

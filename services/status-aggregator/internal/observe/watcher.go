@@ -60,12 +60,12 @@ func New(cfg Config) *Watcher {
 
 // Start watches until the context ends.
 func (w *Watcher) Start(ctx context.Context) error {
-	wanted := map[string]*follower{}
+	desired := map[string]*follower{}
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, kind := range w.cfg.Kinds.Kinds() {
 		f := &follower{watcher: w, kind: kind, changed: make(chan struct{}, 1)}
-		wanted[kind.CRD()] = f
+		desired[kind.CRD()] = f
 		running.Go(func() { f.run(ctx) })
 	}
 	crd := &metav1.PartialObjectMetadata{}
@@ -77,17 +77,17 @@ func (w *Watcher) Start(ctx context.Context) error {
 		}
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
-	tell := func(obj any, exists bool) {
-		if o, ok := living(obj); ok {
-			if f := wanted[o.GetName()]; f != nil {
+	notify := func(obj any, exists bool) {
+		if o, ok := metaObject(obj); ok {
+			if f := desired[o.GetName()]; f != nil {
 				f.want(exists)
 			}
 		}
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { tell(obj, true) },
-		UpdateFunc: func(_, obj any) { tell(obj, true) },
-		DeleteFunc: func(obj any) { tell(obj, false) },
+		AddFunc:    func(obj any) { notify(obj, true) },
+		UpdateFunc: func(_, obj any) { notify(obj, true) },
+		DeleteFunc: func(obj any) { notify(obj, false) },
 	}); err != nil {
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
@@ -99,7 +99,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 // server has it, so a stale cache never makes
 // an object disappear.
 func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
-	if w.Followed(ref.Kind) {
+	if w.IsFollowed(ref.Kind) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(kind.GVK)
 		err := w.cfg.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
@@ -147,8 +147,8 @@ func (w *Watcher) GetUncached(ctx context.Context, kind registry.Kind, ref contr
 	return Read(kind, u)
 }
 
-// Followed reports whether the objects of a kind are in the cache.
-func (w *Watcher) Followed(kind contract.Kind) bool {
+// IsFollowed reports whether the objects of a kind are in the cache.
+func (w *Watcher) IsFollowed(kind contract.Kind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.followed[kind]
@@ -158,7 +158,7 @@ func (w *Watcher) Followed(kind contract.Kind) bool {
 func (w *Watcher) List(ctx context.Context) ([]contract.Ref, error) {
 	var out []contract.Ref
 	for _, kind := range w.cfg.Kinds.Kinds() {
-		if !w.Followed(kind.Token) {
+		if !w.IsFollowed(kind.Token) {
 			continue
 		}
 		objects := &unstructured.UnstructuredList{}
@@ -211,8 +211,8 @@ func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	w.deleted[ref] = u
 }
 
-// living returns the object from the argument of an informer's handler.
-func living(obj any) (metav1.Object, bool) {
+// metaObject returns the object from the argument of an informer's handler.
+func metaObject(obj any) (metav1.Object, bool) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}

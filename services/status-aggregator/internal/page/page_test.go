@@ -7,7 +7,7 @@ import (
 )
 
 func TestFilesHaveSecurityHeaders(t *testing.T) {
-	s := newSite(t)
+	s := newSiteEnv(t)
 	for path, contentType := range map[string]string{
 		"/": "text/html", "/assets/app.js": "text/javascript", "/assets/style.css": "text/css", "/assets/icon.svg": "image/svg+xml",
 	} {

@@ -37,13 +37,13 @@ type fleet struct {
 	token   string // the accepted one; empty accepts every request
 }
 
-var errRefused = apierrors.NewUnauthorized("a valid bearer token is required")
+var errUnauthorized = apierrors.NewUnauthorized("a valid bearer token is required")
 
 func (f *fleet) Authenticate(r *http.Request) (user.Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token {
-		return nil, errRefused
+		return nil, errUnauthorized
 	}
 	return &user.DefaultInfo{Name: "ada"}, nil
 }
@@ -72,16 +72,16 @@ func (f *fleet) Detail(_ context.Context, namespace string, kind contract.Kind, 
 	return statusapi.ResourceDetail{}, readmodel.ErrNotFound
 }
 
-// site serves the page and the API of a fleet.
-type site struct {
+// siteEnv serves the page and the API of a fleet.
+type siteEnv struct {
 	*readmodeltest.Bus
 	*fleet
 	base string
 }
 
-func newSite(t *testing.T) *site {
+func newSiteEnv(t *testing.T) *siteEnv {
 	t.Helper()
-	s := &site{Bus: readmodeltest.NewBus(t), fleet: &fleet{}}
+	s := &siteEnv{Bus: readmodeltest.NewBus(t), fleet: &fleet{}}
 	kinds, err := registry.Managed()
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ type answer struct {
 	Sequence uint64 `json:"sequence,omitempty"` // of the published event
 }
 
-func (s *site) do(r request) (answer, error) {
+func (s *siteEnv) do(r request) (answer, error) {
 	if r.Event != nil {
 		return answer{Sequence: s.Event(*r.Event)}, nil
 	}
@@ -144,7 +144,7 @@ func (s *site) do(r request) (answer, error) {
 // serve responds to requests, one per line, until they end.
 func serve(t *testing.T, in io.Reader, out io.Writer) {
 	t.Helper()
-	s, requests, answers := newSite(t), json.NewDecoder(in), json.NewEncoder(out)
+	s, requests, answers := newSiteEnv(t), json.NewDecoder(in), json.NewEncoder(out)
 	a := answer{Base: s.base}
 	for {
 		if err := answers.Encode(a); err != nil {

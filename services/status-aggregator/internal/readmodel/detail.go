@@ -15,18 +15,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// askTimeout bounds all reads from the bus for one object.
-const askTimeout = 5 * time.Second
+// fetchTimeout bounds all reads from the bus for one object.
+const fetchTimeout = 5 * time.Second
 
-// errUnreadable reports that the message on the bus is not a valid observation of this object.
-var errUnreadable = errors.New("the latest observation on the bus cannot be read")
+// errUndecodable reports that the message on the bus is not a valid observation of this object.
+var errUndecodable = errors.New("the latest observation on the bus cannot be read")
 
-// ask adds the data that is only on the bus.
-func (v *View) ask(ctx context.Context, kind registry.Kind, ref contract.Ref, events int, d *statusapi.ResourceDetail) error {
+// fetch adds the data that is only on the bus.
+func (v *View) fetch(ctx context.Context, kind registry.Kind, ref contract.Ref, events int, d *statusapi.ResourceDetail) error {
 	if !v.cfg.Bus.Connected() {
 		return ErrBusUnavailable
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	var historyErr, observationErr error
 	d.Observation, observationErr = v.observation(ctx, kind, ref, d.Resource.Object.UID)
@@ -59,7 +59,7 @@ func (v *View) observation(ctx context.Context, kind registry.Kind, ref contract
 	}
 	_, o, err := contract.Decode[contract.Observation](m.Data)
 	if err != nil || o.Object.Namespace != ref.Namespace || o.Object.Name != ref.Name || o.Observer.Name != kind.Observer {
-		return nil, errors.Join(errUnreadable, err)
+		return nil, errors.Join(errUndecodable, err)
 	}
 	if o.Object.UID != uid {
 		return nil, nil // of an earlier incarnation

@@ -21,8 +21,8 @@ const (
 	bucketPrefix = "$KV." + contract.BucketStatus + "."
 )
 
-// said is the part of a status entry that the object itself does not have.
-type said struct {
+// entryInfo is the part of a status entry that the object itself does not have.
+type entryInfo struct {
 	uid             string
 	provenance      *contract.Provenance
 	deployedVersion string
@@ -34,13 +34,13 @@ type entries struct {
 	cluster string
 	clock   clock.WithTicker
 
-	mu     sync.RWMutex
-	items  map[contract.Ref]said
-	coming map[contract.Ref]said // the snapshot in progress; nil otherwise
+	mu       sync.RWMutex
+	items    map[contract.Ref]entryInfo
+	incoming map[contract.Ref]entryInfo // the snapshot in progress; nil otherwise
 }
 
 func newEntries(cluster string, clk clock.WithTicker) *entries {
-	return &entries{cluster: cluster, clock: clk, items: map[contract.Ref]said{}, coming: map[contract.Ref]said{}}
+	return &entries{cluster: cluster, clock: clk, items: map[contract.Ref]entryInfo{}, incoming: map[contract.Ref]entryInfo{}}
 }
 
 // start watches the bucket until ctx ends. The cache is kept while the bus is unavailable.
@@ -64,15 +64,15 @@ func (e *entries) read(d bus.Delivery) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	items := e.items
-	if e.coming != nil {
-		items = e.coming
+	if e.incoming != nil {
+		items = e.incoming
 	}
 	var entry contract.StatusEntry
 	if json.Unmarshal(d.Data, &entry) != nil { // the marker of a deleted entry has no content
 		delete(items, ref)
 		return
 	}
-	items[ref] = said{
+	items[ref] = entryInfo{
 		uid: entry.Object.UID, provenance: entry.Provenance,
 		deployedVersion: entry.DeployedVersion, updatedAt: entry.UpdatedAt,
 	}
@@ -81,19 +81,19 @@ func (e *entries) read(d bus.Delivery) {
 func (e *entries) restart() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.coming = map[contract.Ref]said{}
+	e.incoming = map[contract.Ref]entryInfo{}
 }
 
 func (e *entries) complete() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.coming != nil {
-		e.items, e.coming = e.coming, nil
+	if e.incoming != nil {
+		e.items, e.incoming = e.incoming, nil
 	}
 }
 
 // of returns the entry of one incarnation.
-func (e *entries) of(ref contract.Ref, uid string) (said, bool) {
+func (e *entries) of(ref contract.Ref, uid string) (entryInfo, bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	s, ok := e.items[ref]

@@ -20,8 +20,8 @@ import (
 var (
 	// ErrSlowConsumer reports that the consumer did not keep up.
 	ErrSlowConsumer = errors.New("the reader is too slow")
-	// ErrGone reports that the events after a sequence are no longer, or not yet, in the stream.
-	ErrGone = errors.New("the stream does not hold the next event")
+	// ErrExpired reports that the events after a sequence are no longer, or not yet, in the stream.
+	ErrExpired = errors.New("the stream does not hold the next event")
 )
 
 // queue is the capacity of the queue of a reader, in events.
@@ -63,8 +63,8 @@ func (h *Hub) NeedLeaderElection() bool { return false }
 // end and a new session starts at the end of the stream.
 func (h *Hub) Start(ctx context.Context) error {
 	for delay := minBackoff; ctx.Err() == nil; delay = min(2*delay, maxBackoff) {
-		began, err := h.session(ctx)
-		if began {
+		started, err := h.session(ctx)
+		if started {
 			delay = minBackoff
 		}
 		h.end(ErrBusUnavailable)
@@ -88,8 +88,8 @@ func (h *Hub) pause(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// session delivers events until an error occurs. began reports whether the subscription started.
-func (h *Hub) session(ctx context.Context) (began bool, err error) {
+// session delivers events until an error occurs. started reports whether the subscription started.
+func (h *Hub) session(ctx context.Context) (started bool, err error) {
 	nc := h.cfg.Bus.JetStream().Conn()
 	lost := nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
 	defer nc.RemoveStatusListener(lost)
@@ -107,7 +107,7 @@ func (h *Hub) session(ctx context.Context) (began bool, err error) {
 		return false, err
 	}
 	defer r.close(ctx)
-	h.begin(head)
+	h.setFollowing(head)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -126,7 +126,7 @@ func (h *Hub) session(ctx context.Context) (began bool, err error) {
 		if err != nil {
 			h.cfg.Log.Info("Skipped invalid event", "subject", m.Subject(), "reason", err.Error())
 		}
-		h.pass(e, m.meta.Sequence.Stream, err == nil)
+		h.dispatch(e, m.meta.Sequence.Stream, err == nil)
 	}
 }
 
@@ -143,7 +143,7 @@ func (h *Hub) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-func (h *Hub) begin(head uint64) {
+func (h *Hub) setFollowing(head uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.following, h.head = true, head
@@ -155,12 +155,12 @@ func (h *Hub) end(cause error) {
 	defer h.mu.Unlock()
 	h.following = false
 	for s := range h.subscriptions {
-		h.cut(s, cause)
+		h.closeSubscription(s, cause)
 	}
 }
 
-// pass sends an event to the matching subscriptions without blocking.
-func (h *Hub) pass(e Event, sequence uint64, valid bool) {
+// dispatch sends an event to the matching subscriptions without blocking.
+func (h *Hub) dispatch(e Event, sequence uint64, valid bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head = sequence
@@ -169,16 +169,16 @@ func (h *Hub) pass(e Event, sequence uint64, valid bool) {
 			select {
 			case s.events <- e:
 			default:
-				h.cut(s, ErrSlowConsumer)
+				h.closeSubscription(s, ErrSlowConsumer)
 				continue
 			}
 		}
-		s.passed.Store(sequence)
+		s.lastSequence.Store(sequence)
 	}
 }
 
-// cut ends a subscription. The caller holds the lock.
-func (h *Hub) cut(s *Subscription, cause error) {
+// closeSubscription ends a subscription. The caller holds the lock.
+func (h *Hub) closeSubscription(s *Subscription, cause error) {
 	delete(h.subscriptions, s)
 	s.cause = cause
 	close(s.done)
@@ -189,17 +189,17 @@ type Subscription struct {
 	// Head is the sequence after which events are live.
 	Head uint64
 
-	hub    *Hub
-	filter Filter
-	stream jetstream.Stream
-	events chan Event
-	done   chan struct{}
-	cause  error // valid once done is closed
-	passed atomic.Uint64
+	hub          *Hub
+	filter       Filter
+	stream       jetstream.Stream
+	events       chan Event
+	done         chan struct{}
+	cause        error // valid once done is closed
+	lastSequence atomic.Uint64
 }
 
 // Subscribe starts a subscription, which the caller must close. With after, reading resumes
-// after that sequence; the error is [ErrGone] if later events are missing from the stream
+// after that sequence; the error is [ErrExpired] if later events are missing from the stream
 // or the stream is shorter, and [ErrBusUnavailable] while the bus is unavailable.
 func (h *Hub) Subscribe(ctx context.Context, f Filter, after *uint64) (*Subscription, error) {
 	stream, err := h.stream(ctx)
@@ -220,7 +220,7 @@ func (h *Hub) Subscribe(ctx context.Context, f Filter, after *uint64) (*Subscrip
 		Head: h.head, hub: h, filter: f, stream: stream,
 		events: make(chan Event, h.cfg.Queue), done: make(chan struct{}),
 	}
-	s.passed.Store(h.head)
+	s.lastSequence.Store(h.head)
 	h.subscriptions[s] = struct{}{}
 	return s, nil
 }
@@ -228,15 +228,15 @@ func (h *Hub) Subscribe(ctx context.Context, f Filter, after *uint64) (*Subscrip
 func resumable(state jetstream.StreamState, after uint64) error {
 	switch {
 	case after > state.LastSeq:
-		return fmt.Errorf("%w: it ends at %d, before %d, so it was re-created", ErrGone, state.LastSeq, after)
+		return fmt.Errorf("%w: it ends at %d, before %d, so it was re-created", ErrExpired, state.LastSeq, after)
 	case after+1 < state.FirstSeq:
-		return fmt.Errorf("%w: it begins at %d, so events after %d are missing", ErrGone, state.FirstSeq, after)
+		return fmt.Errorf("%w: it begins at %d, so events after %d are missing", ErrExpired, state.FirstSeq, after)
 	}
 	return nil
 }
 
-// Past passes the events after the given sequence, up to and including Head, to each.
-func (s *Subscription) Past(ctx context.Context, after uint64, each func(Event) error) error {
+// Replay passes the events after the given sequence, up to and including Head, to each.
+func (s *Subscription) Replay(ctx context.Context, after uint64, each func(Event) error) error {
 	filter, err := s.filter.subject(s.hub.cfg.Cluster)
 	if err != nil {
 		return err
@@ -253,11 +253,11 @@ func (s *Subscription) Done() <-chan struct{} { return s.done }
 // Cause returns [ErrSlowConsumer] or [ErrBusUnavailable] once Done is closed.
 func (s *Subscription) Cause() error { return s.cause }
 
-// Settled returns the sequence up to which all events were received, so that a reader
+// Position returns the sequence up to which all events were received, so that a reader
 // may resume after it; false while events are queued.
-func (s *Subscription) Settled() (uint64, bool) {
-	passed := s.passed.Load() // load before the queue: passed events are already queued
-	return passed, len(s.events) == 0
+func (s *Subscription) Position() (uint64, bool) {
+	lastSequence := s.lastSequence.Load() // load before the queue: passed events are already queued
+	return lastSequence, len(s.events) == 0
 }
 
 // Close ends the subscription.

@@ -22,7 +22,7 @@ func object(namespace, name string) contract.Object {
 	}
 }
 
-func happened(o contract.Object) contract.Lifecycle {
+func lifecycleEvent(o contract.Object) contract.Lifecycle {
 	return contract.Lifecycle{Object: o, Event: contract.EventDegraded, Condition: &contract.ConditionChange{Type: "Degraded", After: degraded}}
 }
 
@@ -36,8 +36,8 @@ func subscribe(t *testing.T, h *readmodel.Hub, f readmodel.Filter, after *uint64
 	return s
 }
 
-// take reads the next live event.
-func take(t *testing.T, s *readmodel.Subscription) readmodel.Event {
+// nextEvent reads the next live event.
+func nextEvent(t *testing.T, s *readmodel.Subscription) readmodel.Event {
 	t.Helper()
 	select {
 	case e := <-s.Events():
@@ -49,11 +49,11 @@ func take(t *testing.T, s *readmodel.Subscription) readmodel.Event {
 	return readmodel.Event{}
 }
 
-// past returns the names of the missed events.
-func past(t *testing.T, s *readmodel.Subscription, after uint64) []string {
+// replayed returns the names of the missed events.
+func replayed(t *testing.T, s *readmodel.Subscription, after uint64) []string {
 	t.Helper()
 	var out []string
-	if err := s.Past(t.Context(), after, func(e readmodel.Event) error {
+	if err := s.Replay(t.Context(), after, func(e readmodel.Event) error {
 		out = append(out, fmt.Sprintf("%s@%d", e.Ref.Name, e.Sequence))
 		return nil
 	}); err != nil {
@@ -66,29 +66,29 @@ func TestHubFiltersLiveEvents(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(0)
 	all, one := subscribe(t, h, readmodel.Filter{}, nil), subscribe(t, h, readmodel.Filter{Namespace: "team-b", Name: "b"}, nil)
-	b.Event(happened(object("team-a", "a")))
+	b.Event(lifecycleEvent(object("team-a", "a")))
 	subject, err := contract.LifecycleSubject(readmodeltest.Ref(object("team-b", "b")), contract.EventDegraded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Raw(subject, []byte("no event"))
-	forged := happened(object("team-a", "a"))
+	forged := lifecycleEvent(object("team-a", "a"))
 	body, err := contract.Encode(contract.Event{ID: "forged", Source: "x", Time: readmodeltest.Start}, forged)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Raw(subject, body) // reports that it is about b, but is about a
-	last := b.Event(happened(object("team-b", "b")))
-	if e := take(t, all); e.Ref.Name != "a" || e.Sequence != 1 {
+	last := b.Event(lifecycleEvent(object("team-b", "b")))
+	if e := nextEvent(t, all); e.Ref.Name != "a" || e.Sequence != 1 {
 		t.Errorf("got %s at %d first", e.Ref.Name, e.Sequence)
 	}
 	for name, s := range map[string]*readmodel.Subscription{"all": all, "one": one} {
-		if e := take(t, s); e.Ref.Name != "b" || e.Sequence != last || e.Lifecycle.Condition.After.Reason != "CrashLoop" {
+		if e := nextEvent(t, s); e.Ref.Name != "b" || e.Sequence != last || e.Lifecycle.Condition.After.Reason != "CrashLoop" {
 			t.Errorf("%s: got %s at %d", name, e.Ref.Name, e.Sequence)
 		}
 	}
 	expect.Eventually(t, expect.Long, func() error {
-		if n, ok := one.Settled(); !ok || n != last {
+		if n, ok := one.Position(); !ok || n != last {
 			return fmt.Errorf("settled at %d, %v", n, ok)
 		}
 		return nil
@@ -98,21 +98,21 @@ func TestHubFiltersLiveEvents(t *testing.T) {
 func TestHubReplaysThenStreams(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	for i := range 5 {
-		b.Event(happened(object("team-a", fmt.Sprintf("n%d", i))))
+		b.Event(lifecycleEvent(object("team-a", fmt.Sprintf("n%d", i))))
 	}
 	h := b.NewHub(0)
 	after := uint64(2)
 	s := subscribe(t, h, readmodel.Filter{}, &after)
-	b.Event(happened(object("team-a", "live")))
-	if got := past(t, s, after); !slices.Equal(got, []string{"n2@3", "n3@4", "n4@5"}) || s.Head != 5 {
+	b.Event(lifecycleEvent(object("team-a", "live")))
+	if got := replayed(t, s, after); !slices.Equal(got, []string{"n2@3", "n3@4", "n4@5"}) || s.Head != 5 {
 		t.Errorf("missed %q, head %d", got, s.Head)
 	}
-	if e := take(t, s); e.Ref.Name != "live" || e.Sequence != 6 {
+	if e := nextEvent(t, s); e.Ref.Name != "live" || e.Sequence != 6 {
 		t.Errorf("live begins with %s at %d", e.Ref.Name, e.Sequence)
 	}
-	narrow := subscribe(t, h, readmodel.Filter{Name: "n3"}, &after)
-	b.Event(happened(object("team-a", "n3"))) // delivered live, although it is already in the stream
-	if got := past(t, narrow, after); !slices.Equal(got, []string{"n3@4"}) {
+	filtered := subscribe(t, h, readmodel.Filter{Name: "n3"}, &after)
+	b.Event(lifecycleEvent(object("team-a", "n3"))) // delivered live, although it is already in the stream
+	if got := replayed(t, filtered, after); !slices.Equal(got, []string{"n3@4"}) {
 		t.Errorf("missed %q of one object", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestHubReplaysThenStreams(t *testing.T) {
 func TestHubRejectsExpiredSequence(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	for range 5 {
-		b.Event(happened(object("team-a", "a")))
+		b.Event(lifecycleEvent(object("team-a", "a")))
 	}
 	stream, err := b.JetStream().Stream(t.Context(), contract.StreamLifecycle)
 	if err != nil {
@@ -130,9 +130,9 @@ func TestHubRejectsExpiredSequence(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := b.NewHub(0)
-	for after, gone := range map[uint64]bool{0: true, 2: true, 3: false, 5: false, 6: true} {
+	for after, expired := range map[uint64]bool{0: true, 2: true, 3: false, 5: false, 6: true} {
 		s, err := h.Subscribe(t.Context(), readmodel.Filter{}, &after)
-		if errors.Is(err, readmodel.ErrGone) != gone || (err != nil) != gone {
+		if errors.Is(err, readmodel.ErrExpired) != expired || (err != nil) != expired {
 			t.Errorf("resume behind %d: %v", after, err)
 		}
 		if s != nil {
@@ -145,10 +145,10 @@ func TestHubRejectsExpiredSequence(t *testing.T) {
 func TestHubDisconnectsSlowReader(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(3)
-	slow, quick := subscribe(t, h, readmodel.Filter{}, nil), subscribe(t, h, readmodel.Filter{}, nil)
+	slow, fast := subscribe(t, h, readmodel.Filter{}, nil), subscribe(t, h, readmodel.Filter{}, nil)
 	for range 10 {
-		want := b.Event(happened(object("team-a", "a")))
-		if e := take(t, quick); e.Sequence != want {
+		want := b.Event(lifecycleEvent(object("team-a", "a")))
+		if e := nextEvent(t, fast); e.Sequence != want {
 			t.Fatalf("got %d, want %d", e.Sequence, want)
 		}
 	}
@@ -167,8 +167,8 @@ func TestHubEndsSubscriptionsOnBusOutage(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(0)
 	s := subscribe(t, h, readmodel.Filter{}, nil)
-	before := b.Event(happened(object("team-a", "a")))
-	take(t, s)
+	before := b.Event(lifecycleEvent(object("team-a", "a")))
+	nextEvent(t, s)
 	b.NATS.Stop()
 	<-s.Done()
 	if !errors.Is(s.Cause(), readmodel.ErrBusUnavailable) {
@@ -181,20 +181,20 @@ func TestHubEndsSubscriptionsOnBusOutage(t *testing.T) {
 		return nil
 	})
 	b.NATS.Start()
-	b.Follows(h)
-	b.Event(happened(object("team-a", "missed")))
+	b.WaitForHub(h)
+	b.Event(lifecycleEvent(object("team-a", "missed")))
 	s = subscribe(t, h, readmodel.Filter{}, &before)
-	got := past(t, s, before)
+	got := replayed(t, s, before)
 	if len(got) == 0 {
-		got = append(got, fmt.Sprintf("%s@%d", take(t, s).Ref.Name, before+1))
+		got = append(got, fmt.Sprintf("%s@%d", nextEvent(t, s).Ref.Name, before+1))
 	}
 	if want := fmt.Sprintf("missed@%d", before+1); got[0] != want {
 		t.Errorf("resumed with %q, want %s", got, want)
 	}
 	b.NATS.Wipe()
 	b.Bootstrap()
-	b.Follows(h)
-	if _, err := h.Subscribe(t.Context(), readmodel.Filter{}, &before); !errors.Is(err, readmodel.ErrGone) {
+	b.WaitForHub(h)
+	if _, err := h.Subscribe(t.Context(), readmodel.Filter{}, &before); !errors.Is(err, readmodel.ErrExpired) {
 		t.Errorf("resumed in a stream that was re-created: %v", err)
 	}
 }

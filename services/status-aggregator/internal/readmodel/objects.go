@@ -45,10 +45,10 @@ type objects struct {
 
 // source is the state of one kind.
 type source struct {
-	kind   registry.Kind
-	exists atomic.Bool
-	wake   chan struct{}
-	from   *attachment // guarded by objects.mu; nil while the kind is not watched
+	kind      registry.Kind
+	exists    atomic.Bool
+	triggered chan struct{}
+	from      *attachment // guarded by objects.mu; nil while the kind is not watched
 }
 
 // attachment is one informer of a kind, until the informer stops.
@@ -63,7 +63,7 @@ func newObjects(c cache.Cache, cluster string, kinds registry.Set, clk clock.Wit
 		sources: map[string]*source{}, items: map[contract.Ref]statusapi.Resource{},
 	}
 	for _, kind := range kinds.Kinds() {
-		o.sources[kind.CRD()] = &source{kind: kind, wake: make(chan struct{}, 1)}
+		o.sources[kind.CRD()] = &source{kind: kind, triggered: make(chan struct{}, 1)}
 	}
 	return o
 }
@@ -85,9 +85,9 @@ func (o *objects) start(ctx context.Context) error {
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { o.noteCRD(obj, true) },
-		UpdateFunc: func(_, obj any) { o.noteCRD(obj, true) },
-		DeleteFunc: func(obj any) { o.noteCRD(obj, false) },
+		AddFunc:    func(obj any) { o.recordCRD(obj, true) },
+		UpdateFunc: func(_, obj any) { o.recordCRD(obj, true) },
+		DeleteFunc: func(obj any) { o.recordCRD(obj, false) },
 	})
 	if err != nil {
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
@@ -99,20 +99,20 @@ func (o *objects) start(ctx context.Context) error {
 	return nil
 }
 
-func (o *objects) noteCRD(obj any, exists bool) {
-	m, ok := living(obj)
+func (o *objects) recordCRD(obj any, exists bool) {
+	m, ok := metaObject(obj)
 	if !ok {
 		return
 	}
 	if s := o.sources[m.GetName()]; s != nil {
 		s.exists.Store(exists)
-		s.nudge()
+		s.trigger()
 	}
 }
 
-func (s *source) nudge() {
+func (s *source) trigger() {
 	select {
-	case s.wake <- struct{}{}:
+	case s.triggered <- struct{}{}:
 	default:
 	}
 }
@@ -135,7 +135,7 @@ func (o *objects) follow(ctx context.Context, s *source) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.wake:
+		case <-s.triggered:
 		case <-retry:
 		}
 	}
@@ -159,8 +159,8 @@ func (o *objects) attach(ctx context.Context, s *source) error {
 	a := &attachment{informer: informer, synced: func() bool { return false }}
 	o.replace(s, a)
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { o.put(s, a, obj) },
-		UpdateFunc: func(_, obj any) { o.put(s, a, obj) },
+		AddFunc:    func(obj any) { o.store(s, a, obj) },
+		UpdateFunc: func(_, obj any) { o.store(s, a, obj) },
 		DeleteFunc: func(obj any) { o.remove(s, a, obj) },
 	})
 	if err != nil {
@@ -195,7 +195,7 @@ func (o *objects) replace(s *source, a *attachment) {
 	s.from = a
 }
 
-func (o *objects) put(s *source, a *attachment, obj any) {
+func (o *objects) store(s *source, a *attachment, obj any) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return
@@ -209,7 +209,7 @@ func (o *objects) put(s *source, a *attachment, obj any) {
 }
 
 func (o *objects) remove(s *source, a *attachment, obj any) {
-	m, ok := living(obj)
+	m, ok := metaObject(obj)
 	if !ok {
 		return
 	}
@@ -235,7 +235,7 @@ func (o *objects) ready() bool {
 			continue
 		}
 		if s.from == nil || s.from.informer.IsStopped() {
-			s.nudge()
+			s.trigger()
 		}
 		complete = complete && s.from != nil && s.from.synced()
 	}
@@ -244,8 +244,8 @@ func (o *objects) ready() bool {
 	return o.synced
 }
 
-// living returns the object from the argument of an informer's handler.
-func living(obj any) (metav1.Object, bool) {
+// metaObject returns the object from the argument of an informer's handler.
+func metaObject(obj any) (metav1.Object, bool) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}

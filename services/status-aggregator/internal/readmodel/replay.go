@@ -10,12 +10,12 @@ import (
 
 const (
 	apiTimeout = 5 * time.Second
-	// stall is the maximum time until the next replayed message.
-	stall = 5 * time.Second
-	// abandoned is the time after which the server deletes a consumer that its reader could not delete.
-	abandoned = time.Minute
-	pullSize  = 500
-	heartbeat = 5 * time.Second // idle heartbeat of the consumer; two missed ones end a session
+	// stallTimeout is the maximum time until the next replayed message.
+	stallTimeout = 5 * time.Second
+	// inactiveThreshold is the time after which the server deletes a consumer that its reader could not delete.
+	inactiveThreshold = time.Minute
+	pullSize          = 500
+	heartbeat         = 5 * time.Second // idle heartbeat of the consumer; two missed ones end a session
 )
 
 // span is an inclusive range of stream sequences.
@@ -35,8 +35,8 @@ func replay(ctx context.Context, stream jetstream.Stream, s span, each func(Even
 		return err
 	}
 	defer r.close(ctx)
-	for left := r.pending; left > 0; {
-		m, err := r.next(ctx, stall)
+	for remaining := r.pending; remaining > 0; {
+		m, err := r.next(ctx, stallTimeout)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func replay(ctx context.Context, stream jetstream.Stream, s span, each func(Even
 		if m.meta.Sequence.Stream == s.to {
 			return nil
 		}
-		left = m.meta.NumPending
+		remaining = m.meta.NumPending
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func openReader(ctx context.Context, stream jetstream.Stream, filter string, fro
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
 		AckPolicy: jetstream.AckNonePolicy, FilterSubject: filter,
-		MemoryStorage: true, Replicas: 1, InactiveThreshold: abandoned,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: inactiveThreshold,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create a consumer: %w", err)
@@ -85,11 +85,11 @@ func openReader(ctx context.Context, stream jetstream.Stream, filter string, fro
 	return r, nil
 }
 
-// next waits for a message; a patience of 0 waits until ctx ends.
-func (r *reader) next(ctx context.Context, patience time.Duration) (message, error) {
-	if patience > 0 {
+// next waits for a message; a timeout of 0 waits until ctx ends.
+func (r *reader) next(ctx context.Context, timeout time.Duration) (message, error) {
+	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	m, err := r.messages.Next(jetstream.NextContext(ctx))

@@ -150,7 +150,7 @@ func (v *View) Detail(ctx context.Context, namespace string, token contract.Kind
 	}
 	d := statusapi.ResourceDetail{Resource: r, History: []statusapi.HistoryEvent{}}
 	d.Provenance = v.complete(&d.Resource)
-	if err := v.ask(ctx, kind, ref, events, &d); err != nil {
+	if err := v.fetch(ctx, kind, ref, events, &d); err != nil {
 		d.Incomplete = fmt.Sprintf("observation and history may be missing: %s", reason(err))
 	}
 	return d, nil
@@ -169,8 +169,8 @@ func (v *View) complete(r *statusapi.Resource) *contract.Provenance {
 
 // reason hides internal errors of a bus server from callers.
 func reason(err error) string {
-	if errors.Is(err, errUnreadable) {
-		return errUnreadable.Error()
+	if errors.Is(err, errUndecodable) {
+		return errUndecodable.Error()
 	}
 	return ErrBusUnavailable.Error()
 }

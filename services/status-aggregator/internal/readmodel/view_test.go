@@ -29,7 +29,7 @@ var (
 	available   = readmodeltest.Condition("Available", "True", "AllComponentsReady", 0)
 	unavailable = readmodeltest.Condition("Available", "False", "InsufficientReplicas", 5)
 	degraded    = readmodeltest.Condition("Degraded", "True", "CrashLoop", 6)
-	sound       = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
+	healthy     = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
 )
 
 // wantNames waits until a list contains exactly these names.
@@ -69,13 +69,13 @@ func detail(t *testing.T, l *readmodeltest.Env, name string, events int, check f
 func TestListFollowsCluster(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	b := l.Superset("b", unavailable, degraded)
-	l.Superset("a", available, sound)
+	l.Superset("a", available, healthy)
 	wantNames(t, l, readmodel.Filter{}, "a", "b")
 	wantNames(t, l, readmodel.Filter{Conditions: []readmodel.ConditionFilter{{Type: "Degraded", Status: "True"}}}, "b")
 	wantNames(t, l, readmodel.Filter{Conditions: []readmodel.ConditionFilter{{Type: "Degraded"}, {Type: "Available", Status: "True"}}}, "a")
 	wantNames(t, l, readmodel.Filter{Conditions: []readmodel.ConditionFilter{{Type: "Paused"}}})
 	wantNames(t, l, readmodel.Filter{Kind: contract.FireboltEngine})
-	l.Say(b, "Running", available, sound)
+	l.SetStatus(b, "Running", available, healthy)
 	wantNames(t, l, readmodel.Filter{Conditions: []readmodel.ConditionFilter{{Type: "Degraded", Status: "True"}}})
 	l.Delete(b)
 	wantNames(t, l, readmodel.Filter{}, "a")
@@ -87,7 +87,7 @@ func TestListFollowsCluster(t *testing.T) {
 func TestDetailMergesAllSources(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", unavailable, degraded)
-	seen := readmodeltest.Seen(o)
+	seen := readmodeltest.Observation(o)
 	provenance := &contract.Provenance{Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: readmodeltest.Start, Evidence: []string{"webServer: 1 of 2"}}
 	updated := readmodeltest.Start.Add(time.Hour)
 	l.Entry(contract.StatusEntry{Object: o, Phase: "Running", Provenance: provenance, DeployedVersion: "6.0.0", UpdatedAt: updated})
@@ -98,9 +98,9 @@ func TestDetailMergesAllSources(t *testing.T) {
 	other := o
 	other.Name = "other"
 	l.Event(contract.Lifecycle{Object: other, Event: contract.EventDeleted})
-	l.Event(contract.Lifecycle{Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, sound}})
-	l.Flip(o, contract.EventUnavailable, available, unavailable)
-	last := l.Flip(o, contract.EventDegraded, sound, degraded)
+	l.Event(contract.Lifecycle{Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, healthy}})
+	l.PublishChange(o, contract.EventUnavailable, available, unavailable)
+	last := l.PublishChange(o, contract.EventDegraded, healthy, degraded)
 
 	d := detail(t, l, "main", 10, func(d statusapi.ResourceDetail) error {
 		if d.Provenance == nil || len(d.Resource.Conditions) != 2 {
@@ -142,8 +142,8 @@ func TestDetailOmitsForeignEntries(t *testing.T) {
 	former := o
 	former.UID = "of-before"
 	l.Entry(contract.StatusEntry{Object: former, DeployedVersion: "5.0.0", UpdatedAt: readmodeltest.Start})
-	l.Observation(readmodeltest.Seen(former))
-	forged := readmodeltest.Seen(o)
+	l.Observation(readmodeltest.Observation(former))
+	forged := readmodeltest.Observation(o)
 	forged.Observer.Name = "engine-operator"
 	l.Observation(forged)
 	detail(t, l, "main", 10, func(d statusapi.ResourceDetail) error {
@@ -176,7 +176,7 @@ func TestDetailWithoutBusShowsCluster(t *testing.T) {
 		return nil
 	})
 	l.NATS.Stop()
-	l.Say(o, "Running", unavailable)
+	l.SetStatus(o, "Running", unavailable)
 	l.Superset("new", degraded)
 	wantNames(t, l, readmodel.Filter{Conditions: []readmodel.ConditionFilter{{Type: "Available", Status: "False"}}}, "main")
 	wantNames(t, l, readmodel.Filter{}, "main", "new")
@@ -200,7 +200,7 @@ func TestDetailWithoutBusShowsCluster(t *testing.T) {
 func TestDetailDropsDeletedEntry(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", available)
-	said := func(want bool) {
+	checkProvenance := func(want bool) {
 		t.Helper()
 		detail(t, l, "main", 1, func(d statusapi.ResourceDetail) error {
 			if got := d.Resource.UpdatedAt != nil; got != want {
@@ -210,11 +210,11 @@ func TestDetailDropsDeletedEntry(t *testing.T) {
 		})
 	}
 	l.Entry(contract.StatusEntry{Object: o, UpdatedAt: readmodeltest.Start})
-	said(true)
+	checkProvenance(true)
 	if err := l.Bucket().Delete(t.Context(), readmodeltest.Ref(o).String()); err != nil {
 		t.Fatal(err)
 	}
-	said(false)
+	checkProvenance(false)
 }
 
 // A kind may be installed, removed and installed again while the view runs and while the

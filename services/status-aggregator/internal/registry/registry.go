@@ -50,7 +50,7 @@ func New(rows ...Kind) (Set, error) {
 		if !ok || gvk.Group != k.GVK.Group || gvk.Kind != k.GVK.Kind {
 			return Set{}, fmt.Errorf("kind token %q does not stand for %s in the contract", k.Token, k.GVK)
 		}
-		if _, twice := s.byName[k.Token]; twice {
+		if _, duplicate := s.byName[k.Token]; duplicate {
 			return Set{}, fmt.Errorf("kind token %q is listed twice", k.Token)
 		}
 		s.byName[k.Token] = k

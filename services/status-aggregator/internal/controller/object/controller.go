@@ -136,17 +136,17 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 func (r *Reconciler) isStale(ref contract.Ref, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, wrote := r.written[ref]
-	if wrote && before != resourceVersion {
+	version, ok := r.written[ref]
+	if ok && version != resourceVersion {
 		delete(r.written, ref)
 	}
-	return wrote && before == resourceVersion
+	return ok && version == resourceVersion
 }
 
-func (r *Reconciler) wrote(ref contract.Ref, before string) {
+func (r *Reconciler) recordWrite(ref contract.Ref, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written[ref] = before
+	r.written[ref] = version
 }
 
 // waitingSince returns when the object began to wait for a usable observation, or now if it does not wait yet.

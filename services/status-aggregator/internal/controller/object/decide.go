@@ -18,14 +18,14 @@ import (
 // grace is how long an object may lack a usable observation while its observer is alive.
 const grace = 30 * time.Second
 
-// facts are the inputs of a decision.
-type facts struct {
+// inputs are the inputs of a decision.
+type inputs struct {
 	now   time.Time
 	state liveness.State
 	// received is the observation to use; nil if this incarnation has none.
 	received *model.Received
-	// formerAlive is the end of the validity of the previous epoch; zero if it has ended.
-	formerAlive time.Time
+	// formerExpiry is the end of the validity of the previous epoch; zero if it has ended.
+	formerExpiry time.Time
 	// waitingSince is the start of the wait for a first observation, or for one that covers
 	// the generation on the object.
 	waitingSince time.Time
@@ -40,21 +40,21 @@ type decision struct {
 	// hold keeps the conditions of the object unchanged.
 	hold      bool
 	freshness conditions.Freshness
-	// again is the time of the next decision without a change; zero for none.
-	again time.Time
+	// retryAt is the time of the next decision without a change; zero for none.
+	retryAt time.Time
 }
 
 // decide returns whether to act on the observation, and its freshness.
-func decide(f facts) decision {
-	d := judge(f)
-	if d.again.IsZero() {
-		d.again = f.formerAlive // an observation of a lower epoch may be used then
+func decide(f inputs) decision {
+	d := evaluate(f)
+	if d.retryAt.IsZero() {
+		d.retryAt = f.formerExpiry // an observation of a lower epoch may be used then
 	}
 	return d
 }
 
-// judge evaluates the rules in order; the first match wins.
-func judge(f facts) decision {
+// evaluate evaluates the rules in order; the first match wins.
+func evaluate(f inputs) decision {
 	switch {
 	case f.state == liveness.Disconnected:
 		return decision{hold: true}
@@ -62,15 +62,15 @@ func judge(f facts) decision {
 		return decideUnobserved(f)
 	case f.state == liveness.Stale:
 		return decision{freshness: conditions.ObserverStale}
-	case older(f):
+	case isOlder(f):
 		// The observation is older than that of the entry: the stream lost newer ones, or
 		// the observer's clock was set back. The newer one counts while its epoch may be alive.
 		return decision{hold: true}
-	case behind(f) && f.now.Before(f.waitingSince.Add(grace)):
-		return decision{hold: true, again: f.waitingSince.Add(grace)}
+	case isBehind(f) && f.now.Before(f.waitingSince.Add(grace)):
+		return decision{hold: true, retryAt: f.waitingSince.Add(grace)}
 	case f.state == liveness.Alive:
 		return decision{freshness: conditions.Fresh}
-	case newer(f) && untouched(f) || len(f.present) == 0:
+	case isNewer(f) && isUnchanged(f) || len(f.present) == 0:
 		return decision{freshness: conditions.Fresh}
 	default:
 		// Unconfirmed: operators may have written since, from newer state than this observation.
@@ -79,7 +79,7 @@ func judge(f facts) decision {
 }
 
 // decideUnobserved decides for an object without an observation.
-func decideUnobserved(f facts) decision {
+func decideUnobserved(f inputs) decision {
 	until := f.waitingSince.Add(grace)
 	switch {
 	case f.state == liveness.Stale:
@@ -87,14 +87,14 @@ func decideUnobserved(f facts) decision {
 	case f.state == liveness.Alive && !f.now.Before(until):
 		return decision{freshness: conditions.NeverObserved}
 	default:
-		return decision{hold: true, again: until}
+		return decision{hold: true, retryAt: until}
 	}
 }
 
-// evidence returns the observation to compute conditions from, and its freshness. A stale observation
+// effectiveObservation returns the observation to compute conditions from, and its freshness. A stale observation
 // contributes only the covered generation, which is never lower than that of the conditions on the
 // object: an operator may have written since, or the bus may have lost its data.
-func evidence(f facts, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
+func effectiveObservation(f inputs, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
 	if freshness == conditions.Fresh {
 		return &f.received.Observation, freshness
 	}
@@ -115,45 +115,45 @@ func evidence(f facts, freshness conditions.Freshness, observer string) (*contra
 	return &o, conditions.ObserverStale
 }
 
-// older reports whether the observation is older than that of the entry.
-func older(f facts) bool {
+// isOlder reports whether the observation is older than that of the entry.
+func isOlder(f inputs) bool {
 	p := provenance(f)
 	if p == nil {
 		return false
 	}
 	o := f.received.Observation
 	if o.Epoch != p.Epoch {
-		return o.Epoch < p.Epoch && !f.formerAlive.IsZero()
+		return o.Epoch < p.Epoch && !f.formerExpiry.IsZero()
 	}
 	return o.Seq < p.Seq
 }
 
-// behind reports whether the observation covers an older generation than the conditions on the
+// isBehind reports whether the observation covers an older generation than the conditions on the
 // object: an operator has written since, and its newer observation has not arrived yet.
-func behind(f facts) bool {
+func isBehind(f inputs) bool {
 	o := f.received.Observation
 	for _, c := range f.present {
-		covers := o.ObservedGeneration
+		observed := o.ObservedGeneration
 		if c.Type == conditions.TypePaused {
-			covers = o.Object.Generation
+			observed = o.Object.Generation
 		}
-		if covers < c.ObservedGeneration {
+		if observed < c.ObservedGeneration {
 			return true
 		}
 	}
 	return false
 }
 
-// newer reports whether the observation arrived live and is newer than that of the entry.
-func newer(f facts) bool {
+// isNewer reports whether the observation arrived live and is newer than that of the entry.
+func isNewer(f inputs) bool {
 	p := provenance(f)
 	o := f.received.Observation
 	return f.received.Live && (p == nil || o.Epoch > p.Epoch || o.Epoch == p.Epoch && o.Seq > p.Seq)
 }
 
-// untouched reports whether the object shows the conditions of the entry, so that no other client has
+// isUnchanged reports whether the object shows the conditions of the entry, so that no other client has
 // written since.
-func untouched(f facts) bool {
+func isUnchanged(f inputs) bool {
 	if f.entry == nil {
 		return false
 	}
@@ -177,7 +177,7 @@ func find(list []contract.Condition, conditionType string) *contract.Condition {
 	return nil
 }
 
-func provenance(f facts) *contract.Provenance {
+func provenance(f inputs) *contract.Provenance {
 	if f.entry == nil {
 		return nil
 	}
@@ -207,10 +207,10 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 	return merged
 }
 
-// ours returns the conditions that the aggregator writes. Ready is included only for kinds whose
+// ownConditions returns the conditions that the aggregator writes. Ready is included only for kinds whose
 // operator does not define it: such a Ready follows other rules and would look like a
 // write by another client.
-func ours(present []metav1.Condition, withReady bool) []metav1.Condition {
+func ownConditions(present []metav1.Condition, withReady bool) []metav1.Condition {
 	var out []metav1.Condition
 	for _, c := range present {
 		switch c.Type {
@@ -228,18 +228,18 @@ func ours(present []metav1.Condition, withReady bool) []metav1.Condition {
 
 // sameEntry reports whether two entries are equal, ignoring times and versions.
 func sameEntry(a, b contract.StatusEntry) (bool, error) {
-	left, err := json.Marshal(essence(a))
+	encodedA, err := json.Marshal(comparable(a))
 	if err != nil {
 		return false, err
 	}
-	right, err := json.Marshal(essence(b))
+	encodedB, err := json.Marshal(comparable(b))
 	if err != nil {
 		return false, err
 	}
-	return bytes.Equal(left, right), nil
+	return bytes.Equal(encodedA, encodedB), nil
 }
 
-func essence(e contract.StatusEntry) contract.StatusEntry {
+func comparable(e contract.StatusEntry) contract.StatusEntry {
 	e.Object.ResourceVersion = "" // the controller's own status write changes it
 	e.UpdatedAt = time.Time{}
 	e.Memory = nil
@@ -252,15 +252,15 @@ func essence(e contract.StatusEntry) contract.StatusEntry {
 }
 
 func sameMemory(a, b conditions.State) (bool, error) {
-	left, err := json.Marshal(a)
+	encodedA, err := json.Marshal(a)
 	if err != nil {
 		return false, err
 	}
-	right, err := json.Marshal(b)
+	encodedB, err := json.Marshal(b)
 	if err != nil {
 		return false, err
 	}
-	return bytes.Equal(left, right), nil
+	return bytes.Equal(encodedA, encodedB), nil
 }
 
 func index(list []metav1.Condition, conditionType string) int {

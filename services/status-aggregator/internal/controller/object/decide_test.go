@@ -22,25 +22,25 @@ func observed(epoch int64, seq uint64, live bool) *model.Received {
 	return &model.Received{Observation: contract.Observation{Epoch: epoch, Seq: seq}, Live: live}
 }
 
-func spoken(epoch int64, seq uint64) *contract.StatusEntry {
+func entryAt(epoch int64, seq uint64) *contract.StatusEntry {
 	return &contract.StatusEntry{Provenance: &contract.Provenance{Epoch: epoch, Seq: seq}}
 }
 
-// shown returns an entry with the conditions of an object.
-func shown(epoch int64, seq uint64, present []metav1.Condition) *contract.StatusEntry {
-	e := spoken(epoch, seq)
+// entryWith returns an entry with the conditions of an object.
+func entryWith(epoch int64, seq uint64, present []metav1.Condition) *contract.StatusEntry {
+	e := entryAt(epoch, seq)
 	e.Conditions = toContract(present)
 	return e
 }
 
-func covering(generation int64, live bool) *model.Received {
+func observedFor(generation int64, live bool) *model.Received {
 	h := observed(1, 1, live)
 	h.Observation.ObservedGeneration = generation
 	h.Observation.Object.Generation = generation
 	return h
 }
 
-func covered(generation int64) []metav1.Condition {
+func conditionsFor(generation int64) []metav1.Condition {
 	return []metav1.Condition{{Type: conditions.TypeAvailable, ObservedGeneration: generation}}
 }
 
@@ -51,91 +51,91 @@ func TestDecide(t *testing.T) {
 	hold := decision{hold: true}
 	fresh := decision{freshness: conditions.Fresh}
 	cases := map[string]struct {
-		facts facts
-		want  decision
+		inputs inputs
+		want   decision
 	}{
 		"disconnected: hold": {
-			facts{state: liveness.Disconnected, received: observed(1, 1, true), present: present}, hold,
+			inputs{state: liveness.Disconnected, received: observed(1, 1, true), present: present}, hold,
 		},
 		"an engine waits for its instance, as shown by its operator's own Ready: compute": {
-			facts{state: liveness.Alive, received: covering(0, true), present: ours(ready, false), waitingSince: now}, fresh,
+			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, false), waitingSince: now}, fresh,
 		},
 		"the same for a kind whose Ready the aggregator owns: hold": {
-			facts{state: liveness.Alive, received: covering(0, true), present: ours(ready, true), waitingSince: now},
-			decision{hold: true, again: at(30)},
+			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, true), waitingSince: now},
+			decision{hold: true, retryAt: at(30)},
 		},
 		"alive: compute": {
-			facts{state: liveness.Alive, received: observed(1, 1, false), present: present}, fresh,
+			inputs{state: liveness.Alive, received: observed(1, 1, false), present: present}, fresh,
 		},
 		"alive, observation unchanged: compute, since time may have passed": {
-			facts{state: liveness.Alive, received: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh,
+			inputs{state: liveness.Alive, received: observed(1, 1, false), entry: entryAt(1, 1), present: present}, fresh,
 		},
 		"an observation of an older generation than another writer has covered since: hold": {
-			facts{state: liveness.Alive, received: covering(1, true), present: covered(2), waitingSince: at(-29)},
-			decision{hold: true, again: at(1)},
+			inputs{state: liveness.Alive, received: observedFor(1, true), present: conditionsFor(2), waitingSince: at(-29)},
+			decision{hold: true, retryAt: at(1)},
 		},
 		"an observation of an older generation, and no newer one arrives: compute": {
-			facts{state: liveness.Alive, received: covering(1, true), present: covered(2), waitingSince: at(-30)}, fresh,
+			inputs{state: liveness.Alive, received: observedFor(1, true), present: conditionsFor(2), waitingSince: at(-30)}, fresh,
 		},
 		"an observation of the same generation: compute": {
-			facts{state: liveness.Alive, received: covering(2, false), present: covered(2)}, fresh,
+			inputs{state: liveness.Alive, received: observedFor(2, false), present: conditionsFor(2)}, fresh,
 		},
 		"stale: report it": {
-			facts{state: liveness.Stale, received: observed(1, 1, true), entry: spoken(1, 1), present: present},
+			inputs{state: liveness.Stale, received: observed(1, 1, true), entry: entryAt(1, 1), present: present},
 			decision{freshness: conditions.ObserverStale},
 		},
 		"unconfirmed, and another writer may have written conditions since: hold": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 1, false), entry: spoken(1, 1), present: present}, hold,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 1, false), entry: entryAt(1, 1), present: present}, hold,
 		},
 		"unconfirmed, a newer retained observation: hold, an even newer one may be pending": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 2, false), entry: entryAt(1, 1), present: present}, hold,
 		},
 		"unconfirmed, a newer live observation, and the object shows our last write: compute": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: shown(1, 1, present), present: present}, fresh,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: entryWith(1, 1, present), present: present}, fresh,
 		},
 		"unconfirmed, a live observation of a greater epoch: compute": {
-			facts{state: liveness.Unconfirmed, received: observed(2, 1, true), entry: shown(1, 9, present), present: present}, fresh,
+			inputs{state: liveness.Unconfirmed, received: observed(2, 1, true), entry: entryWith(1, 9, present), present: present}, fresh,
 		},
 		"unconfirmed, a newer live observation, but another writer has written since: hold": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: shown(1, 1, later), present: present}, hold,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 2, true), entry: entryWith(1, 1, later), present: present}, hold,
 		},
 		"unconfirmed, a live observation, and an unknown writer of the object's conditions: hold": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 2, true), present: present}, hold,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 2, true), present: present}, hold,
 		},
 		"unconfirmed, but the object has no conditions yet: compute": {
-			facts{state: liveness.Unconfirmed, received: observed(1, 1, false), present: ours(ready, false)}, fresh,
+			inputs{state: liveness.Unconfirmed, received: observed(1, 1, false), present: ownConditions(ready, false)}, fresh,
 		},
 		"an observation older than the entry, same epoch: hold": {
-			facts{state: liveness.Alive, received: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold,
+			inputs{state: liveness.Alive, received: observed(1, 1, true), entry: entryAt(1, 2), present: present}, hold,
 		},
 		"a lower epoch while the former one is alive: hold until it expires": {
-			facts{state: liveness.Alive, received: observed(1, 9, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
-			decision{hold: true, again: at(20)},
+			inputs{state: liveness.Alive, received: observed(1, 9, true), entry: entryAt(2, 1), formerExpiry: at(20), present: present},
+			decision{hold: true, retryAt: at(20)},
 		},
 		"a lower epoch after the former one expired: compute": {
-			facts{state: liveness.Alive, received: observed(1, 9, true), entry: spoken(2, 1), present: present}, fresh,
+			inputs{state: liveness.Alive, received: observed(1, 9, true), entry: entryAt(2, 1), present: present}, fresh,
 		},
 		"a lower epoch is pending while the former one is alive: compute, and requeue": {
-			facts{state: liveness.Alive, received: observed(2, 1, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
-			decision{freshness: conditions.Fresh, again: at(20)},
+			inputs{state: liveness.Alive, received: observed(2, 1, true), entry: entryAt(2, 1), formerExpiry: at(20), present: present},
+			decision{freshness: conditions.Fresh, retryAt: at(20)},
 		},
 		"no observation of a new object: hold": {
-			facts{state: liveness.Alive, waitingSince: at(-5)}, decision{hold: true, again: at(25)},
+			inputs{state: liveness.Alive, waitingSince: at(-5)}, decision{hold: true, retryAt: at(25)},
 		},
 		"no observation for long although the observer is alive: never observed": {
-			facts{state: liveness.Alive, waitingSince: at(-30)}, decision{freshness: conditions.NeverObserved},
+			inputs{state: liveness.Alive, waitingSince: at(-30)}, decision{freshness: conditions.NeverObserved},
 		},
 		"no observation, and a stale observer: never observed": {
-			facts{state: liveness.Stale, waitingSince: now}, decision{freshness: conditions.NeverObserved},
+			inputs{state: liveness.Stale, waitingSince: now}, decision{freshness: conditions.NeverObserved},
 		},
 		"no observation, and an unconfirmed observer: hold": {
-			facts{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, decision{hold: true, again: at(-270)},
+			inputs{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, decision{hold: true, retryAt: at(-270)},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.facts.now = now
-			if diff := cmp.Diff(tc.want, decide(tc.facts), cmp.AllowUnexported(decision{})); diff != "" {
+			tc.inputs.now = now
+			if diff := cmp.Diff(tc.want, decide(tc.inputs), cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 		})
@@ -177,7 +177,7 @@ func TestPrevious(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, previous(ours(tc.present, true), tc.entry)); diff != "" {
+			if diff := cmp.Diff(tc.want, previous(ownConditions(tc.present, true), tc.entry)); diff != "" {
 				t.Errorf("previous (-want +got):\n%s", diff)
 			}
 		})
@@ -234,14 +234,14 @@ func TestEvidence(t *testing.T) {
 		want      [2]int64 // generations of Available and of Paused; zero: no observation
 		stale     conditions.Freshness
 	}{
-		"fresh: as it is":                                      {covering(1, true), present, conditions.Fresh, [2]int64{1, 1}, conditions.Fresh},
-		"stale: not behind what the object shows":              {covering(1, true), present, conditions.ObserverStale, [2]int64{2, 3}, conditions.ObserverStale},
+		"fresh: as it is":                                      {observedFor(1, true), present, conditions.Fresh, [2]int64{1, 1}, conditions.Fresh},
+		"stale: not behind what the object shows":              {observedFor(1, true), present, conditions.ObserverStale, [2]int64{2, 3}, conditions.ObserverStale},
 		"lost, and the object shows that there was one: stale": {nil, present, conditions.NeverObserved, [2]int64{2, 3}, conditions.ObserverStale},
 		"never observed":                                       {nil, nil, conditions.NeverObserved, [2]int64{}, conditions.NeverObserved},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o, freshness := evidence(facts{received: tc.received, present: ours(tc.present, true)}, tc.freshness, "x")
+			o, freshness := effectiveObservation(inputs{received: tc.received, present: ownConditions(tc.present, true)}, tc.freshness, "x")
 			var got [2]int64
 			if o != nil {
 				got = [2]int64{o.ObservedGeneration, o.Object.Generation}

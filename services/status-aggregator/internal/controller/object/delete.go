@@ -21,17 +21,17 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, rec
 		return err
 	}
 	uid := record.Entry.Object.UID
-	whole, err := r.publishLastPhases(ctx, s, record)
+	complete, err := r.publishLastPhases(ctx, s, record)
 	if err != nil {
 		return err
 	}
-	if err := r.cfg.History.Delete(ctx, s.ref, !whole); err != nil {
+	if err := r.cfg.History.Delete(ctx, s.ref, !complete); err != nil {
 		return err
 	}
 	if uid != "" {
 		logr.FromContextOrDiscard(ctx).Info("Object was deleted", "object", s.ref.String(), "uid", uid)
 	}
-	r.forgetIncarnation(s.ref, uid)
+	r.deleteIncarnation(s.ref, uid)
 	r.cfg.Model.DeleteUpTo(s.ref, received)
 	return r.cfg.PurgeTombstone(s.ref, received)
 }
@@ -40,28 +40,28 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, rec
 func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	uid := string(s.live.GetUID())
 	r.cfg.Model.Prune(s.ref, uid, s.live.GetResourceVersion())
-	former := s.record.Entry.Object.UID
-	if former == "" || former == uid {
+	formerUID := s.record.Entry.Object.UID
+	if formerUID == "" || formerUID == uid {
 		return steps.Result{}, nil
 	}
 	// The entry may be ahead of the cache: read the current UID from the API server.
-	alive, err := r.cfg.Reader.GetUncachedUID(ctx, s.kind, s.ref)
+	current, err := r.cfg.Reader.GetUncachedUID(ctx, s.kind, s.ref)
 	switch {
-	case errors.Is(err, observe.ErrNotFound) || err == nil && alive != uid:
+	case errors.Is(err, observe.ErrNotFound) || err == nil && current != uid:
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err
 	}
-	whole, err := r.publishLastPhases(ctx, s, s.record)
+	complete, err := r.publishLastPhases(ctx, s, s.record)
 	if err != nil {
 		return steps.Result{}, err
 	}
-	if err := r.cfg.History.PublishDeleted(ctx, s.ref, !whole); err != nil {
+	if err := r.cfg.History.PublishDeleted(ctx, s.ref, !complete); err != nil {
 		return steps.Result{}, err
 	}
-	place := r.cfg.Model.Get(s.ref).Place(former)
-	r.forgetIncarnation(s.ref, former)
-	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, place)
+	sequence := r.cfg.Model.Get(s.ref).SequenceOf(formerUID)
+	r.deleteIncarnation(s.ref, formerUID)
+	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, sequence)
 }
 
 // publishLastPhases publishes the phase changes in the last state of a previous incarnation. It
@@ -81,7 +81,7 @@ func (r *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, r
 	return true, err
 }
 
-func (r *Reconciler) forgetIncarnation(ref contract.Ref, uid string) {
+func (r *Reconciler) deleteIncarnation(ref contract.Ref, uid string) {
 	r.cfg.Reader.Drop(ref)
 	r.cfg.Model.Forget(ref, uid)
 	r.forget(ref)

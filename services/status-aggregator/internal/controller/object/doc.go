@@ -1,7 +1,7 @@
 // Package object reconciles the conditions of one managed object: from its observation to its
 // entry in the bucket, the lifecycle events and the status of the object.
 //
-// A reconcile runs [Reconciler.steps]. [decide] is a pure function of the facts that the
+// A reconcile runs [Reconciler.steps]. [decide] is a pure function of the inputs that the
 // earlier steps collected. It holds, which keeps all conditions unchanged, if the observation
 // may be older than the state that another client has already written.
 //

@@ -38,7 +38,7 @@ type reconcileState struct {
 	record *history.Record
 	// held keeps the conditions of the object unchanged.
 	held     bool
-	folded   conditions.Result
+	result   conditions.Result
 	entry    contract.StatusEntry
 	received *model.Received // observation of the decision; nil if there was none
 	span     trace.Span      // nil until the reconcile writes something
@@ -60,7 +60,7 @@ func (r *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, 
 
 // load reads the object and its entry, and publishes the pending events of the entry.
 func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	received := r.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
+	received := r.cfg.Model.Get(s.ref).LatestSequence() // must precede Get, so that an observation of a successor is kept
 	live, err := r.cfg.Reader.Get(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound):
@@ -82,11 +82,11 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 
 // fold decides and computes the next conditions.
 func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
-	f := r.facts(s)
-	r.noteFacts(s, f)
+	f := r.decisionInputs(s)
+	r.recordInputs(s, f)
 	s.received = f.received
 	d := decide(f)
-	result := steps.Result{Requeue: until(d.again, s.now)}
+	result := steps.Result{Requeue: until(d.retryAt, s.now)}
 	s.held = d.hold
 	if d.hold {
 		known := s.known()
@@ -104,12 +104,12 @@ func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 			Memory:     s.record.Memory,
 			WithReady:  s.kind.WithReady,
 		}
-		in.Observation, in.Freshness = evidence(f, d.freshness, s.kind.Observer)
-		s.folded = conditions.Compute(in)
+		in.Observation, in.Freshness = effectiveObservation(f, d.freshness, s.kind.Observer)
+		s.result = conditions.Compute(in)
 		// All other types are published at once.
-		r.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.folded.Next.IsZero())
+		r.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.result.Next.IsZero())
 		s.entry = newEntry(s, f.received, in.Freshness)
-		result.Requeue = steps.MinRequeue(result.Requeue, until(s.folded.Next, s.now))
+		result.Requeue = steps.MinRequeue(result.Requeue, until(s.result.Next, s.now))
 	}
 	s.entry.Object = s.live.Identity(s.kind)
 	s.entry.Phase = s.live.Phase
@@ -117,39 +117,39 @@ func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 	return result, nil
 }
 
-// facts returns the inputs of the decision. It has no side effects.
-func (r *Reconciler) facts(s *reconcileState) facts {
-	f := facts{now: s.now, entry: s.known(), present: ours(s.live.Conditions, s.kind.WithReady)}
+// inputs returns the inputs of the decision. It has no side effects.
+func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
+	f := inputs{now: s.now, entry: s.known(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
 		state = liveness.Unconfirmed // past its deadline, but the watchdog has not probed the stream yet
 	}
 	f.state = state
 	received, _, ok := r.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
-		over, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, h.Observation.Epoch, validity(h), s.now)
-		if !over {
-			f.formerAlive = at
+		isExpired, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, h.Observation.Epoch, validity(h), s.now)
+		if !isExpired {
+			f.formerExpiry = at
 		}
-		return over
+		return isExpired
 	})
 	if !ok {
 		f.waitingSince = r.waitingSince(s.ref, s.now)
 		return f
 	}
 	f.received = &received
-	if behind(f) {
+	if isBehind(f) {
 		f.waitingSince = r.waitingSince(s.ref, s.now)
 	}
 	if p := provenance(f); p != nil && p.Epoch > received.Observation.Epoch {
-		if over, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, p.Epoch, validity(received), s.now); !over {
-			f.formerAlive = at
+		if isExpired, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, p.Epoch, validity(received), s.now); !isExpired {
+			f.formerExpiry = at
 		}
 	}
 	return f
 }
 
-// noteFacts records the facts that later reconciles and the metrics use.
-func (r *Reconciler) noteFacts(s *reconcileState, f facts) {
+// recordInputs records the inputs that later reconciles and the metrics use.
+func (r *Reconciler) recordInputs(s *reconcileState, f inputs) {
 	if f.waitingSince.IsZero() {
 		r.clearWaiting(s.ref)
 	} else {
@@ -162,8 +162,8 @@ func (r *Reconciler) noteFacts(s *reconcileState, f facts) {
 
 // phases publishes the phase changes in the status of the object.
 func (r *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if history.Newest(s.live.Transitions) > s.record.Entry.LastTransitionSeq {
-		ctx = s.saying(ctx)
+	if history.LatestSeq(s.live.Transitions) > s.record.Entry.LastTransitionSeq {
+		ctx = s.withSpan(ctx)
 	}
 	last, err := r.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
 	if errors.Is(err, history.ErrPhaseRegressed) {
@@ -183,25 +183,25 @@ func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (ste
 	case err != nil:
 		return steps.Result{}, err
 	}
-	s.entry.LastTransitionSeq = history.Newest(s.live.Transitions)
+	s.entry.LastTransitionSeq = history.LatestSeq(s.live.Transitions)
 	return steps.Result{}, nil
 }
 
 // record writes the entry if it changed.
 func (r *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	memory := s.folded.Memory
+	memory := s.result.Memory
 	if s.held {
 		memory = s.record.Memory
 	}
-	same, err := sameEntry(s.record.Entry, s.entry)
+	unchanged, err := sameEntry(s.record.Entry, s.entry)
 	if err != nil {
 		return steps.Result{}, err
 	}
-	remembered, err := sameMemory(s.record.Memory, memory)
-	if err != nil || same && remembered && s.record.Known() {
+	sameState, err := sameMemory(s.record.Memory, memory)
+	if err != nil || unchanged && sameState && s.record.Known() {
 		return steps.Result{}, err
 	}
-	s.record, err = r.cfg.History.Put(s.saying(ctx), s.ref, s.entry, memory)
+	s.record, err = r.cfg.History.Put(s.withSpan(ctx), s.ref, s.entry, memory)
 	if errors.Is(err, history.ErrConflict) {
 		return steps.Result{Stop: true, Requeue: minBackoff}, nil // the plan is based on an old entry
 	}
@@ -210,7 +210,7 @@ func (r *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Resul
 
 // events publishes the pending events of the entry.
 func (r *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.within(ctx), s.ref)
+	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.withTrace(ctx), s.ref)
 }
 
 // write applies the conditions if they differ and the process is still permitted to. A change that keeps all
@@ -219,13 +219,13 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 	if !r.cfg.Permitted() {
 		return steps.Result{Stop: true}, nil
 	}
-	if conditions.OnlyDetailsDiffer(s.live.Conditions, s.folded.Conditions) {
+	if conditions.OnlyDetailsDiffer(s.live.Conditions, s.result.Conditions) {
 		if wait := r.details.Wait(s.ref); wait > 0 {
 			return steps.Result{Requeue: wait}, nil
 		}
 	}
 	before := s.live.GetResourceVersion()
-	changed, err := r.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
+	changed, err := r.cfg.Writer.ApplyConditions(s.withTrace(ctx), s.live.Unstructured, s.result.Conditions)
 	switch {
 	case errors.Is(err, ownedstatus.ErrStale):
 		r.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
@@ -246,8 +246,8 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 	}
 	r.cfg.Metrics.Writes.WithLabelValues("written").Inc()
 	r.details.Written(s.ref)
-	s.saying(ctx)
-	r.wrote(s.ref, before)
+	s.withSpan(ctx)
+	r.recordWrite(s.ref, before)
 	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
 	return steps.Result{}, nil
 }
@@ -255,7 +255,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 // newEntry returns the entry for the computed conditions. Stale observations keep the provenance of the
 // previous entry.
 func newEntry(s *reconcileState, received *model.Received, freshness conditions.Freshness) contract.StatusEntry {
-	e := contract.StatusEntry{Conditions: toContract(s.folded.Conditions)}
+	e := contract.StatusEntry{Conditions: toContract(s.result.Conditions)}
 	if known := s.known(); known != nil && known.Provenance != nil && freshness != conditions.Fresh {
 		before := *known.Provenance
 		before.Held = nil // no flip is pending without a fresh observation
@@ -269,9 +269,9 @@ func newEntry(s *reconcileState, received *model.Received, freshness conditions.
 	e.DeployedVersion = o.DeployedVersion
 	e.Provenance = &contract.Provenance{
 		Observer: o.Observer, Epoch: o.Epoch, Seq: o.Seq,
-		StreamSequence: received.StreamSequence, ReceivedAt: received.ReceivedAt.UTC(), Evidence: s.folded.Evidence,
+		StreamSequence: received.StreamSequence, ReceivedAt: received.ReceivedAt.UTC(), Evidence: s.result.Evidence,
 	}
-	if held := s.folded.Held(); held != nil {
+	if held := s.result.Held(); held != nil {
 		e.Provenance.Held = &contract.Held{
 			Type: conditions.TypeDegraded, Status: string(held.Status), Since: held.Since.UTC(), Until: held.Until.UTC(),
 		}

@@ -12,44 +12,44 @@ import (
 
 const scope = "github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/object"
 
-// saying returns ctx with the span of the reconcile and starts the span if necessary. A reconcile
+// withSpan returns ctx with the span of the reconcile and starts the span if necessary. A reconcile
 // without a change has no span.
-func (s *reconcileState) saying(ctx context.Context) context.Context {
+func (s *reconcileState) withSpan(ctx context.Context) context.Context {
 	if s.span == nil {
 		s.span = s.start(ctx)
 	}
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// within returns ctx with the span of the reconcile, or with the trace of the
+// withTrace returns ctx with the span of the reconcile, or with the trace of the
 // observation if the reconcile has no span yet.
-func (s *reconcileState) within(ctx context.Context) context.Context {
+func (s *reconcileState) withTrace(ctx context.Context) context.Context {
 	switch {
 	case s.span != nil:
 		return trace.ContextWithSpan(ctx, s.span)
-	case s.caused():
+	case s.continuesTrace():
 		return trace.ContextWithRemoteSpanContext(ctx, s.received.Cause)
 	default:
 		return ctx
 	}
 }
 
-// caused reports whether the reconcile belongs to the trace of the observation, which requires
+// continuesTrace reports whether the reconcile belongs to the trace of the observation, which requires
 // that the observation has a trace and is recent.
-func (s *reconcileState) caused() bool {
+func (s *reconcileState) continuesTrace() bool {
 	return s.received != nil && s.received.Cause.IsValid() && s.now.Sub(s.received.ReceivedAt) < steps.Continued
 }
 
 // start starts the span in the trace of the observation, or otherwise a new trace
 // with a link to the observation if it is known.
 func (s *reconcileState) start(ctx context.Context) trace.Span {
-	begin := s.now
-	if s.received != nil && s.received.ReceivedAt.After(begin) {
-		begin = s.received.ReceivedAt // received while the reconcile ran
+	start := s.now
+	if s.received != nil && s.received.ReceivedAt.After(start) {
+		start = s.received.ReceivedAt // received while the reconcile ran
 	}
-	opts := []trace.SpanStartOption{trace.WithTimestamp(begin)}
+	opts := []trace.SpanStartOption{trace.WithTimestamp(start)}
 	switch {
-	case s.caused():
+	case s.continuesTrace():
 		ctx = trace.ContextWithRemoteSpanContext(ctx, s.received.Cause)
 	case s.received != nil && s.received.Cause.IsValid():
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: s.received.Cause}))

@@ -45,12 +45,12 @@ func TestSpanContinuesObservationTrace(t *testing.T) {
 
 			s := &reconcileState{ref: contract.Ref{Namespace: "ns", Name: "main"}, now: now, received: c.received, live: observe.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}}
 			s.kind.GVK.Kind = "Superset"
-			if within := trace.SpanContextFromContext(s.within(t.Context())); within.Equal(cause) != c.parent {
-				t.Errorf("no span yet, context is %+v", within)
+			if withTrace := trace.SpanContextFromContext(s.withTrace(t.Context())); withTrace.Equal(cause) != c.parent {
+				t.Errorf("no span yet, context is %+v", withTrace)
 			}
-			first := trace.SpanContextFromContext(s.saying(t.Context()))
+			first := trace.SpanContextFromContext(s.withSpan(t.Context()))
 			for _, ctx := range []trace.SpanContext{
-				trace.SpanContextFromContext(s.saying(t.Context())), trace.SpanContextFromContext(s.within(t.Context())),
+				trace.SpanContextFromContext(s.withSpan(t.Context())), trace.SpanContextFromContext(s.withTrace(t.Context())),
 			} {
 				if !ctx.Equal(first) {
 					t.Error("a reconcile has two spans")
@@ -77,7 +77,7 @@ func TestReconcileWithoutChangeExportsNoSpan(t *testing.T) {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	defer otel.SetTracerProvider(noop.NewTracerProvider())
 	s := &reconcileState{now: now}
-	s.within(t.Context())
+	s.withTrace(t.Context())
 	s.finish(nil)
 	if got := spans.GetSpans(); len(got) > 0 {
 		t.Errorf("spans %+v", got)

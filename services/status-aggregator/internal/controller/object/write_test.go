@@ -39,7 +39,7 @@ func TestWriteDelaysDetailsOnly(t *testing.T) {
 	present := list("Unknown", "")
 	steps := []struct {
 		after   int // seconds since the first step
-		wanted  []metav1.Condition
+		want    []metav1.Condition
 		written bool
 	}{
 		{0, list("False", "0 of 2"), true},
@@ -54,7 +54,7 @@ func TestWriteDelaysDetailsOnly(t *testing.T) {
 		s := &reconcileState{
 			ref:    contract.Ref{Kind: contract.Superset, Namespace: "n", Name: "a"},
 			live:   observe.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}, Conditions: present},
-			folded: conditions.Result{Conditions: step.wanted},
+			result: conditions.Result{Conditions: step.want},
 		}
 		before := writer.writes
 		result, err := r.write(t.Context(), s)
@@ -65,7 +65,7 @@ func TestWriteDelaysDetailsOnly(t *testing.T) {
 			t.Errorf("step %d: written %v, requeue after %v; want %v", i, written, result.Requeue, step.written)
 		}
 		if step.written {
-			present = step.wanted
+			present = step.want
 		}
 	}
 }

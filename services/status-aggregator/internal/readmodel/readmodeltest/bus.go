@@ -40,8 +40,8 @@ func NewBus(t testing.TB) *Bus {
 	t.Helper()
 	b := &Bus{TB: t, NATS: busauth.Start(t, busauth.Names{Cluster: Cluster, Namespace: "team-a", Tool: "tool"})}
 	t.Cleanup(func() {
-		if refused := b.NATS.Violations(); len(refused) > 0 {
-			t.Errorf("the bus refused the aggregator: %q", refused)
+		if violations := b.NATS.Violations(); len(violations) > 0 {
+			t.Errorf("the bus refused the aggregator: %q", violations)
 		}
 	})
 	b.Conn, b.Own = b.connect(busauth.Admin), b.connect("status-aggregator")
@@ -112,8 +112,8 @@ func (b *Bus) Raw(subject string, body []byte) uint64 {
 	return ack.Sequence
 }
 
-// Flip publishes that a condition changed.
-func (b *Bus) Flip(o contract.Object, event contract.LifecycleEvent, before, after contract.Condition) uint64 {
+// PublishChange publishes that a condition changed.
+func (b *Bus) PublishChange(o contract.Object, event contract.LifecycleEvent, before, after contract.Condition) uint64 {
 	b.Helper()
 	return b.Event(contract.Lifecycle{Object: o, Event: event, Condition: &contract.ConditionChange{
 		Type: after.Type, Before: &before, After: after,
@@ -167,8 +167,8 @@ func (b *Bus) Observation(o contract.Observation) {
 	b.Raw(subject, body)
 }
 
-// Seen returns an observation of a Superset with one of two replicas.
-func Seen(o contract.Object) contract.Observation {
+// Observation returns an observation of a Superset with one of two replicas.
+func Observation(o contract.Object) contract.Observation {
 	return contract.Observation{
 		Object: o, Observer: contract.Observer{Name: "superset-operator", Instance: "superset-operator-0", Version: "1.2.3"},
 		Epoch: Start.UnixMilli(), Seq: 7, ObservedAt: Start, ValidForSeconds: 30, ObservedGeneration: o.Generation,

@@ -88,12 +88,12 @@ func (b *Bus) NewHub(queue int) *readmodel.Hub {
 	b.Helper()
 	h := readmodel.NewHub(readmodel.HubConfig{Bus: b.Own, Cluster: Cluster, Clock: clock.RealClock{}, Log: logr.Discard(), Queue: queue})
 	b.Run(h.Start)
-	b.Follows(h)
+	b.WaitForHub(h)
 	return h
 }
 
-// Follows waits until a hub accepts subscriptions.
-func (b *Bus) Follows(h *readmodel.Hub) {
+// WaitForHub waits until a hub accepts subscriptions.
+func (b *Bus) WaitForHub(h *readmodel.Hub) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		s, err := h.Subscribe(b.Context(), readmodel.Filter{}, nil)
@@ -121,12 +121,12 @@ func (l *Env) Superset(name string, conditions ...contract.Condition) contract.O
 		GroupVersionKind: contract.GroupVersionKind{Group: SupersetKind.Group, Version: SupersetKind.Version, Kind: SupersetKind.Kind},
 		Namespace:        l.Namespace, Name: name, UID: string(u.GetUID()), Generation: u.GetGeneration(),
 	}
-	l.Say(o, "Running", conditions...)
+	l.SetStatus(o, "Running", conditions...)
 	return o
 }
 
-// Say writes the phase and the conditions of a Superset.
-func (l *Env) Say(o contract.Object, phase string, conditions ...contract.Condition) {
+// SetStatus writes the phase and the conditions of a Superset.
+func (l *Env) SetStatus(o contract.Object, phase string, conditions ...contract.Condition) {
 	l.Helper()
 	list := []any{}
 	for _, c := range conditions {
