@@ -11,7 +11,7 @@
 //  4. as root on Debian: Start prints a message, installs mariadb-server-core and mariadb-client-core, and runs the
 //     server as in 3. These packages do not start a service.
 //
-// Config.Flavour selects one of the two. Servers of the other flavour are then skipped: the server of the variable,
+// Config.Vendor selects one of the two. Servers of the other vendor are then skipped: the server of the variable,
 // the image (mariadb:10.11 is used for MariaDB), and the programs, whose version is checked, since Debian's mysqld is
 // MariaDB. Debian's stable suites have no MySQL, so 4. is for MariaDB only. MySQL has another source:
 //

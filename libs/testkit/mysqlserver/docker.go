@@ -37,7 +37,7 @@ func dockerServer(ctx context.Context, cfg Config) (*Server, error) {
 	if _, err := run(ctx, dockerAnswer, docker, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return nil, unavailable{"no Docker daemon answers"}
 	}
-	image := imageOf(cfg.Flavour)
+	image := imageOf(cfg.Vendor)
 	if _, err := run(ctx, dockerAnswer, docker, "image", "inspect", image); err != nil {
 		cfg.Say("pulling the image %s", image)
 		if _, err := run(ctx, pullTimeout, docker, "pull", "--quiet", image); err != nil {
@@ -48,13 +48,13 @@ func dockerServer(ctx context.Context, cfg Config) (*Server, error) {
 	return containerServer(cfg, docker, image)
 }
 
-// imageOf returns the image to run. If no flavour is requested, the variable may name any server, including MariaDB.
-func imageOf(f Flavour) string {
-	override := os.Getenv(EnvImage)
+// imageOf returns the image to run. If no vendor is requested, the variable may name any server, including MariaDB.
+func imageOf(v Vendor) string {
+	wanted := os.Getenv(EnvImage)
 	switch {
-	case f == MariaDB && !strings.Contains(override, "mariadb"):
+	case v == MariaDB && !strings.Contains(wanted, "mariadb"):
 		return mariaDBImage
-	case override == "" || f == MySQL && strings.Contains(override, "mariadb"):
+	case wanted == "" || v == MySQL && strings.Contains(wanted, "mariadb"):
 		return defaultImage
 	default:
 		return override

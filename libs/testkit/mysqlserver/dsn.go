@@ -62,16 +62,16 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	if login, err = complete(login); err != nil {
 		return nil, err
 	}
-	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: external{}}
-	if cfg.Flavour == AnyFlavour {
+	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}
+	if cfg.Vendor == AnyVendor {
 		return s, nil
 	}
-	has, err := s.Flavour(ctx)
+	actual, err := s.Vendor(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("correct or unset %s: %w", EnvDSN, err)
 	}
-	if has != cfg.Flavour {
-		return nil, unavailable{fmt.Sprintf("%s is %s, not %s", s.Source, has.words(), cfg.Flavour.words())}
+	if actual != cfg.Vendor {
+		return nil, unavailable{fmt.Sprintf("%s is %s, not %s", s.Source, actual.displayName(), cfg.Vendor.displayName())}
 	}
 	return s, nil
 }

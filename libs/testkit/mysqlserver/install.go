@@ -12,7 +12,7 @@ var debianPackages = []string{"mariadb-server-core", "mariadb-client-core"}
 
 // installed installs the Debian package of MariaDB and runs its server.
 func installed(ctx context.Context, cfg Config) (*Server, error) {
-	if cfg.Flavour == MySQL {
+	if cfg.Vendor == MySQL {
 		return nil, unavailable{}
 	}
 	if err := debian.Install(ctx, cfg.Say, nil, debianPackages...); err != nil {

@@ -20,10 +20,10 @@ const (
 	stopTimeout = 30 * time.Second
 )
 
-func localServer(ctx context.Context, cfg Config) (*Server, error) {
-	ids := programs(ctx, cfg.Flavour)
+func asProgram(ctx context.Context, cfg Config) (*Server, error) {
+	ids := programs(ctx, cfg.Vendor)
 	if len(ids) == 0 {
-		return nil, unavailable{fmt.Sprintf("no %s program is on PATH or in %s", cfg.Flavour.words(), strings.Join(sbin, ", "))}
+		return nil, unavailable{fmt.Sprintf("no %s program is on PATH or in %s", cfg.Vendor.displayName(), strings.Join(sbin, ", "))}
 	}
 	return programServer(cfg, ids[0])
 }
@@ -86,7 +86,7 @@ func (p *program) initialize(ctx context.Context) error {
 		return fmt.Errorf("create the data directory: %w", err)
 	}
 	name, args := p.command(), p.arguments("--no-defaults", "--initialize-insecure")
-	if p.flavour == MariaDB {
+	if p.vendor == MariaDB {
 		if name = find("mariadb-install-db", "mysql_install_db"); name == "" {
 			return errors.New("mariadb-install-db is not on PATH; it belongs to the MariaDB server package")
 		}

@@ -27,8 +27,8 @@ type Config struct {
 	Port int
 	// Log is the log file of a private server; mysqld.log in Dir when empty.
 	Log string
-	// Flavour is the required kind of server; AnyFlavour selects the one that starts fastest.
-	Flavour Flavour
+	// Vendor is the required kind of server; AnyVendor selects the one that starts fastest.
+	Vendor Vendor
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
 	// Say receives messages about slow steps and about changes of the machine.
@@ -107,7 +107,7 @@ func choose(ctx context.Context, cfg Config, sources ...func(context.Context, Co
 		}
 	}
 	return nil, fmt.Errorf("%w: start Docker, install %s, or set %s to user:password@tcp(host:port)/\n%s",
-		ErrNone, cfg.Flavour.packages(), EnvDSN, strings.Join(reasons, "\n"))
+		ErrNone, cfg.Vendor.packages(), EnvDSN, strings.Join(reasons, "\n"))
 }
 
 // Start starts the server again after Stop, on its port and with its data.
@@ -178,16 +178,16 @@ func (s *Server) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name))
 }
 
-// Flavour returns the flavour that the server reports.
-func (s *Server) Flavour(ctx context.Context) (Flavour, error) {
+// Vendor returns the vendor that the server reports.
+func (s *Server) Vendor(ctx context.Context) (Vendor, error) {
 	var version string
 	err := s.connected(func(db *sql.DB) error {
 		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	})
 	if err != nil {
-		return AnyFlavour, fmt.Errorf("get the version of %s: %w", s.Source, err)
+		return AnyVendor, fmt.Errorf("get the version of %s: %w", s.Source, err)
 	}
-	return flavourOf(version), nil
+	return vendorOf(version), nil
 }
 
 func (s *Server) exec(ctx context.Context, statement string) error {

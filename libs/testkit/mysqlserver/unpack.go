@@ -24,7 +24,7 @@ const (
 // those of a stable Debian, so it runs on the dynamic loader of its own packages. The directory is filled once per
 // machine.
 func unpacked(ctx context.Context, cfg Config) (*Server, error) {
-	if cfg.Flavour != MySQL {
+	if cfg.Vendor != MySQL {
 		return nil, unavailable{}
 	}
 	cache, err := cachedir.Path()
@@ -122,9 +122,9 @@ func inTree(dir string) (executable, error) {
 	libraries := []string{filepath.Dir(loaders[0]), filepath.Join(dir, "usr", "lib", "mysql", "private")}
 	share := filepath.Join(dir, "usr", "share", "mysql")
 	return executable{
-		path:    server,
-		flavour: MySQL,
-		before:  []string{loaders[0], "--library-path", strings.Join(libraries, ":")},
+		path:   server,
+		vendor: MySQL,
+		before: []string{loaders[0], "--library-path", strings.Join(libraries, ":")},
 		with: []string{
 			"--basedir=" + filepath.Join(dir, "usr"),
 			"--lc-messages-dir=" + share,

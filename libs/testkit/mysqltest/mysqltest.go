@@ -7,8 +7,8 @@
 //
 // A test that must pass on both kinds of server requests them by name:
 //
-//	for _, flavour := range mysqltest.Flavours() {
-//		t.Run(string(flavour), func(t *testing.T) { db, err := sql.Open("mysql", mysqltest.DSNOf(t, flavour)) })
+//	for _, vendor := range mysqltest.Vendors() {
+//		t.Run(string(vendor), func(t *testing.T) { db, err := sql.Open("mysql", mysqltest.DSNOf(t, vendor)) })
 //	}
 //
 // Databases have the default character set of the server, which is latin1 for MariaDB on Debian, so tables must declare
@@ -39,33 +39,33 @@ const (
 	stepTimeout  = 2 * time.Minute
 )
 
-// shared are the servers of this test binary, by requested flavour.
+// shared are the servers of this test binary, by requested vendor.
 var shared = struct {
 	sync.Mutex
-	servers map[Flavour]*mysqlserver.Server
-	errs    map[Flavour]error
-}{servers: map[Flavour]*mysqlserver.Server{}, errs: map[Flavour]error{}}
+	servers map[Vendor]*mysqlserver.Server
+	errs    map[Vendor]error
+}{servers: map[Vendor]*mysqlserver.Server{}, errs: map[Vendor]error{}}
 
 // DSN creates a database for the test and returns its data source name for github.com/go-sql-driver/mysql. The
 // database is dropped at the end of the test. The server is the one that starts fastest.
 func DSN(t testing.TB) string {
 	t.Helper()
-	return DSNOf(t, mysqlserver.AnyFlavour)
+	return DSNOf(t, mysqlserver.AnyVendor)
 }
 
-// DSNOf is DSN for a server of the flavour.
-func DSNOf(t testing.TB, f Flavour) string {
+// DSNOf is DSN for a server of the vendor.
+func DSNOf(t testing.TB, v Vendor) string {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.servers[f] == nil && shared.errs[f] == nil {
+	if shared.servers[v] == nil && shared.errs[v] == nil {
 		// The watchdog removes the server when this process ends.
-		shared.servers[f], _, shared.errs[f] = start(f)
+		shared.servers[v], _, shared.errs[v] = start(v)
 	}
-	if err := shared.errs[f]; err != nil {
+	if err := shared.errs[v]; err != nil {
 		t.Fatalf("start a MySQL server: %v", err)
 	}
-	return database(t, shared.servers[f])
+	return database(t, shared.servers[v])
 }
 
 // Server is a private server of one test.
@@ -78,16 +78,16 @@ type Server struct {
 // be stopped.
 func Private(t testing.TB) *Server {
 	t.Helper()
-	return PrivateOf(t, mysqlserver.AnyFlavour)
+	return PrivateOf(t, mysqlserver.AnyVendor)
 }
 
-// PrivateOf is Private with a server of the flavour.
-func PrivateOf(t testing.TB, f Flavour) *Server {
+// PrivateOf is Private with a server of the vendor.
+func PrivateOf(t testing.TB, v Vendor) *Server {
 	t.Helper()
 	if os.Getenv(mysqlserver.EnvDSN) != "" {
 		t.Fatalf("this test stops its MySQL server, so it cannot use the one of %s; unset the variable", mysqlserver.EnvDSN)
 	}
-	server, guard, err := start(f)
+	server, guard, err := start(v)
 	if err != nil {
 		t.Fatalf("start a MySQL server: %v", err)
 	}
@@ -154,12 +154,12 @@ func database(t testing.TB, server *mysqlserver.Server) string {
 }
 
 // start starts a server that the watchdog removes.
-func start(f Flavour) (*mysqlserver.Server, *watchdog.Guard, error) {
+func start(v Vendor) (*mysqlserver.Server, *watchdog.Guard, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var errs []error
 	for range attempts {
-		server, guard, err := startOnce(ctx, f)
+		server, guard, err := startOnce(ctx, v)
 		if err == nil || errors.Is(err, mysqlserver.ErrNone) {
 			return server, guard, err
 		}
@@ -168,7 +168,7 @@ func start(f Flavour) (*mysqlserver.Server, *watchdog.Guard, error) {
 	return nil, nil, errors.Join(errs...)
 }
 
-func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.Guard, error) {
+func startOnce(ctx context.Context, v Vendor) (*mysqlserver.Server, *watchdog.Guard, error) {
 	port, err := freeport.One()
 	if err != nil {
 		return nil, nil, err
@@ -180,7 +180,7 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 		return nil, nil, err
 	}
 	server, err := mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: filepath.Base(folder.Path), Dir: folder.Path, Port: port, Flavour: f, Marker: folder.Marker, Say: say,
+		Name: filepath.Base(folder.Path), Dir: folder.Path, Port: port, Vendor: v, Marker: folder.Marker, Say: say,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, folder.Release())

@@ -9,8 +9,8 @@ import (
 // each runs a test on every server of this scale.
 func each(t *testing.T, test func(s *stage)) {
 	t.Helper()
-	for _, flavour := range flavours() {
-		t.Run(string(flavour), func(t *testing.T) { test(newStage(t, cluster.Get(t), flavour)) })
+	for _, vendor := range vendors() {
+		t.Run(string(vendor), func(t *testing.T) { test(newStage(t, cluster.Get(t), vendor)) })
 	}
 }
 

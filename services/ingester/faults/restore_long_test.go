@@ -177,10 +177,10 @@ func (s *stage) advance(to int64) {
 // TestClusterRestored restores a backup while the ingester runs, and again while the ingester is down and the cluster
 // exceeds its old version before the ingester starts.
 func TestClusterRestored(t *testing.T) {
-	for _, flavour := range flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
+	for _, vendor := range vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
 			c := cluster.Private(t, options)
-			s := newStage(t, c, flavour)
+			s := newStage(t, c, vendor)
 			restored(s)
 		})
 	}

@@ -10,4 +10,4 @@ const (
 	failures   = 8
 )
 
-func flavours() []mysqltest.Flavour { return mysqltest.Flavours() }
+func vendors() []mysqltest.Vendor { return mysqltest.Vendors() }

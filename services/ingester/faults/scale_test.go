@@ -10,4 +10,4 @@ const (
 	failures   = 2
 )
 
-func flavours() []mysqltest.Flavour { return []mysqltest.Flavour{mysqltest.MariaDB} }
+func vendors() []mysqltest.Vendor { return []mysqltest.Vendor{mysqltest.MariaDB} }

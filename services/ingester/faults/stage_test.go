@@ -46,7 +46,7 @@ type stage struct {
 	logs      []string
 }
 
-func newStage(t *testing.T, c *cluster.Cluster, flavour mysqltest.Flavour) *stage {
+func newStage(t *testing.T, c *cluster.Cluster, vendor mysqltest.Vendor) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -54,7 +54,7 @@ func newStage(t *testing.T, c *cluster.Cluster, flavour mysqltest.Flavour) *stag
 	}
 	s := &stage{
 		T: t, cluster: c, client: c.Client(t, scheme), namespace: c.Namespace(t),
-		mysql: mysqltest.PrivateOf(t, flavour), nats: natstest.Start(t),
+		mysql: mysqltest.PrivateOf(t, vendor), nats: natstest.Start(t),
 		marker: watchdog.Marker("FLOTILLA_TEST_INGESTER", t.TempDir()),
 	}
 	s.dsn = s.mysql.DSN()

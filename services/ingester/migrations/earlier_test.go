@@ -47,7 +47,7 @@ func statements(t *testing.T, files ...string) []string {
 }
 
 // earlier returns the database of an earlier installation.
-func earlier(t *testing.T, f mysqltest.Flavour) *sql.DB {
+func earlier(t *testing.T, f mysqltest.Vendor) *sql.DB {
 	t.Helper()
 	db := open(t, mysqltest.DSNOf(t, f))
 	load(t, db, "earlier_schema.sql", "earlier_data.sql")
@@ -170,7 +170,7 @@ var noted = []string{
 }
 
 func TestAdoptionKeepsAllRows(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := earlier(t, f)
 		tables := tablesOf(t, db)
@@ -245,7 +245,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 }
 
 func TestAdoptionOfModelTableFromDesign(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "seed_model.sql")
@@ -275,7 +275,7 @@ func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 }
 
 func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "obsolete.sql")
@@ -301,7 +301,7 @@ func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 // TestFirstSyncClearsAdoptedMark syncs an object that is in the cluster: its row was marked
 // as evicted because it could not be distinguished from an evicted one.
 func TestFirstSyncClearsAdoptedMark(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := earlier(t, f)
 		up(t, db)

@@ -81,7 +81,7 @@ var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSER
 // TestUpResumesAfterEachKilledStatement kills Up after its first, second, third, ... statement,
 // each time on a fresh database, and lets another process complete the migration.
 func TestUpResumesAfterEachKilledStatement(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		for _, b := range befores {
 			t.Run(b.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestUpResumesAfterEachKilledStatement(t *testing.T) {
 	})
 }
 
-func killedAfter(t *testing.T, f mysqltest.Flavour, b before, n int64, want state) {
+func killedAfter(t *testing.T, f mysqltest.Vendor, b before, n int64, want state) {
 	t.Helper()
 	dsn := mysqltest.DSNOf(t, f)
 	db := open(t, dsn)
@@ -133,7 +133,7 @@ func killedAfter(t *testing.T, f mysqltest.Flavour, b before, n int64, want stat
 
 // TestConcurrentAdoptions starts four processes on one earlier database.
 func TestConcurrentAdoptions(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)
@@ -159,7 +159,7 @@ func TestConcurrentAdoptions(t *testing.T) {
 // TestAdoptionSurvivesKilledSessions kills the connections of a process during the adoption, at any
 // moment.
 func TestAdoptionSurvivesKilledSessions(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)
@@ -221,7 +221,7 @@ func killOthers(t *testing.T, db *sql.DB) int {
 // TestUpWaitsForLateResponse makes a change take longer than the read timeout of the connection:
 // another transaction locks the table. Up continues until the change is done.
 func TestUpWaitsForLateResponse(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		alone := earlier(t, f)
 		up(t, alone)

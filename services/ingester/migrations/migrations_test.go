@@ -29,9 +29,9 @@ func open(t *testing.T, dsn string) *sql.DB {
 }
 
 // each runs a test on each of the two servers.
-func each(t *testing.T, run func(*testing.T, mysqltest.Flavour)) {
+func each(t *testing.T, run func(*testing.T, mysqltest.Vendor)) {
 	t.Helper()
-	for _, f := range mysqltest.Flavours() {
+	for _, f := range mysqltest.Vendors() {
 		t.Run(string(f), func(t *testing.T) { run(t, f) })
 	}
 }
@@ -62,7 +62,7 @@ func verify(t *testing.T, db *sql.DB) []string {
 }
 
 func TestUpFromEmptyAndTwice(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		if problems := verify(t, db); len(problems) == 0 {
@@ -85,7 +85,7 @@ func TestUpFromEmptyAndTwice(t *testing.T) {
 }
 
 func TestConcurrentUp(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		dsn := mysqltest.DSNOf(t, f)
 		var mu sync.Mutex
@@ -123,7 +123,7 @@ func TestConcurrentUp(t *testing.T) {
 // TestUpResumesUnrecordedStatement simulates a kill between the statement and its record: the
 // table exists, the version is missing.
 func TestUpResumesUnrecordedStatement(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -139,7 +139,7 @@ func TestUpResumesUnrecordedStatement(t *testing.T) {
 }
 
 func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -155,7 +155,7 @@ func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 }
 
 func TestVerifyNamesDrift(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -191,7 +191,7 @@ func TestVerifyNamesDrift(t *testing.T) {
 // TestLateMigrationIsApplied covers a fix for an older release, whose number is below the newest
 // one that is applied.
 func TestLateMigrationIsApplied(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -207,7 +207,7 @@ func TestLateMigrationIsApplied(t *testing.T) {
 
 // TestUpIgnoresKindsOfLaterMigrations adds a kind whose tables a later migration creates.
 func TestUpIgnoresKindsOfLaterMigrations(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		db := open(t, mysqltest.DSNOf(t, f))
 		if _, err := migrations.UpWithKind(t.Context(), db, &registry.Kind{Name: "Dataset", Table: "dataset"}); err != nil {

@@ -30,7 +30,7 @@ func TestAdoptionOfMillionRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range mysqltest.Flavours() {
+	for _, f := range mysqltest.Vendors() {
 		t.Run(string(f), func(t *testing.T) {
 			dsn := mysqltest.DSNOf(t, f)
 			db := open(t, dsn)

@@ -35,7 +35,7 @@ func TestPreviousReleaseWorksOnSchema(t *testing.T) {
 	if err != nil || len(files) < 2 {
 		t.Fatalf("found %d releases, want at least 2: %v", len(files), err)
 	}
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
@@ -113,7 +113,7 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 // TestRecordedStatements records the statements of this release and runs them on another
 // database: the result must be the same, or the recordings would be incomplete.
 func TestRecordedStatements(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Flavour) {
+	each(t, func(t *testing.T, f mysqltest.Vendor) {
 		t.Helper()
 		dsn := mysqltest.DSNOf(t, f)
 		connector := newRecording(t, dsn)

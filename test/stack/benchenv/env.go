@@ -121,7 +121,7 @@ func (e *Env) Database(ctx context.Context) (*mysqlserver.Server, error) {
 	}
 	return mysqlserver.Start(ctx, mysqlserver.Config{
 		Name: filepath.Base(e.runner.dir), Dir: filepath.Join(e.dir, "mysql"), Port: port, Marker: e.marker, Say: Note,
-		Flavour: mysqlserver.Flavour(os.Getenv(DatabaseVariable)),
+		Vendor: mysqlserver.Vendor(os.Getenv(DatabaseVariable)),
 	})
 }
 

@@ -47,9 +47,9 @@ const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `"
 
 // evictedSince returns a disaster with the Models evicted, deleted and kept. The backup is older
 // than the end of the first two, and the ingester runs.
-func evictedSince(t *testing.T, flavour mysqltest.Flavour, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
+func evictedSince(t *testing.T, vendor mysqltest.Vendor, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	t.Helper()
-	d = &disaster{Env: cmdutiltest.NewOf(t, flavour)}
+	d = &disaster{Env: cmdutiltest.NewOf(t, vendor)}
 	d.Bus = conn
 	d.SweepInterval = 300 * time.Millisecond
 	d.start()
@@ -153,9 +153,9 @@ func (d *disaster) accept(kept ...string) {
 // TestAcceptOlderBackup follows docs/disaster.md while the ingester runs during the restore, as in a
 // failover to a replica that lacks transactions.
 func TestAcceptOlderBackup(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
-			d, _, kept := evictedSince(t, flavour, nil)
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			d, _, kept := evictedSince(t, vendor, nil)
 			d.restoreAll()
 			d.isOlder()
 			d.Patch(kept, immutable) // is not evicted meanwhile

@@ -168,9 +168,9 @@ func certify(t *testing.T) (certificate, key []byte) {
 
 // The servers must not read two unselective indexes completely to intersect them.
 func TestIndexesAreNotIntersected(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
-			db, err := database.Open(mysqltest.DSNOf(t, flavour))
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			db, err := database.Open(mysqltest.DSNOf(t, vendor))
 			if err != nil {
 				t.Fatal(err)
 			}

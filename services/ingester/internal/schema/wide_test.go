@@ -31,7 +31,7 @@ func onEach(t *testing.T, run func(t *testing.T, db *sql.DB, write func(*unstruc
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range mysqltest.Flavours() {
+	for _, f := range mysqltest.Vendors() {
 		t.Run(string(f), func(t *testing.T) {
 			db := dbtest.Open(t, mysqltest.DSNOf(t, f))
 			dbtest.Migrate(t, db)

@@ -40,9 +40,9 @@ func TestCandidatesAreUniqueAndBounded(t *testing.T) {
 }
 
 func TestCandidateRowIsClosed(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
-			w := newWorldOn(t, mysqltest.DSNOf(t, flavour))
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			w := newWorldOn(t, mysqltest.DSNOf(t, vendor))
 			models := w.stored("Model", "a", "b", "c", "evicted")
 			if err := w.store.Evict(t.Context(), models[3]); err != nil {
 				t.Fatal(err)

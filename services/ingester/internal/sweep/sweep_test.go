@@ -27,9 +27,9 @@ import (
 )
 
 func TestSweepClosesOrphanedRowsOnly(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
-			w := newWorldOn(t, mysqltest.DSNOf(t, flavour))
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			w := newWorldOn(t, mysqltest.DSNOf(t, vendor))
 			models := w.stored("Model", "a", "b", "c")
 			projects := w.stored("Project", "p", "q")
 			w.remove(models[1], projects[0])

@@ -136,9 +136,9 @@ func insertTable(b *testing.B, db *sql.DB, tx *sql.Tx, statements map[string]*sq
 // onServers runs a benchmark on each kind of server, with a current schema and b.N new objects.
 func onServers(b *testing.B, run func(b *testing.B, db *sql.DB, records []*record.Record)) {
 	b.Helper()
-	for _, flavour := range mysqltest.Flavours() {
-		b.Run(string(flavour), func(b *testing.B) {
-			db := dbtest.Open(b, mysqltest.DSNOf(b, flavour))
+	for _, vendor := range mysqltest.Vendors() {
+		b.Run(string(vendor), func(b *testing.B) {
+			db := dbtest.Open(b, mysqltest.DSNOf(b, vendor))
 			dbtest.Migrate(b, db)
 			run(b, db, newObjects(b, b.N))
 		})

@@ -56,10 +56,10 @@ func (v version) less(o version) bool {
 // TestRandomHistories has two ingesters write the same objects in any order: the cluster of the
 // second one was restored from a backup, so its versions are lower and supersede the others.
 func TestRandomHistories(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
 			t.Parallel()
-			db := dbtest.Open(t, mysqltest.DSNOf(t, flavour))
+			db := dbtest.Open(t, mysqltest.DSNOf(t, vendor))
 			dbtest.Migrate(t, db)
 			for i, seed := range seeds(t) {
 				t.Run(fmt.Sprintf("wild=%t/seed=%d", i%2 == 1, seed), func(t *testing.T) {

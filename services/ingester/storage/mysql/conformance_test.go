@@ -15,9 +15,9 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
-			dsn := mysqltest.DSNOf(t, flavour)
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			dsn := mysqltest.DSNOf(t, vendor)
 			conformance.Run(t, func(t *testing.T) storage.Keeper {
 				t.Helper()
 				s := openOn(t, dsn, mysql.Options{})

@@ -21,8 +21,8 @@ var model = &metav1.TypeMeta{APIVersion: "michelangelo.api/v2", Kind: "Model"}
 
 func onBoth(t *testing.T, run func(t *testing.T, dsn string)) {
 	t.Helper()
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) { run(t, mysqltest.DSNOf(t, flavour)) })
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) { run(t, mysqltest.DSNOf(t, vendor)) })
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 // inside the object, spec, qualityScores and its entry.
 func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 	const around = 4
-	for flavour, most := range map[mysqltest.Flavour]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
-		t.Run(string(flavour), func(t *testing.T) {
-			s := openOn(t, mysqltest.DSNOf(t, flavour), mysql.Options{})
+	for vendor, most := range map[mysqltest.Vendor]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
+		t.Run(string(vendor), func(t *testing.T) {
+			s := openOn(t, mysqltest.DSNOf(t, vendor), mysql.Options{})
 			nested := func(version int64, levels int) error {
 				m := dbtest.Model("m", "a", version)
 				value := any("bottom")

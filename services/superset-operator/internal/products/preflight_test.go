@@ -181,9 +181,9 @@ func TestPreflightRejectsMetastore(t *testing.T) {
 }
 
 // onServer returns an empty database of a MySQL-compatible server, without queries.
-func onServer(t *testing.T, flavour mysqltest.Flavour) store {
+func onServer(t *testing.T, vendor mysqltest.Vendor) store {
 	t.Helper()
-	login, err := mysql.ParseDSN(mysqltest.DSNOf(t, flavour))
+	login, err := mysql.ParseDSN(mysqltest.DSNOf(t, vendor))
 	if err != nil {
 		t.Fatal(err)
 	}

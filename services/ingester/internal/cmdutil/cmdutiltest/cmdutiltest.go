@@ -46,10 +46,10 @@ func New(t testing.TB) *Env {
 	return newEnv(t, dsn)
 }
 
-// NewOf is like New, on a server of the given flavor.
-func NewOf(t testing.TB, flavour mysqltest.Flavour) *Env {
+// NewOf is like New, on a server of the given vendor.
+func NewOf(t testing.TB, vendor mysqltest.Vendor) *Env {
 	t.Helper()
-	dsn := mysqltest.DSNOf(t, flavour)
+	dsn := mysqltest.DSNOf(t, vendor)
 	dbtest.Migrate(t, dbtest.Open(t, dsn))
 	return newEnv(t, dsn)
 }

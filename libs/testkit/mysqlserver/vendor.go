@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Flavour is one of the two kinds of server. They differ in more than the name: locks, JSON, times, limits.
-type Flavour string
+// Vendor is the kind of a database server, MySQL or MariaDB. They differ in more than the name: locks, JSON, times, limits.
+type Vendor string
 
 const (
-	// AnyFlavour selects whichever server is available.
-	AnyFlavour Flavour = ""
+	// AnyVendor selects whichever server is available.
+	AnyVendor Vendor = ""
 	// MySQL is MySQL 8.4 or later.
-	MySQL Flavour = "mysql"
+	MySQL Vendor = "mysql"
 	// MariaDB is MariaDB 10.11 or later.
-	MariaDB Flavour = "mariadb"
+	MariaDB Vendor = "mariadb"
 )
 
-func (f Flavour) words() string {
-	switch f {
+func (v Vendor) displayName() string {
+	switch v {
 	case MySQL:
 		return "MySQL"
 	case MariaDB:
@@ -32,8 +32,8 @@ func (f Flavour) words() string {
 }
 
 // packages describes the packages that users can install, for error messages.
-func (f Flavour) packages() string {
-	switch f {
+func (v Vendor) packages() string {
+	switch v {
 	case MySQL:
 		return "mysql-server (8.4 or later)"
 	case MariaDB:
@@ -43,8 +43,8 @@ func (f Flavour) packages() string {
 	}
 }
 
-// flavourOf parses the output of VERSION() or --version.
-func flavourOf(version string) Flavour {
+// vendorOf parses the output of VERSION() or --version.
+func vendorOf(version string) Vendor {
 	if strings.Contains(version, "MariaDB") {
 		return MariaDB
 	}
@@ -56,8 +56,8 @@ var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/
 
 // executable is the program of a server and the arguments to run it with.
 type executable struct {
-	path    string
-	flavour Flavour
+	path   string
+	vendor Vendor
 	// before is the command that runs it: the dynamic loader of an unpacked tree, with arguments.
 	before []string
 	// with are arguments that every start needs.
@@ -72,17 +72,17 @@ func (e executable) arguments(first string, rest ...string) []string {
 	return slices.Concat(all[1:], e.with, rest)
 }
 
-// programs returns the servers of a flavour on PATH and in the usual directories, preferred ones first. On Debian, mysqld
-// may be either flavour.
-func programs(ctx context.Context, f Flavour) []executable {
+// programs returns the servers of a vendor on PATH and in the usual directories, preferred ones first. On Debian, mysqld
+// may be either vendor.
+func programs(ctx context.Context, v Vendor) []executable {
 	var all []executable
 	for _, path := range findAll("mysqld", "mariadbd") {
 		version, err := run(ctx, initTimeout, path, "--no-defaults", "--version")
 		if err != nil {
 			continue // not a program that this machine can run
 		}
-		if has := flavourOf(version); f == AnyFlavour || f == has {
-			all = append(all, executable{path: path, flavour: has})
+		if actual := vendorOf(version); v == AnyVendor || v == actual {
+			all = append(all, executable{path: path, vendor: actual})
 		}
 	}
 	return all

@@ -11,42 +11,42 @@ import (
 
 func TestErrorWithoutServerNamesPackages(t *testing.T) {
 	none := func(context.Context, Config) (*Server, error) { return nil, unavailable{"not here"} }
-	for flavour, want := range map[Flavour]string{
-		MySQL:      "install mysql-server (8.4 or later),",
-		MariaDB:    "install mariadb-server (10.11 or later),",
-		AnyFlavour: "install mysql-server or mariadb-server (10.11 or later),",
+	for vendor, want := range map[Vendor]string{
+		MySQL:     "install mysql-server (8.4 or later),",
+		MariaDB:   "install mariadb-server (10.11 or later),",
+		AnyVendor: "install mysql-server or mariadb-server (10.11 or later),",
 	} {
-		_, err := choose(t.Context(), Config{Flavour: flavour}, none)
+		_, err := choose(t.Context(), Config{Vendor: vendor}, none)
 		if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "- not here") {
-			t.Errorf("%q: %v", flavour, err)
+			t.Errorf("%q: %v", vendor, err)
 		}
 	}
 }
 
-func TestImageFollowsFlavor(t *testing.T) {
+func TestImageFollowsVendor(t *testing.T) {
 	for _, c := range []struct {
 		variable string
-		flavour  Flavour
+		vendor   Vendor
 		want     string
 	}{
-		{"", AnyFlavour, defaultImage},
+		{"", AnyVendor, defaultImage},
 		{"", MySQL, defaultImage},
 		{"", MariaDB, mariaDBImage},
 		{"mysql:9.7", MySQL, "mysql:9.7"},
 		{"mysql:9.7", MariaDB, mariaDBImage},
 		{"mirror/mariadb:11.4", MySQL, defaultImage},
 		{"mirror/mariadb:11.4", MariaDB, "mirror/mariadb:11.4"},
-		{"mirror/mariadb:11.4", AnyFlavour, "mirror/mariadb:11.4"},
+		{"mirror/mariadb:11.4", AnyVendor, "mirror/mariadb:11.4"},
 	} {
 		t.Setenv(EnvImage, c.variable)
-		if got := imageOf(c.flavour); got != c.want {
-			t.Errorf("%q, %q: got %s, want %s", c.variable, c.flavour, got, c.want)
+		if got := imageOf(c.vendor); got != c.want {
+			t.Errorf("%q, %q: got %s, want %s", c.variable, c.vendor, got, c.want)
 		}
 	}
 }
 
-// The output of --version decides the flavour, not the name of the program: Debian's mysqld is MariaDB.
-func TestFlavorFollowsVersionOutput(t *testing.T) {
+// The output of --version decides the vendor, not the name of the program: Debian's mysqld is MariaDB.
+func TestVendorFollowsVersionOutput(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{
 		"mysqld":   "mysqld  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64",
@@ -58,10 +58,10 @@ func TestFlavorFollowsVersionOutput(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	for flavour, want := range map[Flavour]string{MySQL: "mariadbd", MariaDB: "mysqld", AnyFlavour: "mysqld"} {
-		got := programs(t.Context(), flavour)
+	for vendor, want := range map[Vendor]string{MySQL: "mariadbd", MariaDB: "mysqld", AnyVendor: "mysqld"} {
+		got := programs(t.Context(), vendor)
 		if len(got) == 0 || got[0].path != filepath.Join(dir, want) {
-			t.Errorf("%q: got %+v", flavour, got)
+			t.Errorf("%q: got %+v", vendor, got)
 		}
 	}
 }

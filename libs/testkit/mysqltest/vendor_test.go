@@ -9,26 +9,26 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 )
 
-func TestServerHasRequestedFlavor(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
+func TestServerHasRequestedVendor(t *testing.T) {
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
 			var version string
-			row := open(t, mysqltest.DSNOf(t, flavour)).QueryRowContext(t.Context(), "SELECT VERSION()")
+			row := open(t, mysqltest.DSNOf(t, vendor)).QueryRowContext(t.Context(), "SELECT VERSION()")
 			if err := row.Scan(&version); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(version, "MariaDB") != (flavour == mysqltest.MariaDB) {
-				t.Errorf("%s runs version %s", flavour, version)
+			if strings.Contains(version, "MariaDB") != (vendor == mysqltest.MariaDB) {
+				t.Errorf("%s runs version %s", vendor, version)
 			}
 		})
 	}
 }
 
 func TestKilledServerKeepsCommittedRows(t *testing.T) {
-	for _, flavour := range mysqltest.Flavours() {
-		t.Run(string(flavour), func(t *testing.T) {
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
 			t.Parallel()
-			server := mysqltest.PrivateOf(t, flavour)
+			server := mysqltest.PrivateOf(t, vendor)
 			db := open(t, server.DSN())
 			exec(t, db, "CREATE TABLE boat (id INT PRIMARY KEY)")
 			exec(t, db, "INSERT INTO boat VALUES (7)")

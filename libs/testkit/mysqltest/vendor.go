@@ -2,8 +2,8 @@ package mysqltest
 
 import "github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
 
-// Flavour is one of the two kinds of server.
-type Flavour = mysqlserver.Flavour
+// Vendor is the kind of a database server, MySQL or MariaDB.
+type Vendor = mysqlserver.Vendor
 
 const (
 	// MySQL is MySQL 8.4 or later.
@@ -12,5 +12,5 @@ const (
 	MariaDB = mysqlserver.MariaDB
 )
 
-// Flavours returns the kinds of server that Flotilla supports.
-func Flavours() []Flavour { return []Flavour{MySQL, MariaDB} }
+// Vendors returns the kinds of server that Flotilla supports.
+func Vendors() []Vendor { return []Vendor{MySQL, MariaDB} }
