@@ -10,13 +10,13 @@ import (
 )
 
 func TestMySQLNetworkPartition(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		p := newProxy(t, s.mysql.Address())
-		s.through(p.address(), func(*mysql.Config) {})
+		s.viaAddress(p.address(), func(*mysql.Config) {})
 		i := s.start()
 		l := s.load(operations)
 		l.during(func(int) {
-			p.cut()
+			p.disconnect()
 			i.ready(false)
 			p.resume()
 			i.ready(true)
@@ -28,9 +28,9 @@ func TestMySQLNetworkPartition(t *testing.T) {
 // TestMySQLNetworkStall: a stalled connection cannot be distinguished from a slow one. The ingester closes it
 // after the timeout of the DSN, 30 seconds by default, and continues with new connections.
 func TestMySQLNetworkStall(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		p := newProxy(t, s.mysql.Address())
-		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
+		s.viaAddress(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
 		i := s.start()
 		l := s.load(operations)
 		l.during(func(int) {
@@ -44,7 +44,7 @@ func TestMySQLNetworkStall(t *testing.T) {
 }
 
 func TestTwoConcurrentIngesters(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		pair := []*ingester{s.start(), s.start()}
 		l := s.load(operations)
 		l.during(func(i int) {
@@ -59,9 +59,9 @@ func TestTwoConcurrentIngesters(t *testing.T) {
 
 // All faults, at random moments.
 func TestCombinedFaults(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		p := newProxy(t, s.mysql.Address())
-		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
+		s.viaAddress(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
 		i := s.start()
 		l := s.load(operations)
 		l.during(func(n int) {
@@ -81,7 +81,7 @@ func TestCombinedFaults(t *testing.T) {
 				s.nats.Start()
 				p.resume()
 			case 2:
-				p.cut()
+				p.disconnect()
 				s.mysql.Kill()
 				s.mysql.Start()
 				p.resume()
@@ -96,8 +96,8 @@ func TestCombinedFaults(t *testing.T) {
 	})
 }
 
-// through makes the ingesters connect to MySQL at another address.
-func (s *stage) through(address string, change func(*mysql.Config)) {
+// viaAddress makes the ingesters connect to MySQL at another address.
+func (s *env) viaAddress(address string, change func(*mysql.Config)) {
 	s.Helper()
 	cfg, err := mysql.ParseDSN(s.dsn)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// each runs a test on every server of this scale.
-func each(t *testing.T, test func(s *stage)) {
+// forEachVendor runs a test on every server of this scale.
+func forEachVendor(t *testing.T, test func(s *env)) {
 	t.Helper()
 	for _, vendor := range vendors() {
-		t.Run(string(vendor), func(t *testing.T) { test(newStage(t, cluster.Get(t), vendor)) })
+		t.Run(string(vendor), func(t *testing.T) { test(newEnv(t, cluster.Get(t), vendor)) })
 	}
 }
 
 func TestMySQLKilledUnderLoad(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		s.start()
 		l := s.load(operations)
 		l.during(func(int) {
@@ -27,7 +27,7 @@ func TestMySQLKilledUnderLoad(t *testing.T) {
 }
 
 func TestIngesterKilledAtRandomTimes(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		i := s.start()
 		l := s.load(operations)
 		l.during(func(int) {
@@ -41,12 +41,12 @@ func TestIngesterKilledAtRandomTimes(t *testing.T) {
 }
 
 func TestNATSOutage(t *testing.T) {
-	each(t, func(s *stage) {
+	forEachVendor(t, func(s *env) {
 		s.start()
 		l := s.load(operations)
 		l.during(func(int) {
 			s.nats.Stop()
-			l.reached(float64(l.done.Load())/float64(l.total) + 0.02)
+			l.waitForPart(float64(l.done.Load())/float64(l.total) + 0.02)
 			s.nats.Start()
 		})
 		s.agree()

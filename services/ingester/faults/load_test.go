@@ -26,23 +26,23 @@ const clients = 8
 
 // load runs clients that create, update and delete objects.
 type load struct {
-	*stage
+	*env
 	total   int64
 	done    atomic.Int64
 	clients sync.WaitGroup
 }
 
 // load begins n operations and returns at once.
-func (s *stage) load(n int) *load {
+func (s *env) load(n int) *load {
 	s.Helper()
-	l := &load{stage: s, total: int64(n)}
+	l := &load{env: s, total: int64(n)}
 	seed := rand.Uint64()
 	s.Logf("seed of the load: %d", seed)
 	for c := range clients {
 		r := rand.New(rand.NewPCG(seed, uint64(c)))
 		l.clients.Go(func() {
 			for i := 0; l.done.Load() < l.total; i++ {
-				if err := l.life(r, fmt.Sprintf("o-%d-%d", c, i%40)); err != nil {
+				if err := l.runLifecycle(r, fmt.Sprintf("o-%d-%d", c, i%40)); err != nil {
 					s.Error(err)
 					return
 				}
@@ -53,10 +53,10 @@ func (s *stage) load(n int) *load {
 	return l
 }
 
-// life creates an object, updates it, and may delete it in one of the ways. The name may be that of a former object.
+// runLifecycle creates an object, updates it, and may delete it in one of the ways. The name may be that of a former object.
 // No admission policy adds our finalizer, so the object may be deleted before or while the controller adds it; the API
 // server then removes some objects although they have it, and the orphan sweep must detect that.
-func (l *load) life(r *rand.Rand, name string) error {
+func (l *load) runLifecycle(r *rand.Rand, name string) error {
 	o := l.object(kinds[r.IntN(len(kinds))], name)
 	if err := l.count(l.client.Create(l.Context(), o)); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (l *load) count(err error) error {
 }
 
 // object returns a new object of the kind with its required fields.
-func (s *stage) object(kind, name string) *unstructured.Unstructured {
+func (s *env) object(kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(api.GroupVersion)
 	o.SetKind(kind)
@@ -107,8 +107,8 @@ func (s *stage) object(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// reached waits until the given part of the operations is done.
-func (l *load) reached(part float64) {
+// waitForPart waits until the given part of the operations is done.
+func (l *load) waitForPart(part float64) {
 	l.Helper()
 	want := min(int64(part*float64(l.total)), l.total)
 	expect.Eventually(l, 3*expect.Long, func() error {
@@ -123,7 +123,7 @@ func (l *load) reached(part float64) {
 func (l *load) during(fail func(i int)) {
 	l.Helper()
 	for i := range failures {
-		l.reached((float64(i) + rand.Float64()) / failures * 0.9)
+		l.waitForPart((float64(i) + rand.Float64()) / failures * 0.9)
 		fail(i)
 	}
 	l.clients.Wait()

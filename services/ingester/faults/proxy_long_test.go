@@ -17,10 +17,10 @@ type proxy struct {
 	listener net.Listener
 	to       string
 
-	mu      sync.Mutex
-	open    map[net.Conn]bool
-	refuse  bool
-	silence chan struct{} // closed when data may flow; nil when it may
+	mu        sync.Mutex
+	open      map[net.Conn]bool
+	rejecting bool
+	stalled   chan struct{} // closed when data may flow; nil when it may
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -44,7 +44,7 @@ func newProxy(t testing.TB, to string) *proxy {
 	t.Cleanup(func() {
 		p.close(listener)
 		p.resume()
-		p.cut()
+		p.disconnect()
 		running.Wait()
 	})
 	return p
@@ -56,24 +56,24 @@ func (p *proxy) serve(client net.Conn) {
 	defer p.close(client)
 	var dialer net.Dialer
 	server, err := dialer.DialContext(context.Background(), "tcp", p.to)
-	if err != nil || !p.keep(client, server) {
+	if err != nil || !p.track(client, server) {
 		return
 	}
 	defer p.close(server)
-	var ways sync.WaitGroup
-	ways.Go(func() { p.pipe(client, server) })
-	ways.Go(func() { p.pipe(server, client) })
-	ways.Wait()
+	var wg sync.WaitGroup
+	wg.Go(func() { p.pipe(client, server) })
+	wg.Go(func() { p.pipe(server, client) })
+	wg.Wait()
 }
 
-// keep records the connections, so that they can be closed.
-func (p *proxy) keep(conns ...net.Conn) bool {
+// track records the connections, so that they can be closed.
+func (p *proxy) track(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
 		p.open[c] = true
 	}
-	return !p.refuse
+	return !p.rejecting
 }
 
 func (p *proxy) pipe(to, from net.Conn) {
@@ -95,10 +95,10 @@ func (p *proxy) pipe(to, from net.Conn) {
 
 func (p *proxy) wait() {
 	p.mu.Lock()
-	silence := p.silence
+	stalled := p.stalled
 	p.mu.Unlock()
-	if silence != nil {
-		<-silence
+	if stalled != nil {
+		<-stalled
 	}
 }
 
@@ -109,11 +109,11 @@ func (p *proxy) close(c io.Closer) {
 	}
 }
 
-// cut closes all connections and rejects new ones until resume.
-func (p *proxy) cut() {
+// disconnect closes all connections and rejects new ones until resume.
+func (p *proxy) disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse = true
+	p.rejecting = true
 	for c := range p.open {
 		p.close(c)
 	}
@@ -124,17 +124,17 @@ func (p *proxy) cut() {
 func (p *proxy) stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.silence == nil {
-		p.silence = make(chan struct{})
+	if p.stalled == nil {
+		p.stalled = make(chan struct{})
 	}
 }
 
 func (p *proxy) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse = false
-	if p.silence != nil {
-		close(p.silence)
-		p.silence = nil
+	p.rejecting = false
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
 	}
 }

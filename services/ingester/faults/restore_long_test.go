@@ -25,47 +25,47 @@ import (
 )
 
 // keepRunning restarts the ingester whenever it exits, as a kubelet does, until stop is called.
-func (s *stage) keepRunning(arguments ...string) (stop func()) {
+func (s *env) keepRunning(arguments ...string) (stop func()) {
 	s.Helper()
-	halt := make(chan struct{})
+	stopCh := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
 			i := s.launch(arguments...)
 			select {
-			case <-i.ended:
-			case <-halt:
+			case <-i.exited:
+			case <-stopCh:
 				i.kill()
 				return
 			}
 			select {
 			case <-time.After(time.Second): // a kubelet waits longer
-			case <-halt:
+			case <-stopCh:
 				return
 			}
 		}
 	})
 	var once sync.Once
 	stop = func() {
-		once.Do(func() { close(halt) })
+		once.Do(func() { close(stopCh) })
 		running.Wait()
 	}
 	s.Cleanup(stop)
 	return stop
 }
 
-// herd are objects that are created, updated, deleted or evicted before or after a backup.
-type herd struct {
-	*stage
-	kept, updated, deleted, evicted, late []*unstructured.Unstructured
+// testObjects are objects that are created, updated, deleted or evicted before or after a backup.
+type testObjects struct {
+	*env
+	kept, updated, deleted, evicted, createdLater []*unstructured.Unstructured
 }
 
-const ofEach = 20
+const perGroup = 20
 
-func (s *stage) herd(prefix string) *herd {
+func (s *env) newTestObjects(prefix string) *testObjects {
 	s.Helper()
-	h := &herd{stage: s}
-	for i := range ofEach {
+	h := &testObjects{env: s}
+	for i := range perGroup {
 		h.kept = append(h.kept, h.create(fmt.Sprintf("%s-kept-%d", prefix, i)))
 		h.updated = append(h.updated, h.create(fmt.Sprintf("%s-updated-%d", prefix, i)))
 		h.deleted = append(h.deleted, h.create(fmt.Sprintf("%s-deleted-%d", prefix, i)))
@@ -75,7 +75,7 @@ func (s *stage) herd(prefix string) *herd {
 	return h
 }
 
-func (s *stage) create(name string) *unstructured.Unstructured {
+func (s *env) create(name string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(kinds[0], name)
 	if err := s.client.Create(s.Context(), o); err != nil {
@@ -84,32 +84,32 @@ func (s *stage) create(name string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *stage) change(o *unstructured.Unstructured, patch string) {
+func (s *env) change(o *unstructured.Unstructured, patch string) {
 	s.Helper()
 	if err := s.client.Patch(s.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// afterwards makes changes that the backup does not contain.
-func (h *herd) afterwards(prefix string) {
+// changeAfterBackup makes changes that the backup does not contain.
+func (h *testObjects) changeAfterBackup(prefix string) {
 	h.Helper()
-	for i := range ofEach {
+	for i := range perGroup {
 		h.change(h.updated[i], `{"spec":{"algorithm":"lost"}}`)
 		if err := h.client.Delete(h.Context(), h.deleted[i].DeepCopy()); err != nil {
 			h.Fatal(err)
 		}
 		h.change(h.evicted[i], fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, api.ImmutableAnnotation))
-		h.late = append(h.late, h.create(fmt.Sprintf("%s-late-%d", prefix, i)))
+		h.createdLater = append(h.createdLater, h.create(fmt.Sprintf("%s-late-%d", prefix, i)))
 	}
 	h.agree()
 	h.states("live,live,closed,evicted,live", "lost")
 }
 
-// states waits until the rows of the herd have the given states, and the updated ones the given algorithm.
-func (h *herd) states(want, algorithm string) {
+// states waits until the rows of the objects have the given states, and the updated ones the given algorithm.
+func (h *testObjects) states(want, algorithm string) {
 	h.Helper()
-	groups := [][]*unstructured.Unstructured{h.kept, h.updated, h.deleted, h.evicted, h.late}
+	groups := [][]*unstructured.Unstructured{h.kept, h.updated, h.deleted, h.evicted, h.createdLater}
 	expect.Eventually(h, recovery, func() error {
 		var got []string
 		for _, group := range groups {
@@ -133,7 +133,7 @@ func (h *herd) states(want, algorithm string) {
 }
 
 // back checks that MySQL matches the restored cluster, and later changes.
-func (h *herd) back() {
+func (h *testObjects) back() {
 	h.Helper()
 	h.states("live,live,live,live,closed", "xgboost")
 	for _, group := range [][]*unstructured.Unstructured{h.kept, h.updated, h.deleted, h.evicted} {
@@ -144,7 +144,7 @@ func (h *herd) back() {
 }
 
 // version returns the current resource version of the cluster.
-func (s *stage) version() int64 {
+func (s *env) version() int64 {
 	s.Helper()
 	var list corev1.NamespaceList
 	if err := s.client.List(s.Context(), &list); err != nil {
@@ -158,7 +158,7 @@ func (s *stage) version() int64 {
 }
 
 // advance increases the resource version by changes of other objects.
-func (s *stage) advance(to int64) {
+func (s *env) advance(to int64) {
 	s.Helper()
 	clock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "clock", Namespace: s.namespace}}
 	if err := client.IgnoreAlreadyExists(s.client.Create(s.Context(), clock)); err != nil {
@@ -180,7 +180,7 @@ func TestClusterRestored(t *testing.T) {
 	for _, vendor := range vendors() {
 		t.Run(string(vendor), func(t *testing.T) {
 			c := cluster.Private(t, options)
-			s := newStage(t, c, vendor)
+			s := newEnv(t, c, vendor)
 			restored(s)
 		})
 	}
@@ -188,18 +188,18 @@ func TestClusterRestored(t *testing.T) {
 
 const sweepOften = "--sweep-interval=5s"
 
-func restored(s *stage) {
+func restored(s *env) {
 	stop := s.keepRunning(sweepOften)
-	h := s.herd("first")
+	h := s.newTestObjects("first")
 	backup := s.cluster.Save(s)
-	h.afterwards("first")
+	h.changeAfterBackup("first")
 	s.advance(s.version() + 2000) // more than a control plane writes while it starts
 	s.cluster.Restore(s, backup)
 	h.back()
 
-	h = s.herd("second")
+	h = s.newTestObjects("second")
 	backup = s.cluster.Save(s)
-	h.afterwards("second")
+	h.changeAfterBackup("second")
 	old := s.version()
 	stop()
 	s.cluster.Restore(s, backup)

@@ -31,8 +31,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-// stage is the environment of the ingesters of one test.
-type stage struct {
+// env is the environment of the ingesters of one test.
+type env struct {
 	*testing.T
 	cluster   *cluster.Cluster
 	client    client.Client
@@ -46,13 +46,13 @@ type stage struct {
 	logs      []string
 }
 
-func newStage(t *testing.T, c *cluster.Cluster, vendor mysqltest.Vendor) *stage {
+func newEnv(t *testing.T, c *cluster.Cluster, vendor mysqltest.Vendor) *env {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{
+	s := &env{
 		T: t, cluster: c, client: c.Client(t, scheme), namespace: c.Namespace(t),
 		mysql: mysqltest.PrivateOf(t, vendor), nats: natstest.Start(t),
 		marker: watchdog.Marker("FLOTILLA_TEST_INGESTER", t.TempDir()),
@@ -92,34 +92,34 @@ func newStage(t *testing.T, c *cluster.Cluster, vendor mysqltest.Vendor) *stage 
 
 // ingester is one process.
 type ingester struct {
-	*stage
-	cmd    *exec.Cmd
-	health string
-	ended  chan struct{} // closed when it ended
-	err    error         // how, once it has
-	wanted atomic.Bool   // that it ends
+	*env
+	cmd      *exec.Cmd
+	health   string
+	exited   chan struct{} // closed when it ended
+	err      error         // how, once it has
+	stopping atomic.Bool   // that it ends
 }
 
 // start runs the binary. The test fails if the process exits by itself.
-func (s *stage) start(arguments ...string) *ingester {
+func (s *env) start(arguments ...string) *ingester {
 	s.Helper()
 	i := s.launch(arguments...)
 	go func() {
-		<-i.ended
-		if !i.wanted.Load() {
+		<-i.exited
+		if !i.stopping.Load() {
 			s.Errorf("the ingester ended: %v", i.err)
 		}
 	}()
 	return i
 }
 
-func (s *stage) launch(arguments ...string) *ingester {
+func (s *env) launch(arguments ...string) *ingester {
 	s.Helper()
 	port, err := freeport.One()
 	if err != nil {
 		s.Fatal(err)
 	}
-	i := &ingester{stage: s, health: freeport.Address(port), ended: make(chan struct{})}
+	i := &ingester{env: s, health: freeport.Address(port), exited: make(chan struct{})}
 	arguments = append([]string{
 		"--cluster-name=test", "--metrics-bind-address=0", "--health-probe-bind-address=" + i.health,
 		"--log-format=text", "--leader-elect=false", "--watch-namespaces=" + s.namespace, "--requeue-period=2s",
@@ -140,11 +140,11 @@ func (s *stage) launch(arguments ...string) *ingester {
 	}
 	go func() {
 		i.err = errors.Join(i.cmd.Wait(), log.Close())
-		close(i.ended)
+		close(i.exited)
 	}()
 	s.Cleanup(func() {
 		select {
-		case <-i.ended:
+		case <-i.exited:
 		default:
 			i.kill()
 		}
@@ -166,11 +166,11 @@ func (i *ingester) stop() {
 
 func (i *ingester) end(signal syscall.Signal) {
 	i.Helper()
-	i.wanted.Store(true)
+	i.stopping.Store(true)
 	if err := i.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		i.Error(err)
 	}
-	<-i.ended
+	<-i.exited
 }
 
 // ready waits until the process is ready, or not ready.
@@ -195,7 +195,7 @@ func (i *ingester) ready(want bool) {
 	})
 }
 
-func (s *stage) showLogs() {
+func (s *env) showLogs() {
 	const lines = 25
 	for _, name := range s.logs[max(0, len(s.logs)-3):] {
 		data, err := os.ReadFile(name)

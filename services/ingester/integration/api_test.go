@@ -21,12 +21,12 @@ import (
 
 // caller uses the HTTP API of an ingester as a service account with all permissions on models.
 type caller struct {
-	*bench
+	*env
 	address, token string
 	client         *http.Client
 }
 
-func (b *bench) caller(address string) *caller {
+func (b *env) caller(address string) *caller {
 	b.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ada", Namespace: b.namespace}}
 	role := &rbacv1.Role{
@@ -53,7 +53,7 @@ func (b *bench) caller(address string) *caller {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	b.Cleanup(transport.CloseIdleConnections)
-	return &caller{bench: b, address: address, token: token.Status.Token, client: &http.Client{Transport: transport}}
+	return &caller{env: b, address: address, token: token.Status.Token, client: &http.Client{Transport: transport}}
 }
 
 // ask sends one request and returns the code, the source (cluster or storage) and the object.
@@ -92,7 +92,7 @@ func (c *caller) answers(method, path string, code int, source string) unstructu
 
 // TestHTTPAPIFollowsObjectLifecycle evicts one Model and deletes another one.
 func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 	b.stored(ended)
 	c.answers(http.MethodGet, "models/kept", http.StatusOK, "cluster")
 	b.patch(kept, annotation(api.ImmutableAnnotation))
-	b.gone(kept)
+	b.expectDeleted(kept)
 	if got := c.answers(http.MethodGet, "models/kept", http.StatusOK, "storage"); got.GetUID() != kept.GetUID() {
 		t.Errorf("storage answers with uid %s, want %s", got.GetUID(), kept.GetUID())
 	}
@@ -115,7 +115,7 @@ func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 	if code, _, _, err := c.ask(http.MethodDelete, "models/ended"); err != nil || code != http.StatusAccepted {
 		t.Errorf("deleting what is in the cluster: %d, %v", code, err)
 	}
-	b.gone(ended)
+	b.expectDeleted(ended)
 	b.row(ended, "closed", open)
 	c.answers(http.MethodGet, "models/ended", http.StatusNotFound, "")
 	_, _, list, err := c.ask(http.MethodGet, "models?labelSelector=team%3Dgrowth")

@@ -26,7 +26,7 @@ func TestBinaryRunsWithLateMySQL(t *testing.T) {
 	server := mysqltest.Private(t)
 	dsn := server.DSN()
 	server.Stop()
-	b := newBenchOn(t, dsn)
+	b := newEnvOn(t, dsn)
 	system := &corev1.Namespace{}
 	system.Name = "flotilla-system"
 	if err := client.IgnoreAlreadyExists(b.client.Create(t.Context(), system)); err != nil {

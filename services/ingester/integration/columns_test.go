@@ -16,7 +16,7 @@ import (
 )
 
 // patchStatus merges into the status of an object.
-func (b *bench) patchStatus(u *unstructured.Unstructured, patch string) *unstructured.Unstructured {
+func (b *env) patchStatus(u *unstructured.Unstructured, patch string) *unstructured.Unstructured {
 	b.Helper()
 	if err := b.client.Status().Patch(b.Context(), u, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		b.Fatal(err)
@@ -26,7 +26,7 @@ func (b *bench) patchStatus(u *unstructured.Unstructured, patch string) *unstruc
 
 // TestCompletedPipelineRunIsStored stores status.endTime, whose type requires a conversion for its column.
 func TestCompletedPipelineRunIsStored(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	run := b.object("PipelineRun", "nightly")
 	run.Object["spec"] = map[string]any{"pipeline": map[string]any{"name": "train"}, "actor": map[string]any{"name": "ada"}}
@@ -42,7 +42,7 @@ func TestCompletedPipelineRunIsStored(t *testing.T) {
 // TestTerminatingDeploymentKeepsDeletionTimestamp holds the object with a
 // finalizer of another owner and deletes it.
 func TestTerminatingDeploymentKeepsDeletionTimestamp(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	d := b.object("Deployment", "churn")
 	d.SetFinalizers([]string{"example.com/hold"})
@@ -63,13 +63,13 @@ func TestTerminatingDeploymentKeepsDeletionTimestamp(t *testing.T) {
 	b.row(d, d.GetDeletionTimestamp().UTC().Format(time.DateTime+".000000"),
 		"SELECT CONCAT(deletion_requested_timestamp) FROM deployment WHERE uid = ?")
 	b.patch(d, `{"metadata":{"finalizers":null}}`)
-	b.gone(d)
+	b.expectDeleted(d)
 }
 
 // TestAllFieldsAreAcceptedAndStored creates one object of every kind in which all fields are
 // set: what the CRDs accept and what the encoder accepts must be the same.
 func TestAllFieldsAreAcceptedAndStored(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
 	for _, kind := range api.Kinds() {
@@ -105,7 +105,7 @@ func TestAllFieldsAreAcceptedAndStored(t *testing.T) {
 
 // TestPodTemplateTyposAreRejected checks that the CRDs include the fields of pods.
 func TestPodTemplateTyposAreRejected(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
 	tests := map[string]struct {
 		container map[string]any

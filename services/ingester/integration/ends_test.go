@@ -23,7 +23,7 @@ const state = "SELECT CONCAT_WS(' ', IF(delete_time IS NULL, 'live', 'closed'), 
 // the API server rejects the change.
 func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 	const objects = 20
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	var wg sync.WaitGroup
 	for i := range objects {
@@ -59,7 +59,7 @@ func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 // TestTerminatingObjectIsNotEvicted annotates a terminating object, held by a foreign
 // finalizer, as immutable.
 func TestTerminatingObjectIsNotEvicted(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.model("churn")
 	m.SetFinalizers([]string{"example.com/other"})
@@ -71,7 +71,7 @@ func TestTerminatingObjectIsNotEvicted(t *testing.T) {
 	b.patch(m, `{"spec":{"algorithm":"lightgbm"}}`)
 	b.row(m, "closed here lightgbm", state)
 	b.patch(m, `{"metadata":{"finalizers":null},"spec":{"algorithm":"late"}}`)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed here lightgbm", state)
 	b.published()
 	b.events(m, "created", "deleted")
@@ -80,7 +80,7 @@ func TestTerminatingObjectIsNotEvicted(t *testing.T) {
 // TestImmutableObjectDeletedDuringOutageIsClosed deletes an object that a foreign finalizer holds.
 func TestImmutableObjectDeletedDuringOutageIsClosed(t *testing.T) {
 	server := mysqltest.Private(t)
-	b := newBenchOn(t, server.DSN())
+	b := newEnvOn(t, server.DSN())
 	b.start()
 	m := b.model("churn")
 	m.SetFinalizers([]string{"example.com/other"})
@@ -103,6 +103,6 @@ func TestImmutableObjectDeletedDuringOutageIsClosed(t *testing.T) {
 	b.patch(m, `{"spec":{"algorithm":"lightgbm"}}`)
 	b.row(m, "closed here lightgbm", state)
 	b.patch(m, `{"metadata":{"finalizers":null}}`)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed here lightgbm", state)
 }

@@ -17,7 +17,7 @@ import (
 
 // TestKindsHaveControllers: an earlier ingester watched an empty list of kinds without an error.
 func TestKindsHaveControllers(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	var mu sync.Mutex
 	registered := map[string]bool{}
 	b.log = funcr.New(func(_, text string) {
@@ -43,7 +43,7 @@ func TestKindsHaveControllers(t *testing.T) {
 // TestKindsLifecycle creates, changes and deletes the samples of all kinds, with the strict
 // validation of kubectl.
 func TestKindsLifecycle(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
 	objects, seen := b.samples(), map[string]bool{}
@@ -58,7 +58,7 @@ func TestKindsLifecycle(t *testing.T) {
 		b.delete(u)
 	}
 	for _, u := range objects {
-		b.gone(u)
+		b.expectDeleted(u)
 		b.row(u, "closed", "SELECT IF(delete_time IS NULL, 'live', 'closed') FROM "+strings.ToLower(u.GetKind())+" WHERE uid = ?")
 		b.events(u, "created", "updated", "deleted")
 	}
@@ -68,7 +68,7 @@ func TestKindsLifecycle(t *testing.T) {
 }
 
 // samples reads config/samples for the namespace of the test.
-func (b *bench) samples() []*unstructured.Unstructured {
+func (b *env) samples() []*unstructured.Unstructured {
 	b.Helper()
 	files, err := filepath.Glob("../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -99,7 +99,7 @@ func (b *bench) samples() []*unstructured.Unstructured {
 // TestSparkJobWithoutPodResourcesIsStored: such a job caused a panic in an earlier business controller
 // in the process of the ingester.
 func TestSparkJobWithoutPodResourcesIsStored(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	job := b.object("SparkJob", "bare")
 	job.Object["spec"] = map[string]any{"driver": map[string]any{"pod": map[string]any{"name": "driver"}}, "executor": map[string]any{}}

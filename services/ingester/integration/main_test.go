@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../config/crd"}, Nodes: 1}))
 }
 
-// bench is the environment of one ingester: a namespace, a database, a bus.
-type bench struct {
+// env is the environment of one ingester: a namespace, a database, a bus.
+type env struct {
 	testing.TB
 	client    client.Client
 	namespace string
@@ -56,19 +56,19 @@ type bench struct {
 	registerer prometheus.Registerer
 }
 
-func newBench(t testing.TB) *bench {
+func newEnv(t testing.TB) *env {
 	t.Helper()
-	return newBenchOn(t, mysqltest.DSN(t))
+	return newEnvOn(t, mysqltest.DSN(t))
 }
 
-func newBenchOn(t testing.TB, dsn string) *bench {
+func newEnvOn(t testing.TB, dsn string) *env {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	c := cluster.Get(t)
-	b := &bench{
+	b := &env{
 		TB: t, client: c.Client(t, scheme), namespace: c.Namespace(t),
 		dsn: dsn, db: dbtest.Open(t, dsn), nats: natstest.Start(t), log: logr.Discard(),
 	}
@@ -83,7 +83,7 @@ func newBenchOn(t testing.TB, dsn string) *bench {
 }
 
 // connect opens a connection to the bus and closes it at the end of the test.
-func (b *bench) connect(name string) *bus.Conn {
+func (b *env) connect(name string) *bus.Conn {
 	b.Helper()
 	conn, err := bus.Connect(bus.Config{URL: b.nats.URL(), Name: name})
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) connect(name string) *bus.Conn {
 }
 
 // start runs an ingester until stop is called, or the test ends.
-func (b *bench) start(change ...func(*app.Options)) (stop func()) {
+func (b *env) start(change ...func(*app.Options)) (stop func()) {
 	b.Helper()
 	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.dsn}, ConcurrentReconciles: 256, RequeuePeriod: time.Second}
 	for _, c := range change {
@@ -130,8 +130,8 @@ func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 		cancel()
 		b.Fatal(err)
 	}
-	var ended sync.WaitGroup
-	ended.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		if err := mgr.Start(ctx); err != nil {
 			b.Errorf("the ingester ended: %v", err)
 		}
@@ -140,7 +140,7 @@ func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 	stop = func() {
 		once.Do(func() {
 			cancel()
-			ended.Wait()
+			wg.Wait()
 		})
 	}
 	b.Cleanup(stop)
@@ -148,7 +148,7 @@ func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 }
 
 // changes reads the events of the stream, in its order, as "<kind> <name> <operation> <resource version>".
-func (b *bench) changes() ([]string, error) {
+func (b *env) changes() ([]string, error) {
 	stream, err := b.conn.JetStream().Stream(b.Context(), contract.StreamChanges)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (b *bench) changes() ([]string, error) {
 }
 
 // counter sums a counter of the newest ingester over all its labels.
-func (b *bench) counter(name string) float64 {
+func (b *env) counter(name string) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()
 	if err != nil {

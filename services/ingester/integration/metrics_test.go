@@ -42,7 +42,7 @@ func (d *describing) Register(c prometheus.Collector) error {
 }
 
 func TestPageListsRegisteredMetrics(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	registered := &describing{Registerer: prometheus.NewRegistry(), labels: map[string][]string{}}
 	b.registerer = registered
 	b.start(func(o *app.Options) { o.API.BindAddress, o.API.MaxRequests = "127.0.0.1:0", 1 })()

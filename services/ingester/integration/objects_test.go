@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-func (b *bench) object(kind, name string) *unstructured.Unstructured {
+func (b *env) object(kind, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(api.GroupVersion)
 	u.SetKind(kind)
@@ -24,7 +24,7 @@ func (b *bench) object(kind, name string) *unstructured.Unstructured {
 }
 
 // model returns a Model with three labels and two annotations.
-func (b *bench) model(name string) *unstructured.Unstructured {
+func (b *env) model(name string) *unstructured.Unstructured {
 	u := b.object("Model", name)
 	u.SetLabels(map[string]string{"team": "growth", "tier": "gold", "stage": "test"})
 	u.SetAnnotations(map[string]string{"note": "Grüße", "ticket": "ML-1"})
@@ -37,7 +37,7 @@ func (b *bench) model(name string) *unstructured.Unstructured {
 	return u
 }
 
-func (b *bench) create(u *unstructured.Unstructured) *unstructured.Unstructured {
+func (b *env) create(u *unstructured.Unstructured) *unstructured.Unstructured {
 	b.Helper()
 	if err := b.client.Create(b.Context(), u); err != nil {
 		b.Fatal(err)
@@ -45,7 +45,7 @@ func (b *bench) create(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-func (b *bench) patch(u *unstructured.Unstructured, patch string) *unstructured.Unstructured {
+func (b *env) patch(u *unstructured.Unstructured, patch string) *unstructured.Unstructured {
 	b.Helper()
 	if err := b.client.Patch(b.Context(), u, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		b.Fatal(err)
@@ -53,7 +53,7 @@ func (b *bench) patch(u *unstructured.Unstructured, patch string) *unstructured.
 	return u
 }
 
-func (b *bench) delete(u *unstructured.Unstructured) {
+func (b *env) delete(u *unstructured.Unstructured) {
 	b.Helper()
 	if err := b.client.Delete(b.Context(), u); err != nil {
 		b.Fatal(err)
@@ -66,7 +66,7 @@ func annotation(name string) string {
 }
 
 // row waits until a query for one text returns the expected value. The query's only parameter is the object's uid.
-func (b *bench) row(u *unstructured.Unstructured, want, query string) {
+func (b *env) row(u *unstructured.Unstructured, want, query string) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		rows, err := b.query(query, string(u.GetUID()))
@@ -82,7 +82,7 @@ func (b *bench) row(u *unstructured.Unstructured, want, query string) {
 
 // query runs a query with one text column; unlike dbtest.Strings it survives a server
 // that is unavailable and a schema that is not complete yet.
-func (b *bench) query(query string, args ...any) ([]string, error) {
+func (b *env) query(query string, args ...any) ([]string, error) {
 	var rows []sql.NullString
 	if err := sqlx.SelectContext(b.Context(), sqlx.NewDb(b.db, "mysql"), &rows, query, args...); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (b *bench) query(query string, args ...any) ([]string, error) {
 }
 
 // finalizer waits until the object carries our finalizer, and reads it.
-func (b *bench) finalizer(u *unstructured.Unstructured) *unstructured.Unstructured {
+func (b *env) finalizer(u *unstructured.Unstructured) *unstructured.Unstructured {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -109,14 +109,14 @@ func (b *bench) finalizer(u *unstructured.Unstructured) *unstructured.Unstructur
 	return u
 }
 
-// gone waits until the cluster no longer has the object.
-func (b *bench) gone(u *unstructured.Unstructured) {
+// expectDeleted waits until the cluster no longer has the object.
+func (b *env) expectDeleted(u *unstructured.Unstructured) {
 	b.Helper()
 	expect.Deleted(b, b.client, u.DeepCopy())
 }
 
 // events waits until the stream holds exactly these operations for an object, in this order.
-func (b *bench) events(u *unstructured.Unstructured, want ...string) {
+func (b *env) events(u *unstructured.Unstructured, want ...string) {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		all, err := b.changes()
@@ -138,7 +138,7 @@ func (b *bench) events(u *unstructured.Unstructured, want ...string) {
 }
 
 // published waits until every event that was committed is in the stream.
-func (b *bench) published() {
+func (b *env) published() {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		rows, err := b.query("SELECT COUNT(*) FROM outbox")
@@ -150,7 +150,7 @@ func (b *bench) published() {
 }
 
 // stored waits until MySQL has the version of u.
-func (b *bench) stored(u *unstructured.Unstructured) {
+func (b *env) stored(u *unstructured.Unstructured) {
 	b.Helper()
 	b.row(u, u.GetResourceVersion(), "SELECT res_version FROM "+strings.ToLower(u.GetKind())+" WHERE uid = ?")
 }

@@ -15,25 +15,25 @@ import (
 // TestRowIsClosedAfterForcedFinalizerRemoval: the object is deleted while the ingester
 // watches, without a Terminating state that the ingester could process.
 func TestRowIsClosedAfterForcedFinalizerRemoval(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.stored(m)
 	b.patch(m.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	b.delete(m)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed", open)
 }
 
 // TestDeletionIsPublishedOnceWithForeignFinalizer: the removal of our finalizer and the
 // deletion that waits for the other one are versions of the object, and neither has an event.
 func TestDeletionIsPublishedOnceWithForeignFinalizer(t *testing.T) {
-	for how, remove := range map[string]func(*bench, *unstructured.Unstructured){
-		"annotated": func(b *bench, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },
-		"deleted":   (*bench).delete,
+	for how, remove := range map[string]func(*env, *unstructured.Unstructured){
+		"annotated": func(b *env, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },
+		"deleted":   (*env).delete,
 	} {
 		t.Run(how, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			b.start()
 			m := b.model("churn")
 			m.SetFinalizers([]string{"example.com/other"})
@@ -58,7 +58,7 @@ func TestDeletionIsPublishedOnceWithForeignFinalizer(t *testing.T) {
 			})
 			b.row(m, "closed", open)
 			b.patch(m, `{"metadata":{"finalizers":null}}`)
-			b.gone(m)
+			b.expectDeleted(m)
 			b.published()
 			b.events(m, "created", "deleted")
 		})

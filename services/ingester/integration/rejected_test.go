@@ -13,7 +13,7 @@ var tooLong = strings.Repeat("x", 800)
 // TestRejectedObjectsCanBeDeleted: an object whose final state cannot be stored must not stay Terminating forever, whether it has a
 // row of an earlier state or none.
 func TestRejectedObjectsCanBeDeleted(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 
 	known := b.finalizer(b.create(b.model("known")))
@@ -34,9 +34,9 @@ func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 	b.patch(marked, annotation("michelangelo/Deleting"))
 	b.delete(known)
 	b.delete(never)
-	b.gone(known)
-	b.gone(never)
-	b.gone(marked)
+	b.expectDeleted(known)
+	b.expectDeleted(never)
+	b.expectDeleted(marked)
 
 	b.row(known, "closed", open)
 	b.row(known, "xgboost", "SELECT algorithm FROM model WHERE uid = ?")
@@ -50,7 +50,7 @@ func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 
 // A rejected object is stored once its content is valid.
 func TestChangedRejectedObjectIsRetried(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.model("churn")
 	m.Object["spec"].(map[string]any)["description"] = tooLong

@@ -24,7 +24,7 @@ func restConfig(t testing.TB) *rest.Config {
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
 // warned reports whether the object has a warning event that names the field.
-func (b *bench) warned(u *unstructured.Unstructured, field string) error {
+func (b *env) warned(u *unstructured.Unstructured, field string) error {
 	var list eventsv1.EventList
 	if err := b.client.List(b.Context(), &list, client.InNamespace(b.namespace)); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 const open = "SELECT IF(delete_time IS NULL, 'live', 'closed') FROM model WHERE uid = ?"
 
 func TestCreatePatchDelete(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 
 	project := b.object("Project", "growth")
@@ -39,7 +39,7 @@ func TestCreatePatchDelete(t *testing.T) {
 	b.events(m, "created", "updated")
 
 	b.delete(m)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed", open)
 	b.row(m, "true", "SELECT IF(JSON_EXTRACT(json, '$.metadata.deletionTimestamp') IS NULL, 'false', 'true') FROM model WHERE uid = ?")
 	b.events(m, "created", "updated", "deleted")
@@ -48,7 +48,7 @@ func TestCreatePatchDelete(t *testing.T) {
 }
 
 func TestAnnotationDeletesWithoutTerminating(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.stored(m)
@@ -79,7 +79,7 @@ func TestAnnotationDeletesWithoutTerminating(t *testing.T) {
 		}
 	}()
 	b.patch(m, annotation(api.DeletingAnnotation))
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed", open)
 	b.events(m, "created", "deleted")
 	if err := <-seen; err != nil {
@@ -88,12 +88,12 @@ func TestAnnotationDeletesWithoutTerminating(t *testing.T) {
 }
 
 func TestImmutableObjectStaysInMySQLOnly(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.stored(m)
 	b.patch(m, annotation(api.ImmutableAnnotation))
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "live evicted", "SELECT CONCAT_WS(' ', IF(delete_time IS NULL, 'live', 'closed'), IF(evict_time IS NULL, 'here', 'evicted')) FROM model WHERE uid = ?")
 	b.row(m, "NULL", "SELECT COALESCE(JSON_EXTRACT(json, '$.metadata.finalizers[0]'), 'NULL') FROM model WHERE uid = ?")
 	b.events(m, "created", "evicted")
@@ -101,7 +101,7 @@ func TestImmutableObjectStaysInMySQLOnly(t *testing.T) {
 
 // TestEvictedRowStaysLiveWithForeignFinalizer evicts an object that a foreign finalizer keeps Terminating.
 func TestEvictedRowStaysLiveWithForeignFinalizer(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.model("churn")
 	m.SetFinalizers([]string{"example.com/other"})
@@ -124,25 +124,25 @@ func TestEvictedRowStaysLiveWithForeignFinalizer(t *testing.T) {
 		return nil
 	})
 	b.patch(m, `{"metadata":{"finalizers":[]}}`)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "live", open)
 	b.events(m, "created", "evicted")
 }
 
 // TestKindLevelEvictionIsOptIn: Models are immutable by kind; without the flag they are not evicted.
 func TestKindLevelEvictionIsOptIn(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	stop := b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.stored(m)
 	stop()
 	b.start(evictImmutableKinds)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "live", open)
 }
 
 func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	stop := b.start()
 	first := b.finalizer(b.create(b.model("churn")))
 	b.stored(first)
@@ -150,7 +150,7 @@ func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
 	// While no ingester runs, the finalizer is removed by force, and the object is deleted and re-created.
 	b.patch(first.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	b.delete(first)
-	b.gone(first)
+	b.expectDeleted(first)
 	second := b.create(b.model("churn"))
 	b.start()
 	b.finalizer(second)
@@ -161,7 +161,7 @@ func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
 }
 
 func TestRestartSkipsUnchangedObjects(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	stop := b.start()
 	for i := range 20 {
 		b.stored(b.finalizer(b.create(b.model(fmt.Sprintf("m%d", i)))))
@@ -188,7 +188,7 @@ func TestRestartSkipsUnchangedObjects(t *testing.T) {
 
 // TestRejectedObjectGetsEventAndBlocksNothing stores an object whose algorithm does not fit its column.
 func TestRejectedObjectGetsEventAndBlocksNothing(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	bad := b.model("bad")
 	if err := unstructured.SetNestedField(bad.Object, fmt.Sprintf("%0300d", 1), "spec", "algorithm"); err != nil {
@@ -203,7 +203,7 @@ func TestRejectedObjectGetsEventAndBlocksNothing(t *testing.T) {
 }
 
 func TestAPIServerNamesInvalidField(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	m := b.model("bad")
 	if err := unstructured.SetNestedField(m.Object, "MODEL_KIND_NONE", "spec", "kind"); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestAPIServerNamesInvalidField(t *testing.T) {
 
 func TestDeletionSurvivesMySQLOutage(t *testing.T) {
 	server := mysqltest.Private(t)
-	b := newBenchOn(t, server.DSN())
+	b := newEnvOn(t, server.DSN())
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.stored(m)
@@ -238,7 +238,7 @@ func TestDeletionSurvivesMySQLOutage(t *testing.T) {
 		t.Error("the object is not Terminating")
 	}
 	server.Start()
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed", open)
 	b.events(m, "created", "deleted")
 }
@@ -247,7 +247,7 @@ func TestIngesterWaitsForMySQL(t *testing.T) {
 	server := mysqltest.Private(t)
 	dsn := server.DSN()
 	server.Stop()
-	b := newBenchOn(t, dsn)
+	b := newEnvOn(t, dsn)
 	b.start()
 	m := b.create(b.model("churn"))
 	server.Start()
@@ -257,7 +257,7 @@ func TestIngesterWaitsForMySQL(t *testing.T) {
 }
 
 func TestEventsSurviveNATSOutage(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.events(m, "created")
@@ -267,7 +267,7 @@ func TestEventsSurviveNATSOutage(t *testing.T) {
 	b.patch(m, `{"spec":{"algorithm":"lightgbm"}}`)
 	b.stored(m)
 	b.delete(m)
-	b.gone(m)
+	b.expectDeleted(m)
 	b.row(m, "closed", open)
 	if rows := dbtest.Strings(t, b.db, "SELECT COUNT(*) FROM outbox"); rows[0] != "3" {
 		t.Errorf("%s events wait, want 3", rows[0])
@@ -279,7 +279,7 @@ func TestEventsSurviveNATSOutage(t *testing.T) {
 
 // TestEventsSurviveRestart stops the ingester with events in the outbox.
 func TestEventsSurviveRestart(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	stop := b.start()
 	m := b.finalizer(b.create(b.model("churn")))
 	b.events(m, "created")

@@ -46,10 +46,10 @@ func statements(t *testing.T, files ...string) []string {
 	return out
 }
 
-// earlier returns the database of an earlier installation.
-func earlier(t *testing.T, f mysqltest.Vendor) *sql.DB {
+// openLegacy returns the database of an earlier installation.
+func openLegacy(t *testing.T, vendor mysqltest.Vendor) *sql.DB {
 	t.Helper()
-	db := open(t, mysqltest.DSNOf(t, f))
+	db := open(t, mysqltest.DSNOf(t, vendor))
 	load(t, db, "earlier_schema.sql", "earlier_data.sql")
 	return db
 }
@@ -133,8 +133,8 @@ func tablesOf(t *testing.T, db *sql.DB) []string {
 	return out
 }
 
-// decided holds all changes that an adoption of earlier_data.sql makes in existing rows.
-var decided = map[string]string{
+// wantChanges holds all changes that an adoption of earlier_data.sql makes in existing rows.
+var wantChanges = map[string]string{
 	"project p-old delete_time":   "now",
 	"project p-old update_time":   "now",
 	"triggerrun t-1 delete_time":  "now",
@@ -151,10 +151,10 @@ var decided = map[string]string{
 	"project_annotations 4 value": "",
 }
 
-// gone lists the rows of labels and annotations that a newer one of the same key replaces.
-var gone = []string{"project_labels 3 ", "project_labels 5 ", "project_annotations 2 "}
+// removedRows lists the rows of labels and annotations that a newer one of the same key replaces.
+var removedRows = []string{"project_labels 3 ", "project_labels 5 ", "project_annotations 2 "}
 
-var noted = []string{
+var wantNotes = []string{
 	"model: 2 live rows marked as evicted, since the kind is immutable",
 	"pipelinerun: 1 live rows marked as evicted, since they have the annotation michelangelo/Immutable",
 	`project_labels (uid project-1): duplicate row of key "tier" removed, a newer one had another value`,
@@ -170,9 +170,9 @@ var noted = []string{
 }
 
 func TestAdoptionKeepsAllRows(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := earlier(t, f)
+		db := openLegacy(t, vendor)
 		tables := tablesOf(t, db)
 		before := cells(t, db, tables...)
 		report, err := migrations.Up(t.Context(), db)
@@ -185,7 +185,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 		after := cells(t, db, tables...)
 		want, got := map[string]string{}, map[string]string{}
 		for cell, value := range before {
-			if slices.ContainsFunc(gone, func(row string) bool { return strings.HasPrefix(cell, row) }) {
+			if slices.ContainsFunc(removedRows, func(row string) bool { return strings.HasPrefix(cell, row) }) {
 				if _, ok := after[cell]; ok {
 					t.Errorf("%s is still there", cell)
 				}
@@ -196,7 +196,7 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 				got[cell] = value
 			}
 		}
-		maps.Copy(want, decided)
+		maps.Copy(want, wantChanges)
 		json := "project p-null json" // the servers order its keys differently
 		if !strings.Contains(got[json], `"creationTimestamp": "2024-01-01T12:30:00Z"`) || !strings.Contains(got[json], `"resourceVersion": "3"`) {
 			t.Errorf("%s is %s", json, got[json])
@@ -206,14 +206,14 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("cells (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(noted, report.Notes); diff != "" {
+		if diff := cmp.Diff(wantNotes, report.Notes); diff != "" {
 			t.Errorf("notes (-want +got):\n%s", diff)
 		}
 		notes, err := migrations.Notes(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(noted, notes); diff != "" {
+		if diff := cmp.Diff(wantNotes, notes); diff != "" {
 			t.Errorf("notes that were kept (-want +got):\n%s", diff)
 		}
 		evicted := map[string]string{}
@@ -245,9 +245,9 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 }
 
 func TestAdoptionOfModelTableFromDesign(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		load(t, db, "seed_model.sql")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {
@@ -275,9 +275,9 @@ func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 }
 
 func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		load(t, db, "obsolete.sql")
 		before := cells(t, db, "pipeline_run", "deployment")
 		up(t, db)
@@ -301,9 +301,9 @@ func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 // TestFirstSyncClearsAdoptedMark syncs an object that is in the cluster: its row was marked
 // as evicted because it could not be distinguished from an evicted one.
 func TestFirstSyncClearsAdoptedMark(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := earlier(t, f)
+		db := openLegacy(t, vendor)
 		up(t, db)
 		m, err := metrics.New(nil)
 		if err != nil {

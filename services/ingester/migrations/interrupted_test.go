@@ -57,52 +57,52 @@ func stateOf(t *testing.T, db *sql.DB) state {
 	return s
 }
 
-// before prepares a database, as its name describes.
-type before struct {
+// initialState prepares a database, as its name describes.
+type initialState struct {
 	name    string
 	prepare func(*testing.T, *sql.DB)
 }
 
-var befores = []before{
+var initialStates = []initialState{
 	{"empty", func(*testing.T, *sql.DB) {}},
 	{"earlier", func(t *testing.T, db *sql.DB) {
 		t.Helper()
 		for _, statement := range statements(t, "earlier_schema.sql", "earlier_data.sql") {
-			if ofSome.MatchString(statement) {
+			if testKindStatement.MatchString(statement) {
 				exec(t, db, statement)
 			}
 		}
 	}},
 }
 
-// ofSome matches the statements of files in testdata that are about some kinds.
-var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSERT INTO) (` + strings.Join(some, "|") + `)(_labels|_annotations)? `)
+// testKindStatement matches the statements of files in testdata that are about some kinds.
+var testKindStatement = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSERT INTO) (` + strings.Join(testKinds, "|") + `)(_labels|_annotations)? `)
 
 // TestUpResumesAfterEachKilledStatement kills Up after its first, second, third, ... statement,
 // each time on a fresh database, and lets another process complete the migration.
 func TestUpResumesAfterEachKilledStatement(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		for _, b := range befores {
+		for _, b := range initialStates {
 			t.Run(b.name, func(t *testing.T) {
 				const unlimited = 1 << 40
-				dsn := mysqltest.DSNOf(t, f)
+				dsn := mysqltest.DSNOf(t, vendor)
 				db := open(t, dsn)
 				b.prepare(t, db)
-				undisturbed, process := openDying(t, dsn, unlimited)
-				if _, err := migrations.UpSome(t.Context(), undisturbed, some...); err != nil {
+				uninterrupted, process := openKilled(t, dsn, unlimited)
+				if _, err := migrations.UpSome(t.Context(), uninterrupted, testKinds...); err != nil {
 					t.Fatal(err)
 				}
-				if err := undisturbed.Close(); err != nil {
+				if err := uninterrupted.Close(); err != nil {
 					t.Fatal(err)
 				}
-				statements := unlimited - process.left.Load()
+				statements := unlimited - process.remaining.Load()
 				t.Logf("killing after each of %d statements", statements)
 				want := stateOf(t, db)
 				for n := range statements {
 					t.Run(fmt.Sprint(n+1), func(t *testing.T) {
 						t.Parallel()
-						killedAfter(t, f, b, n+1, want)
+						killedAfter(t, vendor, b, n+1, want)
 					})
 				}
 			})
@@ -110,20 +110,20 @@ func TestUpResumesAfterEachKilledStatement(t *testing.T) {
 	})
 }
 
-func killedAfter(t *testing.T, f mysqltest.Vendor, b before, n int64, want state) {
+func killedAfter(t *testing.T, vendor mysqltest.Vendor, b initialState, n int64, want state) {
 	t.Helper()
-	dsn := mysqltest.DSNOf(t, f)
+	dsn := mysqltest.DSNOf(t, vendor)
 	db := open(t, dsn)
 	b.prepare(t, db)
-	victim, process := openDying(t, dsn, n)
-	_, err := migrations.UpSome(t.Context(), victim, some...)
-	if process.survived() {
+	killed, process := openKilled(t, dsn, n)
+	_, err := migrations.UpSome(t.Context(), killed, testKinds...)
+	if process.alive() {
 		t.Errorf("it ended after fewer statements: %v", err)
 	}
-	if err := victim.Close(); err != nil {
+	if err := killed.Close(); err != nil {
 		t.Logf("close what was killed: %v", err)
 	}
-	if _, err := migrations.UpSome(t.Context(), db, some...); err != nil {
+	if _, err := migrations.UpSome(t.Context(), db, testKinds...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, stateOf(t, db)); diff != "" {
@@ -133,11 +133,11 @@ func killedAfter(t *testing.T, f mysqltest.Vendor, b before, n int64, want state
 
 // TestConcurrentAdoptions starts four processes on one earlier database.
 func TestConcurrentAdoptions(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		alone := earlier(t, f)
-		up(t, alone)
-		dsn := mysqltest.DSNOf(t, f)
+		single := openLegacy(t, vendor)
+		up(t, single)
+		dsn := mysqltest.DSNOf(t, vendor)
 		db := open(t, dsn)
 		load(t, db, "earlier_schema.sql", "earlier_data.sql")
 		var wg sync.WaitGroup
@@ -150,7 +150,7 @@ func TestConcurrentAdoptions(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+		if diff := cmp.Diff(stateOf(t, single), stateOf(t, db)); diff != "" {
 			t.Errorf("one alone and four at once (-alone +four):\n%s", diff)
 		}
 	})
@@ -159,11 +159,11 @@ func TestConcurrentAdoptions(t *testing.T) {
 // TestAdoptionSurvivesKilledSessions kills the connections of a process during the adoption, at any
 // moment.
 func TestAdoptionSurvivesKilledSessions(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		alone := earlier(t, f)
-		up(t, alone)
-		dsn := mysqltest.DSNOf(t, f)
+		single := openLegacy(t, vendor)
+		up(t, single)
+		dsn := mysqltest.DSNOf(t, vendor)
 		db, other := open(t, dsn), open(t, dsn)
 		load(t, db, "earlier_schema.sql", "earlier_data.sql")
 		done := make(chan struct{})
@@ -179,10 +179,10 @@ func TestAdoptionSurvivesKilledSessions(t *testing.T) {
 		}()
 		killed := 0
 		const kills = 15
-		for through := false; !through && killed < kills; {
+		for finished := false; !finished && killed < kills; {
 			select {
 			case <-done:
-				through = true
+				finished = true
 			default:
 				killed += killOthers(t, other)
 			}
@@ -191,7 +191,7 @@ func TestAdoptionSurvivesKilledSessions(t *testing.T) {
 		if killed == 0 {
 			t.Error("no connection was killed, so nothing was tested")
 		}
-		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+		if diff := cmp.Diff(stateOf(t, single), stateOf(t, db)); diff != "" {
 			t.Errorf("undisturbed and killed %d times (-undisturbed +killed):\n%s", killed, diff)
 		}
 	})
@@ -203,14 +203,14 @@ func killOthers(t *testing.T, db *sql.DB) int {
 	t.Helper()
 	// MySQL's information_schema.processlist fails while a statement with binary content
 	// runs; MariaDB's performance_schema is empty by default.
-	busy := "SELECT processlist_id FROM performance_schema.threads WHERE processlist_db = DATABASE()" +
+	query := "SELECT processlist_id FROM performance_schema.threads WHERE processlist_db = DATABASE()" +
 		" AND processlist_id <> CONNECTION_ID() AND (processlist_info LIKE 'ALTER%' OR processlist_info LIKE 'CREATE%' OR processlist_info LIKE 'INSERT%')"
 	if strings.Contains(dbtest.Strings(t, db, "SELECT VERSION()")[0], "MariaDB") {
-		busy = "SELECT id FROM information_schema.processlist WHERE db = DATABASE()" +
+		query = "SELECT id FROM information_schema.processlist WHERE db = DATABASE()" +
 			" AND id <> CONNECTION_ID() AND (info LIKE 'ALTER%' OR info LIKE 'CREATE%' OR info LIKE 'INSERT%')"
 	}
 	killed := 0
-	for _, id := range dbtest.Strings(t, db, busy) {
+	for _, id := range dbtest.Strings(t, db, query) {
 		if _, err := db.ExecContext(t.Context(), "KILL "+id); err == nil { // it may have ended by itself
 			killed++
 		}
@@ -221,11 +221,11 @@ func killOthers(t *testing.T, db *sql.DB) int {
 // TestUpWaitsForLateResponse makes a change take longer than the read timeout of the connection:
 // another transaction locks the table. Up continues until the change is done.
 func TestUpWaitsForLateResponse(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		alone := earlier(t, f)
-		up(t, alone)
-		dsn := mysqltest.DSNOf(t, f)
+		single := openLegacy(t, vendor)
+		up(t, single)
+		dsn := mysqltest.DSNOf(t, vendor)
 		db := open(t, dsn)
 		load(t, db, "earlier_schema.sql", "earlier_data.sql")
 		holder, err := db.BeginTx(t.Context(), nil)
@@ -239,8 +239,8 @@ func TestUpWaitsForLateResponse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		impatient := &counted{Connector: connector}
-		pool := database.OpenConnector(impatient, database.Pool{})
+		counter := &connCounter{Connector: connector}
+		pool := database.OpenConnector(counter, database.Pool{})
 		done := make(chan error, 1)
 		go func() {
 			_, err := migrations.Up(t.Context(), pool)
@@ -251,7 +251,7 @@ func TestUpWaitsForLateResponse(t *testing.T) {
 			if len(done) > 0 { // a server that does not answer a ping in time ends it
 				t.Fatalf("Up ended while the table was held: %v", <-done)
 			}
-			if n := impatient.connections.Load(); n < connections {
+			if n := counter.connections.Load(); n < connections {
 				return fmt.Errorf("%d connections, want %d; the server runs %q", n, connections, running(t, db))
 			}
 			return nil
@@ -265,7 +265,7 @@ func TestUpWaitsForLateResponse(t *testing.T) {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+		if diff := cmp.Diff(stateOf(t, single), stateOf(t, db)); diff != "" {
 			t.Errorf("undisturbed and late (-undisturbed +late):\n%s", diff)
 		}
 	})
@@ -278,13 +278,13 @@ func running(t *testing.T, db *sql.DB) []string {
 		" WHERE db = DATABASE() AND id <> CONNECTION_ID() ORDER BY id")
 }
 
-// counted counts the connections of a connector.
-type counted struct {
+// connCounter counts the connections of a connector.
+type connCounter struct {
 	driver.Connector
 	connections atomic.Int64
 }
 
-func (c *counted) Connect(ctx context.Context) (driver.Conn, error) {
+func (c *connCounter) Connect(ctx context.Context) (driver.Conn, error) {
 	c.connections.Add(1)
 	return c.Connector.Connect(ctx)
 }

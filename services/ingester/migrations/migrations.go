@@ -151,10 +151,10 @@ func Verify(ctx context.Context, db *sql.DB) ([]string, error) {
 func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
-		schema.TakenOverTable).Scan(&tables); err != nil || tables == 0 {
+		schema.AdoptionTable).Scan(&tables); err != nil || tables == 0 {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.TakenOverTable)+" ORDER BY id") //nolint:gosec // names of the schema; values are arguments
+	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.AdoptionTable)+" ORDER BY id") //nolint:gosec // names of the schema; values are arguments
 	if err != nil {
 		return nil, fmt.Errorf("read adoption notes: %w", err)
 	}

@@ -28,11 +28,11 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// each runs a test on each of the two servers.
-func each(t *testing.T, run func(*testing.T, mysqltest.Vendor)) {
+// forEachVendor runs a test on each of the two servers.
+func forEachVendor(t *testing.T, run func(*testing.T, mysqltest.Vendor)) {
 	t.Helper()
-	for _, f := range mysqltest.Vendors() {
-		t.Run(string(f), func(t *testing.T) { run(t, f) })
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) { run(t, vendor) })
 	}
 }
 
@@ -62,9 +62,9 @@ func verify(t *testing.T, db *sql.DB) []string {
 }
 
 func TestUpFromEmptyAndTwice(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		if problems := verify(t, db); len(problems) == 0 {
 			t.Error("an empty database has no pending migration")
 		}
@@ -85,9 +85,9 @@ func TestUpFromEmptyAndTwice(t *testing.T) {
 }
 
 func TestConcurrentUp(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		dsn := mysqltest.DSNOf(t, f)
+		dsn := mysqltest.DSNOf(t, vendor)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		count := map[string]int{}
@@ -123,9 +123,9 @@ func TestConcurrentUp(t *testing.T) {
 // TestUpResumesUnrecordedStatement simulates a kill between the statement and its record: the
 // table exists, the version is missing.
 func TestUpResumesUnrecordedStatement(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		up(t, db)
 		exec(t, db, "DELETE FROM goose_db_version WHERE version_id >= 3")
 		exec(t, db, "DROP TABLE outbox")
@@ -139,9 +139,9 @@ func TestUpResumesUnrecordedStatement(t *testing.T) {
 }
 
 func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		up(t, db)
 		exec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (90000, 1)")
 		exec(t, db, "ALTER TABLE model ADD COLUMN from_the_future INT NULL")
@@ -155,9 +155,9 @@ func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 }
 
 func TestVerifyNamesDrift(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		up(t, db)
 		exec(t, db, "ALTER TABLE project MODIFY tier VARCHAR(255) CHARACTER SET latin1 NULL")
 		exec(t, db, "ALTER TABLE model DROP KEY idx_algorithm")
@@ -191,9 +191,9 @@ func TestVerifyNamesDrift(t *testing.T) {
 // TestLateMigrationIsApplied covers a fix for an older release, whose number is below the newest
 // one that is applied.
 func TestLateMigrationIsApplied(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		up(t, db)
 		exec(t, db, "DELETE FROM goose_db_version WHERE version_id = 5")
 		if diff := cmp.Diff([]string{"migration 00005_create_project_labels.sql is pending"}, verify(t, db)); diff != "" {
@@ -207,9 +207,9 @@ func TestLateMigrationIsApplied(t *testing.T) {
 
 // TestUpIgnoresKindsOfLaterMigrations adds a kind whose tables a later migration creates.
 func TestUpIgnoresKindsOfLaterMigrations(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		db := open(t, mysqltest.DSNOf(t, f))
+		db := open(t, mysqltest.DSNOf(t, vendor))
 		if _, err := migrations.UpWithKind(t.Context(), db, &registry.Kind{Name: "Dataset", Table: "dataset"}); err != nil {
 			t.Fatal(err)
 		}

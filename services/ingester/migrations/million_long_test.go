@@ -30,9 +30,9 @@ func TestAdoptionOfMillionRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range mysqltest.Vendors() {
-		t.Run(string(f), func(t *testing.T) {
-			dsn := mysqltest.DSNOf(t, f)
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			dsn := mysqltest.DSNOf(t, vendor)
 			db := open(t, dsn)
 			load(t, db, "earlier_schema.sql")
 			exec(t, db, "CREATE TABLE numbers (n INT PRIMARY KEY)")
@@ -41,25 +41,25 @@ func TestAdoptionOfMillionRows(t *testing.T) {
 				fillRuns(t, func(statement string) { exec(t, db, fmt.Sprintf(statement, from)) })
 			}
 			for _, statements := range []int64{150, 20, 20} {
-				victim, _ := openDying(t, dsn, statements)
-				if _, err := migrations.Up(t.Context(), victim); err == nil {
+				killed, _ := openKilled(t, dsn, statements)
+				if _, err := migrations.Up(t.Context(), killed); err == nil {
 					t.Errorf("it was not killed after %d statements", statements)
 				}
-				if err := victim.Close(); err != nil {
+				if err := killed.Close(); err != nil {
 					t.Logf("close what was killed: %v", err)
 				}
 			}
-			begin, lines := time.Now(), 0
+			start, lines := time.Now(), 0
 			if _, err := migrations.UpWith(t.Context(), db, func(line string) {
 				lines++
-				t.Logf("%s %s", time.Since(begin).Round(time.Second), line)
+				t.Logf("%s %s", time.Since(start).Round(time.Second), line)
 			}); err != nil {
 				t.Fatal(err)
 			}
-			took := time.Since(begin)
-			fmt.Printf("BENCH ingester_take_over_%s %.0f rows/s\n", f, float64(rows)/took.Seconds())
-			if limit := time.Duration(rows)*limitPerRow + time.Minute; took > limit {
-				t.Errorf("%d rows took %s, more than %s", rows, took, limit)
+			elapsed := time.Since(start)
+			fmt.Printf("BENCH ingester_take_over_%s %.0f rows/s\n", vendor, float64(rows)/elapsed.Seconds())
+			if limit := time.Duration(rows)*limitPerRow + time.Minute; elapsed > limit {
+				t.Errorf("%d rows took %s, more than %s", rows, elapsed, limit)
 			}
 			if lines == 0 {
 				t.Error("there was no progress")

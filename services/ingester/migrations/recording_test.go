@@ -18,9 +18,9 @@ import (
 // their results.
 type recording struct {
 	driver.Connector
-	mu   sync.Mutex
-	on   bool
-	said []string
+	mu      sync.Mutex
+	enabled bool
+	entries []string
 }
 
 func newRecording(t *testing.T, dsn string) *recording {
@@ -35,20 +35,20 @@ func newRecording(t *testing.T, dsn string) *recording {
 func (r *recording) start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.on = true
+	r.enabled = true
 }
 
 // text renders the recording for [replay].
 func (r *recording) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.said, "")
+	return strings.Join(r.entries, "")
 }
 
-func (r *recording) say(result, statement string, args []driver.NamedValue) error {
+func (r *recording) record(result, statement string, args []driver.NamedValue) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.on {
+	if !r.enabled {
 		return nil
 	}
 	for _, arg := range args {
@@ -60,7 +60,7 @@ func (r *recording) say(result, statement string, args []driver.NamedValue) erro
 		// A mark that stands for the question marks of the value.
 		statement = before + strings.ReplaceAll(value, "?", "\x00") + after
 	}
-	r.said = append(r.said, "-- "+result+"\n"+strings.ReplaceAll(statement, "\x00", "?")+";\n")
+	r.entries = append(r.entries, "-- "+result+"\n"+strings.ReplaceAll(statement, "\x00", "?")+";\n")
 	return nil
 }
 
@@ -87,12 +87,12 @@ func (r *recording) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &recordedConn{Conn: conn, to: r}, nil
+	return &recordedConn{Conn: conn, rec: r}, nil
 }
 
 type recordedConn struct {
 	driver.Conn
-	to *recording
+	rec *recording
 }
 
 func (c *recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -100,12 +100,12 @@ func (c *recordedConn) ExecContext(ctx context.Context, query string, args []dri
 	if err != nil {
 		return result, err
 	}
-	return result, c.to.executed(result, query, args)
+	return result, c.rec.executed(result, query, args)
 }
 
 func (r *recording) executed(result driver.Result, query string, args []driver.NamedValue) error {
 	affected, err := result.RowsAffected()
-	return errors.Join(err, r.say(fmt.Sprint("affected ", affected), query, args))
+	return errors.Join(err, r.record(fmt.Sprint("affected ", affected), query, args))
 }
 
 func (c *recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
@@ -113,7 +113,7 @@ func (c *recordedConn) QueryContext(ctx context.Context, query string, args []dr
 	if err != nil {
 		return rows, err
 	}
-	return rows, c.to.say("asked", query, args)
+	return rows, c.rec.record("asked", query, args)
 }
 
 func (c *recordedConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
@@ -121,7 +121,7 @@ func (c *recordedConn) BeginTx(ctx context.Context, options driver.TxOptions) (d
 	if err != nil {
 		return nil, err
 	}
-	return &recordedTx{Tx: tx, to: c.to}, c.to.say("affected 0", "BEGIN", nil)
+	return &recordedTx{Tx: tx, rec: c.rec}, c.rec.record("affected 0", "BEGIN", nil)
 }
 
 func (c *recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -129,13 +129,13 @@ func (c *recordedConn) PrepareContext(ctx context.Context, query string) (driver
 	if err != nil {
 		return nil, err
 	}
-	return &recordedStmt{Stmt: stmt, query: query, to: c.to}, nil
+	return &recordedStmt{Stmt: stmt, query: query, rec: c.rec}, nil
 }
 
 type recordedStmt struct {
 	driver.Stmt
 	query string
-	to    *recording
+	rec   *recording
 }
 
 func (s *recordedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
@@ -143,7 +143,7 @@ func (s *recordedStmt) ExecContext(ctx context.Context, args []driver.NamedValue
 	if err != nil {
 		return result, err
 	}
-	return result, s.to.executed(result, s.query, args)
+	return result, s.rec.executed(result, s.query, args)
 }
 
 func (s *recordedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
@@ -151,7 +151,7 @@ func (s *recordedStmt) QueryContext(ctx context.Context, args []driver.NamedValu
 	if err != nil {
 		return rows, err
 	}
-	return rows, s.to.say("asked", s.query, args)
+	return rows, s.rec.record("asked", s.query, args)
 }
 
 // CheckNamedValue lets the driver convert arguments as it does without a recording.
@@ -166,13 +166,13 @@ func (c *recordedConn) CheckNamedValue(v *driver.NamedValue) error {
 
 type recordedTx struct {
 	driver.Tx
-	to *recording
+	rec *recording
 }
 
 func (tx *recordedTx) Commit() error {
-	return errors.Join(tx.to.say("affected 0", "COMMIT", nil), tx.Tx.Commit())
+	return errors.Join(tx.rec.record("affected 0", "COMMIT", nil), tx.Tx.Commit())
 }
 
 func (tx *recordedTx) Rollback() error {
-	return errors.Join(tx.to.say("affected 0", "ROLLBACK", nil), tx.Tx.Rollback())
+	return errors.Join(tx.rec.record("affected 0", "ROLLBACK", nil), tx.Tx.Rollback())
 }

@@ -35,7 +35,7 @@ func TestPreviousReleaseWorksOnSchema(t *testing.T) {
 	if err != nil || len(files) < 2 {
 		t.Fatalf("found %d releases, want at least 2: %v", len(files), err)
 	}
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
@@ -44,12 +44,12 @@ func TestPreviousReleaseWorksOnSchema(t *testing.T) {
 			}
 			release := strings.TrimSuffix(filepath.Base(file), ".sql")
 			t.Run(release+" on a fresh database", func(t *testing.T) {
-				db := open(t, mysqltest.DSNOf(t, f))
+				db := open(t, mysqltest.DSNOf(t, vendor))
 				up(t, db)
 				replay(t, db, string(raw))
 			})
 			t.Run(release+" on an adopted one", func(t *testing.T) {
-				db := earlier(t, f)
+				db := openLegacy(t, vendor)
 				up(t, db)
 				replay(t, db, string(raw))
 			})
@@ -113,21 +113,21 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 // TestRecordedStatements records the statements of this release and runs them on another
 // database: the result must be the same, or the recordings would be incomplete.
 func TestRecordedStatements(t *testing.T) {
-	each(t, func(t *testing.T, f mysqltest.Vendor) {
+	forEachVendor(t, func(t *testing.T, vendor mysqltest.Vendor) {
 		t.Helper()
-		dsn := mysqltest.DSNOf(t, f)
+		dsn := mysqltest.DSNOf(t, vendor)
 		connector := newRecording(t, dsn)
 		s := store(t, connector)
 		connector.start()
-		work(t, s)
+		callAllMethods(t, s)
 		text := connector.text()
-		again := open(t, mysqltest.DSNOf(t, f))
-		up(t, again)
-		replay(t, again, text)
-		if diff := cmp.Diff(stateOf(t, open(t, dsn)), stateOf(t, again)); diff != "" {
+		replayed := open(t, mysqltest.DSNOf(t, vendor))
+		up(t, replayed)
+		replay(t, replayed, text)
+		if diff := cmp.Diff(stateOf(t, open(t, dsn)), stateOf(t, replayed)); diff != "" {
 			t.Errorf("worked and replayed (-worked +replayed):\n%s", diff)
 		}
-		if *recordAs != "" && f == mysqltest.MySQL {
+		if *recordAs != "" && vendor == mysqltest.MySQL {
 			if err := os.WriteFile(filepath.Join("testdata", "release", *recordAs+".sql"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -156,8 +156,8 @@ func store(t *testing.T, connector *recording) *mysql.Storage {
 	return s
 }
 
-// work calls every method of a store once.
-func work(t *testing.T, s *mysql.Storage) {
+// callAllMethods calls every method of a store once.
+func callAllMethods(t *testing.T, s *mysql.Storage) {
 	t.Helper()
 	ctx := t.Context()
 	ok := func(err error) {
@@ -170,7 +170,7 @@ func work(t *testing.T, s *mysql.Storage) {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "michelangelo.api/v2", "kind": "Model"}}
 	}
 	kind := &metav1.TypeMeta{APIVersion: "michelangelo.api/v2", Kind: "Model"}
-	ok(s.SettleFor(ctx, "cluster-uid", 1))
+	ok(s.ResolveIncarnation(ctx, "cluster-uid", 1))
 	for v := range int64(2) {
 		ok(s.Upsert(ctx, dbtest.Model("one", "rel-1", v+1), false, nil))
 	}

@@ -85,9 +85,9 @@ type MetadataStorage interface {
 	Close() error
 }
 
-// Keeper extends MetadataStorage by the methods of the ingester itself: deletion and eviction,
+// IngesterStorage extends MetadataStorage by the methods of the ingester itself: deletion and eviction,
 // with the final state of the object.
-type Keeper interface {
+type IngesterStorage interface {
 	MetadataStorage
 	// Finish stores the object's final state and closes its row, found by uid. A row that
 	// is closed already stays unchanged, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.

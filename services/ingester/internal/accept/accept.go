@@ -134,9 +134,9 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	return database, cluster, err
 }
 
-// keepHeld stores as evicted an object that only foreign finalizers hold: the older
+// evictReleased stores as evicted an object that only foreign finalizers hold: the older
 // database does not show whether the ingester evicted it.
-func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Row, error) {
+func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Row, error) {
 	var o unstructured.Unstructured
 	o.SetGroupVersionKind(kind.GVK())
 	err := env.Client.Get(ctx, key, &o)
@@ -162,7 +162,7 @@ func isReleased(o metav1.Object) bool {
 // compare returns live rows that are not evicted and whose uid the cluster does not have,
 // and objects that only foreign finalizers hold. The cluster is listed last: an object
 // that was created meanwhile has no row here.
-func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Row, held []types.NamespacedName, err error) {
+func compare(ctx context.Context, env Env, kind *registry.Kind) (orphans []rows.Row, released []types.NamespacedName, err error) {
 	open := map[string]rows.Row{}
 	err = rows.Each(ctx, env.DB, kind, rows.Query{State: rows.InCluster, Namespaces: env.Namespaces}, func(r rows.Row) error {
 		open[r.UID] = r
@@ -176,10 +176,10 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Ro
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		err := each(ctx, env, kind, namespace, func(o metav1.Object) {
+		err := eachObject(ctx, env, kind, namespace, func(o metav1.Object) {
 			delete(open, string(o.GetUID()))
 			if isReleased(o) {
-				held = append(held, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
+				released = append(released, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 			}
 		})
 		if err != nil {
@@ -187,13 +187,13 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Ro
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(open)) {
-		alone = append(alone, open[uid])
+		orphans = append(orphans, open[uid])
 	}
-	return alone, held, nil
+	return orphans, released, nil
 }
 
-// each calls f with every object of a kind in a namespace, without content.
-func each(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(metav1.Object)) error {
+// eachObject calls f with every object of a kind in a namespace, without content.
+func eachObject(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(metav1.Object)) error {
 	const pageSize = 1000
 	gvk, next := kind.GVK(), ""
 	for {

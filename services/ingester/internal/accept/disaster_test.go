@@ -127,8 +127,8 @@ func (d *disaster) checkpoint(accepted bool) (string, error) {
 // isOlder checks that the command and verify reject the database.
 func (d *disaster) isOlder() {
 	d.Helper()
-	var left cmdutil.IncompleteError
-	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT  CLOSED\n") {
+	var incomplete cmdutil.IncompleteError
+	if out, err := d.checkpoint(false); !errors.As(err, &incomplete) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT  CLOSED\n") {
 		d.Fatalf("%s%v", out, err)
 	}
 	if err := accept.Behind(d.Context(), d.Env.Env); !errors.Is(err, checkpoint.ErrBehind) {
@@ -232,15 +232,15 @@ func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
 	d.Patch(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": checkpoint.Name, "namespace": d.Namespace},
 	}}, `{"data":{"number":"1"}}`)
-	again := d.Create(d.Model(evicted.GetName()))
+	recreated := d.Create(d.Model(evicted.GetName()))
 	if out, err := d.checkpoint(false); err != nil {
 		t.Fatalf("%s%v", out, err)
 	}
 	d.start()
-	d.Patch(again, immutable)
+	d.Patch(recreated, immutable)
 	d.Patch(kept, immutable)
-	expect.Deleted(t, d.Client, again)
-	expect.Deleted(t, d.Client, kept)
+	expect.Gone(t, d.Client, recreated)
+	expect.Gone(t, d.Client, kept)
 	expect.Object(t, d.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: checkpoint.Name, Namespace: d.Namespace}}, func(m *corev1.ConfigMap) error {
 		if n := m.Data["number"]; n == "1" {
 			return fmt.Errorf("number %s, which was restored", n)

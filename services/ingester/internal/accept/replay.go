@@ -37,7 +37,7 @@ func replay(ctx context.Context, env Env, result *Result) (err error) {
 		defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 		r.stream = conn.JetStream()
 	}
-	if err := env.Settle(ctx); err != nil {
+	if err := env.SetIncarnation(ctx); err != nil {
 		return err
 	}
 	for _, kind := range env.Kinds.Kinds() {
@@ -49,21 +49,21 @@ func replay(ctx context.Context, env Env, result *Result) (err error) {
 }
 
 func (r *replayer) kind(ctx context.Context, kind *registry.Kind) error {
-	alone, held, err := compare(ctx, r.Env, kind)
+	orphans, released, err := compare(ctx, r.Env, kind)
 	if err != nil {
 		return fmt.Errorf("compare %s: %w", kind.Name, err)
 	}
-	for part := range slices.Chunk(alone, batchSize) {
+	for part := range slices.Chunk(orphans, batchSize) {
 		if err := r.rows(ctx, kind, part); err != nil {
 			return err
 		}
 	}
-	for _, key := range held {
-		one, err := keepHeld(ctx, r.Env, kind, key)
+	for _, key := range released {
+		kept, err := evictReleased(ctx, r.Env, kind, key)
 		if err != nil {
 			return fmt.Errorf("keep %s %s: %w", kind.Name, key, err)
 		}
-		r.result.Kept = append(r.result.Kept, one...)
+		r.result.Kept = append(r.result.Kept, kept...)
 	}
 	return nil
 }
@@ -71,11 +71,11 @@ func (r *replayer) kind(ctx context.Context, kind *registry.Kind) error {
 func (r *replayer) rows(ctx context.Context, kind *registry.Kind, part []rows.Row) error {
 	var deleted, others []rows.Row
 	for _, row := range part {
-		gone, err := r.wasDeleted(ctx, kind, row)
+		isDeleted, err := r.wasDeleted(ctx, kind, row)
 		switch {
 		case err != nil:
 			return err
-		case gone:
+		case isDeleted:
 			deleted = append(deleted, row)
 		default:
 			others = append(others, row)
@@ -92,8 +92,8 @@ func (r *replayer) rows(ctx context.Context, kind *registry.Kind, part []rows.Ro
 	return nil
 }
 
-func printed(kind *registry.Kind, of []rows.Row) (out []Row) {
-	for _, row := range of {
+func printed(kind *registry.Kind, from []rows.Row) (out []Row) {
+	for _, row := range from {
 		out = append(out, Row{kind.Name, row.Namespace, row.Name, row.UID})
 	}
 	return out

@@ -89,11 +89,11 @@ func TestAcceptKeepsRowsBeyondStream(t *testing.T) {
 	d, _, _ := evictedSince(t, mysqltest.MySQL, onBus(t, server))
 	d.withStream(server)
 	d.published()
-	again := d.Create(d.Model("deleted")) // its events are the last ones of the name
+	recreated := d.Create(d.Model("deleted")) // its events are the last ones of the name
 	d.eventually("first evicted, evicted evicted, kept live, deleted closed, deleted live")
 	d.published()
 	d.stop()
-	d.Wipe(again)
+	d.Wipe(recreated)
 	d.restoreAll()
 	d.accept("evicted", "deleted")
 	d.eventually("first evicted, evicted evicted, kept live, deleted evicted")

@@ -59,8 +59,8 @@ ingester:
 
 func TestIngesterIsDisabledBySettings(t *testing.T) {
 	tests := map[string]struct {
-		args []string
-		on   bool
+		args    []string
+		enabled bool
 	}{
 		"nothing":            {nil, false},
 		"settings":           {[]string{dsn}, true},
@@ -74,7 +74,7 @@ func TestIngesterIsDisabledBySettings(t *testing.T) {
 			if err := o.Validate(service.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if o.On() != tc.on {
+			if o.On() != tc.enabled {
 				t.Errorf("on is %v", o.On())
 			}
 		})

@@ -74,7 +74,7 @@ type ingester struct {
 	store      *mysql.Storage
 	watch      *incarnation.Watch
 	sweeper    *sweep.Sweeper
-	checkpoint *checkpoint.Keeper
+	checkpoint *checkpoint.Tracker
 }
 
 // Setup adds the ingester to a manager.

@@ -82,7 +82,7 @@ func (s *incarnationResolver) once(ctx context.Context) (cluster incarnation.Clu
 	if err != nil {
 		return cluster, 0, err
 	}
-	if err := s.store.SettleFor(ctx, cluster.UID, cluster.ResourceVersion); err != nil {
+	if err := s.store.ResolveIncarnation(ctx, cluster.UID, cluster.ResourceVersion); err != nil {
 		return cluster, 0, err
 	}
 	current, err = incarnation.Current(ctx, s.watch.DB, cluster.UID)

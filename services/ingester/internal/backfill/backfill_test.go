@@ -36,7 +36,7 @@ func newEnv(t *testing.T, n int) cmdutil.Env {
 			t.Error(err)
 		}
 	})
-	env.Store.Settle(1)
+	env.Store.SetIncarnation(1)
 	for i := range n {
 		m := dbtest.Model(fmt.Sprintf("m%02d", i), fmt.Sprintf("uid-%02d", i), 7)
 		m.SetCreationTimestamp(metav1.NewTime(birth.Add(time.Duration(i) * time.Second)))

@@ -34,7 +34,7 @@ func (c *Cluster) Read(ctx context.Context) (int64, error) {
 	return number, err
 }
 
-func (c *Cluster) get(ctx context.Context) (number int64, found *corev1.ConfigMap, err error) {
+func (c *Cluster) get(ctx context.Context) (number int64, existing *corev1.ConfigMap, err error) {
 	if c.Namespace == "" {
 		return 0, nil, nil
 	}
@@ -67,11 +67,11 @@ func (c *Cluster) Raise(ctx context.Context, number int64) error {
 	m := c.last
 	c.last = nil
 	if m == nil {
-		was, found, err := c.get(ctx)
-		if err != nil || was >= number {
+		previous, existing, err := c.get(ctx)
+		if err != nil || previous >= number {
 			return err
 		}
-		m = found
+		m = existing
 	}
 	if m == nil {
 		m = &corev1.ConfigMap{Data: map[string]string{numberKey: strconv.FormatInt(number, 10)}}

@@ -38,19 +38,19 @@ func stored(ctx context.Context, db querier, lock string) (number int64, err err
 }
 
 // advance increments the number in the database, unless it is below the given one.
-func advance(ctx context.Context, db *sql.DB, least int64) (number int64, err error) {
-	err = change(ctx, db, func(was int64) (int64, error) { return was + 1, compare(was, least) }, &number)
+func advance(ctx context.Context, db *sql.DB, minimum int64) (number int64, err error) {
+	err = change(ctx, db, func(previous int64) (int64, error) { return previous + 1, compare(previous, minimum) }, &number)
 	return number, err
 }
 
 // Accept raises the number in the database to that of the cluster: the evictions that
 // the database lacks are abandoned.
 func Accept(ctx context.Context, db *sql.DB, cluster int64) error {
-	var now int64
-	return change(ctx, db, func(was int64) (int64, error) { return max(was, cluster), nil }, &now)
+	var result int64
+	return change(ctx, db, func(previous int64) (int64, error) { return max(previous, cluster), nil }, &result)
 }
 
-func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error), now *int64) (err error) {
+func change(ctx context.Context, db *sql.DB, next func(old int64) (int64, error), result *int64) (err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
@@ -62,11 +62,11 @@ func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error)
 			}
 		}
 	}()
-	was, err := stored(ctx, tx, " FOR UPDATE")
+	previous, err := stored(ctx, tx, " FOR UPDATE")
 	if err != nil {
 		return err
 	}
-	number, err := next(was)
+	number, err := next(previous)
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,6 @@ func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error)
 	if err = tx.Commit(); err != nil {
 		return fmt.Errorf("commit checkpoint: %w", err)
 	}
-	*now = number
+	*result = number
 	return nil
 }

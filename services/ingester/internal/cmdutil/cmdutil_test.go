@@ -88,7 +88,7 @@ func TestOpenReportsCause(t *testing.T) {
 	}
 }
 
-func TestSettleKeepsIncarnation(t *testing.T) {
+func TestSetIncarnationKeepsIncarnation(t *testing.T) {
 	b := cmdutiltest.New(t)
 	fresh := b.Open(b.Client)
 	b.Exec("UPDATE incarnation SET incarnation = 7")
@@ -102,7 +102,7 @@ func TestSettleKeepsIncarnation(t *testing.T) {
 	if err != nil || n != 10 || registered {
 		t.Errorf("incarnation of an unregistered cluster %d, %t, %v", n, registered, err)
 	}
-	if err := fresh.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "start the ingester once") {
+	if err := fresh.SetIncarnation(t.Context()); err == nil || !strings.Contains(err.Error(), "start the ingester once") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -26,7 +26,7 @@ type Env struct {
 	// Client reads from the API server, without a cache. Nil for commands that need no cluster.
 	Client client.Client
 	// DB and Store use the same database; nil when no MySQL is configured. Store writes only
-	// after [Env.Settle].
+	// after [Env.SetIncarnation].
 	DB    *sql.DB
 	Store *mysql.Storage
 	Kinds *registry.Registry
@@ -165,9 +165,9 @@ func (e Env) clusterUID(ctx context.Context) (string, error) {
 	return string(system.GetUID()), nil
 }
 
-// Settle sets the incarnation of the store to the one that the ingester uses. It never bumps
+// SetIncarnation sets the incarnation of the store to the one that the ingester uses. It never bumps
 // it: a running ingester would keep the old one, and its writes would look stale.
-func (e Env) Settle(ctx context.Context) error {
+func (e Env) SetIncarnation(ctx context.Context) error {
 	n, registered, err := e.Incarnation(ctx)
 	if err != nil {
 		return err
@@ -175,6 +175,6 @@ func (e Env) Settle(ctx context.Context) error {
 	if !registered {
 		return errors.New("cluster not registered in this database: start the ingester once")
 	}
-	e.Store.Settle(n) //nolint:contextcheck // the writer lives as long as the store
+	e.Store.SetIncarnation(n) //nolint:contextcheck // the writer lives as long as the store
 	return nil
 }

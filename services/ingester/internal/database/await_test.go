@@ -53,7 +53,7 @@ func TestAwaitRetriesConnectionFailuresOnly(t *testing.T) {
 			db := sql.OpenDB(&fakeServer{test.answers})
 			defer db.Close()
 			var reported []error
-			if err := Await(ctx, db, time.Millisecond, func(trouble error) { reported = append(reported, trouble) }); !errors.Is(err, test.want) {
+			if err := Await(ctx, db, time.Millisecond, func(cause error) { reported = append(reported, cause) }); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 			if !slices.EqualFunc(reported, test.reported, errors.Is) {

@@ -149,10 +149,10 @@ func certify(t *testing.T) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	notBefore := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: begin, NotAfter: begin.AddDate(100, 0, 0), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: notBefore, NotAfter: notBefore.AddDate(100, 0, 0), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)

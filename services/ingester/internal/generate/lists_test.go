@@ -43,8 +43,8 @@ func TestFillLists(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("text differs (-want +got):\n%s", diff)
 			}
-			if again, err := fillLists(got, kinds); err != nil || again != got {
-				t.Errorf("a second time changes it: %v\n%s", err, again)
+			if second, err := fillLists(got, kinds); err != nil || second != got {
+				t.Errorf("a second time changes it: %v\n%s", err, second)
 			}
 		})
 	}

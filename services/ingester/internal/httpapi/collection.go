@@ -61,7 +61,7 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 	if options.Preconditions != nil {
 		return apierrors.NewBadRequest("preconditions are for the deletion of one object")
 	}
-	q, err := parseQuestion(t.parameters)
+	q, err := parseListRequest(t.parameters)
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,14 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 			if err != nil {
 				return fmt.Errorf("read a listed object: %w", err)
 			}
-			one := t
-			one.name = stored.GetName()
-			result, err := a.remove(ctx, one, options, stillChosen(stored, selector, q.options.FieldSelector != ""))
+			itemTarget := t
+			itemTarget.name = stored.GetName()
+			result, err := a.remove(ctx, itemTarget, options, stillSelected(stored, selector, q.options.FieldSelector != ""))
 			return counts.add(result, err)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return endedEarly(t, err, &counts)
+		return interrupted(t, err, &counts)
 	}
 	status := done(t, http.StatusAccepted, fmt.Sprintf("%d of %s: %s", len(page.Items), t.kind.Plural, &counts))
 	status.Continue, status.RemainingItemCount = page.Continue, page.RemainingItemCount
@@ -99,10 +99,10 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 // errChanged means that an object no longer matches the selectors.
 var errChanged = errors.New("the object changed")
 
-// stillChosen compares an object with the row that storage selected. Storage lags behind the
+// stillSelected compares an object with the row that storage selected. Storage lags behind the
 // cluster, so the object may have changed since: labels are matched again. Only storage can
 // compare fields, so with a field selector a changed object is left for the next deletion.
-func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) accept {
+func stillSelected(stored metav1.Object, selector labels.Selector, byField bool) accept {
 	return func(now *unstructured.Unstructured) error {
 		same := now.GetResourceVersion() == stored.GetResourceVersion()
 		if now.GetUID() != stored.GetUID() || !selector.Matches(labels.Set(now.GetLabels())) || byField && !same {
@@ -112,8 +112,8 @@ func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) a
 	}
 }
 
-// endedEarly adds the counts so far to a failure.
-func endedEarly(t target, err error, counts *deleteCounts) error {
+// interrupted adds the counts so far to a failure.
+func interrupted(t target, err error, counts *deleteCounts) error {
 	var known apierrors.APIStatus
 	if answer := translate(t, err); errors.As(answer, &known) {
 		status := known.Status()

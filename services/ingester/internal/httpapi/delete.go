@@ -124,8 +124,8 @@ func (a *handlers) closeRow(ctx context.Context, t target, object *unstructured.
 	if uid == "" { // an empty selector would choose every object of the namespace
 		return fmt.Errorf("close %s %s/%s: the stored object has no uid", t.kind.Name, t.namespace, t.name)
 	}
-	only := &metav1.ListOptions{FieldSelector: "metadata.uid=" + uid}
-	err := a.store.DeleteCollection(ctx, t.typeMeta(), t.namespace, &metav1.DeleteOptions{Preconditions: options.Preconditions}, only)
+	selector := &metav1.ListOptions{FieldSelector: "metadata.uid=" + uid}
+	err := a.store.DeleteCollection(ctx, t.typeMeta(), t.namespace, &metav1.DeleteOptions{Preconditions: options.Preconditions}, selector)
 	if err != nil {
 		return fmt.Errorf("close %s %s/%s: %w", t.kind.Name, t.namespace, t.name, err)
 	}
@@ -136,8 +136,8 @@ func checkPreconditions(t target, object *unstructured.Unstructured, p *metav1.P
 	if p == nil {
 		return nil
 	}
-	conflict := func(what, want, have string) error {
-		return apierrors.NewConflict(resource(t.kind), t.name, fmt.Errorf("precondition failed: %s is %s, want %s", what, have, want))
+	conflict := func(field, want, have string) error {
+		return apierrors.NewConflict(resource(t.kind), t.name, fmt.Errorf("precondition failed: %s is %s, want %s", field, have, want))
 	}
 	if p.UID != nil && *p.UID != object.GetUID() {
 		return conflict("uid", string(*p.UID), string(object.GetUID()))

@@ -170,8 +170,8 @@ func TestDeleteCollectionCountsOutcomes(t *testing.T) {
 	if s.Continue != "next" {
 		t.Errorf("continue is %q", s.Continue)
 	}
-	want := question{options: metav1.ListOptions{LabelSelector: "team=growth", Limit: 6}}
-	if diff := cmp.Diff(want, c.store.question, cmp.AllowUnexported(question{})); diff != "" {
+	want := listRequest{options: metav1.ListOptions{LabelSelector: "team=growth", Limit: 6}}
+	if diff := cmp.Diff(want, c.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
 		t.Errorf("question (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Mark{{Namespace: "default", Name: "marked", UID: "uid-marked"}}, c.cluster.marks); diff != "" {

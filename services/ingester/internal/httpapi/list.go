@@ -40,8 +40,8 @@ const (
 	maxLimit     = 1000
 )
 
-// question holds the options of a list request to storage.
-type question struct {
+// listRequest holds the options of a list request to storage.
+type listRequest struct {
 	options  metav1.ListOptions
 	ext      storage.ListOptionsExt
 	template string
@@ -56,7 +56,7 @@ type objectList struct {
 
 // list returns live objects from storage.
 func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error {
-	q, err := parseQuestion(t.parameters)
+	q, err := parseListRequest(t.parameters)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error 
 
 // query lists like list, with a document as the body, for requests that are too long for a URL.
 func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error {
-	q, err := parseQuestion(t.parameters)
+	q, err := parseListRequest(t.parameters)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error
 	return a.answerList(w, r, t, q)
 }
 
-func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, q question) error {
+func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, q listRequest) error {
 	answer, err := a.listStorage(r.Context(), t, q)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
@@ -100,7 +100,7 @@ func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, 
 
 // listStorage lists from storage. It expands a template to criteria first, so that namespace,
 // selectors and pages apply to it as well.
-func (a *handlers) listStorage(ctx context.Context, t target, q question) (*storage.ListResponse, error) {
+func (a *handlers) listStorage(ctx context.Context, t target, q listRequest) (*storage.ListResponse, error) {
 	ext := &q.ext
 	if q.template != "" {
 		var err error
@@ -113,9 +113,9 @@ func (a *handlers) listStorage(ctx context.Context, t target, q question) (*stor
 	return &answer, err
 }
 
-// parseQuestion reads the parameters of a list.
-func parseQuestion(v url.Values) (question, error) {
-	q := question{template: v.Get(paramTemplate)}
+// parseListRequest reads the parameters of a list.
+func parseListRequest(v url.Values) (listRequest, error) {
+	q := listRequest{template: v.Get(paramTemplate)}
 	q.options.LabelSelector, q.options.FieldSelector = v.Get(paramLabels), v.Get(paramFields)
 	q.options.Continue = v.Get(paramContinue)
 	limit, err := parseLimit(v)
@@ -177,7 +177,7 @@ func parseOrder(text string) ([]storage.OrderBy, error) {
 }
 
 // paginate bounds the page of a query's body. A limit in the URL bounds it further.
-func (q *question) paginate(limitGiven bool) error {
+func (q *listRequest) paginate(limitGiven bool) error {
 	p := q.ext.Pagination
 	if p == nil {
 		return nil

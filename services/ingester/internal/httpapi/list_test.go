@@ -17,16 +17,16 @@ import (
 func TestListParsesParameters(t *testing.T) {
 	tests := map[string]struct {
 		parameters url.Values
-		want       question
+		want       listRequest
 	}{
-		"nothing": {nil, question{options: metav1.ListOptions{Limit: defaultLimit}}},
+		"nothing": {nil, listRequest{options: metav1.ListOptions{Limit: defaultLimit}}},
 		"everything of Kubernetes": {
 			url.Values{paramLabels: {"team in (a,b),!x"}, paramFields: {"spec.algorithm=xgboost"}, paramLimit: {"1000"}, paramContinue: {"token"}},
-			question{options: metav1.ListOptions{LabelSelector: "team in (a,b),!x", FieldSelector: "spec.algorithm=xgboost", Limit: 1000, Continue: "token"}},
+			listRequest{options: metav1.ListOptions{LabelSelector: "team in (a,b),!x", FieldSelector: "spec.algorithm=xgboost", Limit: 1000, Continue: "token"}},
 		},
 		"order and fields to skip": {
 			url.Values{paramOrder: {"algorithm,metadata.name:asc,spec.revision_id:desc"}, paramSkip: {"spec.input_schema,status"}},
-			question{
+			listRequest{
 				options: metav1.ListOptions{Limit: defaultLimit},
 				ext: storage.ListOptionsExt{
 					OrderBy:               []storage.OrderBy{{Field: "algorithm", Dir: storage.SortAsc}, {Field: "metadata.name", Dir: storage.SortAsc}, {Field: "spec.revision_id", Dir: storage.SortDesc}},
@@ -38,7 +38,7 @@ func TestListParsesParameters(t *testing.T) {
 			url.Values{paramFilter: {`{"logicalOperator":"OR","criterion":[{"fieldName":"algorithm","operator":"EQUAL","matchValue":"a"},
 				{"fieldName":"revision_id","operator":"CRITERION_OPERATOR_IN","matchValue":[1,2.5,true]}],
 				"subOperations":[{"criterion":[{"fieldName":"end_time","operator":10},{"fieldName":"x","operator":"less_than","matchValue":{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":9007199254740993}}]}]}`}},
-			question{
+			listRequest{
 				options: metav1.ListOptions{Limit: defaultLimit},
 				ext: storage.ListOptionsExt{Operation: &storage.CriterionOperation{
 					LogicalOperator: storage.Or,
@@ -59,7 +59,7 @@ func TestListParsesParameters(t *testing.T) {
 			b := newEnv(t)
 			var list map[string]any
 			b.into(b.send(http.MethodGet, objects+"?"+tc.parameters.Encode(), ""), http.StatusOK, &list)
-			if diff := cmp.Diff(tc.want, b.store.question, cmp.AllowUnexported(question{})); diff != "" {
+			if diff := cmp.Diff(tc.want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
 				t.Errorf("question (-want +got):\n%s", diff)
 			}
 			if b.store.namespace != "default" {
@@ -131,7 +131,7 @@ func TestQueryParsesBody(t *testing.T) {
 		"pagination":{"offset":20,"limit":10},"returnedFieldSkipList":["spec.input_schema"]}`
 	var list map[string]any
 	b.into(b.send(http.MethodPost, objects+suffixQuery+"?labelSelector=team%3Dgrowth", body), http.StatusOK, &list)
-	want := question{
+	want := listRequest{
 		options: metav1.ListOptions{LabelSelector: "team=growth", Limit: 10},
 		ext: storage.ListOptionsExt{
 			OrderBy:               []storage.OrderBy{{Field: "name", Dir: storage.SortDesc}, {Field: "uid"}},
@@ -140,11 +140,11 @@ func TestQueryParsesBody(t *testing.T) {
 			ReturnedFieldSkipList: []string{"spec.input_schema"},
 		},
 	}
-	if diff := cmp.Diff(want, b.store.question, cmp.AllowUnexported(question{})); diff != "" {
+	if diff := cmp.Diff(want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
 		t.Errorf("question (-want +got):\n%s", diff)
 	}
 	b.into(b.send(http.MethodPost, root+"/models"+suffixQuery+"?limit=5", `{"pagination":{"limit":10}}`), http.StatusOK, &list)
-	if got := b.store.question.options.Limit; got != 5 {
+	if got := b.store.request.options.Limit; got != 5 {
 		t.Errorf("the limit of the URL is %d, want 5", got)
 	}
 	for body, want := range map[string]string{
@@ -170,13 +170,13 @@ func TestTemplates(t *testing.T) {
 	since := "2026-11-21T04:42:00Z"
 	filter := url.QueryEscape(`{"criterion":[{"fieldName":"since","operator":"EQUAL","matchValue":"` + since + `"}]}`)
 	b.into(b.send(http.MethodGet, objects+"?template=created-since&limit=7&labelSelector=a&continue=next&filter="+filter, ""), http.StatusOK, &list)
-	want := question{
+	want := listRequest{
 		options: metav1.ListOptions{LabelSelector: "a", Limit: 7, Continue: "next"},
 		ext: storage.ListOptionsExt{
 			Operation: &storage.CriterionOperation{Criteria: []storage.Criterion{{FieldName: "metadata.creation_timestamp", Operator: storage.OpGreaterThanOrEqual, MatchValue: since}}},
 		},
 	}
-	if diff := cmp.Diff(want, b.store.question, cmp.AllowUnexported(question{})); diff != "" || b.store.namespace != "default" {
+	if diff := cmp.Diff(want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" || b.store.namespace != "default" {
 		t.Errorf("question in %q (-want +got):\n%s", b.store.namespace, diff)
 	}
 	b.status(b.send(http.MethodGet, objects+"?template=none", ""), http.StatusBadRequest, `unknown template "none" of kind Model, want one of created-since(since`)

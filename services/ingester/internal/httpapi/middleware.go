@@ -19,12 +19,12 @@ const (
 	maxBody = 1 << 20
 	// compressFrom is the minimum size of a compressed response in bytes.
 	compressFrom = 16 << 10
-	// retrySoon is the Retry-After value for too many concurrent requests, in seconds.
-	retrySoon = 1
+	// retryAfterSeconds is the Retry-After value for too many concurrent requests, in seconds.
+	retryAfterSeconds = 1
 )
 
-// surrounded wraps the routes in the middleware of every request.
-func surrounded(c Config, routes http.Handler) (http.Handler, error) {
+// withMiddleware wraps the routes in the middleware of every request.
+func withMiddleware(c Config, routes http.Handler) (http.Handler, error) {
 	observer, err := httpserver.NewObserver(httpserver.ObserverConfig{
 		Log: c.Log, Clock: c.Clock, Namespace: metricsNamespace, Registerer: c.Registerer, Sources: true,
 	})
@@ -39,14 +39,14 @@ func surrounded(c Config, routes http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
-	bounded := httpserver.Limited(make(httpserver.Slots, c.Options.MaxRequests), tooMany,
+	limited := httpserver.Limited(make(httpserver.Slots, c.Options.MaxRequests), tooMany,
 		httpserver.Within(c.Options.RequestTimeout, limitBody(c.Authorizer.Authenticated(routes))))
-	observed := observer.Observe(httpserver.Recovered(failEarly, compress(bounded)))
+	observed := observer.Observe(httpserver.Recovered(failEarly, compress(limited)))
 	return otelhttp.NewHandler(promhttp.InstrumentHandlerInFlight(inFlight, observed), "api"), nil
 }
 
 func tooMany(w http.ResponseWriter, _ *http.Request) {
-	access.WriteError(w, apierrors.NewTooManyRequests("too many requests at the same time, try again", retrySoon))
+	access.WriteError(w, apierrors.NewTooManyRequests("too many requests at the same time, try again", retryAfterSeconds))
 }
 
 // failEarly responds with an error before the target of the request is resolved.

@@ -23,12 +23,12 @@ import (
 // blocking is a cluster that responds once it is released.
 type blocking struct {
 	*fakeCluster
-	entered chan struct{}
+	started chan struct{}
 	release chan struct{}
 }
 
 func (c *blocking) Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error) {
-	c.entered <- struct{}{}
+	c.started <- struct{}{}
 	select {
 	case <-c.release:
 		return model(1), nil
@@ -38,7 +38,7 @@ func (c *blocking) Get(ctx context.Context, kind *registry.Kind, namespace, name
 }
 
 func TestTooManyRequestsAreRejected(t *testing.T) {
-	c := &blocking{entered: make(chan struct{}), release: make(chan struct{})}
+	c := &blocking{started: make(chan struct{}), release: make(chan struct{})}
 	b := newEnv(t, func(config *Config) {
 		config.Cluster, config.Options.MaxRequests = c, 1
 	})
@@ -48,7 +48,7 @@ func TestTooManyRequestsAreRejected(t *testing.T) {
 			t.Errorf("the first got status %d", a.StatusCode)
 		}
 	})
-	<-c.entered
+	<-c.started
 	a := b.send(http.MethodGet, objects, "")
 	b.status(a, http.StatusTooManyRequests, "try again")
 	if a.Header.Get("Retry-After") != "1" {
@@ -83,7 +83,7 @@ func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
 }
 
 func TestRequestHasTimeout(t *testing.T) {
-	c := &blocking{entered: make(chan struct{}, 1), release: make(chan struct{})}
+	c := &blocking{started: make(chan struct{}, 1), release: make(chan struct{})}
 	b := newEnv(t, func(config *Config) {
 		config.Cluster, config.Options.RequestTimeout = c, 200*time.Millisecond
 	})
@@ -162,11 +162,11 @@ func TestSpansUseRouteNamesAndCallerTrace(t *testing.T) {
 
 func TestLargeResponsesAreCompressed(t *testing.T) {
 	b := newEnv(t)
-	great := model(1)
-	if err := unstructured.SetNestedField(great.Object, strings.Repeat("x", 2*compressFrom), "spec", "description"); err != nil {
+	large := model(1)
+	if err := unstructured.SetNestedField(large.Object, strings.Repeat("x", 2*compressFrom), "spec", "description"); err != nil {
 		t.Fatal(err)
 	}
-	b.cluster.object = great
+	b.cluster.object = large
 	router := b.router
 	b.router = noRoutes{} // the document describes uncompressed responses
 	a := b.send(http.MethodGet, churn, "", "Accept-Encoding", "gzip")

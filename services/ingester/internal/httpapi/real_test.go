@@ -84,11 +84,11 @@ func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
+	errCh := make(chan error, 1)
+	go func() { errCh <- server.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-errCh; err != nil {
 			t.Error(err)
 		}
 	})
@@ -117,7 +117,7 @@ func openStore(t *testing.T) *mysql.Storage {
 	if err := store.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	store.Settle(1)
+	store.SetIncarnation(1)
 	return store
 }
 
@@ -264,9 +264,9 @@ func (l *clusterEnv) live(name string) *unstructured.Unstructured {
 func TestGetFromClusterAndStorage(t *testing.T) {
 	l := newClusterEnv(t)
 	l.login("ada", reader)
-	there, gone := l.inCluster("there", nil), l.evicted("gone", nil)
+	present, evictedOnly := l.inCluster("there", nil), l.evicted("gone", nil)
 	for name, want := range map[string]struct{ source, uid string }{
-		"there": {sourceCluster, string(there.GetUID())}, "gone": {sourceStorage, string(gone.GetUID())},
+		"there": {sourceCluster, string(present.GetUID())}, "gone": {sourceStorage, string(evictedOnly.GetUID())},
 	} {
 		var got unstructured.Unstructured
 		a := l.send(http.MethodGet, l.path+"/"+name, "")
@@ -405,14 +405,14 @@ func owner(name string) string {
 func TestDeleteMarksObjectAndClosesRow(t *testing.T) {
 	l := newClusterEnv(t)
 	l.login("ada", reader, deleter)
-	there := l.inCluster("there", map[string]string{"team": "growth"})
+	present := l.inCluster("there", map[string]string{"team": "growth"})
 	l.evicted("gone", nil)
 	l.evicted("kept", nil)
 	path := l.path + "/there"
 	l.status(l.send(http.MethodDelete, path, `{"preconditions":{"uid":"another"}}`), http.StatusConflict, "precondition failed: uid")
 	l.status(l.send(http.MethodDelete, path, `{"preconditions":{"resourceVersion":"1"}}`), http.StatusConflict, "precondition failed: resourceVersion")
 	l.status(l.send(http.MethodDelete, path+"?dryRun=All", ""), http.StatusAccepted, "dry run")
-	if now := l.live("there"); now.GetResourceVersion() != there.GetResourceVersion() {
+	if now := l.live("there"); now.GetResourceVersion() != present.GetResourceVersion() {
 		t.Error("the object has changed though nothing was to be done")
 	}
 	l.status(l.send(http.MethodDelete, path, ""), http.StatusAccepted, "is marked for deletion")
@@ -469,9 +469,9 @@ func TestDeleteCollectionDeletesSelectedObjects(t *testing.T) {
 			l.evicted(fmt.Sprintf("%s-evicted-%d", team, i), labels)
 		}
 	}
-	moved := l.live("growth-2") // gets another label before the ingester stores it
-	moved.SetLabels(map[string]string{"team": "fraud"})
-	if err := l.client.Update(t.Context(), moved); err != nil {
+	relabeled := l.live("growth-2") // gets another label before the ingester stores it
+	relabeled.SetLabels(map[string]string{"team": "fraud"})
+	if err := l.client.Update(t.Context(), relabeled); err != nil {
 		t.Fatal(err)
 	}
 	l.status(l.send(http.MethodDelete, l.path+"?labelSelector=team%3Dgrowth&dryRun=All", ""), http.StatusAccepted, "2 marked for deletion, 3 deleted from storage")

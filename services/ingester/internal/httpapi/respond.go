@@ -93,8 +93,8 @@ func translate(t target, err error) error {
 	return apierrors.NewInternalError(errors.New("see the log of the ingester"))
 }
 
-func unavailable(what string) error {
-	err := apierrors.NewServiceUnavailable(what + ", try again")
+func unavailable(dependency string) error {
+	err := apierrors.NewServiceUnavailable(dependency + ", try again")
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryLater}
 	return err
 }

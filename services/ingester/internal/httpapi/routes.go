@@ -66,21 +66,21 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("read docs/openapi.yaml: %w", err)
 	}
 	mux := http.NewServeMux()
-	for _, one := range routes() {
-		mux.Handle(one.method+" "+one.path, a.route(one))
+	for _, rt := range routes() {
+		mux.Handle(rt.method+" "+rt.path, a.route(rt))
 	}
-	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.noted(pathOpenAPI, c.Authorizer.Authorized(
+	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.withExchange(pathOpenAPI, c.Authorizer.Authorized(
 		access.Attributes{Verb: "get", Path: pathOpenAPI},
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			httpserver.Write(w, http.StatusOK, contentType, document)
 		}))))
-	mux.Handle("/", a.noted(httpserver.RouteOther, unrouted(mux)))
-	return surrounded(c, mux)
+	mux.Handle("/", a.withExchange(httpserver.RouteOther, unrouted(mux)))
+	return withMiddleware(c, mux)
 }
 
-// noted records the route and the user of a request in its exchange.
-func (a *handlers) noted(path string, next http.Handler) http.Handler {
-	return httpserver.WithRoute(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// withExchange records the route and the user of a request in its exchange.
+func (a *handlers) withExchange(path string, next http.Handler) http.Handler {
+	return httpserver.Noted(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, ok := access.UserFrom(r.Context()); ok {
 			httpserver.ExchangeOf(r.Context()).User = u.GetName()
 		}
@@ -89,23 +89,23 @@ func (a *handlers) noted(path string, next http.Handler) http.Handler {
 }
 
 // route resolves the target of a request, authorizes the caller and serves the request.
-func (a *handlers) route(one route) http.Handler {
-	return a.noted(one.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) route(rt route) http.Handler {
+	return a.withExchange(rt.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t, err := a.target(r)
 		if err == nil {
 			err = a.authorizer.AuthorizeRequest(r.Context(), access.Attributes{
-				Verb: one.verb, Group: api.Group, Version: api.Version,
+				Verb: rt.verb, Group: api.Group, Version: api.Version,
 				Resource: t.kind.Plural, Namespace: t.namespace, Name: t.name,
 			})
 		}
 		if err == nil {
-			t.parameters, err = parameters(r, one.parameters)
+			t.parameters, err = parameters(r, rt.parameters)
 		}
 		if err == nil {
 			err = acceptable(r)
 		}
 		if err == nil {
-			err = one.answer(a, w, r, t)
+			err = rt.answer(a, w, r, t)
 		}
 		if err != nil {
 			fail(w, r, t, err)

@@ -19,8 +19,8 @@ func TestServerOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
+	errCh := make(chan error, 1)
+	go func() { errCh <- server.Start(ctx) }()
 	address, err := server.Address(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestServerOverTLS(t *testing.T) {
 		t.Errorf("status is %d", response.StatusCode)
 	}
 	stop()
-	if err := <-ended; err != nil {
+	if err := <-errCh; err != nil {
 		t.Errorf("ended with %v", err)
 	}
 }

@@ -185,7 +185,7 @@ func newEnv(t testing.TB, change ...func(*Config)) *env {
 	}, funcr.Options{Verbosity: 1})
 	c := Config{
 		Options:    Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
-		Authorizer: friendlyGate(t), Cluster: b.cluster, Store: b.store, Registerer: b.metrics, Log: log, Clock: clock.RealClock{},
+		Authorizer: newAllowAllAuthorizer(t), Cluster: b.cluster, Store: b.store, Registerer: b.metrics, Log: log, Clock: clock.RealClock{},
 	}
 	for _, f := range change {
 		f(&c)
@@ -211,8 +211,8 @@ func (b *env) logged() string {
 	return b.log.String()
 }
 
-// friendlyGate allows the user ada everything.
-func friendlyGate(t testing.TB) *access.Authorizer {
+// newAllowAllAuthorizer allows the user ada everything.
+func newAllowAllAuthorizer(t testing.TB) *access.Authorizer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -264,7 +264,7 @@ type fakeStore struct {
 	object    *unstructured.Unstructured
 	list      storage.ListResponse
 	err       error
-	question  question
+	request   listRequest
 	namespace string
 	closed    []string
 	panics    bool
@@ -272,8 +272,8 @@ type fakeStore struct {
 
 func (f *fakeStore) GetByName(_ context.Context, _, name string, object runtime.Object) error {
 	if f.panics {
-		var nothing *fakeStore
-		nothing.closed = nil
+		var nilStore *fakeStore
+		nilStore.closed = nil
 	}
 	switch {
 	case f.err != nil:
@@ -286,7 +286,7 @@ func (f *fakeStore) GetByName(_ context.Context, _, name string, object runtime.
 }
 
 func (f *fakeStore) List(_ context.Context, _ *metav1.TypeMeta, namespace string, o *metav1.ListOptions, ext *storage.ListOptionsExt, response *storage.ListResponse) error {
-	f.namespace, f.question = namespace, question{options: *o, ext: *ext}
+	f.namespace, f.request = namespace, listRequest{options: *o, ext: *ext}
 	*response = f.list
 	return f.err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-func TestSettle(t *testing.T) {
+func TestResolve(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
 	if err != nil {

@@ -12,30 +12,30 @@ import (
 
 // Observed returns the store for the controller of one kind. For an object that the store rejects
 // as stale, the watch checks whether the cache was stale or the cluster was restored.
-func Observed(store storage.Keeper, kind string, w *Watch) storage.Keeper {
-	return &observed{Keeper: store, kind: kind, watch: w}
+func Observed(store storage.IngesterStorage, kind string, w *Watch) storage.IngesterStorage {
+	return &observed{IngesterStorage: store, kind: kind, watch: w}
 }
 
 type observed struct {
-	storage.Keeper
+	storage.IngesterStorage
 	kind  string
 	watch *Watch
 }
 
 func (o *observed) Upsert(ctx context.Context, object runtime.Object, direct bool, fields []storage.IndexedField) error {
-	return o.checkStale(object, o.Keeper.Upsert(ctx, object, direct, fields))
+	return o.checkStale(object, o.IngesterStorage.Upsert(ctx, object, direct, fields))
 }
 
 func (o *observed) Finish(ctx context.Context, object runtime.Object) error {
-	return o.checkStale(object, o.Keeper.Finish(ctx, object))
+	return o.checkStale(object, o.IngesterStorage.Finish(ctx, object))
 }
 
 func (o *observed) Evict(ctx context.Context, object runtime.Object) error {
-	return o.checkStale(object, o.Keeper.Evict(ctx, object))
+	return o.checkStale(object, o.IngesterStorage.Evict(ctx, object))
 }
 
 func (o *observed) Release(ctx context.Context, object runtime.Object) error {
-	return o.checkStale(object, o.Keeper.Release(ctx, object))
+	return o.checkStale(object, o.IngesterStorage.Release(ctx, object))
 }
 
 // checkStale requests a check of an object that the store rejected as stale, and returns err.

@@ -58,7 +58,7 @@ type watched struct {
 	api   *api
 	clock *clocktesting.FakeClock
 	watch *incarnation.Watch
-	ended chan error
+	done  chan error
 }
 
 // watch runs a watch of a cluster that was settled at version 100 with incarnation 1,
@@ -74,7 +74,7 @@ func watch(t *testing.T) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{T: t, db: db, api: &api{}, clock: clocktesting.NewFakeClock(time.Unix(0, 0)), ended: make(chan error, 1)}
+	w := &watched{T: t, db: db, api: &api{}, clock: clocktesting.NewFakeClock(time.Unix(0, 0)), done: make(chan error, 1)}
 	w.api.cluster.Store(100)
 	w.api.object.Store(90)
 	settled := incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}
@@ -88,7 +88,7 @@ func watch(t *testing.T) *watched {
 	w.watch = &incarnation.Watch{DB: db, Kinds: kinds, APIReader: w.api, Clock: w.clock, Log: testr.New(t), Metrics: m}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { w.ended <- w.watch.Run(ctx, settled, 1) })
+	running.Go(func() { w.done <- w.watch.Run(ctx, settled, 1) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -116,7 +116,7 @@ func (w *watched) restored() {
 	expect.Eventually(w, expect.Long, func() error {
 		w.clock.Step(time.Minute)
 		select {
-		case err := <-w.ended:
+		case err := <-w.done:
 			if !errors.Is(err, incarnation.ErrClusterRestored) {
 				w.Errorf("ended with %v", err)
 			}
@@ -147,8 +147,8 @@ func TestWatchRepeatsFailedObjectCheck(t *testing.T) {
 	w.api.failing.Store(2)
 	w.watch.RequestCheck("Project", "ns", "n")
 	w.restored()
-	if left := w.api.failing.Load(); left >= 0 {
-		t.Errorf("%d failures are left: the object was not checked again", left+1)
+	if deadline := w.api.failing.Load(); deadline >= 0 {
+		t.Errorf("%d failures are left: the object was not checked again", deadline+1)
 	}
 }
 
@@ -171,34 +171,34 @@ func TestWatchIgnoresStaleObject(t *testing.T) {
 	}
 	w.check()
 	select {
-	case err := <-w.ended:
+	case err := <-w.done:
 		t.Errorf("ended with %v", err)
 	default:
 	}
 }
 
-// keeper is a store that has newer versions of all objects.
-type keeper struct{ storage.Keeper }
+// fakeStorage is a store that has newer versions of all objects.
+type fakeStorage struct{ storage.IngesterStorage }
 
-func (keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
+func (fakeStorage) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
 	return storage.ErrStale
 }
-func (keeper) Finish(context.Context, runtime.Object) error { return storage.ErrStale }
-func (keeper) Evict(context.Context, runtime.Object) error  { return storage.ErrStale }
+func (fakeStorage) Finish(context.Context, runtime.Object) error { return storage.ErrStale }
+func (fakeStorage) Evict(context.Context, runtime.Object) error  { return storage.ErrStale }
 
 func TestRejectedStaleObjectsAreChecked(t *testing.T) {
-	for name, write := range map[string]func(context.Context, storage.Keeper, runtime.Object) error{
-		"upsert": func(ctx context.Context, s storage.Keeper, o runtime.Object) error {
+	for name, write := range map[string]func(context.Context, storage.IngesterStorage, runtime.Object) error{
+		"upsert": func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error {
 			return s.Upsert(ctx, o, false, nil)
 		},
-		"finish": func(ctx context.Context, s storage.Keeper, o runtime.Object) error { return s.Finish(ctx, o) },
-		"evict":  func(ctx context.Context, s storage.Keeper, o runtime.Object) error { return s.Evict(ctx, o) },
+		"finish": func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error { return s.Finish(ctx, o) },
+		"evict":  func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error { return s.Evict(ctx, o) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := watch(t)
 			w.api.object.Store(80)
 			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
-			if err := write(t.Context(), incarnation.Observed(keeper{}, "Project", w.watch), o); !errors.Is(err, storage.ErrStale) {
+			if err := write(t.Context(), incarnation.Observed(fakeStorage{}, "Project", w.watch), o); !errors.Is(err, storage.ErrStale) {
 				t.Errorf("got %v", err)
 			}
 			w.restored()

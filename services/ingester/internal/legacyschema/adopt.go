@@ -70,15 +70,17 @@ func (r *run) adopt(ctx context.Context, kind *registry.Kind) error {
 		}
 	}
 	for _, t := range []struct {
-		want   schema.Table
-		found  *schema.Found
-		repair func(context.Context, *found) error
+		want     schema.Table
+		existing *schema.ActualTable
+		repair   func(context.Context, *kindTables) error
 	}{
-		{schema.LabelsTable(kind), have.labels, func(ctx context.Context, f *found) error { return r.pairs(ctx, kind.LabelsTable(), f.labels) }},
-		{schema.AnnotationsTable(kind), have.annotations, func(ctx context.Context, f *found) error { return r.pairs(ctx, kind.AnnotationsTable(), f.annotations) }},
+		{schema.LabelsTable(kind), have.labels, func(ctx context.Context, f *kindTables) error { return r.pairs(ctx, kind.LabelsTable(), f.labels) }},
+		{schema.AnnotationsTable(kind), have.annotations, func(ctx context.Context, f *kindTables) error {
+			return r.pairs(ctx, kind.AnnotationsTable(), f.annotations)
+		}},
 		{schema.MainTable(kind), have.main, r.objects},
 	} {
-		if schema.Reshape(t.want, t.found) == "" {
+		if schema.Reshape(t.want, t.existing) == "" {
 			continue
 		}
 		now, err := tables(ctx, r.tx, kind)
@@ -92,26 +94,26 @@ func (r *run) adopt(ctx context.Context, kind *registry.Kind) error {
 		if now, err = tables(ctx, r.tx, kind); err != nil {
 			return err
 		}
-		if err := r.alter(ctx, t.want.Name, schema.Reshape(t.want, now.of(t.want.Name))); err != nil {
+		if err := r.alter(ctx, t.want.Name, schema.Reshape(t.want, now.byName(t.want.Name))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// found holds the tables of a kind in the database.
-type found struct {
+// kindTables holds the tables of a kind in the database.
+type kindTables struct {
 	kind                      *registry.Kind
-	main, labels, annotations *schema.Found
+	main, labels, annotations *schema.ActualTable
 }
 
 // tables returns the tables of a kind. It fails if only some of them exist.
-func tables(ctx context.Context, tx *sql.Tx, kind *registry.Kind) (*found, error) {
+func tables(ctx context.Context, tx *sql.Tx, kind *registry.Kind) (*kindTables, error) {
 	all, err := schema.Read(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	f := &found{kind: kind, main: all[kind.Table], labels: all[kind.LabelsTable()], annotations: all[kind.AnnotationsTable()]}
+	f := &kindTables{kind: kind, main: all[kind.Table], labels: all[kind.LabelsTable()], annotations: all[kind.AnnotationsTable()]}
 	if !f.none() && (f.main == nil || f.labels == nil || f.annotations == nil) {
 		return nil, fmt.Errorf("table not found, want %s, %s and %s", kind.Table, kind.LabelsTable(), kind.AnnotationsTable())
 	}
@@ -119,10 +121,10 @@ func tables(ctx context.Context, tx *sql.Tx, kind *registry.Kind) (*found, error
 }
 
 // none reports whether a later migration creates the tables.
-func (f *found) none() bool { return f.main == nil && f.labels == nil && f.annotations == nil }
+func (f *kindTables) none() bool { return f.main == nil && f.labels == nil && f.annotations == nil }
 
-// of returns one of the tables by its name.
-func (f *found) of(table string) *schema.Found {
+// byName returns one of the tables by its name.
+func (f *kindTables) byName(table string) *schema.ActualTable {
 	switch table {
 	case f.kind.LabelsTable():
 		return f.labels
@@ -133,10 +135,10 @@ func (f *found) of(table string) *schema.Found {
 }
 
 // earlier reports whether the kind is not adopted yet.
-func (f *found) earlier() bool { return !f.main.Has(mark) }
+func (f *kindTables) earlier() bool { return !f.main.Has(mark) }
 
 // reshape returns the statements that change the tables to our schema, the main table's last.
-func (f *found) reshape() []string {
+func (f *kindTables) reshape() []string {
 	var out []string
 	for _, alter := range []string{
 		schema.Reshape(schema.LabelsTable(f.kind), f.labels),

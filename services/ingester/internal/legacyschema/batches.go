@@ -80,17 +80,17 @@ const namesPerQuery = 200
 // name is a namespace and a name.
 type name struct{ namespace, name string }
 
-// names collects the names that several live rows may have. It keeps a hash of each name, so
+// duplicateNames collects the names that several live rows may have. It keeps a hash of each name, so
 // it may include a name that only one row has.
-type names struct {
-	seen  map[uint64]bool // true: found already
-	twice []name
+type duplicateNames struct {
+	seen       map[uint64]bool // true: found already
+	duplicates []name
 }
 
-func (n *names) add(hash uint64, of name) {
+func (n *duplicateNames) add(hash uint64, candidate name) {
 	found, known := n.seen[hash]
 	if known && !found {
-		n.twice = append(n.twice, of)
+		n.duplicates = append(n.duplicates, candidate)
 	}
 	n.seen[hash] = known
 }
@@ -114,11 +114,11 @@ func (r *run) live(ctx context.Context, table string, s span, f func(name)) (err
 }
 
 // chunks yields the names as conditions.
-func (n *names) chunks(f func(where string, args []any) error) error {
-	for part := range slices.Chunk(n.twice, namesPerQuery) {
+func (n *duplicateNames) chunks(f func(where string, args []any) error) error {
+	for part := range slices.Chunk(n.duplicates, namesPerQuery) {
 		args := make([]any, 0, 2*len(part))
-		for _, of := range part {
-			args = append(args, of.namespace, of.name)
+		for _, candidate := range part {
+			args = append(args, candidate.namespace, candidate.name)
 		}
 		where := "(namespace, name) IN (" + strings.TrimSuffix(strings.Repeat("(?, ?), ", len(part)), ", ") + ")"
 		if err := f(where, args); err != nil {

@@ -18,31 +18,31 @@ type progress struct {
 	report func(line string)
 	clock  clock.PassiveClock
 
-	what            string
-	done, total     int
-	began, reported time.Time
+	task                  string
+	done, total           int
+	startedAt, reportedAt time.Time
 }
 
-// begin starts the work on total objects, an estimate of the server.
-func (p *progress) begin(what string, total int) {
-	p.what, p.total, p.done = what, total, 0
-	p.began = p.clock.Now()
-	p.reported = p.began
+// start starts the work on total objects, an estimate of the server.
+func (p *progress) start(task string, total int) {
+	p.task, p.total, p.done = task, total, 0
+	p.startedAt = p.clock.Now()
+	p.reportedAt = p.startedAt
 	if total > defaultBatch {
-		p.report(fmt.Sprintf("%s: about %d rows", what, total))
+		p.report(fmt.Sprintf("%s: about %d rows", task, total))
 	}
 }
 
 func (p *progress) add(n int) {
 	p.done += n
-	if p.clock.Since(p.reported) < reportInterval {
+	if p.clock.Since(p.reportedAt) < reportInterval {
 		return
 	}
-	p.reported = p.clock.Now()
-	took := p.clock.Since(p.began)
-	line := fmt.Sprintf("%s: %d of about %d rows in %s", p.what, p.done, max(p.done, p.total), took.Round(time.Second))
-	if left := p.total - p.done; left > 0 {
-		line += fmt.Sprintf(", about %s left", (took * time.Duration(left) / time.Duration(p.done)).Round(time.Second))
+	p.reportedAt = p.clock.Now()
+	elapsed := p.clock.Since(p.startedAt)
+	line := fmt.Sprintf("%s: %d of about %d rows in %s", p.task, p.done, max(p.done, p.total), elapsed.Round(time.Second))
+	if remaining := p.total - p.done; remaining > 0 {
+		line += fmt.Sprintf(", about %s left", (elapsed * time.Duration(remaining) / time.Duration(p.done)).Round(time.Second))
 	}
 	p.report(line)
 }
@@ -58,8 +58,8 @@ func (r *run) rows(ctx context.Context, table string) int {
 
 // copyNotice announces the copy of a table, with an estimate of its duration.
 func copyNotice(table string, rows, perSecond int) string {
-	took := time.Duration(rows/perSecond+1) * time.Second
-	return fmt.Sprintf("changing table %s: copying about %d rows takes about %s; the table is read-only meanwhile", table, rows, took)
+	duration := time.Duration(rows/perSecond+1) * time.Second
+	return fmt.Sprintf("changing table %s: copying about %d rows takes about %s; the table is read-only meanwhile", table, rows, duration)
 }
 
 // alter runs the statement that changes a table.
@@ -70,12 +70,12 @@ func (r *run) alter(ctx context.Context, table, ddl string) error {
 	if n := r.rows(ctx, table); n > defaultBatch {
 		r.progress.report(copyNotice(table, n, r.copies(table)))
 	}
-	began := r.progress.clock.Now()
+	start := r.progress.clock.Now()
 	if _, err := r.tx.ExecContext(ctx, ddl); err != nil {
 		return fmt.Errorf("%s: %w", firstLine(ddl), err)
 	}
-	if took := r.progress.clock.Since(began); took > reportInterval {
-		r.progress.report(fmt.Sprintf("changed table %s in %s", table, took.Round(time.Second)))
+	if elapsed := r.progress.clock.Since(start); elapsed > reportInterval {
+		r.progress.report(fmt.Sprintf("changed table %s in %s", table, elapsed.Round(time.Second)))
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 // objects repairs the rows of the main table until they fit our schema, batch by batch.
 // Each statement is idempotent. Text is compared as bytes: in the tables' own collation
 // "app" equals "App".
-func (r *run) objects(ctx context.Context, f *found) error {
+func (r *run) objects(ctx context.Context, f *kindTables) error {
 	table := f.kind.Table
-	twice := &names{seen: map[uint64]bool{}}
+	duplicates := &duplicateNames{seen: map[uint64]bool{}}
 	seed := maphash.MakeSeed()
-	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	r.progress.start("repairing "+table, r.rows(ctx, table))
 	err := r.walk(ctx, table, "uid", "PRIMARY", func(s span) error {
 		if statements := append(f.fill(s), f.numbers(s)...); len(statements) > 0 {
 			if err := commit(ctx, r.tx, statements...); err != nil {
@@ -29,15 +29,15 @@ func (r *run) objects(ctx context.Context, f *found) error {
 		if !f.earlier() {
 			return nil
 		}
-		return r.live(ctx, table, s, func(n name) { twice.add(maphash.Comparable(seed, n), n) })
+		return r.live(ctx, table, s, func(n name) { duplicates.add(maphash.Comparable(seed, n), n) })
 	})
 	if err != nil || !f.earlier() {
 		return err
 	}
-	if err := r.closeRivals(ctx, f, twice); err != nil {
+	if err := r.closeDuplicates(ctx, f, duplicates); err != nil {
 		return err
 	}
-	r.progress.begin("marking evicted rows of "+table, r.rows(ctx, table))
+	r.progress.start("marking evicted rows of "+table, r.rows(ctx, table))
 	return r.walk(ctx, table, "uid", "PRIMARY", func(s span) error { return r.markEvicted(ctx, f, s) })
 }
 
@@ -45,7 +45,7 @@ func (r *run) objects(ctx context.Context, f *found) error {
 const tempIndex = "flotilla_take_over"
 
 // pairs repairs labels or annotations, of some objects at a time.
-func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error {
+func (r *run) pairs(ctx context.Context, table string, have *schema.ActualTable) error {
 	index := have.IndexOn("obj_uid")
 	if index == "" {
 		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" ADD INDEX "+tempIndex+" (obj_uid)"); err != nil {
@@ -53,7 +53,7 @@ func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error
 		}
 		index = tempIndex
 	}
-	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	r.progress.start("repairing "+table, r.rows(ctx, table))
 	err := r.walk(ctx, table, "obj_uid", index, func(s span) error {
 		if statements := pairsOf(table, have, s); len(statements) > 0 {
 			return commit(ctx, r.tx, statements...)
@@ -69,7 +69,7 @@ func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error
 	return nil
 }
 
-func pairsOf(table string, have *schema.Found, s span) []statement {
+func pairsOf(table string, have *schema.ActualTable, s span) []statement {
 	t := schema.Quote(table)
 	where, args := s.where("")
 	var out []statement
@@ -77,7 +77,7 @@ func pairsOf(table string, have *schema.Found, s span) []statement {
 		ranked := "(SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS newest FROM " + t + " WHERE " + where +
 			" WINDOW w AS (PARTITION BY CAST(obj_uid AS BINARY), CAST(`key` AS BINARY) ORDER BY id DESC)) ranked"
 		out = append(out,
-			statement{note(table, entry{"o.obj_uid", "''", "''", "CONCAT('duplicate row of key \"', o.`key`, '\" removed, a newer one had another value')", "o.value"},
+			statement{noteStatement(table, entry{"o.obj_uid", "''", "''", "CONCAT('duplicate row of key \"', o.`key`, '\" removed, a newer one had another value')", "o.value"},
 				ranked+" JOIN "+t+" o ON o.id = ranked.id JOIN "+t+" n ON n.id = ranked.newest"+
 					" WHERE ranked.place > 1 AND NOT CAST(o.value AS BINARY) <=> CAST(n.value AS BINARY) ORDER BY o.id"), args},
 			// A join: MariaDB runs a subquery of a DELETE once for each row.
@@ -91,7 +91,7 @@ func pairsOf(table string, have *schema.Found, s span) []statement {
 
 // fill replaces NULL in a NOT NULL column by the value that follows from the other columns
 // of the row. The assignments run from left to right and see each other's results.
-func (f *found) fill(s span) []statement {
+func (f *kindTables) fill(s span) []statement {
 	values := []struct{ column, value string }{
 		{"group_ver", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.apiVersion')), '" + api.GroupVersion + "')"},
 		{"namespace", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.namespace')), '')"},
@@ -116,10 +116,10 @@ func (f *found) fill(s span) []statement {
 	if len(set) == 0 {
 		return nil
 	}
-	within, args := s.where("")
-	t, where := schema.Quote(f.kind.Table), " WHERE "+within+" AND ("+strings.Join(null, " OR ")+")"
+	inSpan, args := s.where("")
+	t, where := schema.Quote(f.kind.Table), " WHERE "+inSpan+" AND ("+strings.Join(null, " OR ")+")"
 	return []statement{
-		{note(f.kind.Table, entry{
+		{noteStatement(f.kind.Table, entry{
 			"uid", "COALESCE(namespace, '')", "COALESCE(name, '')",
 			"CONCAT('filled what was NULL: ', CONCAT_WS(', ', " + strings.Join(names, ", ") + "))", "NULL",
 		}, t+where+" ORDER BY uid"), args},
@@ -129,8 +129,8 @@ func (f *found) fill(s span) []statement {
 
 // ranges of the integer columns, and the most digits that can be read without an error.
 var ranges = map[string]struct {
-	digits      int
-	least, most string
+	digits   int
+	min, max string
 }{
 	"INT":        {10, "-2147483648", "2147483647"},
 	"BIGINT":     {18, "-999999999999999999", "999999999999999999"},
@@ -138,9 +138,9 @@ var ranges = map[string]struct {
 }
 
 // numbers sets NULL where text does not fit a column that becomes a number.
-func (f *found) numbers(s span) []statement {
+func (f *kindTables) numbers(s span) []statement {
 	t := schema.Quote(f.kind.Table)
-	within, args := s.where("")
+	inSpan, args := s.where("")
 	var out []statement
 	for _, column := range f.kind.Columns {
 		r, ok := ranges[column.SQLType]
@@ -149,17 +149,17 @@ func (f *found) numbers(s span) []statement {
 		}
 		c := schema.Quote(column.Name)
 		where := fmt.Sprintf(" WHERE %s AND %s IS NOT NULL AND NOT IF(%s REGEXP '^-?[0-9]{1,%d}$', CAST(%s AS SIGNED) BETWEEN %s AND %s, FALSE)",
-			within, c, c, r.digits, c, r.least, r.most)
+			inSpan, c, c, r.digits, c, r.min, r.max)
 		out = append(out,
-			statement{note(f.kind.Table, ofRow("'"+column.Name+" was no number and is NULL now'", c), t+where+" ORDER BY uid"), args},
+			statement{noteStatement(f.kind.Table, ofRow("'"+column.Name+" was no number and is NULL now'", c), t+where+" ORDER BY uid"), args},
 			statement{"UPDATE " + t + " SET " + c + " = NULL" + where, args})
 	}
 	return out
 }
 
-// closeRivals closes all live rows of a namespace and name except the newest.
-func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
-	if len(twice.twice) == 0 {
+// closeDuplicates closes all live rows of a namespace and name except the newest.
+func (r *run) closeDuplicates(ctx context.Context, f *kindTables, duplicates *duplicateNames) error {
+	if len(duplicates.duplicates) == 0 {
 		return nil
 	}
 	t := schema.Quote(f.kind.Table)
@@ -170,28 +170,28 @@ func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
 			return fmt.Errorf("add index to %s: %w", f.kind.Table, err)
 		}
 	}
-	return twice.chunks(func(where string, args []any) error {
-		rivals := "(SELECT uid, namespace, name, ROW_NUMBER() OVER w AS place, FIRST_VALUE(uid) OVER w AS newest FROM " + t +
+	return duplicates.chunks(func(where string, args []any) error {
+		ranked := "(SELECT uid, namespace, name, ROW_NUMBER() OVER w AS place, FIRST_VALUE(uid) OVER w AS newest FROM " + t +
 			" FORCE INDEX (" + schema.Quote(index) + ") WHERE " + where +
 			" AND delete_time IS NULL WINDOW w AS (PARTITION BY CAST(namespace AS BINARY), CAST(name AS BINARY)" +
 			" ORDER BY create_time DESC, res_version DESC, CAST(uid AS BINARY) DESC)) rivals"
 		return commit(ctx, r.tx,
-			statement{note(f.kind.Table, ofRow("CONCAT('closed: the row of uid ', newest, ' is newer and was live as well')", "NULL"),
-				rivals+" WHERE place > 1 ORDER BY uid"), args},
-			statement{"UPDATE " + t + " o JOIN " + rivals + " ON rivals.uid = o.uid SET o.delete_time = UTC_TIMESTAMP(6), o.update_time = UTC_TIMESTAMP(6)" +
+			statement{noteStatement(f.kind.Table, ofRow("CONCAT('closed: the row of uid ', newest, ' is newer and was live as well')", "NULL"),
+				ranked+" WHERE place > 1 ORDER BY uid"), args},
+			statement{"UPDATE " + t + " o JOIN " + ranked + " ON rivals.uid = o.uid SET o.delete_time = UTC_TIMESTAMP(6), o.update_time = UTC_TIMESTAMP(6)" +
 				" WHERE rivals.place > 1", args})
 	})
 }
 
 // markEvicted marks the live rows whose objects may have been evicted, and adds their
 // number to the note about them.
-func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
+func (r *run) markEvicted(ctx context.Context, f *kindTables, s span) error {
 	t, annotations := schema.Quote(f.kind.Table), schema.Quote(f.kind.AnnotationsTable())
-	within, args := s.where("o.")
-	from, why := t+" o", "the kind is immutable"
-	where := " WHERE " + within + " AND o.delete_time IS NULL AND o.evict_time IS NULL"
+	inSpan, args := s.where("o.")
+	from, reason := t+" o", "the kind is immutable"
+	where := " WHERE " + inSpan + " AND o.delete_time IS NULL AND o.evict_time IS NULL"
 	if !f.kind.Immutable {
-		why = "they have the annotation " + api.ImmutableAnnotation
+		reason = "they have the annotation " + api.ImmutableAnnotation
 		// The table of annotations already has its final shape.
 		from += " JOIN " + annotations + " a ON a.obj_uid = CONVERT(o.uid USING utf8mb4) COLLATE utf8mb4_bin" +
 			" AND a.`key` = '" + api.ImmutableAnnotation + "' AND a.value = '" + api.AnnotationTrue + "'"
@@ -203,18 +203,18 @@ func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 	if n == 0 {
 		return nil
 	}
-	text := " live rows marked as evicted, since " + why
-	taken := schema.Quote(schema.TakenOverTable)
-	var before int
-	var previous sql.NullInt64
-	err := r.tx.QueryRowContext(ctx, "SELECT id, CAST(SUBSTRING_INDEX(note, ' ', 1) AS SIGNED) FROM "+taken+
-		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&previous, &before)
+	text := " live rows marked as evicted, since " + reason
+	notes := schema.Quote(schema.AdoptionTable)
+	var previousCount int
+	var previousID sql.NullInt64
+	err := r.tx.QueryRowContext(ctx, "SELECT id, CAST(SUBSTRING_INDEX(note, ' ', 1) AS SIGNED) FROM "+notes+
+		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&previousID, &previousCount)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read note about %s: %w", f.kind.Table, err)
 	}
-	add := statement{note(f.kind.Table, entry{"''", "''", "''", "CONCAT(?, ?)", "NULL"}, "DUAL"), []any{n, text}}
-	if previous.Valid {
-		add = statement{"UPDATE " + taken + " SET note = CONCAT(?, ?) WHERE id = ?", []any{before + n, text, previous.Int64}}
+	add := statement{noteStatement(f.kind.Table, entry{"''", "''", "''", "CONCAT(?, ?)", "NULL"}, "DUAL"), []any{n, text}}
+	if previousID.Valid {
+		add = statement{"UPDATE " + notes + " SET note = CONCAT(?, ?) WHERE id = ?", []any{previousCount + n, text, previousID.Int64}}
 	}
 	return commit(ctx, r.tx, add, statement{"UPDATE " + from + " SET o.evict_time = o.update_time" + where, args})
 }
@@ -223,25 +223,25 @@ func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 type entry struct {
 	uid, namespace, name string
 	text                 string // the repair that was made
-	was                  string // the value that is lost
+	oldValue             string // the value that is lost
 }
 
 // ofRow returns an entry about a row of a main table.
-func ofRow(text, was string) entry {
-	return entry{uid: "uid", namespace: "namespace", name: "name", text: text, was: was}
+func ofRow(text, oldValue string) entry {
+	return entry{uid: "uid", namespace: "namespace", name: "name", text: text, oldValue: oldValue}
 }
 
-// note returns the statement that records rows of a table in taken_over; from is the text after FROM.
-func note(table string, e entry, from string) string {
-	return "INSERT INTO " + schema.Quote(schema.TakenOverTable) + " (table_name, uid, namespace, name, note, was, noted_at)" +
-		" SELECT '" + table + "', " + strings.Join([]string{e.uid, e.namespace, e.name, e.text, e.was}, ", ") + ", UTC_TIMESTAMP(6) FROM " + from
+// noteStatement returns the statement that records rows of a table in taken_over; from is the text after FROM.
+func noteStatement(table string, e entry, from string) string {
+	return "INSERT INTO " + schema.Quote(schema.AdoptionTable) + " (table_name, uid, namespace, name, note, was, noted_at)" +
+		" SELECT '" + table + "', " + strings.Join([]string{e.uid, e.namespace, e.name, e.text, e.oldValue}, ", ") + ", UTC_TIMESTAMP(6) FROM " + from
 }
 
 func firstLine(statement string) string {
 	line, _, _ := strings.Cut(statement, "\n")
-	const longest = 80
-	if len(line) > longest {
-		line = line[:longest] + "..."
+	const maxLength = 80
+	if len(line) > maxLength {
+		line = line[:maxLength] + "..."
 	}
 	return line
 }

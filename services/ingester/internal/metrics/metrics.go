@@ -97,8 +97,8 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 
 // Statement measures a statement from now until the returned function is called.
 func (m *Metrics) Statement(clk clock.PassiveClock, operation string) func() {
-	begin := clk.Now()
-	return func() { m.Statements.WithLabelValues(operation).Observe(clk.Since(begin).Seconds()) }
+	start := clk.Now()
+	return func() { m.Statements.WithLabelValues(operation).Observe(clk.Since(start).Seconds()) }
 }
 
 // Pool registers the metrics of the connection pool.

@@ -35,7 +35,7 @@ func (r *Relay) measure(ctx context.Context) {
 	if depth <= r.cfg.MaxRows {
 		return
 	}
-	if err := r.bound(ctx); err != nil && ctx.Err() == nil {
+	if err := r.enforceBound(ctx); err != nil && ctx.Err() == nil {
 		r.cfg.Metrics.Errors.WithLabelValues("publish", "compact").Inc()
 		r.cfg.Log.Error(err, "Failed to compact the outbox")
 	}
@@ -59,9 +59,9 @@ func (r *Relay) count(ctx context.Context) (n int64, err error) {
 // errOutboxFull is logged when events are dropped.
 var errOutboxFull = errors.New("outbox is full: check the connection to the bus")
 
-// bound drops events until a tenth of the bound is free: first those that a later event of
+// enforceBound drops events until a tenth of the bound is free: first those that a later event of
 // the same object supersedes, then the oldest ones.
-func (r *Relay) bound(ctx context.Context) error {
+func (r *Relay) enforceBound(ctx context.Context) error {
 	depth, err := r.count(ctx)
 	if err != nil || depth <= r.cfg.MaxRows {
 		return err
@@ -91,11 +91,11 @@ func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err err
 		if err != nil {
 			return dropped, fmt.Errorf("remove the oldest events: %w", err)
 		}
-		some, err := result.RowsAffected()
-		if err != nil || some == 0 {
+		affected, err := result.RowsAffected()
+		if err != nil || affected == 0 {
 			return dropped, err
 		}
-		dropped += some
+		dropped += affected
 	}
 	return dropped, nil
 }
@@ -140,23 +140,23 @@ func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 
 // recent is a bounded set of the most recently added uids.
 type recent struct {
-	size          int
-	young, former map[string]struct{}
+	size              int
+	current, previous map[string]struct{}
 }
 
 func newRecent(size int) *recent {
-	return &recent{size: size, young: map[string]struct{}{}}
+	return &recent{size: size, current: map[string]struct{}{}}
 }
 
 // add adds the uid and reports whether the set had it.
 func (s *recent) add(uid string) bool {
-	_, young := s.young[uid]
-	_, former := s.former[uid]
-	if len(s.young) >= s.size {
-		s.young, s.former = map[string]struct{}{}, s.young
+	_, current := s.current[uid]
+	_, previous := s.previous[uid]
+	if len(s.current) >= s.size {
+		s.current, s.previous = map[string]struct{}{}, s.current
 	}
-	s.young[uid] = struct{}{}
-	return young || former
+	s.current[uid] = struct{}{}
+	return current || previous
 }
 
 // page reads ids and uids below an id, newest first.

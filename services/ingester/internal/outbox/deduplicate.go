@@ -14,7 +14,7 @@ import (
 
 const (
 	// overlapRows is the number of rows that may be in the stream already when a relay starts, or
-	// after a failed round: those that another relay had in flight, the lowest rows of its
+	// after a failed batch: those that another relay had in flight, the lowest rows of its
 	// window, between rows that were committed since.
 	overlapRows      = 2 * window
 	lastEventTimeout = 2 * time.Second
@@ -39,7 +39,7 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 		return rows, nil
 	}
 	last := map[string]*contract.Change{}
-	var rest []*row
+	var remaining []*row
 	var done []int64
 	for _, o := range rows {
 		change, cached := last[o.key()]
@@ -55,7 +55,7 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 			done = append(done, o.id)
 			continue
 		}
-		rest = append(rest, o)
+		remaining = append(remaining, o)
 	}
 	r.overlap -= len(rows)
 	if err := r.remove(ctx, done); err != nil {
@@ -64,7 +64,7 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 	if len(done) > 0 {
 		r.cfg.Log.Info("Removed change events that were already in the stream", "events", len(done))
 	}
-	return rest, nil
+	return remaining, nil
 }
 
 // lastEvent returns the last event of the row's object in the stream, or nil without one.

@@ -16,7 +16,7 @@
 // failure, first reads the last event of each object of its first rows from the stream: ids
 // of one object only rise, so ids up to that one are already there. Two relays at once, during
 // a failover, send the same ids in the same order. A relay that pauses for a minute in the
-// middle of a round reads from the stream again. It waits while the stream is unavailable.
+// middle of a batch reads from the stream again. It waits while the stream is unavailable.
 //
 // The attribute sequence is computed from the row alone, so it never changes for an id.
 //

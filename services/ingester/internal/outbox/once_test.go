@@ -48,10 +48,10 @@ func (l *errorLog) lines() int {
 // insert adds n rows of objects o0, o1, ... in turn, with ids from first, committed at the minute.
 func (f *fixture) insert(first, n, objects, minute int) {
 	f.Helper()
-	const atOnce = 500
-	for begin := 0; begin < n; begin += atOnce {
+	const batchSize = 500
+	for start := 0; start < n; start += batchSize {
 		var rows []string
-		for i := begin; i < min(begin+atOnce, n); i++ {
+		for i := start; i < min(start+batchSize, n); i++ {
 			rows = append(rows, fmt.Sprintf("(%d, 'model', 'default', 'o%d', 'u-o%d', 1, %d, 'updated', '2026-11-21 04:%02d:00')",
 				first+i, (first+i)%objects, (first+i)%objects, first+i, minute))
 		}
@@ -63,8 +63,8 @@ func (f *fixture) insert(first, n, objects, minute int) {
 	}
 }
 
-// exactly checks the ids of all messages of the objects, each once and in the order of each object.
-func (f *fixture) exactly(n int) {
+// expectEachOnce checks the ids of all messages of the objects, each once and in the order of each object.
+func (f *fixture) expectEachOnce(n int) {
 	f.Helper()
 	last := map[string]int64{}
 	seen := map[int64]bool{}
@@ -131,7 +131,7 @@ func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f.insert(301, 350, 7, 42) // 300 that are in the stream, 50 that are not
 	f.relay()
 	f.empty()
-	f.exactly(650)
+	f.expectEachOnce(650)
 }
 
 // TestDeduplicateWaitsForStream has events in the stream, outside its duplicate window, while the stream
@@ -146,27 +146,27 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	f.setStreamAvailable(false)
 	f.insert(1, 45, 7, 42) // 40 that are in the stream, 5 that are not
 	f.relay()
-	const questions = 5
+	const minErrors = 5
 	expect.Eventually(t, expect.Long, func() error {
-		if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "no_stream")); n < questions {
+		if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "no_stream")); n < minErrors {
 			return fmt.Errorf("%v questions were not answered", n)
 		}
 		return nil
 	})
 	f.setStreamAvailable(true)
 	f.empty()
-	f.exactly(45)
+	f.expectEachOnce(45)
 }
 
 // setStreamAvailable sets whether the messages of the stream can be read.
-func (f *fixture) setStreamAvailable(does bool) {
+func (f *fixture) setStreamAvailable(available bool) {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
 	if err != nil {
 		f.Fatal(err)
 	}
 	cfg := stream.CachedInfo().Config
-	cfg.AllowDirect = does
+	cfg.AllowDirect = available
 	if _, err := f.js.UpdateStream(f.Context(), cfg); err != nil {
 		f.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestDeduplicateWithTwoLeaders(t *testing.T) {
 	f.relay()
 	f.relay()
 	f.empty()
-	f.exactly(2000)
+	f.expectEachOnce(2000)
 }
 
 // TestDeduplicateWithCrashesAndBusOutages has a backlog of an outage, relays that crash at
@@ -219,22 +219,22 @@ func TestDeduplicateWithCrashesAndBusOutages(t *testing.T) {
 	f.insert(1, rows, objects, 42)
 	stop := f.run()
 	f.nats.Start()
-	left := func() int {
+	remaining := func() int {
 		var n int
 		if err := f.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM outbox").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	for death := 1; left() > 0; death++ {
-		below := max(0, left()-rand.IntN(rows/8))
+	for crash := 1; remaining() > 0; crash++ {
+		target := max(0, remaining()-rand.IntN(rows/8))
 		expect.Eventually(t, expect.Long, func() error {
-			if n := left(); n > below {
+			if n := remaining(); n > target {
 				return fmt.Errorf("%d rows wait", n)
 			}
 			return nil
 		})
-		if death%4 == 0 {
+		if crash%4 == 0 {
 			f.nats.Stop()
 			f.nats.Start()
 		}
@@ -242,7 +242,7 @@ func TestDeduplicateWithCrashesAndBusOutages(t *testing.T) {
 		stop = f.run()
 	}
 	stop()
-	f.exactly(rows)
+	f.expectEachOnce(rows)
 }
 
 // TestRelayPublishesAllKindsAndLongNames has the longest names that Kubernetes allows.
@@ -291,14 +291,14 @@ func (f *fixture) run() (stop func()) {
 	f.Helper()
 	r := outbox.New(f.config())
 	ctx, cancel := context.WithCancel(f.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		if err := r.Start(ctx); err != nil {
 			f.Error(err)
 		}
 	})
 	return func() {
 		cancel()
-		ended.Wait()
+		wg.Wait()
 	}
 }

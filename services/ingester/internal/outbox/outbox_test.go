@@ -93,8 +93,8 @@ func (f *fixture) relay(change ...func(*outbox.Config)) *outbox.Relay {
 	}
 	r := outbox.New(cfg)
 	ctx, cancel := context.WithCancel(f.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		if err := r.Start(ctx); err != nil {
 			f.Error(err)
 		}
@@ -102,7 +102,7 @@ func (f *fixture) relay(change ...func(*outbox.Config)) *outbox.Relay {
 	f.conn.OnReconnect(r.Reconnected)
 	f.Cleanup(func() {
 		cancel()
-		ended.Wait()
+		wg.Wait()
 	})
 	return r
 }
@@ -221,8 +221,8 @@ func TestOutboxTableIsBounded(t *testing.T) {
 	f.add("a", 30, contract.ChangeUpdated)
 	f.add("b", 1, contract.ChangeDeleted)
 	f.add("c", 30, contract.ChangeUpdated)
-	said := &errorLog{}
-	f.relay(func(c *outbox.Config) { c.MaxRows, c.Log = 10, logr.New(said) })
+	logs := &errorLog{}
+	f.relay(func(c *outbox.Config) { c.MaxRows, c.Log = 10, logr.New(logs) })
 	expect.Eventually(t, expect.Long, func() error {
 		if n := dbtest.Strings(t, f.db, "SELECT COUNT(*) FROM outbox")[0]; n != "9" { // a tenth of the bound is free
 			return fmt.Errorf("%s rows wait", n)
@@ -237,7 +237,7 @@ func TestOutboxTableIsBounded(t *testing.T) {
 	if n := testutil.ToFloat64(f.metrics.Compacted); n != 52 {
 		t.Errorf("got %v compacted events, want 52", n)
 	}
-	if n := said.lines(); n == 0 {
+	if n := logs.lines(); n == 0 {
 		t.Error("nothing was logged")
 	}
 }

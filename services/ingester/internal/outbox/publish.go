@@ -20,9 +20,9 @@ var errNotConnected = errors.New("bus is not connected")
 // observer names the ingester in the envelope.
 const observer = "ingester"
 
-// publish publishes rows in rounds: a round has at most one event of each object, and the
+// publish publishes rows in batches: a batch has at most one event of each object, and the
 // next one begins once all of it is acknowledged. Acknowledged rows are removed after every
-// round; a failed event ends publish, so that no later event overtakes it. checkedAt is the
+// batch; a failed event ends publish, so that no later event overtakes it. checkedAt is the
 // time of the last deduplication.
 func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
 	for len(rows) > 0 {
@@ -30,8 +30,8 @@ func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) e
 			r.overlap = overlapRows
 			return nil
 		}
-		round, rest := split(rows)
-		done, err := r.send(ctx, round)
+		batch, remaining := split(rows)
+		done, err := r.send(ctx, batch)
 		// Acknowledged rows are removed even if other rows failed or the process is stopping.
 		removeErr := r.removeDetached(ctx, done)
 		if err != nil {
@@ -41,40 +41,40 @@ func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) e
 			r.overlap = overlapRows
 			return err
 		}
-		rows = rest
+		rows = remaining
 	}
 	return nil
 }
 
-func split(rows []*row) (round, rest []*row) {
+func split(rows []*row) (batch, remaining []*row) {
 	seen := map[string]bool{}
 	for _, o := range rows {
 		if seen[o.key()] {
-			rest = append(rest, o)
+			remaining = append(remaining, o)
 			continue
 		}
 		seen[o.key()] = true
-		round = append(round, o)
+		batch = append(batch, o)
 	}
-	return round, rest
+	return batch, remaining
 }
 
-// send publishes one round and returns the ids of the rows to remove.
-func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error) {
+// send publishes one batch and returns the ids of the rows to remove.
+func (r *Relay) send(ctx context.Context, batch []*row) (done []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
-	type flight struct {
+	type pendingAck struct {
 		id     int64
 		future jetstream.PubAckFuture
 		span   trace.Span
 	}
-	var flights []flight
-	fail := func(cause error) { // keep the first error of a round
+	var pending []pendingAck
+	fail := func(cause error) { // keep the first error of a batch
 		if err == nil {
 			err = fmt.Errorf("publish change event: %w", cause)
 		}
 	}
-	for _, o := range round {
+	for _, o := range batch {
 		msg, buildErr := r.message(o)
 		if buildErr != nil {
 			// The row can never be published, and would block all others permanently.
@@ -91,9 +91,9 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 			fail(sendErr)
 			break
 		}
-		flights = append(flights, flight{o.id, future, span})
+		pending = append(pending, pendingAck{o.id, future, span})
 	}
-	for _, f := range flights {
+	for _, f := range pending {
 		ackErr := awaitAck(ctx, f.future)
 		if ackErr != nil {
 			bus.EndPublish(f.span, class(ackErr), ackErr)
@@ -146,7 +146,7 @@ func (r *Relay) subject(o *row) (string, error) {
 
 // sequence orders the events of an object by commit time and id. Both are stored, so an event
 // has the same sequence whenever it is published, and the events of a replaced database, whose
-// ids restarted, follow those of the former one.
+// ids restarted, follow those of the previous one.
 func sequence(o *row) string {
 	return contract.Sequence(o.committedAt.UnixMilli(), uint64(o.id)) //nolint:gosec // ids are positive
 }

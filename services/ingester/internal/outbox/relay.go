@@ -39,7 +39,7 @@ const (
 	window            = 500              // rows read at once
 	pollInterval      = 5 * time.Second  // if no signal arrives
 	measureInterval   = 15 * time.Second // depth and lag
-	ackTimeout        = 5 * time.Second  // for one round of messages
+	ackTimeout        = 5 * time.Second  // for one batch of messages
 	minBackoff        = 200 * time.Millisecond
 	maxBackoff        = 10 * time.Second
 )

@@ -55,7 +55,7 @@ func env(t *testing.T) (cmdutil.Env, *testclock.FakeClock) {
 	return cmdutil.Env{DB: db, Kinds: kinds, Clock: clock, Log: logr.Discard()}, clock
 }
 
-func left(t *testing.T, e cmdutil.Env) map[string]string {
+func remainingRows(t *testing.T, e cmdutil.Env) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for table, column := range map[string]string{
@@ -93,18 +93,18 @@ func TestPurgeDeletesOldClosedRowsWithoutPendingEvents(t *testing.T) {
 		return byKind
 	}
 	want := map[string]purge.Counts{"Model": {Kind: "Model", Rows: 7, Waiting: 1}, "Project": {Kind: "Project", Rows: 1}}
-	before := left(t, e)
+	before := remainingRows(t, e)
 	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("dry run: %s", diff)
 	}
-	if diff := cmp.Diff(before, left(t, e)); diff != "" {
+	if diff := cmp.Diff(before, remainingRows(t, e)); diff != "" {
 		t.Errorf("after a dry run: %s", diff)
 	}
 	command.DryRun = false
 	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("purge: %s", diff)
 	}
-	if diff := cmp.Diff(rest("evicted live other waiting young", ""), left(t, e)); diff != "" {
+	if diff := cmp.Diff(rest("evicted live other waiting young", ""), remainingRows(t, e)); diff != "" {
 		t.Errorf("rows left: %s", diff)
 	}
 	if diff := cmp.Diff(map[string]purge.Counts{"Model": {Kind: "Model", Waiting: 1}}, run()); diff != "" {
@@ -148,19 +148,19 @@ func TestSweeperPurgesHourly(t *testing.T) {
 		t.Error("every replica sweeps")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- sweeper.Start(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- sweeper.Start(ctx) }()
 	close(ready)
-	becomes := func(model string) {
+	waitFor := func(model string) {
 		t.Helper()
 		expect.Eventually(t, expect.Long, func() error {
-			if diff := cmp.Diff(rest(model, ""), left(t, e)); diff != "" {
+			if diff := cmp.Diff(rest(model, ""), remainingRows(t, e)); diff != "" {
 				return cmdutil.IncompleteError(diff)
 			}
 			return nil
 		})
 	}
-	becomes("evicted live waiting young")
+	waitFor("evicted live waiting young")
 	if _, err := e.DB.ExecContext(t.Context(), "DELETE FROM outbox"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +171,9 @@ func TestSweeperPurgesHourly(t *testing.T) {
 		return nil
 	})
 	clock.Step(time.Hour)
-	becomes("evicted live young")
+	waitFor("evicted live young")
 	cancel()
-	if err := <-ended; err != nil {
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	if err := (&purge.Sweeper{}).Start(t.Context()); err != nil {

@@ -77,13 +77,13 @@ func (t *tree) criterion(c *storage.Criterion) (clause, error) {
 		if err != nil {
 			return clause{}, err
 		}
-		return f.among([]any{v}, c.Operator == storage.OpNotEqual), nil
+		return f.oneOf([]any{v}, c.Operator == storage.OpNotEqual), nil
 	case storage.OpIn, storage.OpNotIn:
 		values, err := t.list(f, c.MatchValue)
 		if err != nil {
 			return clause{}, err
 		}
-		return f.among(values, c.Operator == storage.OpNotIn), nil
+		return f.oneOf(values, c.Operator == storage.OpNotIn), nil
 	case storage.OpGreaterThan, storage.OpGreaterThanOrEqual, storage.OpLessThan, storage.OpLessThanOrEqual:
 		return f.compare(comparisons[c.Operator], c.MatchValue)
 	case storage.OpLike:
@@ -101,8 +101,8 @@ func (t *tree) criterion(c *storage.Criterion) (clause, error) {
 	}
 }
 
-func (f *Field) among(values []any, opposite bool) clause {
-	if opposite {
+func (f *Field) oneOf(values []any, negate bool) clause {
+	if negate {
 		return f.notEqual(values)
 	}
 	return f.equal(values)

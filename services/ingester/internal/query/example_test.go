@@ -16,7 +16,7 @@ func ExampleCompile() {
 		return
 	}
 	project, _ := kinds.Lookup("Project")
-	plan, err := query.Compile(query.Question{Kind: project, Options: &metav1.ListOptions{FieldSelector: "spec.tier=1"}})
+	plan, err := query.Compile(query.Request{Kind: project, Options: &metav1.ListOptions{FieldSelector: "spec.tier=1"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -120,9 +120,9 @@ func invalid(format string, args ...any) error {
 
 // clip shortens text of a caller for errors and logs.
 func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
+	const maxLength = 200
+	if len(s) <= maxLength {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:maxLength], "") + "…"
 }

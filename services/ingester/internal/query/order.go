@@ -24,7 +24,7 @@ func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
 		return nil, invalid("order has %d fields, more than %d", len(orders), maxOrder)
 	}
 	var keys []key
-	taken := map[string]bool{}
+	seen := map[string]bool{}
 	for _, o := range orders {
 		f, err := find(kind, o.Field)
 		if err != nil {
@@ -33,10 +33,10 @@ func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
 		if o.Dir < storage.SortInvalid || o.Dir > storage.SortDesc {
 			return nil, invalid("order by %q: unknown direction %d", o.Field, o.Dir)
 		}
-		if taken[f.Column] {
+		if seen[f.Column] {
 			return nil, invalid("order by %q: the field is named twice", o.Field)
 		}
-		taken[f.Column] = true
+		seen[f.Column] = true
 		keys = append(keys, key{Field: *f, desc: o.Dir == storage.SortDesc})
 		if f.Column == "uid" {
 			return keys, nil // further fields could not change the order
@@ -68,27 +68,27 @@ func orderBy(keys []key, alias string) string {
 	return strings.Join(parts, ", ")
 }
 
-// behind returns the condition for rows after the given values in the order.
-func behind(keys []key, values []any, alias string) clause {
+// afterValues returns the condition for rows after the given values in the order.
+func afterValues(keys []key, values []any, alias string) clause {
 	var cases []clause
 	for i := range keys {
 		var all []clause
 		for j := range i {
-			all = append(all, keys[j].same(values[j], alias))
+			all = append(all, keys[j].equal(values[j], alias))
 		}
-		cases = append(cases, join(" AND ", append(all, keys[i].later(values[i], alias))))
+		cases = append(cases, join(" AND ", append(all, keys[i].after(values[i], alias))))
 	}
 	return join(" OR ", cases)
 }
 
-func (k *key) same(v any, alias string) clause {
+func (k *key) equal(v any, alias string) clause {
 	if v == nil {
 		return clause{k.sql(alias) + " IS NULL", nil}
 	}
 	return clause{k.sql(alias) + " = ?", []any{v}}
 }
 
-func (k *key) later(v any, alias string) clause {
+func (k *key) after(v any, alias string) clause {
 	column := k.sql(alias)
 	switch {
 	case v == nil && k.desc:

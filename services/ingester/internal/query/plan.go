@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Question is a request for live objects of a kind.
-type Question struct {
+// Request is a request for live objects of a kind.
+type Request struct {
 	Kind *registry.Kind
 	// Namespace restricts the request to one namespace; "" means all.
 	Namespace string
@@ -29,8 +29,8 @@ type Plan struct {
 	offset    int64
 	after     []any // sort values of the last row of the previous page; nil is the beginning
 	remaining *int64
-	// drive is the index of the label that drives the plan, or one of the values below.
-	drive int
+	// driver is the index of the label that drives the plan, or one of the values below.
+	driver int
 }
 
 // Forms of a plan that are not driven by a label; see the package comment.
@@ -40,8 +40,8 @@ const (
 )
 
 // Compile compiles a request. Errors: storage.ErrInvalid.
-func Compile(q Question) (*Plan, error) {
-	p := &Plan{kind: q.Kind, namespace: q.Namespace, drive: plain}
+func Compile(q Request) (*Plan, error) {
+	p := &Plan{kind: q.Kind, namespace: q.Namespace, driver: plain}
 	options, ext := q.Options, q.Ext
 	if options == nil {
 		options = &metav1.ListOptions{}

@@ -30,7 +30,7 @@ func kindOf(t testing.TB, name string) *registry.Kind {
 
 func compile(t testing.TB, o metav1.ListOptions, order ...storage.OrderBy) *query.Plan {
 	t.Helper()
-	plan, err := query.Compile(query.Question{Kind: kindOf(t, "Model"), Options: &o, Ext: &storage.ListOptionsExt{OrderBy: order}})
+	plan, err := query.Compile(query.Request{Kind: kindOf(t, "Model"), Options: &o, Ext: &storage.ListOptionsExt{OrderBy: order}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestPlanSelectsCheapestForm(t *testing.T) {
 }
 
 func TestPlanScansOneNamespaceInOrder(t *testing.T) {
-	plan, err := query.Compile(query.Question{
+	plan, err := query.Compile(query.Request{
 		Kind: kindOf(t, "Model"), Namespace: "one", Options: &metav1.ListOptions{LabelSelector: "team"},
 		Ext: &storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "name"}}},
 	})
@@ -94,22 +94,22 @@ func TestPlanScansOneNamespaceInOrder(t *testing.T) {
 }
 
 func TestSQLTextHasNoValues(t *testing.T) {
-	const evil = `x' OR 1=1 -- "`
+	const injection = `x' OR 1=1 -- "`
 	ext := &storage.ListOptionsExt{Operation: &storage.CriterionOperation{Criteria: []storage.Criterion{
-		{FieldName: "name", Operator: storage.OpEqual, MatchValue: evil},
-		{FieldName: "name", Operator: storage.OpIn, MatchValue: []string{evil, evil}},
-		{FieldName: "name", Operator: storage.OpLike, MatchValue: evil},
-		{FieldName: "name", Operator: storage.OpGreaterThan, MatchValue: evil},
+		{FieldName: "name", Operator: storage.OpEqual, MatchValue: injection},
+		{FieldName: "name", Operator: storage.OpIn, MatchValue: []string{injection, injection}},
+		{FieldName: "name", Operator: storage.OpLike, MatchValue: injection},
+		{FieldName: "name", Operator: storage.OpGreaterThan, MatchValue: injection},
 	}}, ReturnedFieldSkipList: []string{"spec.input_schema"}}
-	plan, err := query.Compile(query.Question{
-		Kind: kindOf(t, "Model"), Namespace: evil, Ext: ext,
-		Options: &metav1.ListOptions{FieldSelector: "metadata.name!=" + strings.ReplaceAll(evil, "=", `\=`), LabelSelector: "evil", Limit: 7},
+	plan, err := query.Compile(query.Request{
+		Kind: kindOf(t, "Model"), Namespace: injection, Ext: ext,
+		Options: &metav1.ListOptions{FieldSelector: "metadata.name!=" + strings.ReplaceAll(injection, "=", `\=`), LabelSelector: "evil", Limit: 7},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	count, _ := plan.Count(7)
-	for _, s := range append(plan.Probes(), plan.Page(), plan.Rows(5), plan.Matching([]string{evil}), count) {
+	for _, s := range append(plan.Probes(), plan.Page(), plan.Rows(5), plan.Matching([]string{injection}), count) {
 		if strings.Contains(s.SQL, "1=1") || strings.Contains(s.SQL, "evil") || strings.Contains(s.SQL, "inputSchema") {
 			t.Errorf("the text has a value: %s", s.SQL)
 		}
@@ -166,7 +166,7 @@ func FuzzContinueToken(f *testing.F) {
 	}
 	kind := kindOf(f, "Model")
 	f.Fuzz(func(t *testing.T, token string) {
-		_, err := query.Compile(query.Question{Kind: kind, Options: &metav1.ListOptions{Continue: token}})
+		_, err := query.Compile(query.Request{Kind: kind, Options: &metav1.ListOptions{Continue: token}})
 		if err != nil && !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("error %v, want ErrInvalid", err)
 		}
@@ -225,7 +225,7 @@ func TestTemplatesCompileAndAreDocumented(t *testing.T) {
 				t.Errorf("%s %s: %v", name, template.ID, err)
 				continue
 			}
-			if _, err := query.Compile(query.Question{Kind: kind, Ext: ext}); err != nil {
+			if _, err := query.Compile(query.Request{Kind: kind, Ext: ext}); err != nil {
 				t.Errorf("%s %s: %v", name, template.ID, err)
 			}
 		}

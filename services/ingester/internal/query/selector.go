@@ -147,7 +147,7 @@ func parseFields(kind *registry.Kind, text string) ([]clause, error) {
 		case selection.Equals, selection.DoubleEquals:
 			c, err = field.selected(r.Value)
 		case selection.NotEquals:
-			c, err = field.deselected(r.Value)
+			c, err = field.excluded(r.Value)
 		default:
 			err = invalid("field selector: unknown operator %q", r.Operator)
 		}
@@ -173,7 +173,7 @@ func (f *Field) selected(value string) (clause, error) {
 	return f.equal([]any{v}), nil
 }
 
-func (f *Field) deselected(value string) (clause, error) {
+func (f *Field) excluded(value string) (clause, error) {
 	if value == "" && f.Type != registry.Text {
 		c := f.isNull()
 		return clause{"NOT " + c.sql, c.args}, nil

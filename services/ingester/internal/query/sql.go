@@ -40,7 +40,7 @@ func (p *Plan) Probes() []Statement {
 // Choose sets the form of the plan from the counts of the probes: a label that matches at most
 // selective objects drives it.
 func (p *Plan) Choose(counts []int, selective int) {
-	p.drive = plain
+	p.driver = plain
 	if len(counts) == 0 {
 		return
 	}
@@ -50,21 +50,21 @@ func (p *Plan) Choose(counts []int, selective int) {
 			continue
 		}
 		if best < 0 || counts[n] < best {
-			best, p.drive = counts[n], i
+			best, p.driver = counts[n], i
 		}
 		n++
 	}
 	if best > selective && p.orderIndex() != "" {
-		p.drive = inOrder
+		p.driver = inOrder
 	}
 }
 
 // Page returns the statement that reads a page, and one more row if there is a limit. Its columns
-// are the content as JSON, the number of all matches for [Plan.Behind] or NULL, then the sort values.
+// are the content as JSON, the number of all matches for [Plan.Remaining] or NULL, then the sort values.
 func (p *Plan) Page() Statement {
-	most := p.limit
-	if most > 0 {
-		most++
+	maxRows := p.limit
+	if maxRows > 0 {
+		maxRows++
 	}
 	columns, matches := p.jsonColumn("x"), ""
 	if p.countsMatches() {
@@ -73,23 +73,23 @@ func (p *Plan) Page() Statement {
 	} else {
 		columns.sql += ", NULL"
 	}
-	return p.read(columns, most, matches)
+	return p.read(columns, maxRows, matches)
 }
 
 // countsMatches reports whether a page counts all matches: those of a label are all read, to be sorted.
-func (p *Plan) countsMatches() bool { return p.drive >= 0 && p.after == nil }
+func (p *Plan) countsMatches() bool { return p.driver >= 0 && p.after == nil }
 
-// Behind returns the number of rows after a page of given rows.
-func (p *Plan) Behind(matches, given int64) int64 { return matches - p.offset - given }
+// Remaining returns the number of rows after a page of given rows.
+func (p *Plan) Remaining(matches, returned int64) int64 { return matches - p.offset - returned }
 
 // Rows returns the statement that reads the identity of the next rows, at most that many: uid,
 // namespace, name, incarnation and res_version, then the sort values.
-func (p *Plan) Rows(most int64) Statement {
-	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, most, "")
+func (p *Plan) Rows(maxRows int64) Statement {
+	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, maxRows, "")
 }
 
 // read finds rows, with more columns, then reads columns of them.
-func (p *Plan) read(columns clause, most int64, more string) Statement {
+func (p *Plan) read(columns clause, maxRows int64, more string) Statement {
 	var values, order []string
 	for i, k := range p.keys {
 		value := "p.k" + strconv.Itoa(i)
@@ -100,7 +100,7 @@ func (p *Plan) read(columns clause, most int64, more string) Statement {
 		order = append(order, value)
 	}
 	t := (&text{}).add("SELECT ").addClause(columns).add(", " + strings.Join(values, ", ") + " FROM (")
-	p.found(t, most, p.offset, true, more)
+	p.addMatches(t, maxRows, p.offset, true, more)
 	t.add(") p STRAIGHT_JOIN " + p.table() + " x ON x.uid = p.uid ORDER BY " + strings.Join(order, ", "))
 	return Statement{t.b.String(), t.args}
 }
@@ -118,12 +118,12 @@ func (p *Plan) Matching(uids []string) Statement {
 
 // Count returns the statement that counts the rows after the page, up to the bound of [Counted];
 // ok is false if counting would cost more than the page itself, or the page has counted them.
-func (p *Plan) Count(given int64) (s Statement, ok bool) {
-	if p.drive != plain || p.after != nil {
+func (p *Plan) Count(returned int64) (s Statement, ok bool) {
+	if p.driver != plain || p.after != nil {
 		return Statement{}, false
 	}
 	t := (&text{}).add("SELECT COUNT(*) FROM (")
-	p.found(t, countable+1, p.offset+given, false, "")
+	p.addMatches(t, countable+1, p.offset+returned, false, "")
 	t.add(") remaining")
 	return Statement{t.b.String(), t.args}, true
 }
@@ -131,11 +131,11 @@ func (p *Plan) Count(given int64) (s Statement, ok bool) {
 // Counted reports whether a result of Count is exact.
 func Counted(n int64) bool { return n <= countable }
 
-// found renders the selected rows by uid and sort values k0, k1, ..., at most that many; 0 means all.
+// addMatches renders the selected rows by uid and sort values k0, k1, ..., at most that many; 0 means all.
 // more is text for more columns.
-func (p *Plan) found(t *text, most, offset int64, ordered bool, more string) {
+func (p *Plan) addMatches(t *text, maxRows, offset int64, ordered bool, more string) {
 	alias := main
-	if p.drive == inOrder {
+	if p.driver == inOrder {
 		alias = "c"
 	}
 	t.add("SELECT " + alias + ".uid")
@@ -143,28 +143,28 @@ func (p *Plan) found(t *text, most, offset int64, ordered bool, more string) {
 		t.add(", " + k.sql(alias) + " AS k" + strconv.Itoa(i))
 	}
 	t.add(more)
-	var rest []label
+	var others []label
 	switch {
-	case p.drive == inOrder:
-		rest = p.fromOrder(t)
-	case p.drive >= 0:
-		rest = p.fromLabel(t)
+	case p.driver == inOrder:
+		others = p.fromOrder(t)
+	case p.driver >= 0:
+		others = p.fromLabel(t)
 	default:
 		// Nearly all rows are live, so this index selects nothing, but servers would choose it.
 		t.add(" FROM " + p.table() + " t IGNORE INDEX (idx_delete_time) WHERE ")
-		rest = p.labels
+		others = p.labels
 	}
-	p.filter(t, rest)
+	p.filter(t, others)
 	if p.after != nil {
-		t.add(" AND ").addClause(behind(p.keys, p.after, alias))
+		t.add(" AND ").addClause(afterValues(p.keys, p.after, alias))
 	}
 	if ordered {
 		t.add(" ORDER BY " + orderBy(p.keys, alias))
 	}
-	if most == 0 {
-		most = math.MaxInt64 // MariaDB drops an order without a limit from a derived table, and an offset needs one
+	if maxRows == 0 {
+		maxRows = math.MaxInt64 // MariaDB drops an order without a limit from a derived table, and an offset needs one
 	}
-	t.add(" LIMIT ? OFFSET ?", most, offset)
+	t.add(" LIMIT ? OFFSET ?", maxRows, offset)
 }
 
 // filter renders the conditions on a row, with the given labels.
@@ -180,11 +180,11 @@ func (p *Plan) filter(t *text, labels []label) {
 
 // fromOrder scans the index of the order and reads labels before it reads a row. It returns the
 // labels that are still to be checked.
-func (p *Plan) fromOrder(t *text) (rest []label) {
+func (p *Plan) fromOrder(t *text) (others []label) {
 	t.add(" FROM " + p.table() + " c FORCE INDEX (" + schema.Quote(p.orderIndex()) + ")")
 	for i, l := range p.labels {
 		if l.absent {
-			rest = append(rest, l)
+			others = append(others, l)
 			continue
 		}
 		alias := "l" + strconv.Itoa(i)
@@ -195,15 +195,15 @@ func (p *Plan) fromOrder(t *text) (rest []label) {
 	if p.namespace != "" && p.orderIndex() == namespaceIndex {
 		t.add("c.namespace = ? AND ", p.namespace)
 	}
-	return rest
+	return others
 }
 
 // fromLabel starts from the rows of a label. An object has a key once, so no row occurs twice.
-func (p *Plan) fromLabel(t *text) (rest []label) {
+func (p *Plan) fromLabel(t *text) (others []label) {
 	t.add(" FROM " + p.labelsTable() + " d FORCE INDEX (idx_key_value) STRAIGHT_JOIN " + p.table() + " t ON t.uid = d.obj_uid WHERE ")
-	t.addClause(p.labels[p.drive].condition("d")).add(" AND ")
-	rest = append(rest, p.labels[:p.drive]...)
-	return append(rest, p.labels[p.drive+1:]...)
+	t.addClause(p.labels[p.driver].condition("d")).add(" AND ")
+	others = append(others, p.labels[:p.driver]...)
+	return append(others, p.labels[p.driver+1:]...)
 }
 
 func (p *Plan) table() string       { return schema.Quote(p.kind.Table) }

@@ -85,13 +85,13 @@ func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (*stora
 	if len(ext.OrderBy) > 0 {
 		return nil, invalid("template %q has an order of its own", id)
 	}
-	given, err := t.read(ext.Operation)
+	args, err := t.read(ext.Operation)
 	if err != nil {
 		return nil, err
 	}
 	out := *ext
 	out.OrderBy = t.Order
-	out.Operation, err = t.operation(given)
+	out.Operation, err = t.operation(args)
 	if t.Limit > 0 {
 		page := storage.Pagination{Limit: t.Limit}
 		if ext.Pagination != nil {
@@ -132,7 +132,7 @@ func (t *Template) Usage() string {
 
 // read extracts the parameters of an operation and validates them.
 func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
-	given := map[string]any{}
+	args := map[string]any{}
 	if o != nil {
 		if o.LogicalOperator != storage.And || len(o.SubOperations) > 0 {
 			return nil, invalid("template %s: parameters are criteria without nesting, joined by AND", t.Usage())
@@ -141,32 +141,32 @@ func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 			if c.Operator != storage.OpEqual {
 				return nil, invalid("template %s: parameter %q requires operator EQUAL", t.Usage(), clip(c.FieldName))
 			}
-			if _, twice := given[c.FieldName]; twice {
+			if _, duplicate := args[c.FieldName]; duplicate {
 				return nil, invalid("template %s: parameter %q is given twice", t.Usage(), clip(c.FieldName))
 			}
-			given[c.FieldName] = c.MatchValue
+			args[c.FieldName] = c.MatchValue
 		}
 	}
 	known := map[string]bool{}
 	for _, p := range t.Parameters() {
 		known[p.Name] = true
-		if _, ok := given[p.Name]; !ok && !p.Optional {
+		if _, ok := args[p.Name]; !ok && !p.Optional {
 			return nil, invalid("template %s: parameter %q is required", t.Usage(), p.Name)
 		}
 	}
-	for name := range given {
+	for name := range args {
 		if !known[name] {
 			return nil, invalid("template %s: unknown parameter %q", t.Usage(), clip(name))
 		}
 	}
-	return given, nil
+	return args, nil
 }
 
-func (t *Template) operation(given map[string]any) (*storage.CriterionOperation, error) {
+func (t *Template) operation(args map[string]any) (*storage.CriterionOperation, error) {
 	out := &storage.CriterionOperation{}
 	for _, c := range t.Conditions {
 		if c.Reference {
-			o, err := c.reference(given)
+			o, err := c.reference(args)
 			if err != nil {
 				return nil, err
 			}
@@ -175,7 +175,7 @@ func (t *Template) operation(given map[string]any) (*storage.CriterionOperation,
 		}
 		value := c.Value
 		if c.Parameter != "" {
-			v, ok := given[c.Parameter]
+			v, ok := args[c.Parameter]
 			if !ok {
 				continue
 			}
@@ -188,9 +188,9 @@ func (t *Template) operation(given map[string]any) (*storage.CriterionOperation,
 
 // reference matches the name, and the namespace either in the reference or, if the reference
 // has none, of the object itself.
-func (c *Condition) reference(given map[string]any) (storage.CriterionOperation, error) {
+func (c *Condition) reference(args map[string]any) (storage.CriterionOperation, error) {
 	for _, name := range []string{namespaceParameter, nameParameter} {
-		if s, reason := readText(given[name]); reason != "" || s == "" {
+		if s, reason := readText(args[name]); reason != "" || s == "" {
 			return storage.CriterionOperation{}, invalid("parameter %q must be a %s", name, name)
 		}
 	}
@@ -199,12 +199,12 @@ func (c *Condition) reference(given map[string]any) (storage.CriterionOperation,
 	}
 	namespace := c.Field + ".namespace"
 	return storage.CriterionOperation{
-		Criteria: []storage.Criterion{equal(c.Field+".name", given[nameParameter])},
+		Criteria: []storage.Criterion{equal(c.Field+".name", args[nameParameter])},
 		SubOperations: []storage.CriterionOperation{{
 			LogicalOperator: storage.Or,
-			Criteria:        []storage.Criterion{equal(namespace, given[namespaceParameter])},
+			Criteria:        []storage.Criterion{equal(namespace, args[namespaceParameter])},
 			SubOperations: []storage.CriterionOperation{{Criteria: []storage.Criterion{
-				equal(namespace, ""), equal("metadata.namespace", given[namespaceParameter]),
+				equal(namespace, ""), equal("metadata.namespace", args[namespaceParameter]),
 			}}},
 		}},
 	}, nil

@@ -22,8 +22,8 @@ func Deepest(document string) (path string, levels int, err error) {
 
 // deepest returns the steps to the value and its level.
 func deepest(v any) (steps []string, levels int) {
-	visit := func(step string, below any) {
-		rest, n := deepest(below)
+	visit := func(step string, child any) {
+		rest, n := deepest(child)
 		if n+1 > levels || n+1 == levels && (len(steps) == 0 || step < steps[0]) {
 			steps, levels = append([]string{step}, rest...), n+1
 		}
@@ -31,13 +31,13 @@ func deepest(v any) (steps []string, levels int) {
 	switch v := v.(type) {
 	case map[string]any:
 		levels = 1
-		for key, below := range v {
-			visit("."+key, below)
+		for key, child := range v {
+			visit("."+key, child)
 		}
 	case []any:
 		levels = 1
-		for i, below := range v {
-			visit("["+strconv.Itoa(i)+"]", below)
+		for i, child := range v {
+			visit("["+strconv.Itoa(i)+"]", child)
 		}
 	}
 	return steps, levels

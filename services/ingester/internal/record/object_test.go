@@ -106,9 +106,9 @@ func FuzzFromObject(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	begin := strings.Index(sent, `"spec":`) + len(`"spec":`)
+	start := strings.Index(sent, `"spec":`) + len(`"spec":`)
 	f.Fuzz(func(t *testing.T, spec string) {
-		text := sent[:begin] + spec + "}"
+		text := sent[:start] + spec + "}"
 		o, err := object.Parse([]byte(text))
 		if err != nil || string(o.Spec()) != strings.TrimSpace(spec) && len(o.Spec()) > 0 {
 			return // no JSON, or JSON with something behind the spec

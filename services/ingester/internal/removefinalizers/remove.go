@@ -122,7 +122,7 @@ func hasFinalizer(item *metav1.PartialObjectMetadata) bool {
 // object removes the finalizer from one object. If it is terminating, its row is closed first.
 func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	key := types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		terminating := item.GetDeletionTimestamp() != nil
 		closed := false
 		if terminating && r.close {
@@ -136,7 +136,7 @@ func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || try == maxConflicts {
+		if !apierrors.IsConflict(err) || attempt == maxConflicts {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 		item.SetGroupVersionKind(r.kind.GVK())
@@ -188,9 +188,9 @@ func (r *remover) patch(ctx context.Context, item *metav1.PartialObjectMetadata)
 	if r.dryRun {
 		return nil
 	}
-	keep := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == api.IngesterFinalizer })
+	remaining := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == api.IngesterFinalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": keep,
+		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": remaining,
 	}})
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)

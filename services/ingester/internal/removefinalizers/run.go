@@ -100,7 +100,7 @@ func (c *Command) canClose(ctx context.Context, env cmdutil.Env) bool {
 	if c.KeepRows || env.Store == nil {
 		return false
 	}
-	if err := env.Settle(ctx); err != nil {
+	if err := env.SetIncarnation(ctx); err != nil {
 		env.Log.Info("Rows of terminating objects stay live", "reason", err.Error())
 		return false
 	}
@@ -119,7 +119,7 @@ func (r Result) text(w io.Writer) {
 		live += k.RowsLive
 	}
 	if live > 0 {
-		stay := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
-		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), stay)
+		outcome := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
+		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), outcome)
 	}
 }

@@ -25,16 +25,16 @@ func Create(t Table) string {
 
 // AddColumn renders statements that add a column unless it is there.
 func AddColumn(table string, c Column) string {
-	return guarded("columns", table, "column_name", c.Name, "ADD COLUMN "+columnDDL(c))
+	return ifMissing("columns", table, "column_name", c.Name, "ADD COLUMN "+columnDDL(c))
 }
 
 // AddKey renders statements that add an index unless it is there.
 func AddKey(table string, k Key) string {
-	return guarded("statistics", table, "index_name", k.Name, "ADD "+keyDDL(k))
+	return ifMissing("statistics", table, "index_name", k.Name, "ADD "+keyDDL(k))
 }
 
-// guarded reads information_schema first: only MariaDB supports ADD COLUMN IF NOT EXISTS.
-func guarded(view, table, nameColumn, name, change string) string {
+// ifMissing reads information_schema first: only MariaDB supports ADD COLUMN IF NOT EXISTS.
+func ifMissing(view, table, nameColumn, name, change string) string {
 	alter := fmt.Sprintf("ALTER TABLE %s %s", Quote(table), change)
 	return fmt.Sprintf(`SET @ddl = IF((SELECT COUNT(*) FROM information_schema.%s
   WHERE table_schema = DATABASE() AND table_name = '%s' AND %s = '%s') = 0,
@@ -44,7 +44,7 @@ EXECUTE ddl;
 DEALLOCATE PREPARE ddl`, view, table, nameColumn, name, strings.ReplaceAll(alter, "'", "''"))
 }
 
-func columnDDL(c Column) string { return fmt.Sprintf("%s %s %s", Quote(c.Name), c.Type, c.Rest) }
+func columnDDL(c Column) string { return fmt.Sprintf("%s %s %s", Quote(c.Name), c.Type, c.Attributes) }
 
 func keyDDL(k Key) string {
 	columns := make([]string, 0, len(k.Columns))

@@ -26,17 +26,17 @@ func Compare(ctx context.Context, db Queryer, want []Table) ([]Drift, error) {
 	}
 	var out []Drift
 	for _, t := range want {
-		found, ok := have[t.Name]
+		actual, ok := have[t.Name]
 		if !ok {
 			out = append(out, Drift{t.Name, "table is missing"})
 			continue
 		}
-		out = append(out, compareTable(t, found)...)
+		out = append(out, compareTable(t, actual)...)
 	}
 	return out, nil
 }
 
-func compareTable(want Table, have *Found) []Drift {
+func compareTable(want Table, have *ActualTable) []Drift {
 	var out []Drift
 	add := func(format string, args ...any) { out = append(out, Drift{want.Name, fmt.Sprintf(format, args...)}) }
 	for _, c := range want.Columns {
@@ -49,7 +49,7 @@ func compareTable(want Table, have *Found) []Drift {
 			add("column %s %s", c.Name, d)
 		}
 	}
-	for _, name := range have.demanding(want) {
+	for _, name := range have.requiredExtraColumns(want) {
 		add("unknown column %s has no default, so that inserts fail", name)
 	}
 	for _, k := range want.Keys {

@@ -20,7 +20,7 @@ import (
 func TestGeneratedChangesCanRunTwice(t *testing.T) {
 	table := schema.Table{
 		Name:    "thing",
-		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Rest: "NOT NULL"}, {Name: "note", Type: "VARCHAR(9)", Rest: "NOT NULL DEFAULT ''"}},
+		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Attributes: "NOT NULL"}, {Name: "note", Type: "VARCHAR(9)", Attributes: "NOT NULL DEFAULT ''"}},
 		Keys:    []schema.Key{{Name: "PRIMARY", Unique: true, Columns: []string{"uid"}}, {Name: "idx_note", Columns: []string{"note"}}},
 	}
 	first := schema.Table{Name: table.Name, Columns: table.Columns[:1], Keys: table.Keys[:1]}

@@ -22,7 +22,7 @@ const marker = "-- makes: "
 var numbered = regexp.MustCompile(`^(\d{5})_.*\.(sql|go)$`)
 
 // Missing returns the migrations that a directory lacks: one for each table, column or index
-// that no file there claims to create. A test checks that it returns none.
+// that no file there creates. A test checks that it returns none.
 func Missing(dir fs.FS, want []Table) ([]File, error) {
 	made, next, err := scan(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func Missing(dir fs.FS, want []Table) ([]File, error) {
 	}
 	for _, t := range want {
 		if !made["table "+t.Name] {
-			add("create_"+t.Name, claims(t), Create(t))
+			add("create_"+t.Name, makesOf(t), Create(t))
 			continue
 		}
 		for _, c := range t.Columns {
@@ -52,7 +52,7 @@ func Missing(dir fs.FS, want []Table) ([]File, error) {
 	return out, nil
 }
 
-func claims(t Table) []string {
+func makesOf(t Table) []string {
 	out := []string{"table " + t.Name}
 	for _, c := range t.Columns {
 		out = append(out, "column "+t.Name+"."+c.Name)

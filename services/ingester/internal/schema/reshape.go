@@ -12,7 +12,7 @@ import (
 // (see [replaced]).
 //
 // Rows must fit: no NULL in columns that become NOT NULL, no duplicates under a new unique index.
-func Reshape(want Table, have *Found) string {
+func Reshape(want Table, have *ActualTable) string {
 	var changes []string
 	for _, c := range want.Columns {
 		switch got, ok := have.columns[c.Name]; {
@@ -22,7 +22,7 @@ func Reshape(want Table, have *Found) string {
 			changes = append(changes, "MODIFY COLUMN "+exactDDL(c))
 		}
 	}
-	for _, name := range have.demanding(want) {
+	for _, name := range have.requiredExtraColumns(want) {
 		changes = append(changes, "MODIFY COLUMN "+Quote(name)+" "+have.columns[name].definition+" NULL")
 	}
 	for _, k := range want.Keys {
@@ -46,10 +46,10 @@ func Reshape(want Table, have *Found) string {
 
 // AddMissing renders an ALTER TABLE that adds the columns that a table lacks, except the
 // named ones, all of them NULL at first; or nothing.
-func AddMissing(want Table, have *Found, except ...string) string {
+func AddMissing(want Table, have *ActualTable, except ...string) string {
 	var changes []string
 	for _, c := range want.Columns {
-		if have.Has(c.Name) || slices.Contains(except, c.Name) || strings.Contains(c.Rest, "AUTO_INCREMENT") {
+		if have.Has(c.Name) || slices.Contains(except, c.Name) || strings.Contains(c.Attributes, "AUTO_INCREMENT") {
 			continue
 		}
 		changes = append(changes, "ADD COLUMN "+exactDDL(Column{c.Name, c.Type, "NULL"}))
@@ -62,21 +62,21 @@ func AddMissing(want Table, have *Found, except ...string) string {
 
 // replaced lists the indexes of an earlier installation, whose names begin with the
 // table's, that cover no more than the beginning of one of ours.
-func replaced(want Table, have *Found) []string {
+func replaced(want Table, have *ActualTable) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(have.keys)) {
 		key := have.keys[name]
 		if key.unique || !strings.HasPrefix(name, want.Name+"_") {
 			continue
 		}
-		if slices.ContainsFunc(want.Keys, func(k Key) bool { return begins(k.Columns, key.columns) && k.Name != name }) {
+		if slices.ContainsFunc(want.Keys, func(k Key) bool { return hasPrefix(k.Columns, key.columns) && k.Name != name }) {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-func begins(columns, with []string) bool {
+func hasPrefix(columns, with []string) bool {
 	return len(columns) >= len(with) && slices.Equal(columns[:len(with)], with)
 }
 

@@ -48,7 +48,7 @@ func TestNewFieldAddsOneMigration(t *testing.T) {
 	}
 	want := schema.Table{
 		Name:    "thing",
-		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Rest: "NOT NULL"}, {Name: "tier", Type: "INT", Rest: "NULL"}},
+		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Attributes: "NOT NULL"}, {Name: "tier", Type: "INT", Attributes: "NULL"}},
 		Keys:    []schema.Key{{Name: "PRIMARY", Unique: true, Columns: []string{"uid"}}, {Name: "idx_tier", Columns: []string{"tier"}}},
 	}
 	got, err := schema.Missing(dir, []schema.Table{want})

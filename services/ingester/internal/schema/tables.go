@@ -6,9 +6,9 @@ import (
 
 // Column is one column of a table.
 type Column struct {
-	Name string
-	Type string // as in information_schema, in upper case: "VARCHAR(64)"
-	Rest string // "NOT NULL", "NULL", "NOT NULL AUTO_INCREMENT", ...
+	Name       string
+	Type       string // as in information_schema, in upper case: "VARCHAR(64)"
+	Attributes string // "NOT NULL", "NULL", "NOT NULL AUTO_INCREMENT", ...
 }
 
 // Key is an index of a table. The primary key has the name PRIMARY.
@@ -29,7 +29,7 @@ type Table struct {
 const (
 	OutboxTable      = "outbox"
 	IncarnationTable = "incarnation"
-	TakenOverTable   = "taken_over"
+	AdoptionTable    = "taken_over"
 	CheckpointTable  = "checkpoint"
 )
 
@@ -39,7 +39,7 @@ func Tables(r *registry.Registry) []Table {
 	for _, kind := range r.Kinds() {
 		out = append(out, MainTable(kind), LabelsTable(kind), AnnotationsTable(kind))
 	}
-	return append(out, outboxTable(), incarnationTable(), takenOverTable(), checkpointTable())
+	return append(out, outboxTable(), incarnationTable(), adoptionTable(), checkpointTable())
 }
 
 // MainTable describes the table of a kind's objects.
@@ -136,10 +136,10 @@ func incarnationTable() Table {
 	}
 }
 
-// takenOverTable records the changes to rows of an earlier installation; see package legacyschema.
-func takenOverTable() Table {
+// adoptionTable records the changes to rows of an earlier installation; see package legacyschema.
+func adoptionTable() Table {
 	return Table{
-		Name: TakenOverTable,
+		Name: AdoptionTable,
 		Columns: []Column{
 			{"id", "BIGINT", "NOT NULL AUTO_INCREMENT"},
 			{"table_name", "VARCHAR(64)", "NOT NULL"},

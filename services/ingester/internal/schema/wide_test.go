@@ -31,9 +31,9 @@ func onEach(t *testing.T, run func(t *testing.T, db *sql.DB, write func(*unstruc
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range mysqltest.Vendors() {
-		t.Run(string(f), func(t *testing.T) {
-			db := dbtest.Open(t, mysqltest.DSNOf(t, f))
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			db := dbtest.Open(t, mysqltest.DSNOf(t, vendor))
 			dbtest.Migrate(t, db)
 			m, err := metrics.New(nil)
 			if err != nil {

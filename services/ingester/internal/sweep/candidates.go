@@ -43,18 +43,18 @@ func newCandidates() candidates {
 func (s *candidates) add(kind string, name types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.names[kind]
-	if _, queued := of[name]; queued {
+	names := s.names[kind]
+	if _, queued := names[name]; queued {
 		return true
 	}
 	if s.count >= maxCandidates {
 		return false
 	}
-	if of == nil {
-		of = map[types.NamespacedName]struct{}{}
-		s.names[kind] = of
+	if names == nil {
+		names = map[types.NamespacedName]struct{}{}
+		s.names[kind] = names
 	}
-	of[name] = struct{}{}
+	names[name] = struct{}{}
 	s.count++
 	select {
 	case s.added <- struct{}{}:
@@ -93,7 +93,7 @@ func (s *Sweeper) examineCandidates(ctx context.Context) {
 			return
 		case <-s.cfg.Clock.After(delay):
 		}
-		err := s.examine(ctx)
+		err := s.checkQueued(ctx)
 		delay = batchDelay
 		if err != nil {
 			delay = retryDelay
@@ -105,14 +105,14 @@ func (s *Sweeper) examineCandidates(ctx context.Context) {
 	}
 }
 
-// examine reads the rows of all queued objects. Those of a kind whose read fails stay queued:
+// checkQueued reads the rows of all queued objects. Those of a kind whose read fails stay queued:
 // objects are deleted while MySQL is unavailable too.
-func (s *Sweeper) examine(ctx context.Context) error {
+func (s *Sweeper) checkQueued(ctx context.Context) error {
 	var failed []error
-	taken := s.candidates.take()
+	queued := s.candidates.take()
 	for _, kind := range s.cfg.Kinds {
-		names := make([]types.NamespacedName, 0, len(taken[kind.Name]))
-		for name := range taken[kind.Name] {
+		names := make([]types.NamespacedName, 0, len(queued[kind.Name]))
+		for name := range queued[kind.Name] {
 			if len(s.cfg.Namespaces) == 0 || slices.Contains(s.cfg.Namespaces, name.Namespace) {
 				names = append(names, name)
 			}
@@ -131,11 +131,11 @@ func (s *Sweeper) examine(ctx context.Context) error {
 func (s *Sweeper) closeOrphans(ctx context.Context, kind *registry.Kind, names []types.NamespacedName) error {
 	var open []string
 	for part := range slices.Chunk(names, namesPerQuery) {
-		some, err := s.openRows(ctx, kind, part)
+		uids, err := s.openRows(ctx, kind, part)
 		if err != nil {
 			return err
 		}
-		open = append(open, some...)
+		open = append(open, uids...)
 	}
 	if len(open) == 0 {
 		return nil

@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{filepath.Join("..", "..", "config", "crd")}, Nodes: 1}))
 }
 
-// world is a namespace of a cluster, a database, and a sweeper between the two.
-type world struct {
+// env is a namespace of a cluster, a database, and a sweeper between the two.
+type env struct {
 	*testing.T
 	client    client.Client
 	namespace string
@@ -53,92 +53,92 @@ type world struct {
 	registry  *prometheus.Registry
 }
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	t.Helper()
-	return newWorldOn(t, mysqltest.DSN(t))
+	return newEnvOn(t, mysqltest.DSN(t))
 }
 
-func newWorldOn(t *testing.T, dsn string) *world {
+func newEnvOn(t *testing.T, dsn string) *env {
 	t.Helper()
 	c := cluster.Get(t)
-	w := &world{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t), db: dbtest.Open(t, dsn)}
+	e := &env{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t), db: dbtest.Open(t, dsn)}
 	var err error
-	w.store, err = mysql.Open(context.WithoutCancel(t.Context()), mysql.Options{DSN: dsn, Log: logr.Discard(), Outbox: true})
+	e.store, err = mysql.Open(context.WithoutCancel(t.Context()), mysql.Options{DSN: dsn, Log: logr.Discard(), Outbox: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.store.Close(); err != nil {
+		if err := e.store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := w.store.Prepare(t.Context()); err != nil {
+	if err := e.store.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	system := &corev1.Namespace{}
-	if err := w.client.Get(t.Context(), types.NamespacedName{Name: "kube-system"}, system); err != nil {
+	if err := e.client.Get(t.Context(), types.NamespacedName{Name: "kube-system"}, system); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.SettleFor(t.Context(), string(system.UID), 1); err != nil {
+	if err := e.store.ResolveIncarnation(t.Context(), string(system.UID), 1); err != nil {
 		t.Fatal(err)
 	}
 	kinds, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.live = &reader{Reader: w.client}
-	w.events = events.NewFakeRecorder(100)
-	w.cfg = Config{
-		DB: w.db, Kinds: kinds.Kinds(), Close: w.store.CloseRows, APIReader: w.live, Namespaces: []string{w.namespace},
-		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Log: logr.Discard(), Events: w.events, Ready: w.store.Prepared(),
+	e.live = &reader{Reader: e.client}
+	e.events = events.NewFakeRecorder(100)
+	e.cfg = Config{
+		DB: e.db, Kinds: kinds.Kinds(), Close: e.store.CloseRows, APIReader: e.live, Namespaces: []string{e.namespace},
+		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Log: logr.Discard(), Events: e.events, Ready: e.store.Prepared(),
 	}
-	return w
+	return e
 }
 
 // sweeper returns a sweeper with the current settings and its own metrics.
-func (w *world) sweeper() *Sweeper {
-	w.Helper()
-	w.registry = prometheus.NewRegistry()
-	w.cfg.Registerer = w.registry
-	s, err := New(w.cfg)
+func (e *env) sweeper() *Sweeper {
+	e.Helper()
+	e.registry = prometheus.NewRegistry()
+	e.cfg.Registerer = e.registry
+	s, err := New(e.cfg)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return s
 }
 
-func (w *world) sweep() error { return w.sweeper().Sweep(w.Context()) }
+func (e *env) sweep() error { return e.sweeper().Sweep(e.Context()) }
 
-// swept sweeps and checks that no error occurs.
-func (w *world) swept() {
-	w.Helper()
-	if err := w.sweep(); err != nil {
-		w.Fatal(err)
+// mustSweep sweeps and checks that no error occurs.
+func (e *env) mustSweep() {
+	e.Helper()
+	if err := e.sweep(); err != nil {
+		e.Fatal(err)
 	}
 }
 
-// aborts sweeps and checks that one kind is aborted for the given reason.
-func (w *world) aborts(kind string, want reason) {
-	w.Helper()
-	err := w.sweep()
+// expectAbort sweeps and checks that one kind is aborted for the given reason.
+func (e *env) expectAbort(kind string, want reason) {
+	e.Helper()
+	err := e.sweep()
 	var got *abortError
 	if !errors.As(err, &got) || got.reason != want {
-		w.Fatalf("error %v, want the reason %s", err, want)
+		e.Fatalf("error %v, want the reason %s", err, want)
 	}
-	if n := w.metric("sweep_aborted_total", kind, string(want)); n != 1 {
-		w.Errorf("%v aborts of %s are counted", n, kind)
+	if n := e.metric("sweep_aborted_total", kind, string(want)); n != 1 {
+		e.Errorf("%v aborts of %s are counted", n, kind)
 	}
-	if n := w.metric("sweep_last_success_timestamp_seconds"); n != 0 {
-		w.Error("counted as a success")
+	if n := e.metric("sweep_last_success_timestamp_seconds"); n != 0 {
+		e.Error("counted as a success")
 	}
 }
 
 // metric sums a metric over the series that have all the label values.
-func (w *world) metric(name string, labels ...string) float64 {
-	w.Helper()
-	families, err := w.registry.Gather()
+func (e *env) metric(name string, labels ...string) float64 {
+	e.Helper()
+	families, err := e.registry.Gather()
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	sum := 0.0
 	for _, f := range families {
@@ -172,31 +172,31 @@ func object(kind, namespace, name string) *unstructured.Unstructured {
 }
 
 // recorder writes events as a manager's does.
-func (w *world) recorder() events.EventRecorder {
-	w.Helper()
-	set, err := kubernetes.NewForConfig(cluster.Get(w).Config)
+func (e *env) recorder() events.EventRecorder {
+	e.Helper()
+	set, err := kubernetes.NewForConfig(cluster.Get(e).Config)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: set.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(w.Context()); err != nil {
-		w.Fatal(err)
+	if err := broadcaster.StartRecordingToSinkWithContext(e.Context()); err != nil {
+		e.Fatal(err)
 	}
-	w.Cleanup(broadcaster.Shutdown)
+	e.Cleanup(broadcaster.Shutdown)
 	return broadcaster.NewRecorder(clientgoscheme.Scheme, "ingester")
 }
 
 // stored creates objects without our finalizer and stores them.
-func (w *world) stored(kind string, names ...string) []*unstructured.Unstructured {
-	w.Helper()
+func (e *env) stored(kind string, names ...string) []*unstructured.Unstructured {
+	e.Helper()
 	var out []*unstructured.Unstructured
 	for _, name := range names {
-		u := object(kind, w.namespace, name)
-		if err := w.client.Create(w.Context(), u); err != nil {
-			w.Fatal(err)
+		u := object(kind, e.namespace, name)
+		if err := e.client.Create(e.Context(), u); err != nil {
+			e.Fatal(err)
 		}
-		if err := w.store.Upsert(w.Context(), u, false, nil); err != nil {
-			w.Fatal(err)
+		if err := e.store.Upsert(e.Context(), u, false, nil); err != nil {
+			e.Fatal(err)
 		}
 		out = append(out, u)
 	}
@@ -204,44 +204,44 @@ func (w *world) stored(kind string, names ...string) []*unstructured.Unstructure
 }
 
 // remove deletes objects without an event to the sweeper.
-func (w *world) remove(objects ...*unstructured.Unstructured) {
-	w.Helper()
+func (e *env) remove(objects ...*unstructured.Unstructured) {
+	e.Helper()
 	for _, u := range objects {
-		if err := w.client.Delete(w.Context(), u); err != nil {
-			w.Fatal(err)
+		if err := e.client.Delete(e.Context(), u); err != nil {
+			e.Fatal(err)
 		}
 	}
 }
 
-// invented adds rows of Models without an object.
-func (w *world) invented(count int) {
-	w.Helper()
-	row := fmt.Sprintf("(UUID(), '%s', UUID(), 'michelangelo.api/v2', 1, 1, '2026-01-01', '2026-01-02', '', '{}')", w.namespace)
-	if _, err := w.db.ExecContext(w.Context(), "INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json) VALUES "+
+// addOrphanRows adds rows of Models without an object.
+func (e *env) addOrphanRows(count int) {
+	e.Helper()
+	row := fmt.Sprintf("(UUID(), '%s', UUID(), 'michelangelo.api/v2', 1, 1, '2026-01-01', '2026-01-02', '', '{}')", e.namespace)
+	if _, err := e.db.ExecContext(e.Context(), "INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json) VALUES "+
 		strings.TrimSuffix(strings.Repeat(row+", ", count), ", ")); err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
-func (w *world) exec(query string, args ...any) {
-	w.Helper()
-	if _, err := w.db.ExecContext(w.Context(), query, args...); err != nil {
-		w.Fatal(err)
+func (e *env) exec(query string, args ...any) {
+	e.Helper()
+	if _, err := e.db.ExecContext(e.Context(), query, args...); err != nil {
+		e.Fatal(err)
 	}
 }
 
 // liveRows checks the names of live rows, evicted ones included.
-func (w *world) liveRows(table string, want ...string) {
-	w.Helper()
-	got := dbtest.Strings(w, w.db, "SELECT name FROM "+table+" WHERE delete_time IS NULL ORDER BY name")
+func (e *env) liveRows(table string, want ...string) {
+	e.Helper()
+	got := dbtest.Strings(e, e.db, "SELECT name FROM "+table+" WHERE delete_time IS NULL ORDER BY name")
 	if diff := cmp.Diff(want, got); diff != "" {
-		w.Errorf("live rows of %s (-want +got):\n%s", table, diff)
+		e.Errorf("live rows of %s (-want +got):\n%s", table, diff)
 	}
 }
 
-func (w *world) deletions() []string {
-	w.Helper()
-	return dbtest.Strings(w, w.db, "SELECT CONCAT_WS(' ', kind, name) FROM outbox WHERE operation = 'deleted' ORDER BY id")
+func (e *env) deletions() []string {
+	e.Helper()
+	return dbtest.Strings(e, e.db, "SELECT CONCAT_WS(' ', kind, name) FROM outbox WHERE operation = 'deleted' ORDER BY id")
 }
 
 // reader intercepts the reads of the sweeper from the API server.
@@ -281,21 +281,21 @@ func (r *reader) List(ctx context.Context, list client.ObjectList, options ...cl
 }
 
 // run starts the sweeper until the test ends.
-func (w *world) run() *Sweeper {
-	w.Helper()
-	s := w.sweeper()
+func (e *env) run() *Sweeper {
+	e.Helper()
+	s := e.sweeper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Start(ctx) }()
-	w.Cleanup(func() {
+	done := make(chan error, 1)
+	go func() { done <- s.Start(ctx) }()
+	e.Cleanup(func() {
 		cancel()
 		select {
-		case err := <-ended:
+		case err := <-done:
 			if err != nil {
-				w.Error(err)
+				e.Error(err)
 			}
 		case <-time.After(time.Minute):
-			w.Error("the sweeper does not end")
+			e.Error("the sweeper does not end")
 		}
 	})
 	return s

@@ -115,7 +115,7 @@ func (s *Sweeper) jittered(delay time.Duration) time.Duration {
 // Sweep compares all kinds once. The failure of one kind is logged and counted, and
 // does not prevent the others; the errors are joined.
 func (s *Sweeper) Sweep(ctx context.Context) error {
-	begin := s.cfg.Clock.Now()
+	start := s.cfg.Clock.Now()
 	incarnation, err := s.incarnation(ctx)
 	if err != nil {
 		err = &abortError{otherCluster, err}
@@ -139,7 +139,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	s.metrics.duration.Observe(s.cfg.Clock.Since(begin).Seconds())
+	s.metrics.duration.Observe(s.cfg.Clock.Since(start).Seconds())
 	if len(errs) == 0 && ctx.Err() == nil {
 		s.metrics.success.Set(float64(s.cfg.Clock.Now().Unix()))
 	}
@@ -149,18 +149,18 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 func (s *Sweeper) sweep(ctx context.Context, kind *registry.Kind, incarnation int64) error {
 	ctx, cancel := context.WithTimeout(ctx, kindTimeout)
 	defer cancel()
-	lost, result, err := s.scan(ctx, kind, incarnation)
+	missing, result, err := s.scan(ctx, kind, incarnation)
 	if err != nil {
 		return err
 	}
 	s.metrics.found.WithLabelValues(kind.Name).Set(0)
 	if aborted := checkThresholds(result); aborted != nil {
-		s.metrics.found.WithLabelValues(kind.Name).Set(float64(result.lost))
+		s.metrics.found.WithLabelValues(kind.Name).Set(float64(result.missing))
 		return aborted
 	}
-	for len(lost) > 0 {
-		part := lost[:min(closeBatchSize, len(lost))]
-		lost = lost[len(part):]
+	for len(missing) > 0 {
+		part := missing[:min(closeBatchSize, len(missing))]
+		missing = missing[len(part):]
 		if err := s.closeConfirmed(ctx, kind, part); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Sweeper) checkpoint(ctx context.Context) error {
 }
 
 // scan compares rows and objects, and returns the uids of rows that lack an object.
-func (s *Sweeper) scan(ctx context.Context, kind *registry.Kind, incarnation int64) (lost []string, result scanResult, err error) {
+func (s *Sweeper) scan(ctx context.Context, kind *registry.Kind, incarnation int64) (missing []string, result scanResult, err error) {
 	open := map[string]struct{}{}
 	err = rows.Each(ctx, s.cfg.DB, kind, rows.Query{State: rows.InCluster, Namespaces: s.cfg.Namespaces}, func(r rows.Row) error {
 		open[r.UID] = struct{}{}
@@ -205,7 +205,7 @@ func (s *Sweeper) scan(ctx context.Context, kind *registry.Kind, incarnation int
 	case err != nil:
 		return nil, result, &abortError{unlisted, err}
 	}
-	result.lost = len(open)
+	result.missing = len(open)
 	return slices.Sorted(maps.Keys(open)), result, nil
 }
 
@@ -219,7 +219,7 @@ func (s *Sweeper) report(kind *registry.Kind, err error) {
 	}
 	s.metrics.aborted.WithLabelValues(kind.Name, string(aborted.reason)).Inc()
 	log.Error(err, "Sweep aborted", "reason", aborted.reason)
-	if !aborted.suspicious() || s.cfg.Events == nil {
+	if !aborted.needsInvestigation() || s.cfg.Events == nil {
 		return
 	}
 	crd := &metav1.PartialObjectMetadata{}

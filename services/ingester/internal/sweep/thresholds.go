@@ -28,15 +28,15 @@ type abortError struct {
 func (a *abortError) Error() string { return a.err.Error() }
 func (a *abortError) Unwrap() error { return a.err }
 
-// suspicious reports whether a person should investigate: the list succeeded, but its content is not plausible.
-func (a *abortError) suspicious() bool {
+// needsInvestigation reports whether a person should investigate: the list succeeded, but its content is not plausible.
+func (a *abortError) needsInvestigation() bool {
 	return a.reason == older || a.reason == empty || a.reason == threshold
 }
 
 // scanResult is the result of comparing the rows and objects of one kind.
 type scanResult struct {
-	// rows counts the rows that are expected in the cluster, lost those of them that the list lacks.
-	rows, lost int
+	// rows counts the rows that are expected in the cluster, missing those of them that the list lacks.
+	rows, missing int
 	// newest is the highest version among rows of the cluster's incarnation.
 	newest int64
 	// objects is the length of the list, version its resource version.
@@ -53,7 +53,7 @@ const (
 	fewRows = 10
 )
 
-// checkThresholds returns an error if no row may be closed; nil means that the lost rows may
+// checkThresholds returns an error if no row may be closed; nil means that the missing rows may
 // be checked one by one. It is pure.
 func checkThresholds(s scanResult) *abortError {
 	abort := func(r reason, format string, args ...any) *abortError {
@@ -63,11 +63,11 @@ func checkThresholds(s scanResult) *abortError {
 	case s.version < s.newest:
 		return abort(older, "the list has version %d but version %d is stored: the cluster was restored; the ingester restarts when it detects this",
 			s.version, s.newest)
-	case s.lost > 0 && s.objects == 0 && s.rows > fewRows:
+	case s.missing > 0 && s.objects == 0 && s.rows > fewRows:
 		return abort(empty, "the cluster has no objects but %d rows are live: to close them, run ingester verify --repair --force", s.rows)
-	case s.lost > manyRows && 100*s.lost > manyPercent*s.rows:
+	case s.missing > manyRows && 100*s.missing > manyPercent*s.rows:
 		return abort(threshold, "%d of %d rows would be closed, more than %d %%: to close them, run ingester verify --repair --force",
-			s.lost, s.rows, manyPercent)
+			s.missing, s.rows, manyPercent)
 	}
 	return nil
 }

@@ -9,19 +9,19 @@ func TestCheckThresholds(t *testing.T) {
 	}{
 		"nothing is lost":                           {scanResult{rows: 1000, objects: 1000, newest: 7, version: 7}, ""},
 		"no rows at all":                            {scanResult{version: 7}, ""},
-		"one of one is lost":                        {scanResult{rows: 1, lost: 1, version: 7}, ""},
-		"one of two is lost":                        {scanResult{rows: 2, lost: 1, objects: 1, version: 7}, ""},
-		"a few, and all of them are lost":           {scanResult{rows: 10, lost: 10, version: 7}, ""},
-		"all of more than a few are lost":           {scanResult{rows: 11, lost: 11, version: 7}, empty},
-		"all are lost but others are new":           {scanResult{rows: 11, lost: 11, objects: 1, version: 7}, ""},
-		"no object, and no row that lacks one":      {scanResult{rows: 0, lost: 0, version: 7}, ""},
-		"a hundred of a hundred and one":            {scanResult{rows: 101, lost: 100, objects: 1, version: 7}, ""},
-		"a hundred and one, more than a fifth":      {scanResult{rows: 504, lost: 101, objects: 403, version: 7}, threshold},
-		"a hundred and one, a fifth":                {scanResult{rows: 505, lost: 101, objects: 404, version: 7}, ""},
-		"many, far less than a fifth":               {scanResult{rows: 100_000, lost: 5000, objects: 95_000, version: 7}, ""},
-		"a list that is older than a row":           {scanResult{rows: 5, lost: 1, objects: 4, newest: 8, version: 7}, older},
+		"one of one is lost":                        {scanResult{rows: 1, missing: 1, version: 7}, ""},
+		"one of two is lost":                        {scanResult{rows: 2, missing: 1, objects: 1, version: 7}, ""},
+		"a few, and all of them are lost":           {scanResult{rows: 10, missing: 10, version: 7}, ""},
+		"all of more than a few are lost":           {scanResult{rows: 11, missing: 11, version: 7}, empty},
+		"all are lost but others are new":           {scanResult{rows: 11, missing: 11, objects: 1, version: 7}, ""},
+		"no object, and no row that lacks one":      {scanResult{rows: 0, missing: 0, version: 7}, ""},
+		"a hundred of a hundred and one":            {scanResult{rows: 101, missing: 100, objects: 1, version: 7}, ""},
+		"a hundred and one, more than a fifth":      {scanResult{rows: 504, missing: 101, objects: 403, version: 7}, threshold},
+		"a hundred and one, a fifth":                {scanResult{rows: 505, missing: 101, objects: 404, version: 7}, ""},
+		"many, far less than a fifth":               {scanResult{rows: 100_000, missing: 5000, objects: 95_000, version: 7}, ""},
+		"a list that is older than a row":           {scanResult{rows: 5, missing: 1, objects: 4, newest: 8, version: 7}, older},
 		"an older list in which nothing is lost":    {scanResult{rows: 5, objects: 5, newest: 8, version: 7}, older},
-		"rows of a former incarnation do not count": {scanResult{rows: 5, lost: 1, objects: 4, newest: 0, version: 7}, ""},
+		"rows of a former incarnation do not count": {scanResult{rows: 5, missing: 1, objects: 4, newest: 0, version: 7}, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCheckThresholds(t *testing.T) {
 				t.Errorf("accepted, want %s", tc.want)
 			case got != nil && got.reason != tc.want:
 				t.Errorf("%s (%v), want %q", got.reason, got, tc.want)
-			case got != nil && !got.suspicious():
+			case got != nil && !got.needsInvestigation():
 				t.Errorf("%s is not suspicious", got.reason)
 			}
 		})

@@ -41,7 +41,7 @@ func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
 const maxListAttempts = 3
 
 func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[string]object, error) {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		out := map[string]object{}
 		err := c.pages(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
 			o, err := newObject(item)
@@ -50,7 +50,7 @@ func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[strin
 			}
 			return err
 		})
-		if apierrors.IsResourceExpired(err) && try < maxListAttempts {
+		if apierrors.IsResourceExpired(err) && attempt < maxListAttempts {
 			continue
 		}
 		return out, err

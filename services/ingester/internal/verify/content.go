@@ -35,10 +35,10 @@ func (row *content) consistent(builder *record.Builder) string {
 	if err != nil {
 		return "failed to encode its JSON: " + err.Error()
 	}
-	var wrong []string
+	var mismatches []string
 	check := func(name string, ok bool) {
 		if !ok {
-			wrong = append(wrong, name)
+			mismatches = append(mismatches, name)
 		}
 	}
 	check("uid", want.UID == row.UID)
@@ -52,10 +52,10 @@ func (row *content) consistent(builder *record.Builder) string {
 	}
 	check("labels", samePairs(want.Labels, row.labels))
 	check("annotations", samePairs(want.Annotations, row.annotations))
-	if len(wrong) == 0 {
+	if len(mismatches) == 0 {
 		return ""
 	}
-	return "differs from its JSON: " + strings.Join(wrong, ", ")
+	return "differs from its JSON: " + strings.Join(mismatches, ", ")
 }
 
 // equals returns where the row's JSON differs from the object of the same version, or
@@ -119,7 +119,7 @@ func (c *comparison) readMain(ctx context.Context, uids []string) (map[string]co
 		return nil, fmt.Errorf("query content: %w", err)
 	}
 	out := map[string]content{}
-	err = each(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
+	err = eachRow(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
 		row := content{indexed: make([]sql.NullString, len(c.kind.Columns))}
 		var uid string
 		var text []byte
@@ -146,7 +146,7 @@ func (c *comparison) readPairs(ctx context.Context, table string, uids []string)
 		return nil, fmt.Errorf("query %s: %w", table, err)
 	}
 	out := map[string]map[string]string{}
-	err = each(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
+	err = eachRow(ctx, c.env.DB, query, args, func(r *sql.Rows) error {
 		var uid, key, value string
 		if err := r.Scan(&uid, &key, &value); err != nil {
 			return err
@@ -160,8 +160,8 @@ func (c *comparison) readPairs(ctx context.Context, table string, uids []string)
 	return out, err
 }
 
-// each runs a query and scans its rows.
-func each(ctx context.Context, db *sql.DB, query string, args []any, scan func(*sql.Rows) error) (err error) {
+// eachRow runs a query and scans its rows.
+func eachRow(ctx context.Context, db *sql.DB, query string, args []any, scan func(*sql.Rows) error) (err error) {
 	lines, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read content: %w", err)

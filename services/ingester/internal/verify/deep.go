@@ -18,8 +18,8 @@ import (
 // contentPageSize is the page size of walks with content.
 const contentPageSize = 200
 
-// deep compares content: rows of all states with their own JSON, live rows with their objects.
-func (c *comparison) deep(ctx context.Context) error {
+// compareContent compares content: rows of all states with their own JSON, live rows with their objects.
+func (c *comparison) compareContent(ctx context.Context) error {
 	query := rows.Query{Namespaces: c.namespaces, Limit: contentPageSize}
 	for {
 		page, err := rows.Page(ctx, c.env.DB, c.kind, query)
@@ -36,14 +36,14 @@ func (c *comparison) deep(ctx context.Context) error {
 			}
 		}
 		if len(page) < contentPageSize {
-			return c.deepObjects(ctx)
+			return c.compareObjectContent(ctx)
 		}
 		query.After = page[len(page)-1].UID
 	}
 }
 
-// deepObjects compares the objects with the JSON of their rows.
-func (c *comparison) deepObjects(ctx context.Context) error {
+// compareObjectContent compares the objects with the JSON of their rows.
+func (c *comparison) compareObjectContent(ctx context.Context) error {
 	namespaces := c.namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -57,7 +57,7 @@ func (c *comparison) deepObjects(ctx context.Context) error {
 			if err != nil {
 				return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 			}
-			if err := c.deepPage(ctx, page.Items); err != nil {
+			if err := c.comparePageContent(ctx, page.Items); err != nil {
 				return err
 			}
 			if next = page.GetContinue(); next == "" {
@@ -68,18 +68,18 @@ func (c *comparison) deepObjects(ctx context.Context) error {
 	return nil
 }
 
-func (c *comparison) deepPage(ctx context.Context, items []unstructured.Unstructured) error {
+func (c *comparison) comparePageContent(ctx context.Context, items []unstructured.Unstructured) error {
 	uids := make([]string, 0, len(items))
 	for i := range items {
 		uids = append(uids, string(items[i].GetUID()))
 	}
-	lines, err := c.rowsOf(ctx, uids)
+	rowsByUID, err := c.rowsOf(ctx, uids)
 	if err != nil {
 		return err
 	}
-	page := make([]rows.Row, 0, len(lines))
+	page := make([]rows.Row, 0, len(rowsByUID))
 	for _, uid := range uids {
-		if r := lines[uid]; r != nil && r.Live() && !r.Evicted() {
+		if r := rowsByUID[uid]; r != nil && r.Live() && !r.Evicted() {
 			page = append(page, *r)
 		}
 	}

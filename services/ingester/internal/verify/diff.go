@@ -21,8 +21,8 @@ type object struct {
 // expectation holds the thresholds of the comparison of an object and its row.
 type expectation struct {
 	incarnation int64
-	// reached is the minimum version of the row; usually the object's own.
-	reached int64
+	// minVersion is the minimum version of the row; usually the object's own.
+	minVersion int64
 	// overdue is the time since when an object must be terminating to count as waiting too long.
 	overdue time.Time
 }
@@ -70,7 +70,7 @@ func diffState(o *object, r *rows.Row, want expectation) DifferenceType {
 		return Closed
 	case r.Evicted():
 		return Evicted
-	case before(r, want):
+	case isStale(r, want):
 		return Stale
 	case r.Incarnation > want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion > o.version):
 		return Ahead
@@ -80,14 +80,14 @@ func diffState(o *object, r *rows.Row, want expectation) DifferenceType {
 
 // diffReleased checks the row of an object that only foreign finalizers hold: to the ingester it is deleted.
 func diffReleased(r *rows.Row, want expectation) DifferenceType {
-	if r != nil && r.Live() && (!r.Evicted() || before(r, want)) {
+	if r != nil && r.Live() && (!r.Evicted() || isStale(r, want)) {
 		return Stale
 	}
 	return ""
 }
 
-func before(r *rows.Row, want expectation) bool {
-	return r.Incarnation < want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion < want.reached)
+func isStale(r *rows.Row, want expectation) bool {
+	return r.Incarnation < want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion < want.minVersion)
 }
 
 func (o *object) describe() string {

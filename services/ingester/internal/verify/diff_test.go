@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []DifferenceType
-			for _, f := range diff(tc.object, tc.row, expectation{incarnation: 2, reached: 7, overdue: now.Add(-10 * time.Minute)}) {
+			for _, f := range diff(tc.object, tc.row, expectation{incarnation: 2, minVersion: 7, overdue: now.Add(-10 * time.Minute)}) {
 				got = append(got, f.diffType)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -69,7 +69,7 @@ func TestDiff(t *testing.T) {
 func TestDiffIgnoresRowThatCatchesUp(t *testing.T) {
 	o := object{version: 90, finalizer: true}
 	for version, want := range map[int64]int{6: 1, 7: 0, 8: 0, 90: 0, 91: 1} {
-		got := diff(&o, &rows.Row{ResVersion: version, Incarnation: 2}, expectation{incarnation: 2, reached: 7})
+		got := diff(&o, &rows.Row{ResVersion: version, Incarnation: 2}, expectation{incarnation: 2, minVersion: 7})
 		if len(got) != want {
 			t.Errorf("version %d: %v, want %d findings", version, got, want)
 		}

@@ -45,7 +45,7 @@ type Unrepaired struct {
 
 // Repair repairs the differences of a report. Force disables the limit of closed rows.
 func Repair(ctx context.Context, env Env, report Report, force bool) (RepairResult, error) {
-	if err := env.Settle(ctx); err != nil {
+	if err := env.SetIncarnation(ctx); err != nil {
 		return RepairResult{}, err
 	}
 	m := &repairer{env: env, result: RepairResult{Left: []Unrepaired{}}}

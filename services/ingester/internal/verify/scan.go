@@ -30,7 +30,7 @@ func (c *comparison) scan(ctx context.Context) error {
 		return err
 	}
 	c.counts.Objects = len(objects)
-	alone := maps.Clone(objects)
+	unmatched := maps.Clone(objects)
 	err = rows.Each(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: c.namespaces}, func(r rows.Row) error {
 		if r.Evicted() {
 			c.counts.Evicted++
@@ -38,9 +38,9 @@ func (c *comparison) scan(ctx context.Context) error {
 			c.counts.Rows++
 		}
 		var o *object
-		if found, ok := objects[r.UID]; ok {
-			o = &found
-			delete(alone, r.UID)
+		if match, ok := objects[r.UID]; ok {
+			o = &match
+			delete(unmatched, r.UID)
 		}
 		c.addDifferences(o, &r)
 		return nil
@@ -48,11 +48,11 @@ func (c *comparison) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	closed, err := c.rowsOf(ctx, slices.Sorted(maps.Keys(alone)))
+	closed, err := c.rowsOf(ctx, slices.Sorted(maps.Keys(unmatched)))
 	if err != nil {
 		return err
 	}
-	for uid, o := range alone {
+	for uid, o := range unmatched {
 		c.addDifferences(&o, closed[uid])
 	}
 	return c.duplicates(ctx)
@@ -62,10 +62,10 @@ func (c *comparison) scan(ctx context.Context) error {
 func (c *comparison) addDifferences(o *object, r *rows.Row) {
 	want := c.expectation()
 	if o != nil {
-		want.reached = o.version
+		want.minVersion = o.version
 	}
 	for _, f := range diff(o, r, want) {
-		c.candidates = append(c.candidates, candidate{c.difference(o, r, f), want.reached})
+		c.candidates = append(c.candidates, candidate{c.difference(o, r, f), want.minVersion})
 	}
 }
 
@@ -121,7 +121,7 @@ func (c *comparison) duplicates(ctx context.Context) error {
 		return fmt.Errorf("read duplicates: %w", err)
 	}
 	for _, n := range names {
-		older, newest, err := c.rivals(ctx, n.Namespace, n.Name)
+		older, newest, err := c.liveRowsOf(ctx, n.Namespace, n.Name)
 		if err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func (c *comparison) duplicate(r, newest *rows.Row) candidate {
 	return candidate{Difference: c.difference(nil, r, finding{Duplicate, "same name as " + newest.UID, describeRow(r)})}
 }
 
-// rivals returns the live rows of a name except the newest, and the newest, nil without a row.
-func (c *comparison) rivals(ctx context.Context, namespace, name string) (older []*rows.Row, newest *rows.Row, err error) {
+// liveRowsOf returns the live rows of a name except the newest, and the newest, nil without a row.
+func (c *comparison) liveRowsOf(ctx context.Context, namespace, name string) (older []*rows.Row, newest *rows.Row, err error) {
 	page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: []string{namespace}, Names: []string{name}})
 	if err != nil || len(page) == 0 {
 		return nil, nil, err
@@ -178,28 +178,28 @@ func (c *comparison) recheck(ctx context.Context) error {
 	for _, x := range c.candidates {
 		uids = append(uids, x.UID)
 	}
-	found := map[string]*object{}
+	current := map[string]*object{}
 	for _, x := range c.candidates {
 		o, err := read(ctx, x.Namespace, x.Name, x.UID)
 		if err != nil {
 			return err
 		}
-		found[x.UID] = o
+		current[x.UID] = o
 	}
 	slices.Sort(uids)
-	lines, err := c.rowsOf(ctx, slices.Compact(uids))
+	rowsByUID, err := c.rowsOf(ctx, slices.Compact(uids))
 	if err != nil {
 		return err
 	}
-	var still []candidate
+	var remaining []candidate
 	for _, x := range c.candidates {
-		kept, err := c.recheckOne(ctx, x, found[x.UID], lines[x.UID])
+		confirmed, err := c.recheckOne(ctx, x, current[x.UID], rowsByUID[x.UID])
 		if err != nil {
 			return err
 		}
-		still = append(still, kept...)
+		remaining = append(remaining, confirmed...)
 	}
-	c.candidates = still
+	c.candidates = remaining
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (c *comparison) recheck(ctx context.Context) error {
 func (c *comparison) recheckOne(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
 	switch x.Type {
 	case Duplicate:
-		older, newest, err := c.rivals(ctx, x.Namespace, x.Name)
+		older, newest, err := c.liveRowsOf(ctx, x.Namespace, x.Name)
 		for _, old := range older {
 			if old.UID == x.UID {
 				return []candidate{c.duplicate(old, newest)}, nil
@@ -220,21 +220,21 @@ func (c *comparison) recheckOne(ctx context.Context, x candidate, o *object, r *
 	default: // compared like any row
 	}
 	want := c.expectation()
-	want.reached = x.reached
+	want.minVersion = x.minVersion
 	var out []candidate
 	for _, f := range diff(o, r, want) {
-		if sameAspect(f.diffType, x.Type) {
-			out = append(out, candidate{c.difference(o, r, f), x.reached})
+		if equalAspect(f.diffType, x.Type) {
+			out = append(out, candidate{c.difference(o, r, f), x.minVersion})
 		}
 	}
 	return out, nil
 }
 
-// sameAspect reports whether two differences concern the same aspect. The difference between an
+// equalAspect reports whether two differences concern the same aspect. The difference between an
 // object and its row may change between comparisons; the finalizer has candidates of its own.
-func sameAspect(a, b DifferenceType) bool {
-	apart := func(w DifferenceType) bool { return w == Finalizer || w == Terminating }
-	return a == b || (!apart(a) && !apart(b))
+func equalAspect(a, b DifferenceType) bool {
+	separate := func(w DifferenceType) bool { return w == Finalizer || w == Terminating }
+	return a == b || (!separate(a) && !separate(b))
 }
 
 // defaultTerminatingThreshold is the time after which an object that is terminating with our finalizer is reported.

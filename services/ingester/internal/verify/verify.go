@@ -102,9 +102,9 @@ func Compare(ctx context.Context, env Env, options Options) (Report, error) {
 		if err := c.run(ctx); err != nil {
 			return Report{}, fmt.Errorf("verify %s: %w", kind.Name, err)
 		}
-		c.counts.Differences = len(c.found)
+		c.counts.Differences = len(c.differences)
 		report.Kinds = append(report.Kinds, c.counts)
-		report.Differences = append(report.Differences, c.found...)
+		report.Differences = append(report.Differences, c.differences...)
 	}
 	return report, nil
 }
@@ -118,16 +118,16 @@ type comparison struct {
 	incarnation int64
 	builder     *record.Builder
 
-	counts     Counts
-	candidates []candidate
-	found      []Difference
+	counts      Counts
+	candidates  []candidate
+	differences []Difference
 }
 
 // candidate is a difference that is not confirmed yet.
 type candidate struct {
 	Difference
-	// reached is the version that the row must reach: that of the object in the first list.
-	reached int64
+	// minVersion is the version that the row must reach: that of the object in the first list.
+	minVersion int64
 }
 
 func (c *comparison) run(ctx context.Context) error {
@@ -136,30 +136,30 @@ func (c *comparison) run(ctx context.Context) error {
 		return err
 	}
 	if c.options.Deep {
-		if err := c.deep(ctx); err != nil {
+		if err := c.compareContent(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.settle(ctx); err != nil {
+	if err := c.confirm(ctx); err != nil {
 		return err
 	}
 	for _, x := range c.candidates {
-		c.found = append(c.found, x.Difference)
+		c.differences = append(c.differences, x.Difference)
 	}
-	slices.SortFunc(c.found, func(a, b Difference) int {
+	slices.SortFunc(c.differences, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Type, b.Type))
 	})
 	// A row may differ from its own JSON and from the object: it is reported once.
-	c.found = slices.CompactFunc(c.found, func(a, b Difference) bool { return a.UID == b.UID && a.Type == b.Type })
-	c.env.Log.V(1).Info("Compared rows and objects", "kind", c.kind.Name, "objects", c.counts.Objects, "rows", c.counts.Rows, "differences", len(c.found))
+	c.differences = slices.CompactFunc(c.differences, func(a, b Difference) bool { return a.UID == b.UID && a.Type == b.Type })
+	c.env.Log.V(1).Info("Compared rows and objects", "kind", c.kind.Name, "objects", c.counts.Objects, "rows", c.counts.Rows, "differences", len(c.differences))
 	return nil
 }
 
 // recheckInterval is the interval between two checks of the same candidates.
 const recheckInterval = 500 * time.Millisecond
 
-// settle checks the candidates again until none is left or SettleTimeout has elapsed.
-func (c *comparison) settle(ctx context.Context) error {
+// confirm checks the candidates again until none is left or SettleTimeout has elapsed.
+func (c *comparison) confirm(ctx context.Context) error {
 	end := c.env.Clock.Now().Add(c.options.SettleTimeout)
 	for len(c.candidates) > 0 && c.env.Clock.Now().Before(end) {
 		select {

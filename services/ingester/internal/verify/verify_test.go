@@ -57,19 +57,19 @@ func createDifferences(b *cmdutiltest.Env) {
 	if err := b.Store.Evict(b.Context(), evicted); err != nil {
 		b.Fatal(err)
 	}
-	gone := b.Create(b.Model("gone"))
-	if err := b.Store.Evict(b.Context(), gone); err != nil {
+	deleted := b.Create(b.Model("gone"))
+	if err := b.Store.Evict(b.Context(), deleted); err != nil {
 		b.Fatal(err)
 	}
-	b.Wipe(gone)
+	b.Wipe(deleted)
 	bare := b.Project("bare")
 	bare.SetFinalizers(nil)
 	b.Stored(bare)
 	ahead := b.Stored(b.Project("ahead"))
 	b.Exec("UPDATE project SET res_version = res_version + 1000000 WHERE uid = ?", string(ahead.GetUID()))
-	twice := b.Stored(b.Project("twice"))
+	duplicate := b.Stored(b.Project("twice"))
 	b.Exec("INSERT INTO project (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json, evict_time)"+
-		" SELECT 'other', namespace, name, group_ver, 1, incarnation, create_time, update_time, proto, json, NOW(6) FROM project WHERE uid = ?", string(twice.GetUID()))
+		" SELECT 'other', namespace, name, group_ver, 1, incarnation, create_time, update_time, proto, json, NOW(6) FROM project WHERE uid = ?", string(duplicate.GetUID()))
 	b.Exec("UPDATE model SET algorithm = 'hand' WHERE uid = ?", string(b.Stored(b.Model("column")).GetUID()))
 	b.Exec("UPDATE model SET proto = 'x' WHERE uid = ?", string(b.Stored(b.Model("proto")).GetUID()))
 	b.Exec("UPDATE model SET json = JSON_SET(json, '$.spec.sealed', false) WHERE uid = ?", string(b.Stored(b.Model("json")).GetUID()))
@@ -88,9 +88,9 @@ func TestCompareNamesAllDifferences(t *testing.T) {
 	b := cmdutiltest.New(t)
 	createDifferences(b)
 	equal(t, "differences", shallow, compare(t, b, verify.Options{}))
-	deep := slices.Concat(shallow, contents, []string{"content ahead", "content twice"})
-	slices.Sort(deep)
-	equal(t, "deep differences", deep, compare(t, b, verify.Options{Deep: true, SettleTimeout: time.Second}))
+	withContent := slices.Concat(shallow, contents, []string{"content ahead", "content twice"})
+	slices.Sort(withContent)
+	equal(t, "deep differences", withContent, compare(t, b, verify.Options{Deep: true, SettleTimeout: time.Second}))
 	one := verify.Options{}
 	one.Kinds = []string{"projects"}
 	equal(t, "of one kind", []string{"ahead ahead", "duplicate twice", "finalizer bare"}, compare(t, b, one))
@@ -139,13 +139,13 @@ func TestRepairStoresAndCloses(t *testing.T) {
 	if repaired.Stored != 8 || repaired.Closed != 1 {
 		t.Errorf("repaired %+v", repaired)
 	}
-	left := []string{"ahead ahead", "content ahead", "content twice", "duplicate twice", "evicted evicted", "finalizer bare"}
-	equal(t, "left", left, compare(t, b, verify.Options{Deep: true}))
+	remaining := []string{"ahead ahead", "content ahead", "content twice", "duplicate twice", "evicted evicted", "finalizer bare"}
+	equal(t, "left", remaining, compare(t, b, verify.Options{Deep: true}))
 	equal(t, "evicted rows", []string{"evicted", "gone"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE evict_time IS NOT NULL AND delete_time IS NULL ORDER BY name"))
 	events := dbtest.Strings(t, b.DB, "SELECT operation FROM outbox WHERE name = 'orphan' ORDER BY id")
 	equal(t, "events of the orphan", []string{"created", "deleted"}, events)
 	for _, u := range repaired.Left {
-		if u.Reason == "" || !slices.Contains(left, string(u.Type)+" "+u.Name) {
+		if u.Reason == "" || !slices.Contains(remaining, string(u.Type)+" "+u.Name) {
 			t.Errorf("not repaired: %+v", u)
 		}
 	}

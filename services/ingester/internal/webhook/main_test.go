@@ -28,21 +28,21 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{filepath.Join("..", "..", "config", "crd")}, Nodes: 1}))
 }
 
-// stage is a namespace in which objects are created.
-type stage struct {
+// env is a namespace in which objects are created.
+type env struct {
 	*testing.T
 	client    client.Client
 	namespace string
 }
 
-func newStage(t *testing.T) *stage {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	c := cluster.Get(t)
-	return &stage{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
+	return &env{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 }
 
 // install creates cluster-scoped objects and deletes them at the end of the test.
-func (s *stage) install(objects ...client.Object) {
+func (s *env) install(objects ...client.Object) {
 	s.Helper()
 	for _, o := range objects {
 		if err := s.client.Create(s.Context(), o); err != nil {
@@ -56,12 +56,12 @@ func (s *stage) install(objects ...client.Object) {
 	}
 }
 
-// here selects the namespace of the test.
-func (s *stage) here() *metav1.LabelSelector {
+// namespaceSelector selects the namespace of the test.
+func (s *env) namespaceSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.namespace}}
 }
 
-func (s *stage) object(kind, name string, finalizers ...string) *unstructured.Unstructured {
+func (s *env) object(kind, name string, finalizers ...string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	u.SetAPIVersion(api.GroupVersion)
 	u.SetKind(kind)
@@ -71,7 +71,7 @@ func (s *stage) object(kind, name string, finalizers ...string) *unstructured.Un
 	return u
 }
 
-func (s *stage) create(u *unstructured.Unstructured, options ...client.CreateOption) *unstructured.Unstructured {
+func (s *env) create(u *unstructured.Unstructured, options ...client.CreateOption) *unstructured.Unstructured {
 	s.Helper()
 	if err := s.client.Create(s.Context(), u, options...); err != nil {
 		s.Fatal(err)
@@ -80,7 +80,7 @@ func (s *stage) create(u *unstructured.Unstructured, options ...client.CreateOpt
 }
 
 // active waits until new objects get the finalizer. It creates them in dry runs only.
-func (s *stage) active() {
+func (s *env) active() {
 	s.Helper()
 	for _, kind := range kinds(s) {
 		expect.Eventually(s, expect.Long, func() error {
@@ -114,15 +114,15 @@ func has(u *unstructured.Unstructured, want ...string) error {
 	return nil
 }
 
-// births checks the finalizers of new objects while a policy or webhook adds ours.
-func (s *stage) births() {
-	const ours, foreign = api.IngesterFinalizer, "example.com/keep"
+// checkNewObjects checks the finalizers of new objects while a policy or webhook adds ours.
+func (s *env) checkNewObjects() {
+	const own, foreign = api.IngesterFinalizer, "example.com/keep"
 	for name, tc := range map[string]struct{ given, want []string }{
-		"none":       {nil, []string{ours}},
-		"empty":      {[]string{}, []string{ours}},
-		"foreign":    {[]string{foreign}, []string{foreign, ours}},
-		"ours":       {[]string{ours}, []string{ours}},
-		"ours-first": {[]string{ours, foreign}, []string{ours, foreign}},
+		"none":       {nil, []string{own}},
+		"empty":      {[]string{}, []string{own}},
+		"foreign":    {[]string{foreign}, []string{foreign, own}},
+		"ours":       {[]string{own}, []string{own}},
+		"ours-first": {[]string{own, foreign}, []string{own, foreign}},
 	} {
 		if err := has(s.create(s.object("Model", name, tc.given...)), tc.want...); err != nil {
 			s.Errorf("finalizers %q given: %v", tc.given, err)
@@ -130,20 +130,20 @@ func (s *stage) births() {
 	}
 	generated := s.object("Model", "")
 	generated.SetGenerateName("run-")
-	if err := has(s.create(generated), ours); err != nil {
+	if err := has(s.create(generated), own); err != nil {
 		s.Errorf("a generated name: %v", err)
 	}
 	for _, kind := range kinds(s) {
-		if err := has(s.create(s.object(kind.Name, "one")), ours); err != nil {
+		if err := has(s.create(s.object(kind.Name, "one")), own); err != nil {
 			s.Errorf("%s: %v", kind.Name, err)
 		}
 	}
-	s.applied()
-	s.released()
+	s.checkApply()
+	s.checkRemoval()
 }
 
-// applied checks that an applier that does not mention the finalizer does not remove it.
-func (s *stage) applied() {
+// checkApply checks that an applier that does not mention the finalizer does not remove it.
+func (s *env) checkApply() {
 	apply := func(algorithm string, finalizers ...string) *unstructured.Unstructured {
 		u := s.object("Model", "applied", finalizers...)
 		u.Object["spec"] = map[string]any{"algorithm": algorithm}
@@ -164,8 +164,8 @@ func (s *stage) applied() {
 	}
 }
 
-// released checks that the finalizer can be removed.
-func (s *stage) released() {
+// checkRemoval checks that the finalizer can be removed.
+func (s *env) checkRemoval() {
 	u := s.create(s.object("Project", "released"))
 	if err := s.client.Patch(s.Context(), u, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		s.Fatal(err)
@@ -176,25 +176,25 @@ func (s *stage) released() {
 }
 
 // policies returns the policies of config/admission, for the namespace of the test.
-func (s *stage) policies() (*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+func (s *env) policies() (*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
 	s.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{}
 	decode(s.T, "admission/manifests.yaml", policy, binding)
 	policy.Name, binding.Name, binding.Spec.PolicyName = s.namespace, s.namespace, s.namespace
-	binding.Spec.MatchResources = &admissionregistrationv1.MatchResources{NamespaceSelector: s.here()}
+	binding.Spec.MatchResources = &admissionregistrationv1.MatchResources{NamespaceSelector: s.namespaceSelector()}
 	return policy, binding
 }
 
 func TestPolicyAddsFinalizerToNewObjects(t *testing.T) {
-	s := newStage(t)
+	s := newEnv(t)
 	policy, binding := s.policies()
 	s.install(policy, binding)
 	s.active()
-	s.births()
+	s.checkNewObjects()
 
-	elsewhere := newStage(t)
-	if err := has(elsewhere.create(elsewhere.object("Model", "one"))); err != nil {
+	other := newEnv(t)
+	if err := has(other.create(other.object("Model", "one"))); err != nil {
 		t.Errorf("a namespace that the binding does not select: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ func Manifests(kinds []*registry.Kind) map[string][]byte {
 	fill := func(text, version string) []byte {
 		return []byte(strings.NewReplacer(
 			"NAME", name, "VERSION", version, "GROUP", api.Group, "SERVED", api.Version, "FINALIZER", api.IngesterFinalizer,
-			"PATH", path, "RESOURCES", strings.Join(plurals, ", "), "LACKING", lacking,
+			"PATH", path, "RESOURCES", strings.Join(plurals, ", "), "LACKING", missingExpression,
 		).Replace(text))
 	}
 	return map[string][]byte{
@@ -26,8 +26,8 @@ func Manifests(kinds []*registry.Kind) map[string][]byte {
 	}
 }
 
-// lacking is the match condition of policy and webhook: the object does not have our finalizer.
-const lacking = `"!has(object.metadata.finalizers) || !('` + api.IngesterFinalizer + `' in object.metadata.finalizers)"`
+// missingExpression is the match condition of policy and webhook: the object does not have our finalizer.
+const missingExpression = `"!has(object.metadata.finalizers) || !('` + api.IngesterFinalizer + `' in object.metadata.finalizers)"`
 
 // policy is the template for both versions of the API, whose fields are equal.
 const policy = `# Generated from the registry by go generate. Do not edit.

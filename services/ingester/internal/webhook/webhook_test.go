@@ -65,7 +65,7 @@ func TestWebhookIsDisabledByDefault(t *testing.T) {
 // server is the webhook of one ingester in this process, registered by URL for one
 // namespace, with the permissions of config/rbac/webhook_role.yaml.
 type server struct {
-	*stage
+	*env
 	options Options
 	watched []string
 	ready   map[string]healthz.Checker
@@ -74,7 +74,7 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{stage: newStage(t), ready: map[string]healthz.Checker{}}
+	s := &server{env: newEnv(t), ready: map[string]healthz.Checker{}}
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func (s *server) register() {
 	hook := &configuration.Webhooks[0]
 	url := "https://" + s.options.BindAddress + *hook.ClientConfig.Service.Path
 	hook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url}
-	hook.NamespaceSelector = s.here()
+	hook.NamespaceSelector = s.namespaceSelector()
 	s.install(configuration)
 }
 
@@ -160,11 +160,11 @@ func (s *server) run() {
 		cancel()
 		s.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
 	s.stop = func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-done; err != nil {
 			s.Errorf("the webhook ended: %v", err)
 		}
 		s.stop = func() {}
@@ -188,7 +188,7 @@ func TestWebhookAddsFinalizerToNewObjects(t *testing.T) {
 		t.Errorf("%d readiness checks, want those of the server and of its certificates", len(s.ready))
 	}
 	s.active()
-	s.births()
+	s.checkNewObjects()
 }
 
 func TestWebhookIgnoresOtherNamespaces(t *testing.T) {
@@ -238,7 +238,7 @@ func (s *server) runController() {
 	if err := store.Prepare(s.Context()); err != nil {
 		s.Fatal(err)
 	}
-	store.Settle(1)
+	store.SetIncarnation(1)
 	mgr, err := ctrl.NewManager(cluster.Get(s).Config, ctrl.Options{
 		Scheme: clientgoscheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
@@ -253,11 +253,11 @@ func (s *server) runController() {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
 	s.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-done; err != nil {
 			s.Error(err)
 		}
 	})

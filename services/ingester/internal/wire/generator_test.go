@@ -190,12 +190,12 @@ func (g generator) structure(depth int) (in, want any) {
 	ins, wants := map[string]any{}, map[string]any{}
 	for range g.r.IntN(4) {
 		key := g.text()
-		ins[key], wants[key] = g.anything(depth + 1)
+		ins[key], wants[key] = g.randomValue(depth + 1)
 	}
 	return ins, wants
 }
 
-func (g generator) anything(depth int) (in, want any) {
+func (g generator) randomValue(depth int) (in, want any) {
 	choice := g.r.IntN(7)
 	if depth > maxDepth {
 		choice %= 5
@@ -218,7 +218,7 @@ func (g generator) anything(depth int) (in, want any) {
 	}
 	ins, wants := []any{}, []any{}
 	for range g.r.IntN(3) {
-		i, w := g.anything(depth + 1)
+		i, w := g.randomValue(depth + 1)
 		ins, wants = append(ins, i), append(wants, w)
 	}
 	return ins, wants

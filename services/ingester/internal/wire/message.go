@@ -106,7 +106,7 @@ func (m *message) unknown(object map[string]any) error {
 		if !ok {
 			return fieldError(key, fmt.Sprintf("unknown field of %s", m.name))
 		}
-		if other, twice := claimed[index]; twice {
+		if other, duplicate := claimed[index]; duplicate {
 			return fieldError(key, fmt.Sprintf("the same field as %s", other))
 		}
 		claimed[index] = key

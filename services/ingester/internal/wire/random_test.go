@@ -59,11 +59,11 @@ func TestEncodingIsDeterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				again, err := e.Encode(copyOf(in).(map[string]any))
+				second, err := e.Encode(copyOf(in).(map[string]any))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if string(first) != string(again) {
+				if string(first) != string(second) {
 					t.Fatalf("two encodings of one %s differ: %s", name, text(in))
 				}
 			}

@@ -67,10 +67,10 @@ func BenchmarkRawInserts(b *testing.B) {
 	})
 }
 
-func parallel(n int, work func()) {
+func parallel(n int, fn func()) {
 	var wg sync.WaitGroup
 	for range n {
-		wg.Go(work)
+		wg.Go(fn)
 	}
 	wg.Wait()
 }
@@ -166,16 +166,16 @@ func newObjects(b *testing.B, n int) []*record.Record {
 }
 
 // measured reports the rate of n objects, and the processor time of one in this process and in the server.
-func measured(b *testing.B, db *sql.DB, n int, work func()) {
+func measured(b *testing.B, db *sql.DB, n int, fn func()) {
 	b.Helper()
 	server := serverPID(b, db)
-	begin, client, before := time.Now(), used(b, os.Getpid()), used(b, server)
+	start, clientTime, serverTime := time.Now(), used(b, os.Getpid()), used(b, server)
 	b.ResetTimer()
-	work()
+	fn()
 	b.StopTimer()
-	b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "objects/s")
-	b.ReportMetric((used(b, os.Getpid())-client)/float64(n)*1e6, "client-us/op")
-	b.ReportMetric((used(b, server)-before)/float64(n)*1e6, "server-us/op")
+	b.ReportMetric(float64(n)/time.Since(start).Seconds(), "objects/s")
+	b.ReportMetric((used(b, os.Getpid())-clientTime)/float64(n)*1e6, "client-us/op")
+	b.ReportMetric((used(b, server)-serverTime)/float64(n)*1e6, "server-us/op")
 }
 
 // serverPID returns the server's process, or 0 if it runs elsewhere.

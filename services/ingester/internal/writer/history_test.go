@@ -25,23 +25,23 @@ import (
 
 // Sizes of a history.
 const (
-	histories    = 4 // on each server
-	historyNames = 6
-	lives        = 3  // objects of a name, one after the other
-	steps        = 10 // versions of an object
-	copies       = 2  // of each version, in any order
-	held         = 4  // versions of an ended object with foreign finalizers, at most
-	callers      = 24
+	histories      = 4 // on each server
+	historyNames   = 6
+	objectsPerName = 3  // objects of a name, one after the other
+	steps          = 10 // versions of an object
+	copies         = 2  // of each version, in any order
+	heldVersions   = 4  // versions of an ended object with foreign finalizers, at most
+	callers        = 24
 )
 
 // call is one call of Write by one of the two writers.
 type call struct {
 	*record.Record
 	incarnation int64
-	// content is the version that changed the content, and ends the final state of the row.
-	content int64
-	ends    record.State
-	outcome writer.Outcome
+	// content is the version that changed the content, and finalState that of the row.
+	content    int64
+	finalState record.State
+	outcome    writer.Outcome
 }
 
 func (c *call) version() version { return version{c.incarnation, c.ResVersion} }
@@ -99,31 +99,31 @@ type history struct {
 	rand    *rand.Rand
 	builder *record.Builder
 	calls   []*call
-	// late are calls after all others: only an ended object has foreign finalizers.
-	late []*call
-	// wild histories have states in any order, which no cluster shows. In the others an
+	// trailing are calls after all others: only an ended object has foreign finalizers.
+	trailing []*call
+	// unordered histories have states in any order, which no cluster shows. In the others an
 	// object is live, then perhaps evicted, then perhaps closed, then perhaps held by foreign
 	// finalizers, where it may be changed and marked as immutable, and ends before the next
 	// one of its name begins: what must remain is known beforehand.
-	wild bool
+	unordered bool
 }
 
-func newHistory(t *testing.T, seed uint64, wild bool) *history {
+func newHistory(t *testing.T, seed uint64, unordered bool) *history {
 	t.Helper()
 	kinds, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{T: t, rand: rand.New(rand.NewPCG(seed, 1)), wild: wild}
+	h := &history{T: t, rand: rand.New(rand.NewPCG(seed, 1)), unordered: unordered}
 	if h.builder, err = record.NewBuilder(kinds); err != nil {
 		t.Fatal(err)
 	}
 	for n := range historyNames {
-		for life := range lives {
-			h.object(n, life)
+		for index := range objectsPerName {
+			h.object(n, index)
 		}
 	}
-	for _, calls := range [][]*call{h.calls, h.late} {
+	for _, calls := range [][]*call{h.calls, h.trailing} {
 		h.rand.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
 	}
 	return h
@@ -131,9 +131,9 @@ func newHistory(t *testing.T, seed uint64, wild bool) *history {
 
 // object adds the calls for one object. Versions of incarnation 1 are even, those of 2 odd,
 // so that an event, which has no incarnation, identifies it.
-func (h *history) object(name, life int) {
+func (h *history) object(name, index int) {
 	h.Helper()
-	closed := life < lives-1 || h.rand.IntN(2) == 0
+	closed := index < objectsPerName-1 || h.rand.IntN(2) == 0
 	last, evictFrom, closeFrom := 2*steps-1, 2*steps, 2*steps
 	if closed {
 		closeFrom = last - h.rand.IntN(3)
@@ -147,7 +147,7 @@ func (h *history) object(name, life int) {
 		}
 		state := record.Live
 		switch {
-		case h.wild:
+		case h.unordered:
 			state = record.State(h.rand.IntN(4))
 		case step >= closeFrom:
 			state = record.Closed
@@ -155,23 +155,23 @@ func (h *history) object(name, life int) {
 			state = record.Evicted
 		}
 		incarnation := int64(step/steps) + 1
-		res := int64(2*(life*100+step%steps)) + incarnation - 1
-		r := h.record(name, life, res, res, state)
+		res := int64(2*(index*100+step%steps)) + incarnation - 1
+		r := h.record(name, index, res, res, state)
 		for range copies {
-			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation, content: res, ends: state})
+			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation, content: res, finalState: state})
 		}
 	}
-	if ends := h.calls[len(h.calls)-1]; !h.wild && ends.State != record.Live {
-		h.holds(name, life, ends)
+	if lastCall := h.calls[len(h.calls)-1]; !h.unordered && lastCall.State != record.Live {
+		h.addHeldVersions(name, index, lastCall)
 	}
 }
 
-// holds adds versions of an ended object. Some change no content, since other controllers remove
+// addHeldVersions adds versions of an ended object. Some change no content, since other controllers remove
 // their finalizers; a closed one may be marked as immutable.
-func (h *history) holds(name, life int, last *call) {
+func (h *history) addHeldVersions(name, index int, last *call) {
 	h.Helper()
 	content := last.content
-	for step := range h.rand.IntN(held + 1) {
+	for step := range h.rand.IntN(heldVersions + 1) {
 		res, state := last.ResVersion+2*int64(step+1), record.Released
 		if h.rand.IntN(2) == 0 {
 			content = res
@@ -179,9 +179,9 @@ func (h *history) holds(name, life int, last *call) {
 		if last.State == record.Closed && h.rand.IntN(2) == 0 {
 			state = record.Evicted
 		}
-		r := h.record(name, life, res, content, state)
+		r := h.record(name, index, res, content, state)
 		for range copies {
-			h.late = append(h.late, &call{Record: r, incarnation: last.incarnation, content: content, ends: last.State})
+			h.trailing = append(h.trailing, &call{Record: r, incarnation: last.incarnation, content: content, finalState: last.State})
 		}
 	}
 }
@@ -194,9 +194,9 @@ func (h *history) model(name, uid string, content int64) *unstructured.Unstructu
 	return o
 }
 
-func (h *history) record(name, life int, res, content int64, state record.State) *record.Record {
+func (h *history) record(name, index int, res, content int64, state record.State) *record.Record {
 	h.Helper()
-	o := h.model(fmt.Sprintf("m%d", name), fmt.Sprintf("u-%d-%d", (name*7+life*5)%11, name*lives+life), content)
+	o := h.model(fmt.Sprintf("m%d", name), fmt.Sprintf("u-%d-%d", (name*7+index*5)%11, name*objectsPerName+index), content)
 	o.SetResourceVersion(strconv.FormatInt(res, 10))
 	if res != content {
 		o.SetFinalizers(nil)
@@ -218,8 +218,8 @@ func (h *history) run(db *sql.DB) {
 		})
 	}
 	h.parallel(writers, h.calls)
-	h.parallel(writers, h.late)
-	h.calls = append(h.calls, h.late...)
+	h.parallel(writers, h.trailing)
+	h.calls = append(h.calls, h.trailing...)
 }
 
 func (h *history) parallel(writers map[int64]*writer.Writer, calls []*call) {
@@ -296,8 +296,8 @@ func (h *history) highest(chosen func(*call) bool) map[string]*call {
 
 func written(c *call) bool { return c.outcome != writer.Stale && c.outcome != writer.Unchanged }
 
-// announced reports whether a call has an event: amendments of ended objects have none.
-func announced(c *call) bool { return written(c) && c.outcome != writer.Amended }
+// hasEvent reports whether a call has an event: amendments of ended objects have none.
+func hasEvent(c *call) bool { return written(c) && c.outcome != writer.Amended }
 
 // checkRows compares each row with the greatest version that was committed.
 func (h *history) checkRows(rows map[string]historyRow) {
@@ -319,14 +319,14 @@ func (h *history) checkRows(rows map[string]historyRow) {
 			}
 			live[row.Name] = uid
 		}
-		if h.wild {
+		if h.unordered {
 			continue
 		}
-		if row.Closed != (c.ends == record.Closed) || !row.Closed && row.Evicted != (c.ends == record.Evicted) {
-			h.Errorf("%s ended in state %d, row %+v", uid, c.ends, row)
+		if row.Closed != (c.finalState == record.Closed) || !row.Closed && row.Evicted != (c.finalState == record.Evicted) {
+			h.Errorf("%s ended in state %d, row %+v", uid, c.finalState, row)
 		}
 		// A closed row need not be updated without new content.
-		if row.version() != c.version() && (c.ends != record.Closed || highest[uid].content != c.content) {
+		if row.version() != c.version() && (c.finalState != record.Closed || highest[uid].content != c.content) {
 			h.Errorf("%s is stored at %v, the newest version is %v", uid, row.version(), c.version())
 		}
 	}
@@ -336,7 +336,7 @@ func (h *history) checkRows(rows map[string]historyRow) {
 func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
 	h.Helper()
 	highest := h.highest(written)
-	for table, of := range map[string]func(*unstructured.Unstructured) map[string]string{
+	for table, get := range map[string]func(*unstructured.Unstructured) map[string]string{
 		"model_labels": (*unstructured.Unstructured).GetLabels, "model_annotations": (*unstructured.Unstructured).GetAnnotations,
 	} {
 		got := map[string]map[string]string{}
@@ -351,7 +351,7 @@ func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
 			got[p.UID][p.K] = p.V
 		}
 		for uid, r := range rows {
-			want := of(h.model(r.Name, uid, highest[uid].content))
+			want := get(h.model(r.Name, uid, highest[uid].content))
 			if !maps.Equal(got[uid], want) {
 				h.Errorf("%s of %s at %v: %v, want %v", table, uid, r.version(), got[uid], want)
 			}
@@ -374,18 +374,18 @@ func (h *history) checkEvents(events []event) {
 	}
 	last := map[string]event{}
 	for _, e := range events {
-		before, known := last[e.UID]
+		previous, known := last[e.UID]
 		last[e.UID] = e
-		if known && e.version().less(before.version()) {
-			h.Errorf("event %+v after %+v", e, before)
+		if known && e.version().less(previous.version()) {
+			h.Errorf("event %+v after %+v", e, previous)
 		}
 		if want[e] > 0 {
 			want[e]--
 			continue
 		}
-		rival := e.Operation == string(contract.ChangeDeleted) && known &&
-			before.Operation != string(contract.ChangeDeleted) && e.version() == before.version()
-		if !rival {
+		superseded := e.Operation == string(contract.ChangeDeleted) && known &&
+			previous.Operation != string(contract.ChangeDeleted) && e.version() == previous.version()
+		if !superseded {
 			h.Errorf("event %+v has no commit", e)
 		}
 	}
@@ -424,7 +424,7 @@ func (h *history) replay(events []event, rows map[string]historyRow) {
 			live[e.Name] = e.UID
 		}
 	}
-	highest := h.highest(announced)
+	highest := h.highest(hasEvent)
 	for uid, r := range rows {
 		e := state[uid]
 		closed := e.Operation == string(contract.ChangeDeleted)

@@ -114,7 +114,7 @@ func New(ctx context.Context, cfg Config) *Writer {
 		},
 	}
 	for range cfg.Slots {
-		w.slots.Go(func() { w.work(ctx) })
+		w.slots.Go(func() { w.runWorker(ctx) })
 	}
 	return w
 }
@@ -123,7 +123,7 @@ func New(ctx context.Context, cfg Config) *Writer {
 // ends; the record may then still be written.
 func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 	req := &queue.Request{Record: r, Done: make(chan struct{}), Since: w.cfg.Clock.Now(), Span: trace.SpanFromContext(ctx)}
-	if !w.queue.Put(req) {
+	if !w.queue.Add(req) {
 		return "", ErrClosed
 	}
 	select {
@@ -144,7 +144,7 @@ func (w *Writer) Close() {
 	}
 }
 
-func (w *Writer) work(ctx context.Context) {
+func (w *Writer) runWorker(ctx context.Context) {
 	for {
 		requests := w.queue.Take()
 		if requests == nil {

@@ -16,13 +16,13 @@ import (
 )
 
 // recordNames returns a prepare function that records the names of objects and leaves them unchanged.
-func recordNames(into *[]string) storage.PrepareBackfillParams {
+func recordNames(recorded *[]string) storage.PrepareBackfillParams {
 	return func(o runtime.Object) (*storage.BackfillParams, error) {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
 			return nil, fmt.Errorf("a %T", o)
 		}
-		*into = append(*into, u.GetName())
+		*recorded = append(*recorded, u.GetName())
 		return nil, nil
 	}
 }
@@ -37,7 +37,7 @@ func backfillContinues(t *testing.T, open Open) {
 		for i := range count {
 			o := object("Model", []string{"one", "two"}[i%2], fmt.Sprintf("m-%d-%03d", second, i), second, nil)
 			o.SetUID(uid("", o.GetName()))
-			put(t, s, o)
+			upsert(t, s, o)
 			want = append(want, o.GetName())
 		}
 	}
@@ -103,9 +103,9 @@ func backfillRewrites(t *testing.T, open Open) {
 		t.Run(command, func(t *testing.T) {
 			s := open(t)
 			models(t, s)
-			ended := object("Model", "one", "b", 1, nil)
-			ended.SetResourceVersion("2")
-			if err := s.Finish(t.Context(), ended); err != nil {
+			closed := object("Model", "one", "b", 1, nil)
+			closed.SetResourceVersion("2")
+			if err := s.Finish(t.Context(), closed); err != nil {
 				t.Fatal(err)
 			}
 			count := 0
@@ -143,8 +143,8 @@ func backfillRewrites(t *testing.T, open Open) {
 	}
 }
 
-// backfillLeavesBadObjects continues after an object that cannot be stored, and stops at an error of prepare.
-func backfillLeavesBadObjects(t *testing.T, open Open) {
+// backfillSkipsInvalidObjects continues after an object that cannot be stored, and stops at an error of prepare.
+func backfillSkipsInvalidObjects(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)
@@ -161,7 +161,7 @@ func backfillLeavesBadObjects(t *testing.T, open Open) {
 		return &storage.BackfillParams{Object: u}, nil
 	}
 	end, err := s.Backfill(t.Context(), prepare, storage.BackfillOptions{Kind: "Model", Command: storage.BackfillAll})
-	is(t, "a bad object", err, storage.ErrRejected)
+	expectError(t, "a bad object", err, storage.ErrRejected)
 	if err == nil || !strings.Contains(err.Error(), "one/b") || !strings.Contains(err.Error(), "spec.surprise") || end != nil {
 		t.Errorf("end %v, error %v; want one that names one/b and spec.surprise", end, err)
 	}
@@ -171,13 +171,13 @@ func backfillLeavesBadObjects(t *testing.T, open Open) {
 	stop := errors.New("stop")
 	end, err = s.Backfill(t.Context(), func(runtime.Object) (*storage.BackfillParams, error) { return nil, stop },
 		storage.BackfillOptions{Kind: "Model", Command: storage.BackfillAll, StartTime: at(2).Time})
-	if is(t, "an error of prepare", err, stop); end == nil || !end.Equal(at(2).Time) {
+	if expectError(t, "an error of prepare", err, stop); end == nil || !end.Equal(at(2).Time) {
 		t.Errorf("continues with %v, want the creation time of the first row that was not done", end)
 	}
-	other := func(runtime.Object) (*storage.BackfillParams, error) {
+	replace := func(runtime.Object) (*storage.BackfillParams, error) {
 		return &storage.BackfillParams{Object: object("Model", "one", "other", 0, nil)}, nil
 	}
-	_, err = s.Backfill(t.Context(), other, storage.BackfillOptions{Kind: "Model", Command: storage.BackfillAll})
+	_, err = s.Backfill(t.Context(), replace, storage.BackfillOptions{Kind: "Model", Command: storage.BackfillAll})
 	invalid(t, err, "other")
 }
 

@@ -15,10 +15,10 @@ import (
 
 // Open returns a store over an empty database that accepts writes. It closes the store at the end
 // of the test.
-type Open func(t *testing.T) storage.Keeper
+type Open func(t *testing.T) storage.IngesterStorage
 
 // Run runs the suite.
-func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
+func Run(t *testing.T, open func(t *testing.T) storage.IngesterStorage) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
@@ -32,24 +32,24 @@ func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
 		{"FieldsHaveThreeNames", fieldsHaveThreeNames},
 		{"SelectorsFollowKubernetes", selectorsFollowKubernetes},
 		{"CriteriaCompareByType", criteriaCompareByType},
-		{"QuestionsThatCannotBeAnsweredAreInvalid", questionsThatCannotBeAnswered},
+		{"QuestionsThatCannotBeAnsweredAreInvalid", invalidRequestsAreRejected},
 		{"OnlyLiveObjectsAreListed", onlyLiveObjectsAreListed},
 		{"PagesGoByOffset", pagesGoByOffset},
 		{"TokensBelongToTheirQuestion", tokensBelongToTheirQuestion},
 		{"PagesAreStableUnderChange", pagesAreStableUnderChange},
 		{"SkippedFieldsAreOmitted", skippedFieldsAreOmitted},
-		{"RandomQuestions", randomQuestions},
+		{"RandomQuestions", randomRequests},
 		{"DeleteClosesTheLiveRow", deleteClosesTheLiveRow},
-		{"DeleteCollectionObeysItsSelectors", deleteCollectionObeysItsSelectors},
+		{"DeleteCollectionObeysItsSelectors", deleteCollectionFollowsSelectors},
 		{"DeleteCollectionUnderChange", deleteCollectionUnderChange},
 		{"DirectUpdates", directUpdates},
 		{"DirectUpdatesAreRejected", directUpdatesAreRejected},
-		{"OneDirectUpdateOfManyWins", oneDirectUpdateWins},
+		{"OneDirectUpdateOfManyWins", concurrentDirectUpdatesConflict},
 		{"Templates", templates},
 		{"TemplatesAreChecked", templatesAreChecked},
 		{"BackfillContinuesWhereItStopped", backfillContinues},
 		{"BackfillRewrites", backfillRewrites},
-		{"BackfillLeavesBadObjects", backfillLeavesBadObjects},
+		{"BackfillLeavesBadObjects", backfillSkipsInvalidObjects},
 		{"BackfillUnderChange", backfillUnderChange},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open) })
@@ -85,7 +85,7 @@ func object(kind, namespace, name string, second int, spec map[string]any) *unst
 	return u
 }
 
-func put(t *testing.T, s storage.Keeper, objects ...runtime.Object) {
+func upsert(t *testing.T, s storage.IngesterStorage, objects ...runtime.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if err := s.Upsert(t.Context(), o, false, nil); err != nil {
@@ -95,7 +95,7 @@ func put(t *testing.T, s storage.Keeper, objects ...runtime.Object) {
 }
 
 // list lists objects and returns their names.
-func list(t *testing.T, s storage.Keeper, kind, namespace string, options metav1.ListOptions, ext *storage.ListOptionsExt) []string {
+func list(t *testing.T, s storage.IngesterStorage, kind, namespace string, options metav1.ListOptions, ext *storage.ListOptionsExt) []string {
 	t.Helper()
 	var response storage.ListResponse
 	if err := s.List(t.Context(), typeOf(kind), namespace, &options, ext, &response); err != nil {
@@ -118,17 +118,17 @@ func names(t *testing.T, items []runtime.Object) []string {
 }
 
 // invalid checks that an error is ErrInvalid and names the invalid part.
-func invalid(t *testing.T, err error, culprit string) {
+func invalid(t *testing.T, err error, invalidPart string) {
 	t.Helper()
-	if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), culprit) {
-		t.Errorf("error %v, want ErrInvalid that names %q", err, culprit)
+	if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), invalidPart) {
+		t.Errorf("error %v, want ErrInvalid that names %q", err, invalidPart)
 	}
 }
 
-func is(t *testing.T, what string, err, want error) {
+func expectError(t *testing.T, operation string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%s: error %v, want %v", what, err, want)
+		t.Errorf("%s: error %v, want %v", operation, err, want)
 	}
 }
 

@@ -35,7 +35,7 @@ func deleteClosesTheLiveRow(t *testing.T, open Open) {
 	invalid(t, s.Delete(t.Context(), typeOf("Model"), "", "a"), "namespace")
 }
 
-func deleteCollectionObeysItsSelectors(t *testing.T, open Open) {
+func deleteCollectionFollowsSelectors(t *testing.T, open Open) {
 	t.Helper()
 	all := "d c b a"
 	for name, tc := range map[string]struct {
@@ -72,8 +72,8 @@ func deleteCollectionObeysItsSelectors(t *testing.T, open Open) {
 		collect := func(d *metav1.DeleteOptions) error {
 			return s.DeleteCollection(t.Context(), typeOf("Model"), "", d, &metav1.ListOptions{})
 		}
-		is(t, "another uid", collect(uidIs("uid-one-a")), storage.ErrConflict)
-		is(t, "another version", collect(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}), storage.ErrConflict)
+		expectError(t, "another uid", collect(uidIs("uid-one-a")), storage.ErrConflict)
+		expectError(t, "another version", collect(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}), storage.ErrConflict)
 		invalid(t, collect(&metav1.DeleteOptions{DryRun: []string{"Some"}}), "Some")
 		invalid(t, collect(&metav1.DeleteOptions{DryRun: []string{"All", "All"}}), "dryRun")
 		invalid(t, collect(&metav1.DeleteOptions{GracePeriodSeconds: &grace}), "gracePeriodSeconds")
@@ -92,14 +92,14 @@ func uidIs(s types.UID) *metav1.DeleteOptions {
 func deleteCollectionUnderChange(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
-	const still, changing = 300, 24
+	const stable, changing = 300, 24
 	model := func(i int, team string) *unstructured.Unstructured {
 		o := object("Model", "default", fmt.Sprintf("m-%03d", i), i%60, nil)
 		o.SetLabels(map[string]string{"team": team})
 		return o
 	}
 	var group sync.WaitGroup
-	for i := range still {
+	for i := range stable {
 		group.Go(func() {
 			if err := s.Upsert(t.Context(), model(i, []string{"growth", "fraud"}[i%2]), false, nil); err != nil {
 				t.Error(err)
@@ -108,27 +108,27 @@ func deleteCollectionUnderChange(t *testing.T, open Open) {
 	}
 	for i := range changing {
 		group.Go(func() {
-			if err := s.Evict(t.Context(), model(still+i, "growth")); err != nil {
+			if err := s.Evict(t.Context(), model(stable+i, "growth")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
 	var saved atomic.Int64
-	var begun sync.WaitGroup
-	begun.Add(changing)
+	var started sync.WaitGroup
+	started.Add(changing)
 	for i := range changing {
 		group.Go(func() {
-			leave := 0 // never
+			leaveAt := 0 // never
 			if i%2 == 0 {
-				leave = 3 + i%5
+				leaveAt = 3 + i%5
 			}
-			if changes(t, s, model(still+i, "growth"), leave, begun.Done) && leave > 0 {
+			if updateRepeatedly(t, s, model(stable+i, "growth"), leaveAt, started.Done) && leaveAt > 0 {
 				saved.Add(1)
 			}
 		})
 	}
-	begun.Wait()
+	started.Wait()
 	if err := s.DeleteCollection(t.Context(), typeOf("Model"), "default", nil, &metav1.ListOptions{LabelSelector: "team=growth"}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,23 +139,23 @@ func deleteCollectionUnderChange(t *testing.T, open Open) {
 	if got := list(t, s, "Model", "", metav1.ListOptions{LabelSelector: "team=saved"}, nil); int64(len(got)) != saved.Load() {
 		t.Errorf("%d objects that left the selector in time are live, want all %d", len(got), saved.Load())
 	}
-	if got := list(t, s, "Model", "", metav1.ListOptions{LabelSelector: "team=fraud"}, nil); len(got) != still/2 {
-		t.Errorf("%d objects of another team, want %d", len(got), still/2)
+	if got := list(t, s, "Model", "", metav1.ListOptions{LabelSelector: "team=fraud"}, nil); len(got) != stable/2 {
+		t.Errorf("%d objects of another team, want %d", len(got), stable/2)
 	}
 }
 
-// changes updates an object directly, repeatedly, until it is closed; one of the updates
+// updateRepeatedly updates an object directly, repeatedly, until it is closed; one of the updates
 // makes it leave the selector. It reports whether the object survived.
-func changes(t *testing.T, s storage.Keeper, o *unstructured.Unstructured, leave int, begun func()) bool {
+func updateRepeatedly(t *testing.T, s storage.IngesterStorage, o *unstructured.Unstructured, leaveAt int, started func()) bool {
 	t.Helper()
 	for n := range 200 {
 		o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)})
-		if n == leave && n > 0 {
+		if n == leaveAt && n > 0 {
 			o.SetLabels(map[string]string{"team": "saved"})
 		}
 		err := s.Upsert(t.Context(), o, true, nil)
 		if n == 0 {
-			begun()
+			started()
 		}
 		switch {
 		case errors.Is(err, storage.ErrNotFound):

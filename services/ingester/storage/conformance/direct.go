@@ -14,7 +14,7 @@ import (
 )
 
 // evicted stores a Model that exists in storage only, in version 7.
-func evicted(t *testing.T, s storage.Keeper) *unstructured.Unstructured {
+func evicted(t *testing.T, s storage.IngesterStorage) *unstructured.Unstructured {
 	t.Helper()
 	m := object("Model", "default", "churn", 0, map[string]any{"algorithm": "xgboost"})
 	m.SetResourceVersion("7")
@@ -26,7 +26,7 @@ func evicted(t *testing.T, s storage.Keeper) *unstructured.Unstructured {
 	return m
 }
 
-func read(t *testing.T, s storage.Keeper) *unstructured.Unstructured {
+func read(t *testing.T, s storage.IngesterStorage) *unstructured.Unstructured {
 	t.Helper()
 	got := empty("Model")
 	if err := s.GetByName(t.Context(), "default", "churn", got); err != nil {
@@ -80,26 +80,26 @@ func directUpdatesAreRejected(t *testing.T, open Open) {
 		edit(o)
 		return s.Upsert(t.Context(), o, true, nil)
 	}
-	is(t, "an older version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("6") }), storage.ErrConflict)
-	is(t, "a newer version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("8") }), storage.ErrConflict)
-	is(t, "no version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("") }), storage.ErrConflict)
-	is(t, "another uid", change(func(o *unstructured.Unstructured) { o.SetUID("another") }), storage.ErrConflict)
-	is(t, "no such name", change(func(o *unstructured.Unstructured) { o.SetName("nobody") }), storage.ErrNotFound)
+	expectError(t, "an older version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("6") }), storage.ErrConflict)
+	expectError(t, "a newer version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("8") }), storage.ErrConflict)
+	expectError(t, "no version", change(func(o *unstructured.Unstructured) { o.SetResourceVersion("") }), storage.ErrConflict)
+	expectError(t, "another uid", change(func(o *unstructured.Unstructured) { o.SetUID("another") }), storage.ErrConflict)
+	expectError(t, "no such name", change(func(o *unstructured.Unstructured) { o.SetName("nobody") }), storage.ErrNotFound)
 	invalid(t, change(func(o *unstructured.Unstructured) { o.SetNamespace("") }), "namespace")
 	invalid(t, s.Upsert(t.Context(), m.DeepCopy(), true, []storage.IndexedField{{Key: "unicorn"}}), "unicorn")
-	here := object("Model", "default", "here", 0, nil)
-	put(t, s, here)
-	is(t, "an object of the cluster", s.Upsert(t.Context(), here, true, nil), storage.ErrConflict)
+	inCluster := object("Model", "default", "here", 0, nil)
+	upsert(t, s, inCluster)
+	expectError(t, "an object of the cluster", s.Upsert(t.Context(), inCluster, true, nil), storage.ErrConflict)
 	if diff := cmp.Diff(m, read(t, s)); diff != "" {
 		t.Errorf("a rejected update changed something (-want +got):\n%s", diff)
 	}
 	if err := s.Delete(t.Context(), typeOf("Model"), "default", "churn"); err != nil {
 		t.Fatal(err)
 	}
-	is(t, "a closed row", change(func(*unstructured.Unstructured) {}), storage.ErrNotFound)
+	expectError(t, "a closed row", change(func(*unstructured.Unstructured) {}), storage.ErrNotFound)
 }
 
-func oneDirectUpdateWins(t *testing.T, open Open) {
+func concurrentDirectUpdatesConflict(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	m := evicted(t, s)

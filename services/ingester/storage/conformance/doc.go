@@ -1,7 +1,7 @@
-// Package conformance is the suite that every implementation of storage.Keeper passes.
+// Package conformance is the suite that every implementation of storage.IngesterStorage passes.
 //
 //	func TestConformance(t *testing.T) {
-//		conformance.Run(t, func(t *testing.T) storage.Keeper { return openOnAnEmptyDatabase(t) })
+//		conformance.Run(t, func(t *testing.T) storage.IngesterStorage { return openOnAnEmptyDatabase(t) })
 //	}
 //
 // Half of the tests are examples of the contract. The other half compares responses with a

@@ -11,12 +11,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-func questionsThatCannotBeAnswered(t *testing.T, open Open) {
+func invalidRequestsAreRejected(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)
-	seconds, yes := int64(-1), true
-	for culprit, o := range map[string]metav1.ListOptions{
+	seconds, sendEvents := int64(-1), true
+	for invalidPart, o := range map[string]metav1.ListOptions{
 		`"team in growth"`:      {LabelSelector: "team in growth"},
 		"team=-x-":              {LabelSelector: "team=-x-"},
 		`"spec.positive_label"`: {FieldSelector: "spec.positive_label=x"}, // a field, but not indexed
@@ -27,7 +27,7 @@ func questionsThatCannotBeAnswered(t *testing.T, open Open) {
 		`"today"`:               {FieldSelector: "metadata.creation_timestamp=today"},
 		"limit -1":              {Limit: -1},
 		"watch":                 {Watch: true},
-		"sendInitialEvents":     {SendInitialEvents: &yes},
+		"sendInitialEvents":     {SendInitialEvents: &sendEvents},
 		`"17"`:                  {ResourceVersion: "17"},
 		`"Exact"`:               {ResourceVersionMatch: metav1.ResourceVersionMatchExact},
 		"timeoutSeconds":        {TimeoutSeconds: &seconds},
@@ -37,14 +37,14 @@ func questionsThatCannotBeAnswered(t *testing.T, open Open) {
 		"version 0":             {Continue: "e30"},
 	} {
 		var response storage.ListResponse
-		invalid(t, s.List(t.Context(), typeOf("Model"), "", &o, nil, &response), culprit)
+		invalid(t, s.List(t.Context(), typeOf("Model"), "", &o, nil, &response), invalidPart)
 		if o.Limit >= 0 && o.Continue == "" { // an invalid request must delete nothing
-			invalid(t, s.DeleteCollection(t.Context(), typeOf("Model"), "", nil, &o), culprit)
+			invalid(t, s.DeleteCollection(t.Context(), typeOf("Model"), "", nil, &o), invalidPart)
 		}
 	}
-	for culprit, ext := range invalidExt() {
+	for invalidPart, ext := range invalidExt() {
 		var response storage.ListResponse
-		invalid(t, s.List(t.Context(), typeOf("Model"), "", nil, ext, &response), culprit)
+		invalid(t, s.List(t.Context(), typeOf("Model"), "", nil, ext, &response), invalidPart)
 	}
 	invalid(t, s.List(t.Context(), typeOf("Model"), "", nil, nil, nil), "response")
 	invalid(t, s.List(t.Context(), typeOf("Model"), "\xff", nil, nil, &storage.ListResponse{}), "metadata.namespace")

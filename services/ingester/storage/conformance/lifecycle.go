@@ -28,7 +28,7 @@ func objectsAreStoredAndRead(t *testing.T, open Open) {
 	m := object("Model", "default", "churn", 0, map[string]any{"algorithm": "xgboost", "kind": "MODEL_KIND_CUSTOM"})
 	m.SetLabels(map[string]string{"team": "growth"})
 	m.SetAnnotations(map[string]string{"note": "Grüße"})
-	put(t, s, m, m) // the second write changes nothing
+	upsert(t, s, m, m) // the second write changes nothing
 	byName, byID := empty("Model"), empty("Model")
 	byName.SetLabels(map[string]string{"left": "over"})
 	if err := s.GetByName(t.Context(), "default", "churn", byName); err != nil {
@@ -48,8 +48,8 @@ func objectsAreStoredAndRead(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 	}
-	is(t, "by name after the end", s.GetByName(t.Context(), "default", "churn", empty("Model")), storage.ErrNotFound)
-	is(t, "by id after the end", s.GetByID(t.Context(), string(m.GetUID()), empty("Model")), storage.ErrNotFound)
+	expectError(t, "by name after the end", s.GetByName(t.Context(), "default", "churn", empty("Model")), storage.ErrNotFound)
+	expectError(t, "by id after the end", s.GetByID(t.Context(), string(m.GetUID()), empty("Model")), storage.ErrNotFound)
 }
 
 // Typed is a Model as a program's own Go type. Its kind follows from TypeMeta.
@@ -93,7 +93,7 @@ func typedObjectsAreStoredAndRead(t *testing.T, open Open) {
 		},
 		Spec: TypedSpec{Algorithm: "xgboost", RevisionID: 3, Owner: &TypedOwner{Name: "ada"}},
 	}
-	put(t, s, m)
+	upsert(t, s, m)
 	got := &Typed{TypeMeta: *typeOf("Model"), Spec: TypedSpec{Algorithm: "left over"}}
 	got.Annotations = map[string]string{"left": "over"}
 	if err := s.GetByName(t.Context(), "default", "churn", got); err != nil {
@@ -122,16 +122,16 @@ func errorsAreTyped(t *testing.T, open Open) {
 	s := open(t)
 	m := object("Model", "default", "churn", 0, nil)
 	m.SetResourceVersion("5")
-	put(t, s, m)
+	upsert(t, s, m)
 	m.SetResourceVersion("4")
-	is(t, "an older version", s.Upsert(t.Context(), m, false, nil), storage.ErrStale)
+	expectError(t, "an older version", s.Upsert(t.Context(), m, false, nil), storage.ErrStale)
 	bad := object("Model", "default", "bad", 0, map[string]any{"surprise": true})
 	err := s.Upsert(t.Context(), bad, false, nil)
-	is(t, "an unknown field", err, storage.ErrRejected)
+	expectError(t, "an unknown field", err, storage.ErrRejected)
 	if err == nil || !strings.Contains(err.Error(), "spec.surprise") {
 		t.Errorf("error %v does not name the field", err)
 	}
-	is(t, "no such name", s.GetByName(t.Context(), "default", "nobody", empty("Model")), storage.ErrNotFound)
+	expectError(t, "no such name", s.GetByName(t.Context(), "default", "nobody", empty("Model")), storage.ErrNotFound)
 	invalid(t, s.GetByName(t.Context(), "default", "churn", empty("Unicorn")), "Unicorn")
 	invalid(t, s.GetByID(t.Context(), "x", empty("Unicorn")), "Unicorn")
 	invalid(t, s.Upsert(t.Context(), empty("Unicorn"), false, nil), "Unicorn")
@@ -175,7 +175,7 @@ func indexedFieldsOverride(t *testing.T, open Open) {
 func closeCanBeRepeated(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
-	put(t, s, object("Model", "default", "churn", 0, nil))
+	upsert(t, s, object("Model", "default", "churn", 0, nil))
 	done := make(chan error)
 	for range 4 {
 		go func() { done <- s.Close() }()

@@ -14,7 +14,7 @@ import (
 )
 
 // models stores four Models, the newest last.
-func models(t *testing.T, s storage.Keeper) {
+func models(t *testing.T, s storage.IngesterStorage) {
 	t.Helper()
 	a := object("Model", "one", "a", 0, map[string]any{"algorithm": "xgboost", "sourcePipelineRun": map[string]any{"name": "run-1"}})
 	a.SetLabels(map[string]string{"team": "growth", "tier": "gold", "size": "5"})
@@ -23,14 +23,14 @@ func models(t *testing.T, s storage.Keeper) {
 	c := object("Model", "two", "c", 2, map[string]any{"owner": map[string]any{"name": "ada"}, "revisionId": int64(7)})
 	c.SetLabels(map[string]string{"team": "growth", "size": "big"})
 	d := object("Model", "two", "d", 3, map[string]any{"owner": map[string]any{}})
-	put(t, s, a, b, c, d)
+	upsert(t, s, a, b, c, d)
 }
 
 func fieldsHaveThreeNames(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)
-	put(t, s, object("Deployment", "one", "d", 0, nil))
+	upsert(t, s, object("Deployment", "one", "d", 0, nil))
 	for _, name := range []string{"spec.source_pipeline_run.name", "spec.sourcePipelineRun.name", "src_pipeline_run_name"} {
 		if diff := cmp.Diff([]string{"a"}, list(t, s, "Model", "", metav1.ListOptions{FieldSelector: name + "=run-1"}, nil)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -102,7 +102,7 @@ func criteriaCompareByType(t *testing.T, open Open) {
 				}
 			}
 		}
-		put(t, s, run)
+		upsert(t, s, run)
 	}
 	half := time.Date(2026, 11, 21, 6, 0, 0, 500_000_000, time.FixedZone("CET", 3600))
 	for name, tc := range map[string]struct {
@@ -137,15 +137,15 @@ func onlyLiveObjectsAreListed(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)
-	again := object("Model", "one", "a", 9, nil)
-	again.SetUID("uid-again")
-	again.SetResourceVersion("5")
-	ended := object("Model", "one", "b", 1, nil)
-	ended.SetResourceVersion("2")
+	recreated := object("Model", "one", "a", 9, nil)
+	recreated.SetUID("uid-again")
+	recreated.SetResourceVersion("5")
+	closed := object("Model", "one", "b", 1, nil)
+	closed.SetResourceVersion("2")
 	evicted := object("Model", "two", "c", 2, nil)
 	evicted.SetResourceVersion("2")
-	put(t, s, again)
-	if err := s.Finish(t.Context(), ended); err != nil {
+	upsert(t, s, recreated)
+	if err := s.Finish(t.Context(), closed); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Evict(t.Context(), evicted); err != nil {
@@ -171,7 +171,7 @@ func skippedFieldsAreOmitted(t *testing.T, open Open) {
 		}}},
 	})
 	m.SetAnnotations(map[string]string{"note": "long"})
-	put(t, s, m)
+	upsert(t, s, m)
 	ext := &storage.ListOptionsExt{ReturnedFieldSkipList: []string{
 		"spec.input_schema", "spec.output_schema", "spec.quality_scores.value", "metadata.annotations",
 		"spec.feature_importance_list.feature_importance.std_dev",

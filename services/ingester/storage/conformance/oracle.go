@@ -12,16 +12,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// fact is the state of an object in the oracle: the values of its fields as text, int64, bool,
+// oracleObject is the state of an object in the oracle: the values of its fields as text, int64, bool,
 // time.Time or nil, and its labels.
-type fact struct {
+type oracleObject struct {
 	name   string
 	fields map[string]any
 	labels map[string]string
 }
 
-// question is a request that both storage and the oracle answer.
-type question struct {
+// request is a request that both storage and the oracle answer.
+type request struct {
 	namespace string
 	labels    string
 	fields    []fieldTerm
@@ -36,13 +36,13 @@ type fieldTerm struct {
 }
 
 // evaluate computes the expected response: it checks every object.
-func evaluate(facts []fact, q question) ([]string, error) {
+func evaluate(objects []oracleObject, q request) ([]string, error) {
 	selector, err := labels.Parse(q.labels)
 	if err != nil {
 		return nil, err
 	}
-	var chosen []fact
-	for _, f := range facts {
+	var chosen []oracleObject
+	for _, f := range objects {
 		if f.matches(q, selector) {
 			chosen = append(chosen, f)
 		}
@@ -51,7 +51,7 @@ func evaluate(facts []fact, q question) ([]string, error) {
 	if len(order) == 0 {
 		order = []storage.OrderBy{{Field: "metadata.creation_timestamp", Dir: storage.SortDesc}}
 	}
-	slices.SortFunc(chosen, func(a, b fact) int { return before(a, b, order) })
+	slices.SortFunc(chosen, func(a, b oracleObject) int { return compareObjects(a, b, order) })
 	out := make([]string, 0, len(chosen))
 	for _, f := range chosen {
 		out = append(out, f.name)
@@ -59,7 +59,7 @@ func evaluate(facts []fact, q question) ([]string, error) {
 	return out, nil
 }
 
-func before(a, b fact, order []storage.OrderBy) int {
+func compareObjects(a, b oracleObject, order []storage.OrderBy) int {
 	sign := 1
 	for _, o := range order {
 		sign = 1
@@ -73,7 +73,7 @@ func before(a, b fact, order []storage.OrderBy) int {
 	return sign * compare(a.fields["metadata.uid"], b.fields["metadata.uid"])
 }
 
-func (f fact) matches(q question, selector labels.Selector) bool {
+func (f oracleObject) matches(q request, selector labels.Selector) bool {
 	if q.namespace != "" && f.fields["metadata.namespace"] != q.namespace || !selector.Matches(labels.Set(f.labels)) {
 		return false
 	}
@@ -89,7 +89,7 @@ func (f fact) matches(q question, selector labels.Selector) bool {
 	return q.operation == nil || f.operation(*q.operation)
 }
 
-func (f fact) operation(o storage.CriterionOperation) bool {
+func (f oracleObject) operation(o storage.CriterionOperation) bool {
 	var all []bool
 	for _, c := range o.Criteria {
 		all = append(all, f.criterion(c))
@@ -103,7 +103,7 @@ func (f fact) operation(o storage.CriterionOperation) bool {
 	return !slices.Contains(all, false)
 }
 
-func (f fact) criterion(c storage.Criterion) bool {
+func (f oracleObject) criterion(c storage.Criterion) bool {
 	v := f.fields[c.FieldName]
 	switch c.Operator {
 	case storage.OpIsNull:
@@ -143,7 +143,7 @@ func (f fact) criterion(c storage.Criterion) bool {
 // count in an order, as the SQL standard has it.
 func compare(a, b any) int {
 	if a == nil || b == nil {
-		return cmp.Compare(present(a), present(b))
+		return cmp.Compare(presenceRank(a), presenceRank(b))
 	}
 	switch x := a.(type) {
 	case string:
@@ -156,13 +156,13 @@ func compare(a, b any) int {
 		y, _ := b.(time.Time)
 		return x.Compare(y)
 	default:
-		return cmp.Compare(truth(a), truth(b))
+		return cmp.Compare(boolRank(a), boolRank(b))
 	}
 }
 
-func present(v any) int { return truth(v != nil) }
+func presenceRank(v any) int { return boolRank(v != nil) }
 
-func truth(v any) int {
+func boolRank(v any) int {
 	if v == true {
 		return 1
 	}

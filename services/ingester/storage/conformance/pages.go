@@ -77,7 +77,7 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 		t.Errorf("the next page, continue %q (-want +got):\n%s", next.Continue, diff)
 	}
 	same := metav1.ListOptions{Limit: 1, LabelSelector: "team,size", Continue: token}
-	others := map[string]func() error{
+	requests := map[string]func() error{
 		"kind":      func() error { _, err := ask("Project", "", same, order); return err },
 		"namespace": func() error { _, err := ask("Model", "one", same, order); return err },
 		"order":     func() error { _, err := ask("Model", "", same, nil); return err },
@@ -104,8 +104,8 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 			return err
 		},
 	}
-	for what, other := range others {
-		t.Run("another "+what, func(t *testing.T) { invalid(t, other(), "token") })
+	for what, send := range requests {
+		t.Run("another "+what, func(t *testing.T) { invalid(t, send(), "token") })
 	}
 }
 
@@ -119,7 +119,7 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 	for i := range fixed {
 		o := object("Model", "default", fmt.Sprintf("fixed-%02d", i), i%seconds, nil)
 		o.SetLabels(map[string]string{"team": "growth"})
-		put(t, s, o)
+		upsert(t, s, o)
 		want[o.GetName()] = 1
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 
 // churn creates objects between the fixed ones, each with its own name, and deletes the previous
 // one.
-func churn(ctx context.Context, t *testing.T, s storage.Keeper, worker, seconds int) {
+func churn(ctx context.Context, t *testing.T, s storage.IngesterStorage, worker, seconds int) {
 	t.Helper()
 	before := ""
 	for i := 0; ctx.Err() == nil; i++ {
@@ -173,7 +173,7 @@ func churn(ctx context.Context, t *testing.T, s storage.Keeper, worker, seconds 
 }
 
 // walk lists page by page and returns all names.
-func walk(t *testing.T, s storage.Keeper, o metav1.ListOptions, ext *storage.ListOptionsExt) []string {
+func walk(t *testing.T, s storage.IngesterStorage, o metav1.ListOptions, ext *storage.ListOptionsExt) []string {
 	t.Helper()
 	var out []string
 	for {

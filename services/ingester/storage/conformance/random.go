@@ -19,21 +19,21 @@ import (
 
 const (
 	randomObjects   = 120
-	randomAnswers   = 120
+	requestsPerKind = 120
 	firstSeed       = 20261121
-	seedsOfQuestion = 4
+	criteriaBudget  = 4
 )
 
-// randomQuestions compares answers with the oracle's.
-func randomQuestions(t *testing.T, open Open) {
+// randomRequests compares answers with the oracle's.
+func randomRequests(t *testing.T, open Open) {
 	t.Helper()
 	for i, kind := range []string{"Model", "PipelineRun", "TriggerRun"} {
 		t.Run(kind, func(t *testing.T) {
 			s := open(t)
 			g := &generator{kind: kind, rand: rand.New(rand.NewPCG(firstSeed, uint64(i)))} //nolint:gosec // not a secret, and the same each time
-			facts := g.objects(t, s)
-			for range randomAnswers {
-				g.ask(t, s, facts)
+			objects := g.objects(t, s)
+			for range requestsPerKind {
+				g.checkRequest(t, s, objects)
 			}
 		})
 	}
@@ -54,20 +54,20 @@ var (
 	numbers = []string{"1", "9", "10", "big", "99999999999999999999"}
 )
 
-func (g *generator) objects(t *testing.T, s storage.Keeper) []fact {
+func (g *generator) objects(t *testing.T, s storage.IngesterStorage) []oracleObject {
 	t.Helper()
-	var out []fact
+	var out []oracleObject
 	for i := range randomObjects {
 		namespace, name := pick(g, "one", "two", "three"), fmt.Sprintf("o-%03d", g.rand.IntN(1000)*1000+i)
 		o := object(g.kind, namespace, name, g.rand.IntN(20), nil)
 		o.SetUID(uid(strconv.Itoa(g.rand.IntN(100)), name))
-		f := fact{name: name, labels: g.labels(), fields: map[string]any{
+		f := oracleObject{name: name, labels: g.labels(), fields: map[string]any{
 			"metadata.namespace": namespace, "metadata.name": name, "metadata.uid": string(o.GetUID()),
 			"metadata.creation_timestamp": o.GetCreationTimestamp().UTC(),
 		}}
 		o.SetLabels(f.labels)
 		g.content(o, f.fields)
-		put(t, s, o)
+		upsert(t, s, o)
 		o.SetResourceVersion("2")
 		switch i % 8 {
 		case 0: // closed: not in any response
@@ -99,34 +99,34 @@ func (g *generator) labels() map[string]string {
 }
 
 // content sets fields of the object at random, and records them for the oracle.
-func (g *generator) content(o *unstructured.Unstructured, facts map[string]any) {
+func (g *generator) content(o *unstructured.Unstructured, objects map[string]any) {
 	spec, status := map[string]any{}, map[string]any{}
 	switch g.kind {
 	case "Model":
-		facts["spec.algorithm"] = g.text(spec, "algorithm")
-		facts["spec.owner.name"] = g.nested(spec, "owner")
-		facts["spec.kind"] = "MODEL_KIND_INVALID"
+		objects["spec.algorithm"] = g.text(spec, "algorithm")
+		objects["spec.owner.name"] = g.nested(spec, "owner")
+		objects["spec.kind"] = "MODEL_KIND_INVALID"
 		if g.rand.IntN(2) == 0 {
 			spec["kind"] = pick(g, "MODEL_KIND_CUSTOM", "MODEL_KIND_CLUSTERING")
-			facts["spec.kind"] = spec["kind"]
+			objects["spec.kind"] = spec["kind"]
 		}
-		facts["spec.revision_id"] = int64(0)
+		objects["spec.revision_id"] = int64(0)
 		if g.rand.IntN(2) == 0 {
 			spec["revisionId"] = g.rand.Int64N(7) - 3
-			facts["spec.revision_id"] = spec["revisionId"]
+			objects["spec.revision_id"] = spec["revisionId"]
 		}
 	case "PipelineRun":
-		facts["spec.pipeline.name"] = g.nested(spec, "pipeline")
-		facts["status.end_time"] = nil
+		objects["spec.pipeline.name"] = g.nested(spec, "pipeline")
+		objects["status.end_time"] = nil
 		if g.rand.IntN(2) == 0 {
 			end := minute.Add(time.Duration(g.rand.IntN(5)) * 500 * time.Microsecond)
-			status["endTime"], facts["status.end_time"] = end.Format(time.RFC3339Nano), end
+			status["endTime"], objects["status.end_time"] = end.Format(time.RFC3339Nano), end
 		}
 	default:
-		facts["spec.pipeline.name"] = g.nested(spec, "pipeline")
-		facts["spec.auto_flip"] = false
+		objects["spec.pipeline.name"] = g.nested(spec, "pipeline")
+		objects["spec.auto_flip"] = false
 		if g.rand.IntN(2) == 0 {
-			spec["autoFlip"], facts["spec.auto_flip"] = true, true
+			spec["autoFlip"], objects["spec.auto_flip"] = true, true
 		}
 	}
 	o.Object["spec"], o.Object["status"] = spec, status
@@ -150,11 +150,11 @@ func (g *generator) nested(in map[string]any, key string) any {
 	return g.text(message, "name")
 }
 
-// ask sends one random request, in pages of random size, and compares the responses.
-func (g *generator) ask(t *testing.T, s storage.Keeper, facts []fact) {
+// checkRequest sends one random request, in pages of random size, and compares the responses.
+func (g *generator) checkRequest(t *testing.T, s storage.IngesterStorage, objects []oracleObject) {
 	t.Helper()
-	q := g.question(facts)
-	want, err := evaluate(facts, q)
+	q := g.request(objects)
+	want, err := evaluate(objects, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (g *generator) ask(t *testing.T, s storage.Keeper, facts []fact) {
 		if n := response.RemainingItemCount; n != nil && *n != int64(len(want)-len(got)) {
 			t.Errorf("%+v: %d remain, want %d", q, *n, len(want)-len(got))
 		}
-		if o.Continue = response.Continue; o.Continue == "" || len(got) > len(facts) {
+		if o.Continue = response.Continue; o.Continue == "" || len(got) > len(objects) {
 			break
 		}
 	}
@@ -187,13 +187,13 @@ func (g *generator) ask(t *testing.T, s storage.Keeper, facts []fact) {
 	}
 }
 
-func (g *generator) question(facts []fact) question {
-	known := make([]string, 0, len(facts[0].fields))
-	for name := range facts[0].fields {
+func (g *generator) request(objects []oracleObject) request {
+	known := make([]string, 0, len(objects[0].fields))
+	for name := range objects[0].fields {
 		known = append(known, name)
 	}
 	slices.Sort(known)
-	q := question{namespace: pick(g, "", "", "one", "nowhere")}
+	q := request{namespace: pick(g, "", "", "one", "nowhere")}
 	var terms []string
 	for range g.rand.IntN(3) {
 		terms = append(terms, g.requirement())
@@ -201,12 +201,12 @@ func (g *generator) question(facts []fact) question {
 	q.labels = strings.Join(terms, ",")
 	for range g.rand.IntN(2) {
 		field := pick(g, known...)
-		if value, isText := pick(g, facts...).fields[field].(string); isText {
+		if value, isText := pick(g, objects...).fields[field].(string); isText {
 			q.fields = append(q.fields, fieldTerm{field: field, value: value, not: g.rand.IntN(2) == 0})
 		}
 	}
 	if g.rand.IntN(2) == 0 {
-		q.operation = g.operation(facts, known, seedsOfQuestion)
+		q.operation = g.operation(objects, known, criteriaBudget)
 	}
 	g.rand.Shuffle(len(known), func(i, j int) { known[i], known[j] = known[j], known[i] })
 	for _, field := range known[:g.rand.IntN(4)] {
@@ -223,20 +223,20 @@ func (g *generator) requirement() string {
 	)
 }
 
-func (g *generator) operation(facts []fact, known []string, budget int) *storage.CriterionOperation {
+func (g *generator) operation(objects []oracleObject, known []string, budget int) *storage.CriterionOperation {
 	o := &storage.CriterionOperation{LogicalOperator: pick(g, storage.And, storage.Or)}
 	for range 1 + g.rand.IntN(2) {
-		o.Criteria = append(o.Criteria, g.criterion(facts, pick(g, known...)))
+		o.Criteria = append(o.Criteria, g.criterion(objects, pick(g, known...)))
 	}
 	if budget > 1 && g.rand.IntN(2) == 0 {
-		o.SubOperations = append(o.SubOperations, *g.operation(facts, known, budget/2))
+		o.SubOperations = append(o.SubOperations, *g.operation(objects, known, budget/2))
 	}
 	return o
 }
 
 // criterion compares with values that objects have, and uses only operators that the type has.
-func (g *generator) criterion(facts []fact, field string) storage.Criterion {
-	v := pick(g, facts...).fields[field]
+func (g *generator) criterion(objects []oracleObject, field string) storage.Criterion {
+	v := pick(g, objects...).fields[field]
 	c := storage.Criterion{FieldName: field, Operator: pick(g, storage.OpIsNull, storage.OpIsNotNull)}
 	if v == nil {
 		return c
@@ -262,7 +262,7 @@ func (g *generator) criterion(facts []fact, field string) storage.Criterion {
 		c.MatchValue = nil
 	case storage.OpIn, storage.OpNotIn:
 		list := []any{v}
-		if other := pick(g, facts...).fields[field]; other != nil {
+		if other := pick(g, objects...).fields[field]; other != nil {
 			list = append(list, other)
 		}
 		c.MatchValue = list

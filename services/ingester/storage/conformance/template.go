@@ -20,7 +20,7 @@ func parameters(pairs ...any) *storage.ListOptionsExt {
 }
 
 // runs stores pipeline runs of two pipelines. Those of one refer to it with and without its namespace.
-func runs(t *testing.T, s storage.Keeper) {
+func runs(t *testing.T, s storage.IngesterStorage) {
 	t.Helper()
 	for i, run := range []struct {
 		namespace, name string
@@ -35,7 +35,7 @@ func runs(t *testing.T, s storage.Keeper) {
 	} {
 		o := object("PipelineRun", run.namespace, run.name, i, map[string]any{"pipeline": run.pipeline})
 		o.Object["status"] = map[string]any{"state": run.state}
-		put(t, s, o)
+		upsert(t, s, o)
 	}
 }
 

@@ -87,8 +87,8 @@ func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 		if err != nil {
 			return b.position(), err
 		}
-		mine, next := b.cut(page)
-		if err := b.rewrite(ctx, mine); err != nil {
+		batch, next := b.splitBatch(page)
+		if err := b.rewrite(ctx, batch); err != nil {
 			return b.position(), err
 		}
 		if next != nil {
@@ -100,14 +100,14 @@ func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 	}
 }
 
-// cut takes rows until the batch is full and a creation time ends; next is the following creation time.
-func (b *backfill) cut(page []*oldRow) (mine []*oldRow, next *time.Time) {
-	before := b.last
+// splitBatch takes rows until the batch is full and a creation time ends; next is the following creation time.
+func (b *backfill) splitBatch(page []*oldRow) (batch []*oldRow, next *time.Time) {
+	previous := b.last
 	for i, row := range page {
-		if b.done+i >= b.options.BatchSize && before != nil && !before.CreateTime.Equal(row.CreateTime) {
+		if b.done+i >= b.options.BatchSize && previous != nil && !previous.CreateTime.Equal(row.CreateTime) {
 			return page[:i], &row.CreateTime
 		}
-		before = row
+		previous = row
 	}
 	return page, nil
 }
@@ -122,9 +122,9 @@ func (b *backfill) position() *time.Time {
 
 // rewrite rewrites rows. It reads rows that changed meanwhile again and retries.
 func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
-	left := page
+	remaining := page
 	for range maxOvertaken {
-		stale, err := b.rewriteOnce(ctx, left)
+		stale, err := b.rewriteOnce(ctx, remaining)
 		if err != nil {
 			return err
 		}
@@ -134,11 +134,11 @@ func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
 			}
 			return nil
 		}
-		if left, err = b.reread(ctx, stale); err != nil {
+		if remaining, err = b.reread(ctx, stale); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s %s/%s keeps changing", storage.ErrConflict, b.kind.Name, left[0].Namespace, left[0].Name)
+	return fmt.Errorf("%w: %s %s/%s keeps changing", storage.ErrConflict, b.kind.Name, remaining[0].Namespace, remaining[0].Name)
 }
 
 // rewriteOnce rewrites rows and returns the uids of those that have another version by now.

@@ -106,7 +106,7 @@ func (b *backfill) rewriteOf(row *oldRow) (*writer.Rewrite, error) {
 		}
 	}
 	if b.options.Command != storage.BackfillBlob {
-		out.Index = !sameIndexed(row.indexed, r.Indexed)
+		out.Index = !equalIndexed(row.indexed, r.Indexed)
 	}
 	if !out.Content && !out.Index && !out.Pairs {
 		return nil, nil
@@ -135,16 +135,16 @@ func contentDiffers(row *oldRow, r *record.Record) (bool, error) {
 	if !bytes.Equal(row.proto, r.Proto) || row.groupVersion != r.GroupVersion {
 		return true, nil
 	}
-	var old, fresh any
-	if err := errors.Join(utiljson.Unmarshal(row.json, &old), utiljson.Unmarshal([]byte(r.JSON), &fresh)); err != nil {
+	var old, updated any
+	if err := errors.Join(utiljson.Unmarshal(row.json, &old), utiljson.Unmarshal([]byte(r.JSON), &updated)); err != nil {
 		return false, fmt.Errorf("decode content: %w", err)
 	}
-	return !reflect.DeepEqual(old, fresh), nil
+	return !reflect.DeepEqual(old, updated), nil
 }
 
-func sameIndexed(old, fresh []any) bool {
+func equalIndexed(old, updated []any) bool {
 	for i := range old {
-		if plain(old[i]) != plain(fresh[i]) {
+		if plain(old[i]) != plain(updated[i]) {
 			return false
 		}
 	}

@@ -37,17 +37,17 @@ func BenchmarkListByFields(b *testing.B) {
 	})
 }
 
-func benchmarkList(b *testing.B, question func(i int) metav1.ListOptions) {
+func benchmarkList(b *testing.B, listOptions func(i int) metav1.ListOptions) {
 	b.Helper()
 	store := manyModels(b)
 	var spent []time.Duration
 	i := 0
 	for b.Loop() {
-		options := question(i)
-		begin := time.Now()
+		options := listOptions(i)
+		start := time.Now()
 		var answer storage.ListResponse
 		err := store.List(b.Context(), &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}, "default", &options, nil, &answer)
-		spent = append(spent, time.Since(begin))
+		spent = append(spent, time.Since(start))
 		if err != nil || len(answer.Items) != 100 {
 			b.Fatalf("%d objects, %v", len(answer.Items), err)
 		}
@@ -72,7 +72,7 @@ func manyModels(b *testing.B) *mysql.Storage {
 	if err := store.Prepare(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	store.Settle(1)
+	store.SetIncarnation(1)
 	for i := range stored {
 		m := dbtest.Model(fmt.Sprintf("model-%04d", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i), 1)
 		m.SetLabels(map[string]string{"team": fmt.Sprintf("team-%d", i%100), "tier": "gold", "stage": "test"})

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	for _, vendor := range mysqltest.Vendors() {
 		t.Run(string(vendor), func(t *testing.T) {
 			dsn := mysqltest.DSNOf(t, vendor)
-			conformance.Run(t, func(t *testing.T) storage.Keeper {
+			conformance.Run(t, func(t *testing.T) storage.IngesterStorage {
 				t.Helper()
 				s := openOn(t, dsn, mysql.Options{})
 				emptied(t, s)
@@ -45,7 +45,7 @@ func openOn(t testing.TB, dsn string, options mysql.Options) *mysql.Storage {
 	if err := s.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Settle(1)
+	s.SetIncarnation(1)
 	return s
 }
 

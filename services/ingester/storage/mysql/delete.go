@@ -58,7 +58,7 @@ func (s *Storage) DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMet
 		return err
 	}
 	var ext *storage.ListOptionsExt
-	plan, err := query.Compile(query.Question{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext})
+	plan, err := query.Compile(query.Request{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Storage) DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMet
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, listOptions)
+	ctx, cancel := withTimeout(ctx, listOptions)
 	defer cancel()
 	if err := s.choose(ctx, plan); err != nil {
 		return fmt.Errorf("delete collection of %s: %w", kind.Name, err)

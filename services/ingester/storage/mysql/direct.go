@@ -24,7 +24,7 @@ import (
 type update struct {
 	s       *Storage
 	kind    *registry.Kind
-	given   *unstructured.Unstructured
+	desired *unstructured.Unstructured
 	fields  []storage.IndexedField
 	trace   string
 	version string // after the update
@@ -33,19 +33,19 @@ type update struct {
 // updateDirectly stores labels and annotations of an evicted object, provided that the caller
 // has its latest version. Other parts of the object are ignored: they can no longer change.
 func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fields []storage.IndexedField) error {
-	given, kind, err := s.content(object)
+	desired, kind, err := s.content(object)
 	if err != nil {
 		return err
 	}
 	if _, err := overrides(kind, fields); err != nil {
 		return err
 	}
-	where := fmt.Sprintf("%s %s/%s", kind.Name, given.GetNamespace(), given.GetName())
-	uid, err := s.liveUID(ctx, kind, given)
+	where := fmt.Sprintf("%s %s/%s", kind.Name, desired.GetNamespace(), desired.GetName())
+	uid, err := s.liveUID(ctx, kind, desired)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", where, err)
 	}
-	u := &update{s: s, kind: kind, given: given, fields: fields, trace: traceParent(ctx)}
+	u := &update{s: s, kind: kind, desired: desired, fields: fields, trace: traceParent(ctx)}
 	if err := s.direct.Amend(ctx, kind, uid, u.edit); err != nil {
 		return fmt.Errorf("update %s: %w", where, rejected(err))
 	}
@@ -58,12 +58,12 @@ func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fie
 }
 
 // liveUID finds the row of an object by its name, since a caller may not know the uid.
-func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, given *unstructured.Unstructured) (string, error) {
-	if given.GetNamespace() == "" || given.GetName() == "" {
+func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, desired *unstructured.Unstructured) (string, error) {
+	if desired.GetNamespace() == "" || desired.GetName() == "" {
 		return "", invalid("namespace and name must be given")
 	}
 	live, err := rows.Page(ctx, s.db, kind, rows.Query{
-		State: rows.Open, Namespaces: []string{given.GetNamespace()}, Names: []string{given.GetName()},
+		State: rows.Open, Namespaces: []string{desired.GetNamespace()}, Names: []string{desired.GetName()},
 	})
 	if err != nil {
 		return "", err
@@ -73,14 +73,14 @@ func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, given *unstr
 	}
 	newest := live[0]
 	for _, r := range live {
-		if string(given.GetUID()) == r.UID {
+		if string(desired.GetUID()) == r.UID {
 			return r.UID, nil
 		}
 		if r.Incarnation > newest.Incarnation || r.Incarnation == newest.Incarnation && r.ResVersion > newest.ResVersion {
 			newest = r
 		}
 	}
-	if uid := string(given.GetUID()); uid != "" {
+	if uid := string(desired.GetUID()); uid != "" {
 		return "", fmt.Errorf("%w: the object of that name has uid %s, want %s", storage.ErrConflict, newest.UID, uid)
 	}
 	return newest.UID, nil
@@ -94,25 +94,25 @@ func (u *update) edit(row *rows.Row, text []byte) (*record.Record, error) {
 	case !row.Evicted():
 		return nil, fmt.Errorf("%w: the object is in the cluster: change it there", storage.ErrConflict)
 	}
-	held := strconv.FormatInt(row.ResVersion, 10)
-	if given := u.given.GetResourceVersion(); given != held {
-		return nil, fmt.Errorf("%w: got resourceVersion %q, want %s", storage.ErrConflict, given, held)
+	current := strconv.FormatInt(row.ResVersion, 10)
+	if desired := u.desired.GetResourceVersion(); desired != current {
+		return nil, fmt.Errorf("%w: got resourceVersion %q, want %s", storage.ErrConflict, desired, current)
 	}
 	stored := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := utiljson.Unmarshal(text, &stored.Object); err != nil {
 		return nil, fmt.Errorf("decode the stored content: %w", err)
 	}
-	u.version = held
-	if u.fields == nil && samePairs(stored, u.given) {
+	u.version = current
+	if u.fields == nil && equalPairs(stored, u.desired) {
 		return nil, nil
 	}
 	u.version = strconv.FormatInt(row.ResVersion+1, 10)
-	setPairs(stored, u.given)
+	setPairs(stored, u.desired)
 	stored.SetResourceVersion(u.version)
 	return u.s.build(stored, record.Evicted, u.kind, u.fields, u.trace)
 }
 
-func samePairs(a, b metav1.Object) bool {
+func equalPairs(a, b metav1.Object) bool {
 	return maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
 }
 
@@ -137,17 +137,17 @@ type override struct {
 
 // overrides reads indexed fields; each must be a column of the kind, named once.
 func overrides(kind *registry.Kind, fields []storage.IndexedField) ([]override, error) {
-	taken := map[string]bool{}
+	seen := map[string]bool{}
 	out := make([]override, 0, len(fields))
 	for _, f := range fields {
 		column, i, err := query.Indexed(kind, f.Key)
 		if err != nil {
 			return nil, err
 		}
-		if taken[f.Key] {
+		if seen[f.Key] {
 			return nil, invalid("indexed field %q is given twice", f.Key)
 		}
-		taken[f.Key] = true
+		seen[f.Key] = true
 		value, err := column.Override(f.Value)
 		if err != nil {
 			return nil, err

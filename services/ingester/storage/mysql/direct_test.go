@@ -157,7 +157,7 @@ func TestDirectWritesNeedNoIncarnation(t *testing.T) {
 	if err := openOn(t, dsn, mysql.Options{}).Evict(t.Context(), dbtest.Model("m", "a", 7)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn}) // neither prepared nor settled, as in an API server
+	s, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn}) // neither prepared nor started, as in an API server
 	if err != nil {
 		t.Fatal(err)
 	}

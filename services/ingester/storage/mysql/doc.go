@@ -3,10 +3,10 @@
 //	store, err := mysql.Open(ctx, mysql.Options{DSN: dsn})
 //	...
 //	err = store.Prepare(ctx)            // waits for the server, applies migrations
-//	store.Settle(1)                     // the incarnation; writes are accepted from now on
+//	store.SetIncarnation(1)             // the incarnation; writes are accepted from now on
 //	err = store.Upsert(ctx, object, false, nil)
 //
 // Open does not connect, so that a program can start before its database. Writes wait
-// for Settle until their context ends. Concurrent writes are batched into few
+// for SetIncarnation until their context ends. Concurrent writes are batched into few
 // transactions; call from many goroutines to write fast.
 package mysql

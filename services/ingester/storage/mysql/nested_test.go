@@ -16,14 +16,14 @@ import (
 // TestTooDeeplyNestedFieldIsNamed stores objects as deep as each server accepts, and one level deeper. The nested value is
 // inside the object, spec, qualityScores and its entry.
 func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
-	const around = 4
-	for vendor, most := range map[mysqltest.Vendor]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
+	const outerLevels = 4
+	for vendor, maxLevels := range map[mysqltest.Vendor]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
 		t.Run(string(vendor), func(t *testing.T) {
 			s := openOn(t, mysqltest.DSNOf(t, vendor), mysql.Options{})
 			nested := func(version int64, levels int) error {
 				m := dbtest.Model("m", "a", version)
 				value := any("bottom")
-				for range levels - around {
+				for range levels - outerLevels {
 					value = map[string]any{"a": value}
 				}
 				scores := []any{map[string]any{"name": "auc", "metadata": value}}
@@ -32,17 +32,17 @@ func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 				}
 				return s.Upsert(t.Context(), m, false, nil)
 			}
-			if err := nested(1, most); err != nil {
-				t.Fatalf("%d levels: %v", most, err)
+			if err := nested(1, maxLevels); err != nil {
+				t.Fatalf("%d levels: %v", maxLevels, err)
 			}
-			err := nested(2, most+1)
+			err := nested(2, maxLevels+1)
 			if !errors.Is(err, storage.ErrRejected) {
-				t.Fatalf("%d levels: %v, want ErrRejected", most+1, err)
+				t.Fatalf("%d levels: %v, want ErrRejected", maxLevels+1, err)
 			}
-			field := "spec.qualityScores[0].metadata" + strings.Repeat(".a", most+1-around)
-			for _, word := range []string{"field " + field + ": ", "nested"} {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("the error does not contain %q: %v", word, err)
+			field := "spec.qualityScores[0].metadata" + strings.Repeat(".a", maxLevels+1-outerLevels)
+			for _, text := range []string{"field " + field + ": ", "nested"} {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("the error does not contain %q: %v", text, err)
 				}
 			}
 		})

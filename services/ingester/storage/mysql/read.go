@@ -21,7 +21,7 @@ func (s *Storage) List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace
 	if err != nil {
 		return err
 	}
-	return s.query(ctx, query.Question{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, response)
+	return s.query(ctx, query.Request{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, response)
 }
 
 // QueryByTemplateID implements storage.MetadataStorage. Pages go by offset; there is no continue token.
@@ -34,14 +34,14 @@ func (s *Storage) QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMe
 	if err != nil {
 		return err
 	}
-	if err := s.query(ctx, query.Question{Kind: kind, Ext: expanded}, response); err != nil {
+	if err := s.query(ctx, query.Request{Kind: kind, Ext: expanded}, response); err != nil {
 		return fmt.Errorf("template %s: %w", templateID, err)
 	}
 	response.Continue = ""
 	return nil
 }
 
-func (s *Storage) query(ctx context.Context, q query.Question, response *storage.ListResponse) error {
+func (s *Storage) query(ctx context.Context, q query.Request, response *storage.ListResponse) error {
 	if response == nil {
 		return invalid("response must not be nil")
 	}
@@ -49,7 +49,7 @@ func (s *Storage) query(ctx context.Context, q query.Question, response *storage
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, q.Options)
+	ctx, cancel := withTimeout(ctx, q.Options)
 	defer cancel()
 	if err := s.choose(ctx, plan); err != nil {
 		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
@@ -62,8 +62,8 @@ func (s *Storage) query(ctx context.Context, q query.Question, response *storage
 	return nil
 }
 
-// within applies the timeout of a request.
-func within(ctx context.Context, o *metav1.ListOptions) (context.Context, context.CancelFunc) {
+// withTimeout applies the timeout of a request.
+func withTimeout(ctx context.Context, o *metav1.ListOptions) (context.Context, context.CancelFunc) {
 	if o == nil || o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
 		return ctx, func() {}
 	}
@@ -124,7 +124,7 @@ func (s *Storage) remaining(ctx context.Context, plan *query.Plan, matches sql.N
 			return nil, fmt.Errorf("count the remaining objects: %w", err)
 		}
 	} else if matches.Valid {
-		n = plan.Behind(matches.Int64, given)
+		n = plan.Remaining(matches.Int64, given)
 	} else {
 		return nil, nil
 	}

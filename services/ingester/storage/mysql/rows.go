@@ -29,7 +29,7 @@ func (s *Storage) KeepRows(ctx context.Context, kind *registry.Kind, wanted []ro
 	return s.direct.KeepRows(ctx, kind, wanted)
 }
 
-// Abandon implements storage.Keeper.
+// Abandon implements storage.IngesterStorage.
 func (s *Storage) Abandon(ctx context.Context, object runtime.Object) error {
 	kind, err := s.kindOf(object)
 	if err != nil {

@@ -55,7 +55,7 @@ type Options struct {
 	Scheme *runtime.Scheme
 }
 
-// Storage implements storage.Keeper.
+// Storage implements storage.IngesterStorage.
 type Storage struct {
 	options Options
 	db      *sql.DB
@@ -64,14 +64,14 @@ type Storage struct {
 	kinds   *registry.Registry
 	records *record.Builder
 	metrics *metrics.Metrics
-	// life returns the context of Open, which bounds the lifetime of the writer.
-	life func() context.Context
+	// baseContext returns the context of Open, which bounds the lifetime of the writer.
+	baseContext func() context.Context
 
 	prepared chan struct{} // closed once the schema is current
-	settled  chan struct{} // closed once the writer runs
+	started  chan struct{} // closed once the writer runs
 
 	// direct makes changes that do not come from the cluster. They keep the incarnation of
-	// their row, so they do not wait for Settle, and every replica can make them.
+	// their row, so they do not wait for SetIncarnation, and every replica can make them.
 	direct *writer.Writer
 	// selective returns the limit of objects of a label that drives a plan; tests vary it.
 	selective func() int
@@ -81,7 +81,7 @@ type Storage struct {
 	closed bool
 }
 
-var _ storage.Keeper = (*Storage)(nil)
+var _ storage.IngesterStorage = (*Storage)(nil)
 
 // Open returns a store that is not connected yet. ctx bounds its lifetime. An error
 // means that the DSN is invalid; it never contains the password.
@@ -117,8 +117,8 @@ func Open(ctx context.Context, options Options) (*Storage, error) {
 	}
 	s := &Storage{
 		options: options, db: db, probe: probe, kinds: kinds, records: records, metrics: m,
-		life:     func() context.Context { return ctx },
-		prepared: make(chan struct{}), settled: make(chan struct{}),
+		baseContext: func() context.Context { return ctx },
+		prepared:    make(chan struct{}), started: make(chan struct{}),
 	}
 	s.direct = s.newWriter(ctx, 0)
 	s.selective = func() int { return query.Selective }
@@ -199,28 +199,28 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 	return nil
 }
 
-// SettleFor settles the incarnation of a cluster; see package incarnation. Call it
+// ResolveIncarnation resolves the incarnation of a cluster; see package incarnation. Call it
 // after Prepare, when this process begins to lead.
-func (s *Storage) SettleFor(ctx context.Context, clusterUID string, resourceVersion int64) error {
+func (s *Storage) ResolveIncarnation(ctx context.Context, clusterUID string, resourceVersion int64) error {
 	cluster := incarnation.Cluster{UID: clusterUID, ResourceVersion: resourceVersion}
 	n, err := incarnation.Resolve(ctx, s.db, s.kinds, cluster, s.options.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("resolve incarnation: %w", err)
 	}
-	s.Settle(n) //nolint:contextcheck // the writer lives as long as the store
+	s.SetIncarnation(n) //nolint:contextcheck // the writer lives as long as the store
 	return nil
 }
 
-// Settle starts the writer with an incarnation. Further calls change nothing.
-func (s *Storage) Settle(n int64) {
+// SetIncarnation starts the writer with an incarnation. Further calls change nothing.
+func (s *Storage) SetIncarnation(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writer != nil || s.closed {
 		return
 	}
-	s.writer = s.newWriter(s.life(), n)
+	s.writer = s.newWriter(s.baseContext(), n)
 	s.options.Log.V(1).Info("Resolved incarnation", "incarnation", n)
-	close(s.settled)
+	close(s.started)
 }
 
 // Prepared returns a channel that is closed once the schema is current.

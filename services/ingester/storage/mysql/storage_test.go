@@ -30,7 +30,7 @@ func open(t *testing.T) *mysql.Storage {
 	if err := s.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Settle(1)
+	s.SetIncarnation(1)
 	return s
 }
 
@@ -85,7 +85,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	}
 }
 
-func TestWritesWaitForSettle(t *testing.T) {
+func TestWritesWaitForIncarnation(t *testing.T) {
 	s, err := mysql.Open(t.Context(), mysql.Options{DSN: "user@tcp(127.0.0.1:1)/nowhere", Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (s *Storage) Upsert(ctx context.Context, object runtime.Object, direct bool
 	return s.store(ctx, object, record.Live, indexedFields)
 }
 
-// Evict implements storage.Keeper. The stored state of an evicted object lacks our
+// Evict implements storage.IngesterStorage. The stored state of an evicted object lacks our
 // finalizer, which has no purpose in storage.
 func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
 	u, _, err := s.content(object)
@@ -46,12 +46,12 @@ func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
 	return s.store(ctx, snapshot, record.Evicted, nil)
 }
 
-// Finish implements storage.Keeper.
+// Finish implements storage.IngesterStorage.
 func (s *Storage) Finish(ctx context.Context, object runtime.Object) error {
 	return s.store(ctx, object, record.Closed, nil)
 }
 
-// Release implements storage.Keeper.
+// Release implements storage.IngesterStorage.
 func (s *Storage) Release(ctx context.Context, object runtime.Object) error {
 	return s.store(ctx, object, record.Released, nil)
 }
@@ -146,10 +146,10 @@ func rejected(err error) error {
 	return err
 }
 
-// await returns the writer once the incarnation is settled.
+// await returns the writer once the incarnation is set.
 func (s *Storage) await(ctx context.Context) (*writer.Writer, error) {
 	select {
-	case <-s.settled:
+	case <-s.started:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.writer, nil

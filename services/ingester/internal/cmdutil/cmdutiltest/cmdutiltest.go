@@ -99,7 +99,7 @@ func (b *Env) resolveIncarnation() {
 	if err := b.Client.Get(b.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		b.Fatal(err)
 	}
-	if err := b.Store.SettleFor(b.Context(), string(system.GetUID()), 1); err != nil {
+	if err := b.Store.ResolveIncarnation(b.Context(), string(system.GetUID()), 1); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -48,8 +48,8 @@ func (b *Env) Start() (stop func()) {
 		cancel()
 		b.Fatal(err)
 	}
-	var ended sync.WaitGroup
-	ended.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		if err := mgr.Start(ctx); err != nil {
 			b.Errorf("the ingester ended: %v", err)
 		}
@@ -58,7 +58,7 @@ func (b *Env) Start() (stop func()) {
 	stop = func() {
 		once.Do(func() {
 			cancel()
-			ended.Wait()
+			wg.Wait()
 		})
 	}
 	b.Cleanup(stop)

@@ -182,11 +182,11 @@ func (r *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error 
 // removeFinalizer removes our finalizer and returns the resulting object. An object that is
 // not found is a success.
 func (r *Reconciler) removeFinalizer(ctx context.Context, o *object.Object) (*object.Object, error) {
-	rest := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
-	if len(rest) == len(o.Finalizers) {
+	remaining := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
+	if len(remaining) == len(o.Finalizers) {
 		return o, nil
 	}
-	released, err := r.client.PatchFinalizers(ctx, o, fieldManager, rest)
+	released, err := r.client.PatchFinalizers(ctx, o, fieldManager, remaining)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("remove finalizer: %w", err)
 	}

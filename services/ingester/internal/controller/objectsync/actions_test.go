@@ -27,24 +27,24 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// keeper records the calls to storage, and returns an error from Finish and Upsert.
-type keeper struct {
-	storage.Keeper // other methods are not used
-	err            error
-	calls          []string
+// fakeStorage records the calls to storage, and returns an error from Finish and Upsert.
+type fakeStorage struct {
+	storage.IngesterStorage // other methods are not used
+	err                     error
+	calls                   []string
 }
 
-func (k *keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
+func (k *fakeStorage) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
 	k.calls = append(k.calls, "upsert")
 	return k.err
 }
 
-func (k *keeper) Finish(context.Context, runtime.Object) error {
+func (k *fakeStorage) Finish(context.Context, runtime.Object) error {
 	k.calls = append(k.calls, "finish")
 	return k.err
 }
 
-func (k *keeper) Abandon(context.Context, runtime.Object) error {
+func (k *fakeStorage) Abandon(context.Context, runtime.Object) error {
 	k.calls = append(k.calls, "abandon")
 	return nil
 }
@@ -52,10 +52,10 @@ func (k *keeper) Abandon(context.Context, runtime.Object) error {
 // fixture is a reconciler of Models with a fake storage and API server.
 type fixture struct {
 	*Reconciler
-	keeper   *keeper
-	requests []string // to the cluster, by method
-	events   *events.FakeRecorder
-	clock    *clocktesting.FakeClock
+	fakeStorage *fakeStorage
+	requests    []string // to the cluster, by method
+	events      *events.FakeRecorder
+	clock       *clocktesting.FakeClock
 }
 
 func newFixture(t *testing.T, err error) *fixture {
@@ -70,7 +70,7 @@ func newFixture(t *testing.T, err error) *fixture {
 		t.Fatal(metricsErr)
 	}
 	s := &fixture{
-		keeper: &keeper{err: err}, events: events.NewFakeRecorder(10), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
+		fakeStorage: &fakeStorage{err: err}, events: events.NewFakeRecorder(10), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s.requests = append(s.requests, req.Method)
@@ -85,7 +85,7 @@ func newFixture(t *testing.T, err error) *fixture {
 		t.Fatal(clusterErr)
 	}
 	s.Reconciler = &Reconciler{
-		config: Config{Kind: model, Store: s.keeper, Metrics: m, Checkpoint: fresh{}, Clock: s.clock, RequeuePeriod: time.Minute},
+		config: Config{Kind: model, Store: s.fakeStorage, Metrics: m, Checkpoint: fresh{}, Clock: s.clock, RequeuePeriod: time.Minute},
 		client: c, events: s.events, backoff: newBackoff(time.Minute),
 	}
 	return s
@@ -97,7 +97,7 @@ func text(metadata string) string {
 		`"name":"churn","namespace":"default","resourceVersion":"7","uid":"u1"}}`
 }
 
-const held = `"finalizers":["michelangelo/Ingester"],`
+const finalizersField = `"finalizers":["michelangelo/Ingester"],`
 
 // handle runs the action for an object.
 func (s *fixture) handle(t *testing.T, metadata string) (reconcile.Result, error) {
@@ -119,8 +119,8 @@ func TestRejectedObjectLosesFinalizer(t *testing.T) {
 		metadata string
 		requests []string
 	}{
-		"when it is Terminating": {held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`, []string{"PATCH"}},
-		"when it is marked":      {held + `"annotations":{"michelangelo/Deleting":"true"},`, []string{"PATCH", "DELETE"}},
+		"when it is Terminating": {finalizersField + `"deletionTimestamp":"2026-11-22T05:00:00Z",`, []string{"PATCH"}},
+		"when it is marked":      {finalizersField + `"annotations":{"michelangelo/Deleting":"true"},`, []string{"PATCH", "DELETE"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestRejectedObjectLosesFinalizer(t *testing.T) {
 			if result, err := s.handle(t, tc.metadata); err != nil || !result.IsZero() {
 				t.Fatal(result, err)
 			}
-			if want := []string{"finish", "abandon"}; !slices.Equal(s.keeper.calls, want) {
-				t.Errorf("got the storage calls %v, want %v", s.keeper.calls, want)
+			if want := []string{"finish", "abandon"}; !slices.Equal(s.fakeStorage.calls, want) {
+				t.Errorf("got the storage calls %v, want %v", s.fakeStorage.calls, want)
 			}
 			if !slices.Equal(s.requests, tc.requests) {
 				t.Errorf("got the requests %v, want %v", s.requests, tc.requests)
@@ -158,7 +158,7 @@ func (s *fixture) checkWarning(t *testing.T) {
 
 func TestRejectedObjectIsNotRetried(t *testing.T) {
 	s := newFixture(t, errLong)
-	if _, err := s.handle(t, held); !errors.Is(err, reconcile.TerminalError(nil)) {
+	if _, err := s.handle(t, finalizersField); !errors.Is(err, reconcile.TerminalError(nil)) {
 		t.Errorf("got %v, want an end", err)
 	}
 	s.checkWarning(t)
@@ -168,7 +168,7 @@ func TestRejectedObjectIsNotRetried(t *testing.T) {
 // would be lost. Once the cache is current, the finalizer is removed.
 func TestStaleObjectKeepsFinalizer(t *testing.T) {
 	s := newFixture(t, storage.ErrStale)
-	terminating := held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
+	terminating := finalizersField + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
 	result, err := s.handle(t, terminating)
 	if err != nil || result.RequeueAfter != requeueStale {
 		t.Errorf("got %v and %v, want a requeue after %s", result, err, requeueStale)
@@ -176,7 +176,7 @@ func TestStaleObjectKeepsFinalizer(t *testing.T) {
 	if len(s.requests) > 0 {
 		t.Errorf("got the requests %v, want none", s.requests)
 	}
-	s.keeper.err = nil
+	s.fakeStorage.err = nil
 	if result, err := s.handle(t, terminating); err != nil || !result.IsZero() {
 		t.Error(result, err)
 	}
@@ -187,7 +187,7 @@ func TestStaleObjectKeepsFinalizer(t *testing.T) {
 
 func TestEventToCommitIsMeasured(t *testing.T) {
 	s := newFixture(t, nil)
-	if _, err := s.handle(t, held); err != nil {
+	if _, err := s.handle(t, finalizersField); err != nil {
 		t.Fatal(err)
 	}
 	var want strings.Builder
@@ -233,7 +233,7 @@ func TestFieldLabelHasFewValues(t *testing.T) {
 func TestFailedWriteIsRetried(t *testing.T) {
 	s := newFixture(t, fmt.Errorf("%w: deadlock", storage.ErrNotWritten))
 	for _, want := range []time.Duration{minBackoff, 2 * minBackoff} {
-		if result, err := s.handle(t, held); err != nil || result.RequeueAfter != want {
+		if result, err := s.handle(t, finalizersField); err != nil || result.RequeueAfter != want {
 			t.Errorf("got %v and %v, want a retry after %s", result, err, want)
 		}
 	}

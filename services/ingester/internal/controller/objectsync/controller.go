@@ -31,7 +31,7 @@ import (
 // Config holds the settings of the controller of one kind.
 type Config struct {
 	Kind    *registry.Kind
-	Store   storage.Keeper
+	Store   storage.IngesterStorage
 	Metrics *metrics.Metrics
 	// Workers is the maximum number of concurrent reconciles. Use many: they share a
 	// transaction, and larger transactions are faster.
@@ -177,7 +177,7 @@ func (r *Reconciler) result(ctx context.Context, o *object.Object, err error) (c
 		log.V(1).Info("Stale cache, requeueing", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	case errors.Is(err, checkpoint.ErrBehind):
-		// The keeper of the checkpoint logs this once.
+		// The checkpoint tracker logs this once.
 		return ctrl.Result{RequeueAfter: r.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotReady):
 		// The store logs once that it waits for MySQL; do not log it for each object.

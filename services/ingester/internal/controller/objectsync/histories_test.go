@@ -55,7 +55,7 @@ func TestDeletionHistories(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	store.Settle(1)
+	store.SetIncarnation(1)
 	n := histories
 	if os.Getenv("FLOTILLA_SEED") != "" {
 		n = 1
@@ -93,26 +93,26 @@ type history struct {
 
 // faulty is storage whose calls fail before or after they took effect.
 type faulty struct {
-	storage.Keeper
+	storage.IngesterStorage
 	fault func() bool
 }
 
 var errBroke = errors.New("broke off")
 
 func (f *faulty) Upsert(ctx context.Context, o runtime.Object, _ bool, _ []storage.IndexedField) error {
-	return f.call(func() error { return f.Keeper.Upsert(ctx, o, false, nil) })
+	return f.call(func() error { return f.IngesterStorage.Upsert(ctx, o, false, nil) })
 }
 
 func (f *faulty) Finish(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.Keeper.Finish(ctx, o) })
+	return f.call(func() error { return f.IngesterStorage.Finish(ctx, o) })
 }
 
 func (f *faulty) Evict(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.Keeper.Evict(ctx, o) })
+	return f.call(func() error { return f.IngesterStorage.Evict(ctx, o) })
 }
 
 func (f *faulty) Release(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.Keeper.Release(ctx, o) })
+	return f.call(func() error { return f.IngesterStorage.Release(ctx, o) })
 }
 
 func (f *faulty) call(do func() error) error {
@@ -126,7 +126,7 @@ func (f *faulty) call(do func() error) error {
 	return err
 }
 
-func newHistory(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) *history {
+func newHistory(t *testing.T, db *sql.DB, store storage.IngesterStorage, seed uint64, i int) *history {
 	t.Helper()
 	h := &history{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -189,12 +189,12 @@ func (h *history) run() {
 	h.calm = true
 	h.sweep()
 	h.accept()
-	for gone := 0; gone < 2 && len(h.log) < 10*historySteps; {
+	for deletions := 0; deletions < 2 && len(h.log) < 10*historySteps; {
 		h.deliver(len(h.versions))
 		h.reconcile()
 		switch {
 		case h.object == nil:
-			gone++
+			deletions++
 		case h.has(foreign):
 			h.note("remove at the end")
 			h.change(func(o *unstructured.Unstructured) {

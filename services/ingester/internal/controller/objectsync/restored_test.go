@@ -28,7 +28,7 @@ import (
 // backups restores the database of a history from older backups, with the real checkpoint
 // and the real sweep next to it.
 type backups struct {
-	*checkpoint.Keeper
+	*checkpoint.Tracker
 	h         *history
 	model     *registry.Kind
 	configs   *configMaps
@@ -47,14 +47,14 @@ func newBackups(h *history, model *registry.Kind) *backups {
 	b.exec("DELETE FROM backup")
 	b.exec("DELETE FROM checkpoint")
 	b.exec("INSERT IGNORE INTO incarnation (cluster_uid, incarnation, raised_at) VALUES ('cluster', 1, NOW(6))")
-	b.newKeeper()
+	b.newFakeStorage()
 	return b
 }
 
-// newKeeper starts with a keeper without state.
-func (b *backups) newKeeper() {
+// newFakeStorage returns storage without state.
+func (b *backups) newFakeStorage() {
 	var err error
-	b.Keeper, err = checkpoint.New(checkpoint.Config{
+	b.Tracker, err = checkpoint.New(checkpoint.Config{
 		DB: b.h.db, Cluster: &checkpoint.Cluster{APIReader: b.configs, Writer: b.configs, Namespace: "flotilla-system"},
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
@@ -93,7 +93,7 @@ func (b *backups) backUpOrRestore() {
 	b.exec("INSERT INTO checkpoint (id, number) VALUES (1, ?)", b.number)
 	row := b.h.row()
 	b.h.closed, b.found = row.closed, row.found && !row.closed
-	b.newKeeper()
+	b.newFakeStorage()
 	b.h.note("restore the database")
 	if b.h.object != nil {
 		b.h.restart()
@@ -108,7 +108,7 @@ func (b *backups) sweep() {
 	b.h.Helper()
 	before := b.h.row()
 	s, err := sweep.New(sweep.Config{
-		DB: b.h.db, Kinds: []*registry.Kind{b.model}, Close: b.h.store.Keeper.(*mysql.Storage).CloseRows, Checkpoint: b.Check,
+		DB: b.h.db, Kinds: []*registry.Kind{b.model}, Close: b.h.store.IngesterStorage.(*mysql.Storage).CloseRows, Checkpoint: b.Check,
 		APIReader: &lister{b.h.apiServer}, Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: logr.Discard(),
 	})
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *backups) accept() {
 	if err := b.Check(b.h.Context()); !errors.Is(err, checkpoint.ErrBehind) {
 		return
 	}
-	store := b.h.store.Keeper.(*mysql.Storage)
+	store := b.h.store.IngesterStorage.(*mysql.Storage)
 	switch {
 	case b.h.object == nil:
 		page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.InCluster, UIDs: []string{b.h.uid}, Limit: 1})

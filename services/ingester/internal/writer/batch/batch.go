@@ -39,8 +39,8 @@ type batch struct {
 	now     time.Time
 	changes []*change
 	outbox  bool
-	// blind batches assume that all objects are new, without reading rows.
-	blind bool
+	// insertOnly batches assume that all objects are new, without reading rows.
+	insertOnly bool
 	// statements caches prepared statements; nil prepares none.
 	statements *statement.Cache
 	// measure starts the measurement of a statement; nil measures nothing.
@@ -54,9 +54,9 @@ func (r *Runner) newBatch(tx *sql.Tx, kind *registry.Kind) *batch {
 	}
 }
 
-// Run commits records of one kind, in the order of their uids. With blind set it does not read
+// Run commits records of one kind, in the order of their uids. With insertOnly set it does not read
 // their rows first: if one exists, it fails with retry.ErrRaced.
-func (r *Runner) Run(ctx context.Context, records []*record.Record, blind bool) (outcomes []decision.Outcome, err error) {
+func (r *Runner) Run(ctx context.Context, records []*record.Record, insertOnly bool) (outcomes []decision.Outcome, err error) {
 	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction: %w", err)
@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, records []*record.Record, blind bool) 
 		}
 	}()
 	b := r.newBatch(tx, records[0].Kind)
-	b.statements, b.blind = r.Statements, blind
+	b.statements, b.insertOnly = r.Statements, insertOnly
 	outcomes, err = b.plan(ctx, records, r.Incarnation)
 	if err != nil {
 		return nil, fmt.Errorf("lock rows: %w", err)
@@ -114,8 +114,8 @@ func (b *batch) execute(ctx context.Context) error {
 	return nil
 }
 
-// transact runs work in one transaction; work reports whether it added outbox rows.
-func (r *Runner) transact(ctx context.Context, kind *registry.Kind, work func(*batch) (published bool, err error)) (err error) {
+// transact runs fn in one transaction; fn reports whether it added outbox rows.
+func (r *Runner) transact(ctx context.Context, kind *registry.Kind, fn func(*batch) (published bool, err error)) (err error) {
 	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
@@ -125,7 +125,7 @@ func (r *Runner) transact(ctx context.Context, kind *registry.Kind, work func(*b
 			err = withRollback(err, tx.Rollback())
 		}
 	}()
-	published, err := work(r.newBatch(tx, kind))
+	published, err := fn(r.newBatch(tx, kind))
 	if err != nil {
 		return err
 	}

@@ -33,21 +33,21 @@ func TestExecuteDetectsConcurrentRows(t *testing.T) {
 		}
 		return r
 	}
-	late := begin(t, db, version("a", 5), version("b", 5))
-	early := begin(t, db, version("a", 9), version("b", 1))
-	if err := early.execute(t.Context()); err != nil {
+	second := newLockedBatch(t, db, version("a", 5), version("b", 5))
+	first := newLockedBatch(t, db, version("a", 9), version("b", 1))
+	if err := first.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := early.tx.Commit(); err != nil {
+	if err := first.tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := late.execute(t.Context()); !errors.Is(err, retry.ErrRaced) {
+	if err := second.execute(t.Context()); !errors.Is(err, retry.ErrRaced) {
 		t.Fatalf("got %v, want %v", err, retry.ErrRaced)
 	}
 }
 
-// begin opens a transaction that has locked its rows and has written nothing yet.
-func begin(t *testing.T, db *sql.DB, records ...*record.Record) *batch {
+// newLockedBatch opens a transaction that has locked its rows and has written nothing yet.
+func newLockedBatch(t *testing.T, db *sql.DB, records ...*record.Record) *batch {
 	t.Helper()
 	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

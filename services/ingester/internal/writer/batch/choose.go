@@ -46,13 +46,13 @@ func pick(ctx context.Context, tx *sql.Tx, live []liveRow, choose Choice) ([]liv
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[string]bool{}
+	chosen := map[string]bool{}
 	for _, uid := range uids {
-		wanted[uid] = true
+		chosen[uid] = true
 	}
 	var out []liveRow
 	for _, o := range live {
-		if wanted[o.uid] {
+		if chosen[o.uid] {
 			out = append(out, o)
 		}
 	}

@@ -33,7 +33,7 @@ func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 		args = append(args, b.kind.Singular, o.namespace, o.name, o.uid, o.generation, o.ResVersion,
 			string(contract.ChangeDeleted), b.now, "")
 	}
-	slices.SortStableFunc(changes, func(x, y *change) int { return ends(y) - ends(x) })
+	slices.SortStableFunc(changes, func(x, y *change) int { return closedCount(y) - closedCount(x) })
 	for _, c := range changes {
 		args = append(args, b.kind.Singular, c.Namespace, c.Name, c.UID, c.Generation, c.Version.ResVersion,
 			string(operations[c.outcome]), b.now, c.TraceParent)
@@ -52,8 +52,8 @@ func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 	return nil
 }
 
-// ends returns 1 for a row that is closed after the batch, else 0.
-func ends(c *change) int {
+// closedCount returns 1 for a row that is closed after the batch, else 0.
+func closedCount(c *change) int {
 	if c.outcome == decision.Superseded || c.outcome == decision.Deleted {
 		return 1
 	}

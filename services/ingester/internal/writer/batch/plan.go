@@ -25,7 +25,7 @@ type change struct {
 // plan locks the rows that exist and decides for each record.
 func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation int64) ([]decision.Outcome, error) {
 	var rows map[string]*decision.Row
-	if !b.blind {
+	if !b.insertOnly {
 		var err error
 		if rows, err = b.lockRows(ctx, records); err != nil {
 			return nil, err
@@ -83,25 +83,25 @@ func (b *batch) lockRows(ctx context.Context, records []*record.Record) (map[str
 // compareEnded compares the content of ended rows whose object has a newer record. It reads the
 // content of these rows only, and they are few: most objects no longer exist by then.
 func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows map[string]*decision.Row) error {
-	again := map[string]*record.Record{}
+	newer := map[string]*record.Record{}
 	var args []any
 	for _, r := range records {
 		if row := rows[r.UID]; row != nil && row.Ended() && r.State != record.Live && r.ResVersion > row.ResVersion {
-			again[r.UID] = r
+			newer[r.UID] = r
 			args = append(args, r.UID)
 		}
 	}
-	if len(again) == 0 {
+	if len(newer) == 0 {
 		return nil
 	}
 	query := "SELECT uid, json FROM " + schema.Quote(b.kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid IN " + statement.Placeholders(len(args))
 	return statement.Each(ctx, b.tx, query, args, func(r *sql.Rows) error {
 		var uid string
-		var before []byte
-		if err := r.Scan(&uid, &before); err != nil {
+		var stored []byte
+		if err := r.Scan(&uid, &stored); err != nil {
 			return err
 		}
-		same, err := decision.SameContent(before, []byte(again[uid].JSON))
+		same, err := decision.SameContent(stored, []byte(newer[uid].JSON))
 		if err != nil {
 			return fmt.Errorf("compare %s with its row: %w", uid, err)
 		}

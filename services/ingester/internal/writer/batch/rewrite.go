@@ -43,13 +43,13 @@ func (b *batch) rewrite(ctx context.Context, rewrites []Rewrite, order []int, ou
 	for _, i := range order {
 		records = append(records, rewrites[i].Record)
 	}
-	held, err := b.lockRows(ctx, records)
+	locked, err := b.lockRows(ctx, records)
 	if err != nil {
 		return fmt.Errorf("lock rows: %w", err)
 	}
 	for _, i := range order {
 		r := &rewrites[i]
-		row, read := held[r.Record.UID], decision.Version{Incarnation: r.Incarnation, ResVersion: r.Record.ResVersion}
+		row, read := locked[r.Record.UID], decision.Version{Incarnation: r.Incarnation, ResVersion: r.Record.ResVersion}
 		if row == nil || row.Version != read {
 			outcomes[i] = decision.Stale
 			continue

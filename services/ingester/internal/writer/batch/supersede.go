@@ -24,22 +24,22 @@ type objectName struct{ namespace, name string }
 // rows that it closed. Only rows that have just become live can have an older row of the same
 // name, so the usual case needs no query.
 func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
-	appeared := map[objectName][]*change{}
+	becameLive := map[objectName][]*change{}
 	var names []objectName
 	for _, c := range b.changes {
 		if c.deleteAt.Valid || (c.exists && c.outcome != decision.Restored && c.outcome != decision.Evicted) {
 			continue
 		}
 		name := objectName{c.Namespace, c.Name}
-		appeared[name] = append(appeared[name], c)
+		becameLive[name] = append(becameLive[name], c)
 		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return nil, nil
 	}
 	older := map[string]liveRow{}
-	err := b.rivals(ctx, statement.Pad(b.statements, names), appeared, func(o liveRow) {
-		for _, c := range appeared[objectName{o.namespace, o.name}] {
+	err := b.lockSameNames(ctx, statement.Pad(b.statements, names), becameLive, func(o liveRow) {
+		for _, c := range becameLive[objectName{o.namespace, o.name}] {
 			switch {
 			case c.UID == o.uid:
 			case c.Compare(o.Version) >= 0:
@@ -55,15 +55,15 @@ func (b *batch) supersede(ctx context.Context) ([]liveRow, error) {
 	return b.closeSuperseded(ctx, older)
 }
 
-// rivals reads and locks the live rows of names, except the rows of the batch that are alone with
+// lockSameNames reads and locks the live rows of names, except the rows of the batch that are alone with
 // their name: reading these again takes most of the time.
-func (b *batch) rivals(ctx context.Context, names []objectName, appeared map[objectName][]*change, found func(liveRow)) error {
+func (b *batch) lockSameNames(ctx context.Context, names []objectName, becameLive map[objectName][]*change, found func(liveRow)) error {
 	args := make([]any, 0, 3*len(names))
 	var uids []any
 	for _, name := range names {
 		uid := ""
-		if alone := appeared[name]; len(alone) == 1 {
-			uid = alone[0].UID
+		if changes := becameLive[name]; len(changes) == 1 {
+			uid = changes[0].UID
 		}
 		args, uids = append(args, name.namespace, name.name), append(uids, uid)
 	}
@@ -89,7 +89,7 @@ func (b *batch) rivals(ctx context.Context, names []objectName, appeared map[obj
 func (b *batch) closeSuperseded(ctx context.Context, older map[string]liveRow) ([]liveRow, error) {
 	uids := map[string]bool{}
 	for _, c := range b.changes {
-		if _, lost := older[c.UID]; lost {
+		if _, superseded := older[c.UID]; superseded {
 			c.outcome = decision.Superseded // written and closed by the same batch: one event, which carries the final outcome
 		}
 		if c.outcome == decision.Superseded {

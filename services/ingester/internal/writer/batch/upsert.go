@@ -18,9 +18,9 @@ import (
 // matters: they run from left to right and see each other's results, so everything
 // that the guard reads comes last, res_version and incarnation at the very end.
 var (
-	written  = []string{"uid", "namespace", "name", "create_time", "group_ver", "update_time", "proto", "json"}
-	assigned = []string{"group_ver", "update_time", "proto", "json"}
-	guarding = []string{"evict_time", "delete_time", "res_version", "incarnation"}
+	insertedColumns = []string{"uid", "namespace", "name", "create_time", "group_ver", "update_time", "proto", "json"}
+	updatedColumns  = []string{"group_ver", "update_time", "proto", "json"}
+	guardColumns    = []string{"evict_time", "delete_time", "res_version", "incarnation"}
 )
 
 // guard is true when the new version may replace the row: it is newer, or the same
@@ -67,8 +67,8 @@ const duplicateEntry = 1062
 
 // assignments returns the clause that updates an existing row if the guard allows it.
 func (b *batch) assignments() string {
-	names := append(append([]string{}, assigned...), indexed(b.kind)...)
-	names = append(names, guarding...)
+	names := append(append([]string{}, updatedColumns...), indexed(b.kind)...)
+	names = append(names, guardColumns...)
 	list := make([]string, 0, len(names))
 	for _, name := range names {
 		column := schema.Quote(name)
@@ -91,7 +91,7 @@ func (b *batch) insert(ctx context.Context, changes []*change, end func() string
 }
 
 func (b *batch) insertPart(ctx context.Context, changes []*change, end func() string) (int64, error) {
-	columns := len(written) + len(b.kind.Columns) + len(guarding)
+	columns := len(insertedColumns) + len(b.kind.Columns) + len(guardColumns)
 	args := make([]any, 0, len(changes)*columns)
 	for _, c := range changes {
 		args = append(args, c.UID, c.Namespace, c.Name, c.CreateTime, c.GroupVersion, b.now, c.Proto, c.JSON)
@@ -103,9 +103,9 @@ func (b *batch) insertPart(ctx context.Context, changes []*change, end func() st
 		name.Action = "upsert"
 	}
 	result, err := b.exec(ctx, name, func() string {
-		columns := append(append([]string{}, written...), indexed(b.kind)...)
-		columns = append(columns, guarding...)
-		text := "INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoted(columns) + ") VALUES " + statement.Tuples(len(changes), len(columns))
+		columns := append(append([]string{}, insertedColumns...), indexed(b.kind)...)
+		columns = append(columns, guardColumns...)
+		text := "INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoteAll(columns) + ") VALUES " + statement.Tuples(len(changes), len(columns))
 		if end != nil {
 			text += end()
 		}
@@ -125,7 +125,7 @@ func indexed(kind *registry.Kind) []string {
 	return out
 }
 
-func quoted(names []string) string {
+func quoteAll(names []string) string {
 	out := make([]string, 0, len(names))
 	for _, n := range names {
 		out = append(out, schema.Quote(n))

@@ -112,13 +112,13 @@ func decideClosed(row *Row, v Version, order int) Outcome {
 // of an evicted row always rises to that of the object, which proves that nothing newer was
 // deleted. It may be above it, since storage counts changes of evicted objects itself.
 func decideEvicted(row *Row, v Version, order int) Outcome {
-	again := row.Evicted && !row.Closed && row.Incarnation == v.Incarnation
+	evicted := row.Evicted && !row.Closed && row.Incarnation == v.Incarnation
 	switch {
-	case again && order <= 0:
+	case evicted && order <= 0:
 		return Unchanged
 	case order < 0:
 		return Stale
-	case again && row.SameContent:
+	case evicted && row.SameContent:
 		return Amended
 	default:
 		return Evicted

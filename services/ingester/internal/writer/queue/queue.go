@@ -24,35 +24,35 @@ type Request struct {
 	Err     error
 }
 
-// linger is how long a request may wait for others while another batch is in flight.
+// batchDelay is how long a request may wait for others while another batch is in flight.
 // Small batches would cost the server, and thus every caller, more time than the wait.
 // While no batch is in flight, requests do not wait.
-const linger = 10 * time.Millisecond
+const batchDelay = 10 * time.Millisecond
 
 // Queue collects requests by kind. It serves the kind whose request has waited longest first.
 type Queue struct {
 	maxRows, maxBytes int
 	clock             clock.Clock
 
-	mu      sync.Mutex
-	ready   *sync.Cond
-	waiting map[*registry.Kind][]*Request
-	order   []*registry.Kind // kinds with waiting requests, the next one first
-	busy    map[string]bool  // uids that are being written
-	writing int              // batches that are being written
-	timer   bool             // a timer is set that signals the slots when a request has lingered
-	closed  bool
+	mu         sync.Mutex
+	ready      *sync.Cond
+	waiting    map[*registry.Kind][]*Request
+	order      []*registry.Kind // kinds with waiting requests, the next one first
+	inProgress map[string]bool  // uids that are being written
+	writing    int              // batches that are being written
+	timer      bool             // a timer is set that signals the slots when a request has lingered
+	closed     bool
 }
 
 // New returns an empty queue whose batches have at most maxRows records and maxBytes bytes.
 func New(maxRows, maxBytes int, c clock.Clock) *Queue {
-	q := &Queue{maxRows: maxRows, maxBytes: maxBytes, clock: c, waiting: map[*registry.Kind][]*Request{}, busy: map[string]bool{}}
+	q := &Queue{maxRows: maxRows, maxBytes: maxBytes, clock: c, waiting: map[*registry.Kind][]*Request{}, inProgress: map[string]bool{}}
 	q.ready = sync.NewCond(&q.mu)
 	return q
 }
 
-// Put adds a request and reports whether the queue is open.
-func (q *Queue) Put(req *Request) bool {
+// Add adds a request and reports whether the queue is open.
+func (q *Queue) Add(req *Request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -91,7 +91,7 @@ func (q *Queue) Release(batch []*Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, req := range batch {
-		delete(q.busy, req.Record.UID)
+		delete(q.inProgress, req.Record.UID)
 	}
 	q.writing--
 	if len(q.order) > 0 {
@@ -105,14 +105,14 @@ func (q *Queue) next() []*Request {
 		if !q.due(q.waiting[kind]) {
 			continue
 		}
-		batch, rest := q.split(q.waiting[kind])
+		batch, remaining := q.split(q.waiting[kind])
 		if len(batch) == 0 {
 			continue
 		}
 		q.order = append(q.order[:i:i], q.order[i+1:]...)
 		delete(q.waiting, kind)
-		if len(rest) > 0 {
-			q.waiting[kind] = rest
+		if len(remaining) > 0 {
+			q.waiting[kind] = remaining
 			q.order = append(q.order, kind)
 			q.ready.Signal()
 		}
@@ -127,13 +127,13 @@ func (q *Queue) due(waiting []*Request) bool {
 	if q.writing == 0 || q.closed || len(waiting) >= q.maxRows {
 		return true
 	}
-	left := linger - q.clock.Since(waiting[0].Since)
-	if left <= 0 {
+	remaining := batchDelay - q.clock.Since(waiting[0].Since)
+	if remaining <= 0 {
 		return true
 	}
 	if !q.timer {
 		q.timer = true
-		go q.signalAfter(left)
+		go q.signalAfter(remaining)
 	}
 	return false
 }
@@ -146,22 +146,22 @@ func (q *Queue) signalAfter(d time.Duration) {
 	q.ready.Broadcast()
 }
 
-func (q *Queue) split(waiting []*Request) (batch, rest []*Request) {
+func (q *Queue) split(waiting []*Request) (batch, remaining []*Request) {
 	size := 0
 	for i, req := range waiting {
 		full := len(batch) == q.maxRows || (len(batch) > 0 && size+req.Record.Size() > q.maxBytes)
 		if full {
-			return batch, append(rest, waiting[i:]...)
+			return batch, append(remaining, waiting[i:]...)
 		}
-		if q.busy[req.Record.UID] {
-			rest = append(rest, req)
+		if q.inProgress[req.Record.UID] {
+			remaining = append(remaining, req)
 			continue
 		}
-		q.busy[req.Record.UID] = true
+		q.inProgress[req.Record.UID] = true
 		size += req.Record.Size()
 		batch = append(batch, req)
 	}
-	return batch, rest
+	return batch, remaining
 }
 
 // Close rejects later requests; Take still returns the waiting ones.

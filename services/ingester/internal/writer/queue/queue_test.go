@@ -30,7 +30,7 @@ func TestTakeBatches(t *testing.T) {
 	a, b := &registry.Kind{Name: "A"}, &registry.Kind{Name: "B"}
 	q := New(3, 1<<20, clock.RealClock{})
 	for _, req := range append(waiting(a, "4", "2", "3", "2", "1"), waiting(b, "x")...) {
-		q.Put(req)
+		q.Add(req)
 	}
 	first := q.Take()
 	second := q.Take()
@@ -53,7 +53,7 @@ func TestTakeBoundsBytes(t *testing.T) {
 	kind := &registry.Kind{Name: "A"}
 	q := New(100, 1000, clock.RealClock{})
 	for _, req := range waiting(kind, "1", "2", "3") { // each counts 512 bytes and more
-		q.Put(req)
+		q.Add(req)
 	}
 	if got := uids(q.Take()); len(got) != 1 {
 		t.Errorf("batch %v, want one record", got)
@@ -63,10 +63,10 @@ func TestTakeBoundsBytes(t *testing.T) {
 func TestCloseReturnsWaitingRequests(t *testing.T) {
 	q := New(100, 1<<20, clock.RealClock{})
 	for _, req := range waiting(&registry.Kind{Name: "A"}, "1", "1") {
-		q.Put(req)
+		q.Add(req)
 	}
 	q.Close()
-	if q.Put(&Request{Record: &record.Record{Kind: &registry.Kind{}}}) {
+	if q.Add(&Request{Record: &record.Record{Kind: &registry.Kind{}}}) {
 		t.Error("a closed queue took a request")
 	}
 	for i := range 2 {

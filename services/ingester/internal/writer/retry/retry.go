@@ -21,10 +21,10 @@ import (
 // A concurrent row update permits more retries: another writer has made progress, and each retry
 // has fewer contended rows.
 const (
-	attempts   = 8
-	races      = 50
-	minBackoff = 10 * time.Millisecond
-	timeout    = time.Minute // of one attempt
+	maxAttempts = 8
+	maxRaces    = 50
+	minBackoff  = 10 * time.Millisecond
+	timeout     = time.Minute // of one attempt
 )
 
 // ErrRaced means that another writer wrote a row between the read and the write of a transaction.
@@ -40,8 +40,8 @@ type Policy struct {
 // Do runs a transaction over some objects of a kind, and retries it if the failure is transient.
 func (p *Policy) Do(ctx context.Context, kind string, objects int, transact func(context.Context) error) error {
 	backoff := minBackoff
-	for try, lost := 1, 0; ; try++ {
-		err := bounded(ctx, transact)
+	for attempt, raced := 1, 0; ; attempt++ {
+		err := withTimeout(ctx, transact)
 		if err == nil {
 			p.Metrics.Batches.WithLabelValues(kind).Inc()
 			p.Metrics.BatchRows.Observe(float64(objects))
@@ -50,15 +50,15 @@ func (p *Policy) Do(ctx context.Context, kind string, objects int, transact func
 		class := Classify(err)
 		p.Metrics.Errors.WithLabelValues("write", string(class)).Inc()
 		transient := class == database.Contention || class == database.Lost
-		if errors.Is(err, ErrRaced) && lost < races {
-			lost++
-			try--
+		if errors.Is(err, ErrRaced) && raced < maxRaces {
+			raced++
+			attempt--
 			continue
 		}
-		if !transient || try == attempts || ctx.Err() != nil {
+		if !transient || attempt == maxAttempts || ctx.Err() != nil {
 			return fmt.Errorf("write batch of kind %s, size %d: %w", kind, objects, err)
 		}
-		p.Log.V(1).Info("Failed to commit transaction, retrying", "kind", kind, "try", try, "class", class, "reason", err.Error())
+		p.Log.V(1).Info("Failed to commit transaction, retrying", "kind", kind, "try", attempt, "class", class, "reason", err.Error())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -68,7 +68,7 @@ func (p *Policy) Do(ctx context.Context, kind string, objects int, transact func
 	}
 }
 
-func bounded(ctx context.Context, transact func(context.Context) error) error {
+func withTimeout(ctx context.Context, transact func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return transact(ctx)

@@ -27,11 +27,11 @@ import (
 type server struct {
 	client.Reader
 	client.Writer
-	mu     sync.Mutex
-	object *corev1.ConfigMap
-	err    error
-	writes int
-	before func() // a write takes effect
+	mu          sync.Mutex
+	object      *corev1.ConfigMap
+	err         error
+	writes      int
+	beforeWrite func() // a write takes effect
 }
 
 func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -48,16 +48,16 @@ func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 }
 
 func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	return s.put(o)
+	return s.write(o)
 }
 
 func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
-	return s.put(o)
+	return s.write(o)
 }
 
-func (s *server) put(o client.Object) error {
-	if s.before != nil {
-		s.before()
+func (s *server) write(o client.Object) error {
+	if s.beforeWrite != nil {
+		s.beforeWrite()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,9 +78,9 @@ func (s *server) number() string {
 	return s.object.Data["number"]
 }
 
-var forbidden = apierrors.NewForbidden(corev1.Resource("configmaps"), checkpoint.Name, errors.New("no"))
+var errForbidden = apierrors.NewForbidden(corev1.Resource("configmaps"), checkpoint.Name, errors.New("no"))
 
-func keeper(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoint.Keeper, checkpoint.Config) {
+func newTracker(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoint.Tracker, checkpoint.Config) {
 	t.Helper()
 	db, _ := dbtest.Migrated(t)
 	cfg := checkpoint.Config{
@@ -98,8 +98,8 @@ func keeper(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoi
 
 func TestAdvanceWritesDatabaseFirst(t *testing.T) {
 	s := &server{}
-	k, cfg := keeper(t, s, nil)
-	s.before = func() {
+	k, cfg := newTracker(t, s, nil)
+	s.beforeWrite = func() {
 		if n, err := checkpoint.Stored(t.Context(), cfg.DB); err != nil || n != 1 {
 			t.Errorf("the cluster is written while the database has %d, %v", n, err)
 		}
@@ -108,7 +108,7 @@ func TestAdvanceWritesDatabaseFirst(t *testing.T) {
 	if err := k.Advance(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.before = func() { s.mu.Lock(); s.err = errors.New("crash"); s.mu.Unlock() }
+	s.beforeWrite = func() { s.mu.Lock(); s.err = errors.New("crash"); s.mu.Unlock() }
 	if err := k.Advance(t.Context()); err == nil {
 		t.Fatal("an eviction continues although the cluster does not record it")
 	}
@@ -120,7 +120,7 @@ func TestAdvanceWritesDatabaseFirst(t *testing.T) {
 
 func TestOlderDatabaseBlocksEvictionsUntilAccepted(t *testing.T) {
 	s, recorder, reg := &server{}, events.NewFakeRecorder(10), prometheus.NewRegistry()
-	k, cfg := keeper(t, s, func(c *checkpoint.Config) { c.Events, c.Registerer = recorder, reg })
+	k, cfg := newTracker(t, s, func(c *checkpoint.Config) { c.Events, c.Registerer = recorder, reg })
 	for range 3 {
 		if err := k.Advance(t.Context()); err != nil {
 			t.Fatal(err)
@@ -132,9 +132,9 @@ func TestOlderDatabaseBlocksEvictionsUntilAccepted(t *testing.T) {
 	if err := k.Advance(t.Context()); !errors.Is(err, checkpoint.ErrBehind) {
 		t.Fatalf("advance: %v", err)
 	}
-	again, _ := checkpoint.New(checkpoint.Config{DB: cfg.DB, Cluster: &checkpoint.Cluster{APIReader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
+	restarted, _ := checkpoint.New(checkpoint.Config{DB: cfg.DB, Cluster: &checkpoint.Cluster{APIReader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
 	for name, err := range map[string]error{
-		"behind": k.Behind(t.Context()), "check": k.Check(t.Context()), "behind after a restart": again.Behind(t.Context()),
+		"behind": k.Behind(t.Context()), "check": k.Check(t.Context()), "behind after a restart": restarted.Behind(t.Context()),
 	} {
 		if !errors.Is(err, checkpoint.ErrBehind) {
 			t.Errorf("%s: %v", name, err)
@@ -162,12 +162,12 @@ func TestOlderDatabaseBlocksEvictionsUntilAccepted(t *testing.T) {
 }
 
 func TestMissingPermissionIsLoggedOnce(t *testing.T) {
-	s := &server{err: forbidden}
-	var said atomic.Int32
-	k, _ := keeper(t, s, func(c *checkpoint.Config) {
+	s := &server{err: errForbidden}
+	var logged atomic.Int32
+	k, _ := newTracker(t, s, func(c *checkpoint.Config) {
 		c.Log = funcr.New(func(_, args string) {
 			if strings.Contains(args, "older databases are not detected: see config/rbac/role.yaml") {
-				said.Add(1)
+				logged.Add(1)
 			}
 		}, funcr.Options{})
 	})
@@ -176,7 +176,7 @@ func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := said.Load(); n != 1 {
+	if n := logged.Load(); n != 1 {
 		t.Errorf("the missing permission is logged %d times", n)
 	}
 	s.mu.Lock()
@@ -189,14 +189,14 @@ func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 
 func TestConcurrentEvictionsShareOneWrite(t *testing.T) {
 	s := &server{}
-	k, _ := keeper(t, s, nil)
-	entered, leave := make(chan struct{}, 1), make(chan struct{})
-	s.before = func() {
+	k, _ := newTracker(t, s, nil)
+	started, proceed := make(chan struct{}, 1), make(chan struct{})
+	s.beforeWrite = func() {
 		select {
-		case entered <- struct{}{}:
+		case started <- struct{}{}:
 		default:
 		}
-		<-leave
+		<-proceed
 	}
 	var group sync.WaitGroup
 	advance := func() {
@@ -207,12 +207,12 @@ func TestConcurrentEvictionsShareOneWrite(t *testing.T) {
 		})
 	}
 	advance()
-	<-entered
+	<-started
 	const waiting = 50
 	for range waiting {
 		advance()
 	}
-	close(leave)
+	close(proceed)
 	group.Wait()
 	if s.writes > waiting/2 || s.writes < 2 {
 		t.Errorf("%d writes for %d evictions", s.writes, waiting+1)

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Config holds the settings of a Keeper.
+// Config holds the settings of a Tracker.
 type Config struct {
 	DB      *sql.DB
 	Cluster *Cluster
@@ -33,9 +33,9 @@ type Config struct {
 	Ready <-chan struct{}
 }
 
-// Keeper compares and increments the two numbers. The leader runs it; it is a
+// Tracker compares and increments the two numbers. The leader runs it; it is a
 // manager.Runnable. It is safe for concurrent use.
-type Keeper struct {
+type Tracker struct {
 	cfg     Config
 	metrics *metrics
 
@@ -47,12 +47,12 @@ type Keeper struct {
 	checked           bool  // both numbers were compared once
 	behind            error // the last comparison
 	missingPermission string
-	next              *round
+	next              *increment
 	running           bool
 }
 
-// round is one increment of the number, for all evictions that wait.
-type round struct {
+// increment is one increment of the number, for all evictions that wait.
+type increment struct {
 	done chan struct{}
 	err  error
 }
@@ -64,21 +64,21 @@ const (
 	timeout = 10 * time.Second
 )
 
-// New returns a keeper. [Keeper.Start] runs it.
-func New(cfg Config) (*Keeper, error) {
+// New returns a tracker. [Tracker.Start] runs it.
+func New(cfg Config) (*Tracker, error) {
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	return &Keeper{cfg: cfg, metrics: m}, nil
+	return &Tracker{cfg: cfg, metrics: m}, nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (k *Keeper) NeedLeaderElection() bool { return true }
+func (k *Tracker) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. It compares the numbers until ctx ends, so that an older
 // database is reported before the next eviction, and evictions resume once it is accepted.
-func (k *Keeper) Start(ctx context.Context) error {
+func (k *Tracker) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -97,7 +97,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 }
 
 // Check compares the current numbers. The error is ErrBehind, or the failure to read them.
-func (k *Keeper) Check(ctx context.Context) error {
+func (k *Tracker) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// Read the database last, since evictions increment it first.
@@ -107,19 +107,19 @@ func (k *Keeper) Check(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	k.highest = max(k.highest, cluster)
-	least := k.highest
+	minimum := k.highest
 	k.mu.Unlock()
 	database, err := Stored(ctx, k.cfg.DB)
 	if err != nil {
 		return err
 	}
-	err = compare(database, least)
+	err = compare(database, minimum)
 	k.record(err)
 	return err
 }
 
 // read returns the cluster's number, or 0 without the permission to read it.
-func (k *Keeper) read(ctx context.Context) (int64, error) {
+func (k *Tracker) read(ctx context.Context) (int64, error) {
 	k.clusterMu.Lock()
 	defer k.clusterMu.Unlock()
 	number, err := k.cfg.Cluster.Read(ctx)
@@ -128,9 +128,9 @@ func (k *Keeper) read(ctx context.Context) (int64, error) {
 
 // Behind compares the current database with the last observed number of the cluster,
 // without a request to the API server.
-func (k *Keeper) Behind(ctx context.Context) error {
+func (k *Tracker) Behind(ctx context.Context) error {
 	k.mu.Lock()
-	checked, least := k.checked, k.highest
+	checked, minimum := k.checked, k.highest
 	k.mu.Unlock()
 	if !checked {
 		return k.Check(ctx)
@@ -139,18 +139,18 @@ func (k *Keeper) Behind(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(storage.ErrNotWritten, err)
 	}
-	err = compare(database, least)
+	err = compare(database, minimum)
 	k.record(err)
 	return err
 }
 
 // Advance increments both numbers, after an eviction was committed and before its object
 // is deleted. Concurrent callers share one increment that begins after their calls.
-func (k *Keeper) Advance(ctx context.Context) error {
+func (k *Tracker) Advance(ctx context.Context) error {
 	k.mu.Lock()
 	r := k.next
 	if r == nil {
-		r = &round{done: make(chan struct{})}
+		r = &increment{done: make(chan struct{})}
 		k.next = r
 	}
 	if !k.running {
@@ -166,7 +166,7 @@ func (k *Keeper) Advance(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) rounds(ctx context.Context) {
+func (k *Tracker) rounds(ctx context.Context) {
 	for {
 		k.mu.Lock()
 		r := k.next
@@ -183,7 +183,7 @@ func (k *Keeper) rounds(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) advance(ctx context.Context) error {
+func (k *Tracker) advance(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	k.mu.Lock()
@@ -195,9 +195,9 @@ func (k *Keeper) advance(ctx context.Context) error {
 		}
 	}
 	k.mu.Lock()
-	least := k.highest
+	minimum := k.highest
 	k.mu.Unlock()
-	number, err := advance(ctx, k.cfg.DB, least)
+	number, err := advance(ctx, k.cfg.DB, minimum)
 	if errors.Is(err, ErrBehind) {
 		k.record(err)
 	}
@@ -218,7 +218,7 @@ func (k *Keeper) advance(ctx context.Context) error {
 
 // permitted drops the error of a missing permission and logs it once: an ingester that was
 // upgraded with an old Role continues as before.
-func (k *Keeper) permitted(err error) error {
+func (k *Tracker) permitted(err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -238,13 +238,13 @@ func (k *Keeper) permitted(err error) error {
 }
 
 // record records a comparison, and reports changes of its result in the log and an event.
-func (k *Keeper) record(err error) {
+func (k *Tracker) record(err error) {
 	k.mu.Lock()
-	was := k.behind
+	previous := k.behind
 	k.behind, k.checked = err, true
 	k.mu.Unlock()
 	switch {
-	case err != nil && was == nil:
+	case err != nil && previous == nil:
 		k.metrics.behind.Set(1)
 		k.cfg.Log.Error(err, "Stopped evictions and sweeps")
 		if k.cfg.Events != nil {
@@ -252,7 +252,7 @@ func (k *Keeper) record(err error) {
 			m.Namespace, m.Name = k.cfg.Cluster.Namespace, Name
 			k.cfg.Events.Eventf(m, nil, corev1.EventTypeWarning, "DatabaseBehind", "Compare", "%s", fmt.Sprint(err))
 		}
-	case err == nil && was != nil:
+	case err == nil && previous != nil:
 		k.metrics.behind.Set(0)
 		k.cfg.Log.Info("Resumed evictions and sweeps: the database is not behind")
 	}

@@ -14,34 +14,34 @@ type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Found is a table as information_schema describes it.
-type Found struct {
-	columns map[string]foundColumn
-	keys    map[string]foundKey
+// ActualTable is a table as information_schema describes it.
+type ActualTable struct {
+	columns map[string]actualColumn
+	keys    map[string]actualKey
 }
 
-type foundColumn struct {
+type actualColumn struct {
 	shape      string // normalized between the servers: "varchar(64) utf8mb4_bin not null"
 	definition string // as in DDL, without NULL or NOT NULL: "varchar(64) CHARACTER SET latin1 COLLATE latin1_bin"
 	nullable   bool
 	defaulted  bool // NOT NULL with a default
 	increments bool // AUTO_INCREMENT
-	demanding  bool // an insert without it fails
+	required   bool // an insert without it fails
 }
 
-type foundKey struct {
+type actualKey struct {
 	columns []string // with the length of a prefix: "description(100)"
 	unique  bool
 }
 
 // Has reports whether the table has a column of that name.
-func (f *Found) Has(column string) bool {
+func (f *ActualTable) Has(column string) bool {
 	_, ok := f.columns[column]
 	return ok
 }
 
 // IndexOn returns the name of an index that begins with these columns in whole, or nothing.
-func (f *Found) IndexOn(columns ...string) string {
+func (f *ActualTable) IndexOn(columns ...string) string {
 	var out []string
 	for name, k := range f.keys {
 		if len(k.columns) >= len(columns) && slices.Equal(k.columns[:len(columns)], columns) {
@@ -55,20 +55,20 @@ func (f *Found) IndexOn(columns ...string) string {
 }
 
 // Nullable reports whether the column exists and may hold NULL.
-func (f *Found) Nullable(column string) bool { return f.columns[column].nullable }
+func (f *ActualTable) Nullable(column string) bool { return f.columns[column].nullable }
 
 // Text reports whether the column exists and holds text other than JSON.
-func (f *Found) Text(column string) bool {
+func (f *ActualTable) Text(column string) bool {
 	s := f.columns[column].shape
 	return strings.HasPrefix(s, "varchar(") || strings.HasPrefix(s, "char(") || strings.HasPrefix(s, "text") || strings.HasPrefix(s, "mediumtext")
 }
 
-// demanding lists the extra columns that every insert must set.
-func (f *Found) demanding(want Table) []string {
+// requiredExtraColumns lists the extra columns that every insert must set.
+func (f *ActualTable) requiredExtraColumns(want Table) []string {
 	var out []string
 	for name, c := range f.columns {
 		wanted := slices.ContainsFunc(want.Columns, func(w Column) bool { return w.Name == name })
-		if c.demanding && !wanted {
+		if c.required && !wanted {
 			out = append(out, name)
 		}
 	}
@@ -80,7 +80,7 @@ func (f *Found) demanding(want Table) []string {
 func shape(c Column) string {
 	kind := strings.ToLower(c.Type)
 	null := " null"
-	if strings.Contains(c.Rest, "NOT NULL") {
+	if strings.Contains(c.Attributes, "NOT NULL") {
 		null = " not null"
 	}
 	if isText(c) {
@@ -91,14 +91,14 @@ func shape(c Column) string {
 
 // difference describes how a column differs from the desired one, or returns "". An extra
 // default is harmless.
-func (f foundColumn) difference(want Column) string {
+func (f actualColumn) difference(want Column) string {
 	switch {
 	case f.shape != shape(want):
 		return "is " + f.shape + ", want " + shape(want)
-	case strings.Contains(want.Rest, "AUTO_INCREMENT") && !f.increments:
+	case strings.Contains(want.Attributes, "AUTO_INCREMENT") && !f.increments:
 		return "is not auto_increment"
-	case strings.Contains(want.Rest, "DEFAULT") && !f.defaulted:
-		return "has no default, want " + want.Rest
+	case strings.Contains(want.Attributes, "DEFAULT") && !f.defaulted:
+		return "has no default, want " + want.Attributes
 	}
 	return ""
 }
@@ -116,31 +116,31 @@ FROM information_schema.statistics WHERE table_schema = DATABASE()
 ORDER BY table_name, index_name, seq_in_index`
 
 // Read returns the tables of the connection's database by name.
-func Read(ctx context.Context, db Queryer) (map[string]*Found, error) {
-	out := map[string]*Found{}
-	table := func(name string) *Found {
+func Read(ctx context.Context, db Queryer) (map[string]*ActualTable, error) {
+	out := map[string]*ActualTable{}
+	table := func(name string) *ActualTable {
 		if out[name] == nil {
-			out[name] = &Found{columns: map[string]foundColumn{}, keys: map[string]foundKey{}}
+			out[name] = &ActualTable{columns: map[string]actualColumn{}, keys: map[string]actualKey{}}
 		}
 		return out[name]
 	}
-	columns := each(ctx, db, columnsQuery, func(rows *sql.Rows) error {
+	columns := eachRow(ctx, db, columnsQuery, func(rows *sql.Rows) error {
 		var name, column, kind, charset, collation, extra string
 		var nullable, defaulted bool
 		if err := rows.Scan(&name, &column, &kind, &charset, &collation, &nullable, &defaulted, &extra); err != nil {
 			return err
 		}
-		table(name).columns[column] = foundColumn{
-			shape:      foundShape(kind, collation, nullable),
+		table(name).columns[column] = actualColumn{
+			shape:      actualShape(kind, collation, nullable),
 			definition: definition(kind, charset, collation),
 			nullable:   nullable,
 			defaulted:  defaulted && !nullable, // MariaDB names NULL as a default
 			increments: strings.Contains(strings.ToLower(extra), "auto_increment"),
-			demanding:  !nullable && !defaulted && !fillsItself(extra),
+			required:   !nullable && !defaulted && !isGenerated(extra),
 		}
 		return nil
 	})
-	keys := each(ctx, db, keysQuery, func(rows *sql.Rows) error {
+	keys := eachRow(ctx, db, keysQuery, func(rows *sql.Rows) error {
 		var name, key, column string
 		var prefix int
 		var unique bool
@@ -151,7 +151,7 @@ func Read(ctx context.Context, db Queryer) (map[string]*Found, error) {
 			column = fmt.Sprintf("%s(%d)", column, prefix)
 		}
 		t := table(name)
-		t.keys[key] = foundKey{columns: append(t.keys[key].columns, column), unique: unique}
+		t.keys[key] = actualKey{columns: append(t.keys[key].columns, column), unique: unique}
 		return nil
 	})
 	if err := errors.Join(columns, keys); err != nil {
@@ -160,8 +160,8 @@ func Read(ctx context.Context, db Queryer) (map[string]*Found, error) {
 	return out, nil
 }
 
-// fillsItself reads the column "extra" of information_schema.
-func fillsItself(extra string) bool {
+// isGenerated reads the column "extra" of information_schema.
+func isGenerated(extra string) bool {
 	extra = strings.ToLower(extra)
 	return strings.Contains(extra, "auto_increment") || strings.Contains(extra, "generated")
 }
@@ -173,9 +173,9 @@ func definition(kind, charset, collation string) string {
 	return kind + " CHARACTER SET " + charset + " COLLATE " + collation
 }
 
-// foundShape normalizes the two servers: MariaDB stores JSON as LONGTEXT and writes
+// actualShape normalizes the two servers: MariaDB stores JSON as LONGTEXT and writes
 // display widths of integers, which MySQL no longer does (except for TINYINT(1)).
-func foundShape(kind, collation string, nullable bool) string {
+func actualShape(kind, collation string, nullable bool) string {
 	kind = strings.ToLower(kind)
 	base, width, sized := strings.Cut(kind, "(")
 	switch {
@@ -194,7 +194,7 @@ func foundShape(kind, collation string, nullable bool) string {
 	return kind + " not null"
 }
 
-func each(ctx context.Context, db Queryer, query string, scan func(*sql.Rows) error) (err error) {
+func eachRow(ctx context.Context, db Queryer, query string, scan func(*sql.Rows) error) (err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return err

@@ -24,17 +24,17 @@ import (
 )
 
 // audit adds triggers that record each change of a row.
-func (s *stage) audit() {
+func (s *env) audit() {
 	s.Helper()
 	statements := []string{"CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, uid VARCHAR(64) NOT NULL, res BIGINT NOT NULL," +
 		" closed BOOL NOT NULL, evicted BOOL NOT NULL, existed BOOL NOT NULL, wasclosed BOOL NOT NULL, at DATETIME(6) NOT NULL)"}
-	const into = "INSERT INTO audit (uid, res, closed, evicted, existed, wasclosed, at) SELECT NEW.uid, NEW.res_version," +
+	const insertAudit = "INSERT INTO audit (uid, res, closed, evicted, existed, wasclosed, at) SELECT NEW.uid, NEW.res_version," +
 		" NEW.delete_time IS NOT NULL, NEW.evict_time IS NOT NULL, "
 	for _, kind := range kinds {
 		table := strings.ToLower(kind)
 		statements = append(statements,
-			"CREATE TRIGGER "+table+"_inserted AFTER INSERT ON "+table+" FOR EACH ROW "+into+"FALSE, FALSE, NEW.update_time FROM DUAL",
-			"CREATE TRIGGER "+table+"_updated AFTER UPDATE ON "+table+" FOR EACH ROW "+into+"TRUE, OLD.delete_time IS NOT NULL, NEW.update_time FROM DUAL"+
+			"CREATE TRIGGER "+table+"_inserted AFTER INSERT ON "+table+" FOR EACH ROW "+insertAudit+"FALSE, FALSE, NEW.update_time FROM DUAL",
+			"CREATE TRIGGER "+table+"_updated AFTER UPDATE ON "+table+" FOR EACH ROW "+insertAudit+"TRUE, OLD.delete_time IS NOT NULL, NEW.update_time FROM DUAL"+
 				" WHERE NOT (NEW.res_version = OLD.res_version AND NEW.incarnation = OLD.incarnation"+
 				" AND NEW.delete_time <=> OLD.delete_time AND NEW.evict_time <=> OLD.evict_time)"+
 				// The final state of an evicted object is stored, without a second eviction event.
@@ -73,7 +73,7 @@ func (c change) operation() contract.ChangeOperation {
 
 // committed returns the changes of each object, as "<version> <operation>". A row that was written and closed in one
 // transaction changed once.
-func (s *stage) committed() map[string][]string {
+func (s *env) committed() map[string][]string {
 	s.Helper()
 	var lines []change
 	if err := sqlx.NewDb(s.db, "mysql").SelectContext(s.Context(), &lines,
@@ -83,9 +83,9 @@ func (s *stage) committed() map[string][]string {
 	out := map[string][]string{}
 	last := map[string]change{}
 	for _, c := range lines {
-		before, known := last[c.UID]
+		previous, known := last[c.UID]
 		last[c.UID] = c
-		if known && before.At.Equal(c.At) {
+		if known && previous.At.Equal(c.At) {
 			out[c.UID] = out[c.UID][:len(out[c.UID])-1]
 		}
 		out[c.UID] = append(out[c.UID], fmt.Sprintf("%d %s", c.Res, c.operation()))
@@ -94,7 +94,7 @@ func (s *stage) committed() map[string][]string {
 }
 
 // published returns the events of each object in the stream, in the same form.
-func (s *stage) published() (map[string][]string, error) {
+func (s *env) published() (map[string][]string, error) {
 	stream, err := s.conn.JetStream().Stream(s.Context(), contract.StreamChanges)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *stage) published() (map[string][]string, error) {
 const recovery = 4 * expect.Long
 
 // agree waits until the cluster, MySQL and the stream have the same state.
-func (s *stage) agree() {
+func (s *env) agree() {
 	s.Helper()
 	expect.Eventually(s, recovery, func() error {
 		if err := s.noneTerminating(); err != nil {
@@ -147,23 +147,23 @@ func (s *stage) agree() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	wrong, events := 0, 0
+	mismatches, events := 0, 0
 	for uid, changes := range want {
 		events += len(changes)
 		if !slices.Equal(changes, got[uid]) {
-			if wrong++; wrong <= 5 {
+			if mismatches++; mismatches <= 5 {
 				s.Errorf("changes of %s:\n%q\nevents:\n%q", uid, changes, got[uid])
 			}
 		}
 	}
-	if len(got) != len(want) || wrong > 0 {
-		s.Errorf("%d objects have changes, %d have events, %d differ", len(want), len(got), wrong)
+	if len(got) != len(want) || mismatches > 0 {
+		s.Errorf("%d objects have changes, %d have events, %d differ", len(want), len(got), mismatches)
 	}
 	s.Logf("%d objects, %d changes, each with its event", len(want), events)
 }
 
 // compare compares like `ingester verify`.
-func (s *stage) compare(deep bool) error {
+func (s *env) compare(deep bool) error {
 	known, err := registry.Load()
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *stage) compare(deep bool) error {
 	return nil
 }
 
-func (s *stage) noneTerminating() error {
+func (s *env) noneTerminating() error {
 	for _, kind := range kinds {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(api.GroupVersion, kind+"List"))

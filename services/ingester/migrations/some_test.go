@@ -1,7 +1,0 @@
-//go:build !long
-
-package migrations_test
-
-// some are the tables of the kinds of [TestUpResumesAfterEachKilledStatement]. One is enough,
-// since kinds are adopted independently; its rows cover all cases of the adoption.
-var some = []string{"project"}
