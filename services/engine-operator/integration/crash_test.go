@@ -150,7 +150,7 @@ func (s *testEnv) crash(reached func() bool) []string {
 	return out
 }
 
-// Seed 001, "Crash recovery": the operator may crash after any single write of an
+// Specification 001, "Crash recovery": the operator may crash after any single write of an
 // installation and of a rollout.
 func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 }
 
-// Seed 001, "Admission resource bounds", enforced by the controller as well.
+// Specification 001, "Admission resource bounds", enforced by the controller as well.
 func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
@@ -158,7 +158,7 @@ func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
 }
 
-// Seed 001, "StatefulSet event propagation": the engine reports the events
+// Specification 001, "StatefulSet event propagation": the engine reports the events
 // of the StatefulSet.
 func TestEngineReportsExceededQuota(t *testing.T) {
 	t.Parallel()

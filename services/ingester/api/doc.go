@@ -7,5 +7,5 @@
 // themselves have no Go types: the .proto files of the ingester describe them, and
 // their CRDs are generated from these files.
 //
-// Source: seed 003, sections "Finalizer Implementation" and "Immutable Objects".
+// Source: specification 003, sections "Finalizer Implementation" and "Immutable Objects".
 package api

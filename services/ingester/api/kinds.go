@@ -2,7 +2,7 @@ package api
 
 // Kinds returns the kinds that the ingester stores, in their canonical order.
 //
-// Source: seed 003, "Schema Layout"; order of reference section 1.
+// Source: specification 003, "Schema Layout"; order of reference section 1.
 func Kinds() []string {
 	return []string{
 		"Model", "ModelFamily", "Pipeline", "PipelineRun", "Deployment", "InferenceServer", "Project",

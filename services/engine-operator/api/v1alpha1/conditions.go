@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Annotation for a command of the user, and its values (seed 004).
+// Annotation for a command of the user, and its values (specification 004).
 // Paused and Stopped exclude each other, because there is one annotation.
 const (
 	AnnotationCommand = "operator-command"
@@ -18,7 +18,7 @@ const (
 // ConditionReady reports whether the object is ready (engine, class, instance).
 const ConditionReady = "Ready"
 
-// Reasons of an engine's Ready, in the order of precedence (seed 001, "Top-level
+// Reasons of an engine's Ready, in the order of precedence (specification 001, "Top-level
 // Ready condition"): the first one that applies is shown.
 const (
 	ReasonInitializing       = "Initializing"               // no reconcile has completed yet

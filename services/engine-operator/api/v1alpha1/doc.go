@@ -3,7 +3,7 @@
 // as a whole from one generation to the next) and FireboltEngineClass (a pod
 // template that many engines share).
 //
-// Fields, defaults and validation are those of seed 001 and must stay: manifests
+// Fields, defaults and validation are those of specification 001 and must stay: manifests
 // written for an earlier operator are accepted unchanged. Fields are added, never
 // renamed. The schema validates everything that does not depend on another object,
 // with a message that names the field.

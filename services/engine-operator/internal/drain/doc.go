@@ -9,5 +9,5 @@
 // is pure: a generation is drained after two consecutive samples of zero, the first of them
 // at least [Settle] after traffic was moved away, so that a query sent through a stale
 // address is not cut off. A pod that cannot be queried is not drained; the error is reported, and
-// the pod is queried again (seed 001, "Pod readiness and drain checks").
+// the pod is queried again (specification 001, "Pod readiness and drain checks").
 package drain

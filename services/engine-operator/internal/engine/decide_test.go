@@ -55,7 +55,7 @@ func runEdges(t *testing.T, edges map[string]edge) {
 	}
 }
 
-// All edges of the state machine (seed 001 and reference 2.4), from a confirmed state.
+// All edges of the state machine (specification 001 and reference 2.4), from a confirmed state.
 func TestDecideEdges(t *testing.T) {
 	serve := func(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
 	runEdges(t, map[string]edge{

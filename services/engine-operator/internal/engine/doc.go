@@ -2,7 +2,7 @@
 // the desired, the recorded and the observed state, and returns the objects to create,
 // the route, the objects to delete and the status to record. It reads no clock and no cluster.
 //
-// An engine moves through six phases (seed 001, "State machine"; every edge is in
+// An engine moves through six phases (specification 001, "State machine"; every edge is in
 // docs/state-machine.md):
 //
 //	           abandon, next number

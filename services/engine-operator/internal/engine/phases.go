@@ -175,7 +175,7 @@ func (d *decider) switched() {
 		return
 	}
 	d.plan.Next.Draining = s.Active
-	if d.Drain.Skip { // the wait is skipped entirely (seed 001, "Phase descriptions")
+	if d.Drain.Skip { // the wait is skipped entirely (specification 001, "Phase descriptions")
 		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d is removed without a drain check.", message, s.Active))
 		return
 	}

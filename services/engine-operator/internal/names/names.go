@@ -1,5 +1,5 @@
 // Package names returns the names and labels of all objects that the engine operator creates.
-// The names are part of the API (seed 001, "Operator-managed resources"):
+// The names are part of the API (specification 001, "Operator-managed resources"):
 // users, dashboards and the gateway rely on them, so they never change.
 package names
 

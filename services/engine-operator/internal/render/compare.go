@@ -21,7 +21,7 @@ import (
 // as long as no other writer changed its spec, whatever defaults the API server
 // has added; after such a change each rendered field must
 // have its value, and no other writer may have added fields. So defaulting is never drift, and
-// no rendered field is missed (seed 001, "Generation model").
+// no rendered field is missed (specification 001, "Generation model").
 //
 // A StatefulSet without a fingerprint was created by an earlier operator: see [Adoption].
 // settled is true when the engine's spec has not changed since its last rollout;

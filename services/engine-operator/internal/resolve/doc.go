@@ -1,7 +1,7 @@
 // Package resolve merges the layers of a user's spec into one flat description of an engine.
 //
 // There are three layers, and the last one wins: the operator's defaults, the class that the
-// engine refers to, and the engine itself (seed 001, "Pod template merge"). Scalars and
+// engine refers to, and the engine itself (specification 001, "Pod template merge"). Scalars and
 // structs are replaced as a whole, maps are merged key by key, lists are concatenated
 // class before engine; within a list a later entry with the same merge key (the name of
 // an environment variable, the path of a mount, the address of a host alias) replaces

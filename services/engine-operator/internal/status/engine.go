@@ -188,7 +188,7 @@ func pods(n int32) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// notReady returns reason and message of Ready=False (seed 001, "Top-level Ready
+// notReady returns reason and message of Ready=False (specification 001, "Top-level Ready
 // condition"); the cases are in order of precedence.
 func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message string) {
 	instance := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstanceReady)

@@ -26,7 +26,7 @@ func stable() Engine {
 	}
 }
 
-// The order of precedence of seed 001, "Top-level Ready condition".
+// The order of precedence of specification 001, "Top-level Ready condition".
 func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 	stopped := func(p *Engine) {
 		p.Plan.Next.Phase, p.Object.Spec.Replicas = v1alpha1.PhaseStopped, 0

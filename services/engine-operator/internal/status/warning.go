@@ -31,7 +31,7 @@ const reasonWarning = "StatefulSetWarning"
 
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// WarningOf returns the newest of the Warning events of a StatefulSet (seed 001,
+// WarningOf returns the newest of the Warning events of a StatefulSet (specification 001,
 // "StatefulSet event propagation"). Events without a message are skipped.
 func WarningOf(statefulSet string, events []corev1.Event) Warning {
 	usable := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" })

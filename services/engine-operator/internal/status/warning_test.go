@@ -21,7 +21,7 @@ func warned(reason, message string, after time.Duration, change ...func(*corev1.
 	return e
 }
 
-// Seed 001, "StatefulSet event propagation".
+// Specification 001, "StatefulSet event propagation".
 func TestLatestWarningText(t *testing.T) {
 	series := func(n int32) func(*corev1.Event) {
 		return func(e *corev1.Event) {

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Bounds are the maximum requests and limits of an engine container (seed 001,
+// Bounds are the maximum requests and limits of an engine container (specification 001,
 // "Admission resource bounds"). An absent bound means unlimited.
 type Bounds struct{ CPU, Memory, EphemeralStorage *resource.Quantity }
 

@@ -3,7 +3,7 @@ package validation
 import "github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 
 // The rule table lists what users may set in the pod templates of each component
-// (reference 2.7; seed 001, "Pod template merge"). It is data. The functions of this package look up
+// (reference 2.7; specification 001, "Pod template merge"). It is data. The functions of this package look up
 // every field of a template in it; a field that the table does not contain,
 // for example of a newer Kubernetes, causes a warning. docs/templates.md shows the table.
 

@@ -49,7 +49,7 @@ func (o *Options) Validate() error {
 	return errors.Join(err, o.Options.Validate())
 }
 
-// Bounds returns the maximum resources of engine containers (seed 001, "Admission resource bounds").
+// Bounds returns the maximum resources of engine containers (specification 001, "Admission resource bounds").
 // The controllers apply them too, with and without webhooks. Call it after Validate.
 func (o *Options) Bounds() validation.Bounds {
 	b, err := o.bounds()

@@ -1,7 +1,7 @@
 // Package decide chooses the action for one object. It is pure: a function of the
 // observed state, without clients, clocks or I/O.
 //
-// The tree, in order (seed 003, "Reconcile Decision Tree"):
+// The tree, in order (specification 003, "Reconcile Decision Tree"):
 //
 //	not found                             nothing
 //	deletionTimestamp set                 store the final state, close the row, release the object

@@ -14,7 +14,7 @@
 // [Load] rejects a set in which api.Kinds and the messages disagree, so a kind can
 // neither be forgotten nor half registered.
 //
-// Source: seed 003 "Schema Layout" and "Indexed Fields".
+// Source: specification 003 "Schema Layout" and "Indexed Fields".
 package registry
 
 //go:generate go run ./compile -proto ../../proto -out descriptors.binpb

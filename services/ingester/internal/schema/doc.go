@@ -15,5 +15,5 @@
 //   - no second unique key on the main table: an upsert would write a new object's
 //     content into the old object's row. The writer closes superseded rows instead.
 //
-// Source: seed 003 "Schema Layout"; widths and hazards from reference section 2.
+// Source: specification 003 "Schema Layout"; widths and hazards from reference section 2.
 package schema

@@ -13,5 +13,5 @@
 //
 // The manifests name the kinds of the registry: [Manifests] writes them in go generate.
 //
-// Source: seed 003, "Finalizer Injection (API Server)".
+// Source: specification 003, "Finalizer Injection (API Server)".
 package webhook

@@ -104,7 +104,7 @@ func (r *Reconciler) render(_ context.Context, s *reconcileState) (steps.Result,
 }
 
 // readWarnings finds out why pods of the current or of the serving
-// generation are missing (seed 001, "StatefulSet event propagation"). It logs and counts a failure
+// generation are missing (specification 001, "StatefulSet event propagation"). It logs and counts a failure
 // to list events, and the reconcile continues.
 func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	n, set := s.missingActiveSet()

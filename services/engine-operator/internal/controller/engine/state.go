@@ -52,7 +52,7 @@ func (s *reconcileState) abandon() {
 }
 
 // checksInstance reports whether the phase requires the instance: phases that may compare or
-// create do (seed 001, "Layer responsibilities"). A rollout in progress does not wait for it.
+// create do (specification 001, "Layer responsibilities"). A rollout in progress does not wait for it.
 func (s *reconcileState) checksInstance() bool {
 	switch s.engine.Status.Phase {
 	case "", v1alpha1.PhaseStable, v1alpha1.PhaseStopped, v1alpha1.PhaseCreating:
