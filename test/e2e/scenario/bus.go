@@ -156,6 +156,9 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
+	if err == nil {
+		return errors.New("NATS without its volume must have no streams until bootstrap creates them")
+	}
 	if !errors.Is(err, subscriber.ErrNoStream) {
 		return fmt.Errorf("NATS without its volume must have no streams until bootstrap creates them, got %w", err)
 	}

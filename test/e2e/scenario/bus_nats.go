@@ -56,8 +56,11 @@ func (b *busScenario) busAddress(ctx context.Context) (string, error) {
 		return "", err
 	}
 	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
-	if err != nil || len(ports) == 0 {
-		return "", fmt.Errorf("the Service nats-outside has no port: %w", err)
+	if err != nil {
+		return "", fmt.Errorf("get the ports of Service nats-outside: %w", err)
+	}
+	if len(ports) == 0 {
+		return "", errors.New("the Service nats-outside has no port")
 	}
 	port, ok := ports[0].(map[string]any)
 	if !ok {
@@ -121,8 +124,11 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	containers, _, err := unstructured.NestedSlice(aggregator.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) == 0 {
-		return fmt.Errorf("the status aggregator has no container: %w", err)
+	if err != nil {
+		return fmt.Errorf("get the containers of the status aggregator: %w", err)
+	}
+	if len(containers) == 0 {
+		return errors.New("the status aggregator has no container")
 	}
 	first, ok := containers[0].(map[string]any)
 	if !ok {

@@ -133,8 +133,12 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	if now, err := u.engine.Serving(ctx); err != nil || now != generation {
-		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d: %w", now, generation, err)
+	now, err := u.engine.Serving(ctx)
+	if err != nil {
+		return err
+	}
+	if now != generation {
+		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d", now, generation)
 	}
 	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
 		o, err := u.Get(ctx, platform.Services, upgradeNamespace, "shop-web-server")

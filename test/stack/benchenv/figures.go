@@ -3,6 +3,7 @@ package benchenv
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,8 +131,11 @@ func (f *Figures) controlPlane(prefix string, each float64, c Counters) {
 	f.Report(prefix+"etcd_kilobytes_written_per_"+f.each, c.EtcdBytes/each/1000, "kB")
 }
 
-// Percentile sorts the durations and returns the percentile for this share, in milliseconds.
+// Percentile sorts the durations and returns the percentile for this share, in milliseconds, or NaN without durations.
 func Percentile(spent []time.Duration, share float64) float64 {
+	if len(spent) == 0 {
+		return math.NaN()
+	}
 	slices.Sort(spent)
 	return spent[min(len(spent)-1, int(share*float64(len(spent))))].Seconds() * 1000
 }

@@ -122,6 +122,9 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 
 // Stop terminates the service with SIGTERM, if it runs.
 func (s *Service) Stop(ctx context.Context) error {
+	if s.running == nil {
+		return nil
+	}
 	s.running.dismissed.Store(true)
 	if s.running.Running() != nil {
 		return nil //nolint:nilerr // the error says that it has ended

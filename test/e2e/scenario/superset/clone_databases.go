@@ -2,6 +2,7 @@ package superset
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
@@ -42,7 +43,13 @@ func (a loadgens) each(ask func(*cluster.Loadgen) ([]load.Figures, error)) ([]lo
 			out = figures
 			continue
 		}
-		for j := range min(len(out), len(figures)) {
+		if len(figures) != len(out) {
+			return nil, fmt.Errorf("load generator %d has figures of %d phases, the first one of %d", i, len(figures), len(out))
+		}
+		for j := range out {
+			if figures[j].Phase != out[j].Phase {
+				return nil, fmt.Errorf("load generator %d is in phase %q, the first one in %q", i, figures[j].Phase, out[j].Phase)
+			}
 			seconds := max(out[j].Seconds, figures[j].Seconds)
 			out[j] = load.Sum(out[j].Phase, out[j], figures[j])
 			out[j].Seconds = seconds

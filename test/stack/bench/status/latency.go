@@ -3,6 +3,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -65,6 +66,9 @@ func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	samples, err := flips(ctx, e, min(n, flipped))
 	if err != nil {
 		return err
+	}
+	if len(samples) == 0 {
+		return errors.New("no latency was measured")
 	}
 	benchenv.Note("%d samples of the latency, from %s to %s", len(samples), slices.Min(samples), slices.Max(samples))
 	f.Report("latency.p50_ms", benchenv.Percentile(samples, 0.50), "ms")
