@@ -33,7 +33,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := play(ctx, os.Args[1:], os.Stdout)
+	err := execute(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -74,7 +74,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-func play(ctx context.Context, args []string, out io.Writer) error {
+func execute(ctx context.Context, args []string, out io.Writer) error {
 	ctrllog.SetLogger(logr.Discard())
 	o, err := parse(args)
 	if err != nil {
@@ -82,8 +82,8 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	}
 	platform := &platform.Platform{
 		System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated,
-		Intn:     moments(o.seed),
-		Pictures: filepath.Dir(o.report),
+		Intn:          randomIntn(o.seed),
+		ScreenshotDir: filepath.Dir(o.report),
 	}
 	plan, err := scenario.Choose(scenario.All(platform), o.only)
 	if err != nil {
@@ -101,12 +101,12 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "seed %d\n", o.seed)
-	began := time.Now()
+	startedAt := time.Now()
 	runner := &run.Runner{Out: out, Now: time.Now, Watch: func(ctx context.Context, r *timeline.Recorder, object timeline.Object) {
 		r.Watch(ctx, platform.Client, object)
 	}}
-	page := report.Report{Title: o.title, Began: began, Results: runner.Run(ctx, plan)}
-	page.Seconds = time.Since(began).Seconds()
+	page := report.Report{Title: o.title, StartedAt: startedAt, Results: runner.Run(ctx, plan)}
+	page.Seconds = time.Since(startedAt).Seconds()
 	if err := write(o.report, page); err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// moments returns a seeded random number generator that scenarios can share: it is safe for concurrent use.
-func moments(seed uint64) func(int) int {
+// randomIntn returns a seeded random number generator that scenarios can share: it is safe for concurrent use.
+func randomIntn(seed uint64) func(int) int {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))
 	return func(n int) int {

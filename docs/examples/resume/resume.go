@@ -30,10 +30,10 @@ type options struct {
 // reader applies the events to the table.
 type reader struct {
 	options
-	js     jetstream.JetStream
-	out    io.Writer
-	table  *table
-	unsaid int // events that are in the table but not in the file
+	js      jetstream.JetStream
+	out     io.Writer
+	table   *table
+	unsaved int // events that are in the table but not in the file
 }
 
 // errCaughtUp ends a run that stops at the end of the stream.
@@ -172,7 +172,7 @@ func (r *reader) handle(ctx context.Context, m jetstream.Msg) (pending uint64, e
 		}
 	}
 	fmt.Fprintf(r.out, "%d %s %s/%s %s\n", meta.Sequence.Stream, e.ID, event.Object.Namespace, event.Object.Name, event.Event)
-	if r.unsaid++; r.unsaid >= saveEvery {
+	if r.unsaved++; r.unsaved >= saveEvery {
 		err = r.save()
 	}
 	return meta.NumPending, err
@@ -207,9 +207,9 @@ func (r *reader) reread(ctx context.Context, o contract.Object) error {
 }
 
 func (r *reader) save() error {
-	if r.unsaid == 0 {
+	if r.unsaved == 0 {
 		return nil
 	}
-	r.unsaid = 0
+	r.unsaved = 0
 	return r.table.save(r.file)
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
-// bed is a server with the history and the status entries.
-type bed struct {
+// env is a server with the history and the status entries.
+type env struct {
 	*testing.T
 	nc   *nats.Conn
 	js   jetstream.JetStream
@@ -31,7 +31,7 @@ type bed struct {
 	sent int
 }
 
-func newBed(t *testing.T) *bed {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	srv, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
@@ -40,11 +40,11 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(patience) {
+	if !srv.ReadyForConnections(timeout) {
 		t.Fatal("the NATS server did not start")
 	}
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	b := &bed{T: t, file: filepath.Join(t.TempDir(), "table.json")}
+	b := &env{T: t, file: filepath.Join(t.TempDir(), "table.json")}
 	if b.nc, err = connect(srv.ClientURL(), "", "_INBOX_test"); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) stream() {
+func (b *env) stream() {
 	b.Helper()
 	_, err := b.js.CreateStream(b.Context(), jetstream.StreamConfig{Name: contract.StreamLifecycle, Subjects: []string{contract.LifecyclePrefix + ".>"}})
 	if err != nil {
@@ -72,8 +72,8 @@ func named(name string) contract.Object {
 	return contract.Object{GroupVersionKind: gvk, Namespace: "team-a", Name: name, UID: "u-" + name}
 }
 
-// say publishes an event of an object.
-func (b *bed) say(name string, data contract.Lifecycle) {
+// publish publishes an event of an object.
+func (b *env) publish(name string, data contract.Lifecycle) {
 	b.Helper()
 	b.sent++
 	data.Object = named(name)
@@ -97,7 +97,7 @@ func phase(to string) contract.Lifecycle {
 }
 
 // entry writes the status entry of an object.
-func (b *bed) entry(name, phase string) {
+func (b *env) entry(name, phase string) {
 	b.Helper()
 	raw, err := json.Marshal(contract.StatusEntry{
 		Object: named(name), Phase: phase, Conditions: []contract.Condition{{Type: "Available", Status: "True"}},
@@ -111,9 +111,9 @@ func (b *bed) entry(name, phase string) {
 }
 
 // catchUp runs the program to the end of the stream and returns its table.
-func (b *bed) catchUp() *table {
+func (b *env) catchUp() *table {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.Context(), timeout)
 	defer cancel()
 	var out strings.Builder
 	if err := resume(ctx, b.nc, options{cluster: "local", namespace: "team-a", file: b.file, once: true}, &out); err != nil {
@@ -125,7 +125,7 @@ func (b *bed) catchUp() *table {
 	return b.load()
 }
 
-func (b *bed) load() *table {
+func (b *env) load() *table {
 	b.Helper()
 	t, err := load(b.file)
 	if err != nil || t == nil {
@@ -135,18 +135,18 @@ func (b *bed) load() *table {
 }
 
 func TestResumeReadsEntriesThenEvents(t *testing.T) {
-	b := newBed(t)
-	b.say("main", phase("Initializing")) // older than the entries
+	b := newEnv(t)
+	b.publish("main", phase("Initializing")) // older than the entries
 	b.entry("main", "Running")
 	b.entry("other", "Running")
 	if got := b.catchUp(); len(got.Objects) != 2 || got.Objects["team-a/superset/main"].Phase != "Running" || got.Objects["team-a/superset/main"].Events != 0 {
 		t.Errorf("began with %+v", got)
 	}
-	b.say("main", phase("Degraded"))
-	b.say("main", contract.Lifecycle{
+	b.publish("main", phase("Degraded"))
+	b.publish("main", contract.Lifecycle{
 		Event: contract.EventUnavailable, Condition: &contract.ConditionChange{Type: "Available", After: contract.Condition{Status: "False"}},
 	})
-	b.say("other", contract.Lifecycle{Event: contract.EventDeleted})
+	b.publish("other", contract.Lifecycle{Event: contract.EventDeleted})
 	got := b.catchUp()
 	main := got.Objects["team-a/superset/main"]
 	if len(got.Objects) != 1 || main.Phase != "Degraded" || main.Conditions["Available"] != "False" || main.Events != 2 {
@@ -156,7 +156,7 @@ func TestResumeReadsEntriesThenEvents(t *testing.T) {
 
 // The program is stopped at random moments, sometimes before it has saved, while events arrive.
 func TestResumeLosesAndRepeatsNothing(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	names := []string{"a", "b", "c"}
 	for _, n := range names {
 		b.entry(n, "Running")
@@ -165,7 +165,7 @@ func TestResumeLosesAndRepeatsNothing(t *testing.T) {
 	const rounds, each = 15, 40
 	for range rounds {
 		for i := range each {
-			b.say(names[i%len(names)], phase(fmt.Sprint(b.sent)))
+			b.publish(names[i%len(names)], phase(fmt.Sprint(b.sent)))
 		}
 		saved, err := os.ReadFile(b.file)
 		if err != nil {
@@ -209,21 +209,21 @@ func (s *stopper) Write(p []byte) (int, error) {
 }
 
 func TestResumeReadsEntryAfterGap(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.entry("main", "Initializing")
 	b.catchUp()
 	b.entry("main", "Running")
-	b.say("main", contract.Lifecycle{Event: contract.EventGap, Gap: true})
+	b.publish("main", contract.Lifecycle{Event: contract.EventGap, Gap: true})
 	if got := b.catchUp().Objects["team-a/superset/main"]; got.Phase != "Running" || got.Conditions["Available"] != "True" {
 		t.Errorf("main is %+v", got)
 	}
 }
 
 func TestResumeReadsEntriesAfterStreamReset(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.entry("main", "Initializing")
 	for range 5 {
-		b.say("main", phase("Running"))
+		b.publish("main", phase("Running"))
 	}
 	before := b.catchUp()
 	if err := b.js.DeleteStream(t.Context(), contract.StreamLifecycle); err != nil {
@@ -238,19 +238,19 @@ func TestResumeReadsEntriesAfterStreamReset(t *testing.T) {
 }
 
 func TestResumeSkipsInvalidMessages(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.catchUp()
 	if _, err := b.js.Publish(t.Context(), contract.LifecyclePrefix+".local.team-a.superset.main.phase", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	b.say("main", phase("Running"))
+	b.publish("main", phase("Running"))
 	if got := b.catchUp(); got.Sequence != 2 || got.Objects["team-a/superset/main"].Phase != "Running" {
 		t.Errorf("table %+v", got)
 	}
 }
 
 func TestResumeRejectsBrokenFile(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	if err := os.WriteFile(b.file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // output can be read while it is written.
 type output struct {
@@ -38,7 +38,7 @@ func (o *output) String() string {
 // wait returns once all lines have been printed.
 func (o *output) wait(t *testing.T, lines ...string) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -68,22 +68,22 @@ func natsServer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(patience) {
+	if !srv.ReadyForConnections(timeout) {
 		t.Fatal("the NATS server did not start")
 	}
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	return srv.ClientURL()
 }
 
-// bed is a server with the stream of lifecycle events.
-type bed struct {
+// env is a server with the stream of lifecycle events.
+type env struct {
 	url string
 	js  jetstream.JetStream
 }
 
-func newBed(t *testing.T) bed {
+func newEnv(t *testing.T) env {
 	t.Helper()
-	b := bed{url: natsServer(t)}
+	b := env{url: natsServer(t)}
 	nc, err := connect(b.url, "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func newBed(t *testing.T) bed {
 	return b
 }
 
-func (b bed) createStream(t *testing.T) {
+func (b env) createStream(t *testing.T) {
 	t.Helper()
 	_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: contract.StreamLifecycle, Subjects: []string{contract.LifecyclePrefix + ".>"}})
 	if err != nil {
@@ -103,7 +103,7 @@ func (b bed) createStream(t *testing.T) {
 	}
 }
 
-func (b bed) publish(t *testing.T, name string, data contract.Lifecycle) {
+func (b env) publish(t *testing.T, name string, data contract.Lifecycle) {
 	t.Helper()
 	subject, err := contract.LifecycleSubject(contract.Ref{Cluster: "local", Namespace: "default", Kind: contract.Superset, Name: name}, data.Event)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b bed) publish(t *testing.T, name string, data contract.Lifecycle) {
 }
 
 // start subscribes until the test ends.
-func (b bed) start(t *testing.T, o options) *output {
+func (b env) start(t *testing.T, o options) *output {
 	t.Helper()
 	nc, err := connect(b.url, "", "_INBOX_reader")
 	if err != nil {
@@ -155,7 +155,7 @@ var phase = contract.Lifecycle{
 }
 
 func TestSubscribePrintsEvents(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.createStream(t)
 	b.publish(t, "main", degraded)
 	b.publish(t, "main", phase)
@@ -174,7 +174,7 @@ func TestSubscribePrintsEvents(t *testing.T) {
 }
 
 func TestSubscribePrintsOnlyNewEvents(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.createStream(t)
 	b.publish(t, "main", degraded)
 	out := b.start(t, options{subject: contract.LifecyclePrefix + ".>"})
@@ -193,7 +193,7 @@ func TestSubscribePrintsOnlyNewEvents(t *testing.T) {
 }
 
 func TestSubscribeWaitsForStream(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	out := b.start(t, options{subject: contract.LifecyclePrefix + ".>", since: time.Hour})
 	out.wait(t, "# waiting for FLOTILLA_LIFECYCLE: nats: API error: code=404 err_code=10059 description=stream not found")
 	b.createStream(t)

@@ -76,10 +76,10 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 func (c *Cluster) run(ctx context.Context, program, input string, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaint
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+		return out.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return out.String(), nil
 }
@@ -148,13 +148,13 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 		return errors.New("it still exists")
 	})
 	if err != nil {
-		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.whatKeeps(context.WithoutCancel(ctx), name)))
+		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.blockingCause(context.WithoutCancel(ctx), name)))
 	}
 	return nil
 }
 
-// whatKeeps returns an error with the conditions of a namespace that is still terminating, since they name the cause.
-func (c *Cluster) whatKeeps(ctx context.Context, name string) error {
+// blockingCause returns an error with the conditions of a namespace that is still terminating, since they name the cause.
+func (c *Cluster) blockingCause(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	one, err := c.Get(ctx, Namespace, "", name)

@@ -47,7 +47,7 @@ func TestLoadgenIsReachedThroughAPIServer(t *testing.T) {
 		proxied.ServeHTTP(w, r)
 	})
 	a := &Loadgen{connect(t, mux), "n", "loadgen"}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if _, err := a.Reset(ctx, "scale 1 to 3"); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestLoadgenIsReachedThroughAPIServer(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	recorder.Add(load.Outcome{Class: "200 engine", Good: true})
-	if err := a.Sees(ctx, &run.Step{}, "200 engine"); err != nil {
+	if err := a.WaitForClass(ctx, &run.Step{}, "200 engine"); err != nil {
 		t.Error(err)
 	}
 	if got, err := a.Figures(ctx); err != nil || len(got) != 2 || got[0].Phase != "scale 1 to 3" {
@@ -81,7 +81,7 @@ func TestConnectFailsWithoutKubeconfig(t *testing.T) {
 func namespaces(statuses ...int) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	answer := func(w http.ResponseWriter, path, text string) {
+	respond := func(w http.ResponseWriter, path, text string) {
 		w.Header().Set("Content-Type", "application/json")
 		if path == "/api/v1" {
 			text = `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace","verbs":["delete","get"]}]}`
@@ -89,7 +89,7 @@ func namespaces(statuses ...int) http.Handler {
 		_, _ = w.Write([]byte(text))
 	}
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r.URL.Path, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"},"status":{"conditions":[{"type":"Stuck"}]}}`)
+		respond(w, r.URL.Path, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"},"status":{"conditions":[{"type":"Stuck"}]}}`)
 	})
 	var calls atomic.Int32
 	mux.HandleFunc("DELETE /api/v1/namespaces/n", func(w http.ResponseWriter, _ *http.Request) {

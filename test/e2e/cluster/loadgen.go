@@ -22,8 +22,8 @@ const LoadgenImage = "flotilla-e2e/loadgen:dev"
 
 const (
 	loadgenPort = 8090
-	// patience is how long requests to a load generator are retried.
-	patience = 30 * time.Second
+	// timeout is how long requests to a load generator are retried.
+	timeout = 30 * time.Second
 )
 
 // Pod is the kind of pods.
@@ -112,8 +112,8 @@ func (a *Loadgen) Figures(ctx context.Context) ([]load.Figures, error) {
 	return a.ask(ctx, http.MethodGet, "/counts")
 }
 
-// Sees waits for an answer of this class in the current phase.
-func (a *Loadgen) Sees(ctx context.Context, step *run.Step, class string) error {
+// WaitForClass waits for an answer of this class in the current phase.
+func (a *Loadgen) WaitForClass(ctx context.Context, step *run.Step, class string) error {
 	return step.Until(ctx, "load generator "+a.name+" gets "+class, func(ctx context.Context) error {
 		phases, err := a.Figures(ctx)
 		if err != nil {
@@ -128,7 +128,7 @@ func (a *Loadgen) Sees(ctx context.Context, step *run.Step, class string) error 
 
 // ask sends a request, and retries it while the API server is busy. All requests are idempotent.
 func (a *Loadgen) ask(ctx context.Context, method, path string) (figures []load.Figures, err error) {
-	err = await.Nil(ctx, patience, time.Second, func(ctx context.Context) (err error) {
+	err = await.Nil(ctx, timeout, time.Second, func(ctx context.Context) (err error) {
 		figures, err = a.once(ctx, method, path)
 		return err
 	})

@@ -41,14 +41,14 @@ func read(uid string, events []subscriber.Event) *published {
 			continue
 		}
 		if t.ended {
-			t.wrong("event %s follows the deletion", e.ID)
+			t.addProblem("event %s follows the deletion", e.ID)
 		}
 		switch data := e.Data; {
 		case data.Event == contract.EventSnapshot:
 			t.snapshot(e)
 		case data.Event == contract.EventPhase && data.Phase != nil:
 			if data.Phase.Seq != t.phase+1 && !data.Gap {
-				t.wrong("phase change %d follows number %d", data.Phase.Seq, t.phase)
+				t.addProblem("phase change %d follows number %d", data.Phase.Seq, t.phase)
 			}
 			t.phase = data.Phase.Seq
 			t.phases[t.phase] = data.Phase.To
@@ -61,7 +61,7 @@ func read(uid string, events []subscriber.Event) *published {
 	return t
 }
 
-func (t *published) wrong(format string, args ...any) {
+func (t *published) addProblem(format string, args ...any) {
 	t.problems = append(t.problems, fmt.Errorf(format, args...))
 }
 
@@ -69,11 +69,11 @@ func (t *published) wrong(format string, args ...any) {
 func (t *published) snapshot(e subscriber.Event) {
 	t.snapshots++
 	if e.Data.Gap != (t.snapshots > 1) {
-		t.wrong("snapshot %s has number %d and gap: %t", e.ID, t.snapshots, e.Data.Gap)
+		t.addProblem("snapshot %s has number %d and gap: %t", e.ID, t.snapshots, e.Data.Gap)
 	}
 	clear(t.status)
 	for _, c := range e.Data.Conditions {
-		t.take(c)
+		t.apply(c)
 	}
 	if e.Data.Phase != nil {
 		t.phase = max(t.phase, e.Data.Phase.Seq)
@@ -87,15 +87,15 @@ func (t *published) change(e subscriber.Event) {
 		before = c.Before.Status
 	}
 	if before != t.status[c.Type] {
-		t.wrong("event %s has %s before = %q, want %q of the previous event", e.ID, c.Type, before, t.status[c.Type])
+		t.addProblem("event %s has %s before = %q, want %q of the previous event", e.ID, c.Type, before, t.status[c.Type])
 	}
 	if (before == c.After.Status) != e.Data.Gap {
-		t.wrong("event %s has a change of %s to %s from %s, with gap: %t", e.ID, c.Type, c.After.Status, before, e.Data.Gap)
+		t.addProblem("event %s has a change of %s to %s from %s, with gap: %t", e.ID, c.Type, c.After.Status, before, e.Data.Gap)
 	}
-	t.take(c.After)
+	t.apply(c.After)
 }
 
-func (t *published) take(c contract.Condition) {
+func (t *published) apply(c contract.Condition) {
 	t.status[c.Type] = c.Status
 	if slices.Contains(timeline.Types, c.Type) {
 		t.flips[flip{c.Type, c.Status, c.LastTransitionTime.UTC().Truncate(time.Second)}] = true
@@ -115,35 +115,35 @@ func (t *published) between(m move) bool {
 // Compare compares the events of an object with its history in the API server: all changes, their order, and the final
 // state. Each snapshot begins a new history. A status that lasts only a moment may be published without being written: the
 // aggregator publishes first, and computes the conditions again before the write if the object has changed.
-func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost []Outage) error {
+func Compare(uid string, l History, events []subscriber.Event, snapshots int, outages []Outage) error {
 	t := read(uid, events)
 	problems := slices.Clone(t.problems)
-	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	addProblem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if t.snapshots != snapshots {
-		wrong("got %d snapshots, want %d", t.snapshots, snapshots)
+		addProblem("got %d snapshots, want %d", t.snapshots, snapshots)
 	}
 	for _, f := range l.flips {
-		if !t.flips[f] && !during(lost, f.At) {
-			wrong("missing event: %s became %s at %s", f.Type, f.Status, f.At.Format(time.TimeOnly))
+		if !t.flips[f] && !during(outages, f.At) {
+			addProblem("missing event: %s became %s at %s", f.Type, f.Status, f.At.Format(time.TimeOnly))
 		}
 	}
 	for _, m := range l.moves {
-		if !t.between(m) && !during(lost, m.To) {
-			wrong("%s stayed %s, and its lastTransitionTime moved from %s to %s", m.Type, m.Status, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly))
+		if !t.between(m) && !during(outages, m.To) {
+			addProblem("%s stayed %s, and its lastTransitionTime moved from %s to %s", m.Type, m.Status, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly))
 		}
 	}
 	for conditionType, f := range l.last {
-		if t.status[conditionType] != f.Status && !l.gone {
-			wrong("%s is %s, but its last event has %q", conditionType, f.Status, t.status[conditionType])
+		if t.status[conditionType] != f.Status && !l.deleted {
+			addProblem("%s is %s, but its last event has %q", conditionType, f.Status, t.status[conditionType])
 		}
 	}
 	for seq, to := range l.phases {
 		if t.phases[seq] != to {
-			wrong("phase change %d to %s was published with phase %q", seq, to, t.phases[seq])
+			addProblem("phase change %d to %s was published with phase %q", seq, to, t.phases[seq])
 		}
 	}
-	if l.gone != t.ended {
-		wrong("object deleted: %t, deletion published: %t", l.gone, t.ended)
+	if l.deleted != t.ended {
+		addProblem("object deleted: %t, deletion published: %t", l.deleted, t.ended)
 	}
 	if len(problems) == 0 {
 		return nil
@@ -153,28 +153,28 @@ func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost 
 
 // Agree compares the events that a subscriber received with those that the stream holds for the same objects: each must be
 // stored once and received. If whole, the stream was not reset and must hold all received events.
-func Agree(lives map[string]Life, told, stored []subscriber.Event, whole bool) error {
+func Agree(histories map[string]History, received, stored []subscriber.Event, complete bool) error {
 	ids := func(events []subscriber.Event) map[string]int {
 		out := map[string]int{}
 		for _, e := range events {
-			if _, ours := lives[e.Data.Object.UID]; ours {
+			if _, ours := histories[e.Data.Object.UID]; ours {
 				out[e.ID]++
 			}
 		}
 		return out
 	}
-	heard, held := ids(told), ids(stored)
+	receivedIDs, storedIDs := ids(received), ids(stored)
 	var problems []string
-	for id, n := range held {
+	for id, n := range storedIDs {
 		if n > 1 {
 			problems = append(problems, fmt.Sprintf("%s is %d times in the stream", id, n))
 		}
-		if heard[id] == 0 {
+		if receivedIDs[id] == 0 {
 			problems = append(problems, id+" was not received")
 		}
 	}
-	for id := range heard {
-		if whole && held[id] == 0 {
+	for id := range receivedIDs {
+		if complete && storedIDs[id] == 0 {
 			problems = append(problems, id+" was received but is not in the stream")
 		}
 	}

@@ -40,59 +40,59 @@ func phase(id string, seq int64, to string) subscriber.Event {
 }
 
 func TestCompareEventsWithLife(t *testing.T) {
-	no, yes, noAgain := available("False", 1), available("True", 2), available("False", 9)
-	lived := Life{
+	falseAt1, trueAt2, falseAt9 := available("False", 1), available("True", 2), available("False", 9)
+	recorded := History{
 		Name:   "Boat b",
 		flips:  []flip{{"Available", "False", at(1)}, {"Available", "True", at(2)}, {"Available", "False", at(9)}},
 		phases: map[int64]string{1: "creating", 2: "stable"},
 		last:   map[string]flip{"Available": {"Available", "False", at(9)}},
 	}
-	begin := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, no, 1)}
-	all := slices.Concat(begin, []subscriber.Event{phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false)})
+	initial := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, falseAt1, 1)}
+	all := slices.Concat(initial, []subscriber.Event{phase("2", 2, "stable"), change("a", falseAt1, trueAt2, false), change("b", trueAt2, falseAt9, false)})
 	// Another status between the first and the last one was not written to the API server.
-	moved := Life{
+	moved := History{
 		Name: "Boat b", flips: []flip{{"Available", "False", at(1)}, {"Available", "False", at(9)}},
 		moves:  []move{{"Available", "False", at(1), at(9)}},
-		phases: lived.phases, last: lived.last,
+		phases: recorded.phases, last: recorded.last,
 	}
-	jumped := slices.Concat(begin, []subscriber.Event{all[2], change("g", no, noAgain, true)})
-	ended := lived
-	ended.gone = true
+	jumped := slices.Concat(initial, []subscriber.Event{all[2], change("g", falseAt1, falseAt9, true)})
+	ended := recorded
+	ended.deleted = true
 	end := event("d", contract.Lifecycle{Event: contract.EventDeleted})
 	for name, test := range map[string]struct {
-		life      Life
+		history   History
 		events    []subscriber.Event
 		snapshots int
-		lost      []Outage
+		outages   []Outage
 		want      string // substring of the error; empty: no error
 	}{
-		"each event once":                   {lived, all, 1, nil, ""},
-		"an event of another object":        {lived, append(slices.Clip(all), subscriber.Event{ID: "x"}), 1, nil, ""},
+		"each event once":                   {recorded, all, 1, nil, ""},
+		"an event of another object":        {recorded, append(slices.Clip(all), subscriber.Event{ID: "x"}), 1, nil, ""},
 		"the deletion":                      {ended, append(slices.Clip(all), end), 1, nil, ""},
 		"the deletion is missing":           {ended, all, 1, nil, "deletion published: false"},
-		"the deletion of a live object":     {lived, append(slices.Clip(all), end), 1, nil, "deletion published: true"},
-		"an event after the deletion":       {ended, append(begin[:2:2], all[2], all[3], end, all[4]), 1, nil, "follows the deletion"},
-		"a change is missing":               {lived, append(begin[:2:2], all[2], all[4]), 1, nil, "of the previous event"},
-		"the last change is missing":        {lived, all[:4], 1, nil, "missing event: Available became False at 10:00:09"},
-		"a change twice":                    {lived, append(all[:4:4], all[3], all[4]), 1, nil, "of the previous event"},
-		"a change that did not last":        {lived, append(all[:4:4], change("c", yes, noAgain, false), change("d", noAgain, available("True", 9), false), change("e", available("True", 9), noAgain, false)), 1, nil, ""},
-		"a change that did not happen":      {lived, append(all[:5:5], change("c", noAgain, available("True", 12), false)), 1, nil, "Available is False"},
-		"a phase is missing":                {lived, append(begin[:2:2], all[3], all[4]), 1, nil, "phase change 2 to stable"},
-		"a phase twice":                     {lived, append(all[:3:3], all[2], all[3], all[4]), 1, nil, "follows number 2"},
-		"a change without a difference":     {lived, append(all[:5:5], change("c", noAgain, noAgain, false)), 1, nil, "with gap: false"},
-		"a stream reset":                    {lived, append(all[:3:3], snapshot("t", true, noAgain, 2)), 2, []Outage{{at(2), at(9)}}, ""},
-		"a stream reset without a gap":      {lived, append(all[:3:3], snapshot("t", false, noAgain, 2)), 2, []Outage{{at(2), at(9)}}, "gap: false"},
-		"a snapshot without a reset":        {lived, append(all[:5:5], snapshot("t", true, noAgain, 2)), 1, nil, "2 snapshots"},
-		"one change for several":            {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Outage{{at(2), at(9)}}, ""},
-		"a wrong status after an outage":    {lived, append(begin[:2:2], all[2], change("g", no, yes, false)), 1, []Outage{{at(2), time.Time{}}}, "Available is False"},
+		"the deletion of a live object":     {recorded, append(slices.Clip(all), end), 1, nil, "deletion published: true"},
+		"an event after the deletion":       {ended, append(initial[:2:2], all[2], all[3], end, all[4]), 1, nil, "follows the deletion"},
+		"a change is missing":               {recorded, append(initial[:2:2], all[2], all[4]), 1, nil, "of the previous event"},
+		"the last change is missing":        {recorded, all[:4], 1, nil, "missing event: Available became False at 10:00:09"},
+		"a change twice":                    {recorded, append(all[:4:4], all[3], all[4]), 1, nil, "of the previous event"},
+		"a change that did not last":        {recorded, append(all[:4:4], change("c", trueAt2, falseAt9, false), change("d", falseAt9, available("True", 9), false), change("e", available("True", 9), falseAt9, false)), 1, nil, ""},
+		"a change that did not happen":      {recorded, append(all[:5:5], change("c", falseAt9, available("True", 12), false)), 1, nil, "Available is False"},
+		"a phase is missing":                {recorded, append(initial[:2:2], all[3], all[4]), 1, nil, "phase change 2 to stable"},
+		"a phase twice":                     {recorded, append(all[:3:3], all[2], all[3], all[4]), 1, nil, "follows number 2"},
+		"a change without a difference":     {recorded, append(all[:5:5], change("c", falseAt9, falseAt9, false)), 1, nil, "with gap: false"},
+		"a stream reset":                    {recorded, append(all[:3:3], snapshot("t", true, falseAt9, 2)), 2, []Outage{{at(2), at(9)}}, ""},
+		"a stream reset without a gap":      {recorded, append(all[:3:3], snapshot("t", false, falseAt9, 2)), 2, []Outage{{at(2), at(9)}}, "gap: false"},
+		"a snapshot without a reset":        {recorded, append(all[:5:5], snapshot("t", true, falseAt9, 2)), 1, nil, "2 snapshots"},
+		"one change for several":            {recorded, append(initial[:2:2], all[2], change("g", falseAt1, falseAt9, true)), 1, []Outage{{at(2), at(9)}}, ""},
+		"a wrong status after an outage":    {recorded, append(initial[:2:2], all[2], change("g", falseAt1, trueAt2, false)), 1, []Outage{{at(2), time.Time{}}}, "Available is False"},
 		"a status that was never written":   {moved, all, 1, nil, ""},
 		"a missing transition":              {moved, jumped, 1, nil, "stayed False, and its lastTransitionTime moved from 10:00:01 to 10:00:09"},
 		"a missing transition in an outage": {moved, jumped, 1, []Outage{{at(2), at(9)}}, ""},
 		"a transition after the outage":     {moved, jumped, 1, []Outage{{at(2), at(4)}}, "stayed False"},
-		"an outage that was already over":   {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Outage{{at(4), at(9)}}, "became True at 10:00:02"},
+		"an outage that was already over":   {recorded, append(initial[:2:2], all[2], change("g", falseAt1, falseAt9, true)), 1, []Outage{{at(4), at(9)}}, "became True at 10:00:02"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Compare("u", test.life, test.events, test.snapshots, test.lost)
+			err := Compare("u", test.history, test.events, test.snapshots, test.outages)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)
@@ -104,11 +104,11 @@ func TestCompareEventsWithLife(t *testing.T) {
 }
 
 func TestSubscriberAndStreamAgree(t *testing.T) {
-	lives := map[string]Life{"u": {}}
+	histories := map[string]History{"u": {}}
 	a, b, other := phase("1", 1, "x"), phase("2", 2, "y"), subscriber.Event{ID: "foreign"}
 	for name, test := range map[string]struct {
-		told, stored []subscriber.Event
-		whole, ok    bool
+		received, stored []subscriber.Event
+		complete, ok     bool
 	}{
 		"the same":                 {[]subscriber.Event{a, b}, []subscriber.Event{a, b, other}, true, true},
 		"one was not received":     {[]subscriber.Event{a}, []subscriber.Event{a, b}, true, false},
@@ -116,7 +116,7 @@ func TestSubscriberAndStreamAgree(t *testing.T) {
 		"one is not in the stream": {[]subscriber.Event{a, b}, []subscriber.Event{b}, true, false},
 		"the stream was reset":     {[]subscriber.Event{a, b}, []subscriber.Event{b}, false, true},
 	} {
-		if err := Agree(lives, test.told, test.stored, test.whole); (err == nil) != test.ok {
+		if err := Agree(histories, test.received, test.stored, test.complete); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

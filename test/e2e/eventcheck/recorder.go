@@ -29,34 +29,34 @@ type move struct {
 	From, To     time.Time
 }
 
-// Life is the history of one object in the API server.
-type Life struct {
-	Name   string
-	flips  []flip
-	moves  []move
-	phases map[int64]string // status.transitions by number
-	last   map[string]flip  // by type
-	gone   bool
+// History is the history of one object in the API server.
+type History struct {
+	Name    string
+	flips   []flip
+	moves   []move
+	phases  map[int64]string // status.transitions by number
+	last    map[string]flip  // by type
+	deleted bool
 }
 
 // Recorder records the history of the objects of a namespace by UID. It is safe for concurrent use.
 type Recorder struct {
-	mu       sync.Mutex
-	lives    map[string]*Life
-	problems []error
+	mu        sync.Mutex
+	histories map[string]*History
+	problems  []error
 }
 
 // NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder { return &Recorder{lives: map[string]*Life{}} }
+func NewRecorder() *Recorder { return &Recorder{histories: map[string]*History{}} }
 
-// see records an object's status. blind means that earlier states may have been missed.
-func (r *Recorder) see(o *unstructured.Unstructured, blind bool) {
+// record records an object's status. blind means that earlier states may have been missed.
+func (r *Recorder) record(o *unstructured.Unstructured, incomplete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lives[string(o.GetUID())]
+	l := r.histories[string(o.GetUID())]
 	if l == nil {
-		l = &Life{Name: o.GetKind() + " " + o.GetName(), phases: map[int64]string{}, last: map[string]flip{}}
-		r.lives[string(o.GetUID())] = l
+		l = &History{Name: o.GetKind() + " " + o.GetName(), phases: map[int64]string{}, last: map[string]flip{}}
+		r.histories[string(o.GetUID())] = l
 	}
 	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Recorder) see(o *unstructured.Unstructured, blind bool) {
 			r.problems = append(r.problems, fmt.Errorf("%s: %w", l.Name, err))
 		}
 		now := flip{fmt.Sprint(c["type"]), fmt.Sprint(c["status"]), at.UTC()}
-		r.problems = append(r.problems, l.turn(now, blind))
+		r.problems = append(r.problems, l.transition(now, incomplete))
 	}
 	transitions, _, err := unstructured.NestedSlice(o.Object, "status", "transitions")
 	if err != nil {
@@ -87,8 +87,8 @@ func (r *Recorder) see(o *unstructured.Unstructured, blind bool) {
 	}
 }
 
-// turn adds a flip. It returns an error if lastTransitionTime is earlier than before.
-func (l *Life) turn(now flip, blind bool) error {
+// transition adds a flip. It returns an error if lastTransitionTime is earlier than before.
+func (l *History) transition(now flip, incomplete bool) error {
 	before, known := l.last[now.Type]
 	if before == now {
 		return nil
@@ -98,7 +98,7 @@ func (l *Life) turn(now flip, blind bool) error {
 	switch {
 	case known && now.At.Before(before.At):
 		return fmt.Errorf("%s: %s is %s since %s, after it was %s since %s", l.Name, now.Type, now.Status, now.At, before.Status, before.At)
-	case known && !blind && before.Status == now.Status:
+	case known && !incomplete && before.Status == now.Status:
 		l.moves = append(l.moves, move{now.Type, now.Status, before.At, now.At})
 	}
 	return nil
@@ -107,18 +107,18 @@ func (l *Life) turn(now flip, blind bool) error {
 func (r *Recorder) end(o *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l := r.lives[string(o.GetUID())]; l != nil {
-		l.gone = true
+	if l := r.histories[string(o.GetUID())]; l != nil {
+		l.deleted = true
 	}
 }
 
-// Lives returns the histories by UID, and the errors until now.
-func (r *Recorder) Lives() (map[string]Life, error) {
+// Histories returns the histories by UID, and the errors until now.
+func (r *Recorder) Histories() (map[string]History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := map[string]Life{}
-	for uid, l := range r.lives {
-		out[uid] = Life{l.Name, slices.Clone(l.flips), slices.Clone(l.moves), maps.Clone(l.phases), maps.Clone(l.last), l.gone}
+	out := map[string]History{}
+	for uid, l := range r.histories {
+		out[uid] = History{l.Name, slices.Clone(l.flips), slices.Clone(l.moves), maps.Clone(l.phases), maps.Clone(l.last), l.deleted}
 	}
 	return out, errors.Join(r.problems...)
 }
@@ -134,7 +134,7 @@ func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, gvk schema.Gro
 	}
 }
 
-func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string, again bool) {
+func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string, reconnected bool) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	w, err := c.Watch(ctx, list, client.InNamespace(namespace))
@@ -148,7 +148,7 @@ func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema
 		if !ok || event.Type == watch.Error {
 			return
 		}
-		r.see(o, again && !seen[string(o.GetUID())])
+		r.record(o, reconnected && !seen[string(o.GetUID())])
 		seen[string(o.GetUID())] = true
 		if event.Type == watch.Deleted {
 			r.end(o)
@@ -157,4 +157,4 @@ func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema
 }
 
 // Changes returns the number of changes of conditions and of phases.
-func (l Life) Changes() (conditions, phases int) { return len(l.flips), len(l.phases) }
+func (l History) Changes() (conditions, phases int) { return len(l.flips), len(l.phases) }

@@ -24,16 +24,16 @@ func object(t *testing.T, status, since string) *unstructured.Unstructured {
 func TestRecorderRecordsLife(t *testing.T) {
 	r := NewRecorder()
 	for range 2 {
-		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
+		r.record(object(t, "False", "2026-11-21T10:00:01Z"), false)
 	}
-	r.see(object(t, "True", "2026-11-21T10:00:02Z"), false)
+	r.record(object(t, "True", "2026-11-21T10:00:02Z"), false)
 	r.end(object(t, "True", "2026-11-21T10:00:02Z"))
-	lives, err := r.Lives()
+	histories, err := r.Histories()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lives["u"]
-	if conditions, phases := l.Changes(); conditions != 2 || phases != 1 || l.Name != "Boat b" || !l.gone {
+	l := histories["u"]
+	if conditions, phases := l.Changes(); conditions != 2 || phases != 1 || l.Name != "Boat b" || !l.deleted {
 		t.Errorf("%+v", l)
 	}
 	if got := l.last["Available"]; got != (flip{"Available", "True", time.Date(2026, 11, 21, 10, 0, 2, 0, time.UTC)}) {
@@ -44,15 +44,15 @@ func TestRecorderRecordsLife(t *testing.T) {
 func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		status, since, want string
-		blind               bool
+		incomplete          bool
 	}{
 		"an earlier time": {"True", "2026-11-21T10:00:00Z", "after it was False", false},
 		"no time":         {"True", "", "cannot parse", false},
 	} {
 		r := NewRecorder()
-		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
-		r.see(object(t, test.status, test.since), test.blind)
-		_, err := r.Lives()
+		r.record(object(t, "False", "2026-11-21T10:00:01Z"), false)
+		r.record(object(t, test.status, test.since), test.incomplete)
+		_, err := r.Histories()
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -60,16 +60,16 @@ func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 }
 
 func TestRecorderKeepsTimeChangeWithoutStatus(t *testing.T) {
-	for _, blind := range []bool{false, true} { // blind: earlier states may have been missed
+	for _, incomplete := range []bool{false, true} { // blind: earlier states may have been missed
 		r := NewRecorder()
-		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
-		r.see(object(t, "False", "2026-11-21T10:00:05Z"), blind)
-		lives, err := r.Lives()
+		r.record(object(t, "False", "2026-11-21T10:00:01Z"), false)
+		r.record(object(t, "False", "2026-11-21T10:00:05Z"), incomplete)
+		histories, err := r.Histories()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(lives["u"].moves); (got == 0) != blind {
-			t.Errorf("blind %t: %d moves", blind, got)
+		if got := len(histories["u"].moves); (got == 0) != incomplete {
+			t.Errorf("blind %t: %d moves", incomplete, got)
 		}
 	}
 }

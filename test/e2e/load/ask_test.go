@@ -40,7 +40,7 @@ func raw(t *testing.T, do func(n int32, c *net.TCPConn)) string {
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-func say(t *testing.T, c net.Conn, text string) {
+func write(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	if _, err := c.Write([]byte(text)); err != nil {
 		t.Log(err) // the client may have disconnected
@@ -83,10 +83,10 @@ func TestOutcomesHaveClasses(t *testing.T) {
 		"an unknown name":      {"http://no-such-host.invalid/", Unresolved, false},
 		"a reset":              {raw(t, func(_ int32, c *net.TCPConn) { c.SetLinger(0) }), Reset, false},
 		"an end":               {raw(t, func(int32, *net.TCPConn) {}), Reset, false},
-		"half an answer":       {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, ok[:len(ok)-1]) }), Torn, false},
+		"half an answer":       {raw(t, func(_ int32, c *net.TCPConn) { write(t, c, ok[:len(ok)-1]) }), Truncated, false},
 		"a drained answer":     {answering(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(DrainedHeader, "1") }), Drained, false},
 		"no answer in time":    {answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), Timeout, false},
-		"not HTTP":             {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, "hello\r\n\r\n") }), Other, false},
+		"not HTTP":             {raw(t, func(_ int32, c *net.TCPConn) { write(t, c, "hello\r\n\r\n") }), Other, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestOutcomesHaveClasses(t *testing.T) {
 				r.Timeout = 100 * time.Millisecond
 			}
 			for _, fresh := range []bool{true, false} {
-				got := newClient(r, fresh).ask(t.Context())
+				got := newClient(r, fresh).do(t.Context())
 				if got.Class != tc.want || got.Good != tc.good || got.Retried {
 					t.Errorf("fresh %v: %+v, want %s, good %v", fresh, got, tc.want, tc.good)
 				}
@@ -129,13 +129,13 @@ func TestDrainedConnections(t *testing.T) {
 		if n > 1 {
 			return // each later connection ends before its answer
 		}
-		say(t, c, ok)
+		write(t, c, ok)
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 			t.Log(err)
 		}
 	}
 	once := func(n int32, c *net.TCPConn) {
-		say(t, c, ok)
+		write(t, c, ok)
 		if n == 1 {
 			_, _ = http.ReadRequest(bufio.NewReader(c))
 		}
@@ -153,10 +153,10 @@ func TestDrainedConnections(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(Request{Method: http.MethodGet, URL: raw(t, tc.serve), Timeout: 5 * time.Second, RetryDrained: tc.retry}, false)
-			if first := c.ask(t.Context()); !first.Good || first.Retried {
+			if first := c.do(t.Context()); !first.Good || first.Retried {
 				t.Fatalf("the first answer: %+v", first)
 			}
-			got := c.ask(t.Context())
+			got := c.do(t.Context())
 			if got.Class != tc.want.Class || got.Good != tc.want.Good || got.Retried != tc.want.Retried {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
@@ -166,7 +166,7 @@ func TestDrainedConnections(t *testing.T) {
 
 func TestRefusedConnectionIsNotRetried(t *testing.T) {
 	c := newClient(Request{Method: http.MethodGet, URL: closed(t), Timeout: 5 * time.Second, RetryDrained: true}, true)
-	if got := c.ask(t.Context()); got.Class != Refused || got.Retried {
+	if got := c.do(t.Context()); got.Class != Refused || got.Retried {
 		t.Errorf("%+v", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*Config){
+	for name, modify := range map[string]func(*Config){
 		"no clients":          func(c *Config) { c.Clients = 0 },
 		"no rate":             func(c *Config) { c.Rate = 0 },
 		"unknown connections": func(c *Config) { c.Connections = "some" },
@@ -228,9 +228,9 @@ func TestValidate(t *testing.T) {
 		"an unknown label":    func(c *Config) { c.Good = []string{"new"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := good
-			spoil(&bad)
-			if bad.Validate() == nil {
+			invalid := good
+			modify(&invalid)
+			if invalid.Validate() == nil {
 				t.Error("no error")
 			}
 		})

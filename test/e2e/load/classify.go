@@ -22,7 +22,7 @@ const (
 	Refused     = "refused"     // the server refused the connection
 	Timeout     = "timeout"     // no complete answer within the timeout
 	Reset       = "reset"       // the connection ended before the first byte of an answer
-	Torn        = "torn"        // the connection ended within an answer
+	Truncated   = "torn"        // the connection ended within an answer
 	Unreachable = "unreachable" // no route to the host or network
 	Unresolved  = "unresolved"  // the host name does not resolve
 	Drained     = "drained"     // an answer with DrainedHeader

@@ -85,20 +85,20 @@ func newClient(r Request, fresh bool) *client {
 	}}
 }
 
-// ask sends a request, at most twice, and returns its outcome.
-func (c *client) ask(ctx context.Context) Outcome {
+// do sends a request, at most twice, and returns its outcome.
+func (c *client) do(ctx context.Context) Outcome {
 	body := ""
 	if len(c.Bodies) > 0 {
 		body = c.Bodies[c.turn%len(c.Bodies)]
 		c.turn++
 	}
 	c.sent++
-	began := time.Now()
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	o := c.try(ctx, c.URL, body)
+	o := c.attempt(ctx, c.URL, body)
 	if c.RetryDrained && !o.Retried && (o.Class == Reset || o.Class == Drained) {
-		o = c.try(ctx, c.URL, body)
+		o = c.attempt(ctx, c.URL, body)
 		o.Retried = true
 	}
 	for range maxRedirects {
@@ -106,10 +106,10 @@ func (c *client) ask(ctx context.Context) Outcome {
 			break
 		}
 		retried := o.Retried
-		o = c.try(ctx, o.location, "")
+		o = c.attempt(ctx, o.location, "")
 		o.Retried = o.Retried || retried
 	}
-	o.Took = time.Since(began)
+	o.Duration = time.Since(start)
 	if c.ExecutionURL != "" {
 		o.ID = c.id()
 	}
@@ -119,10 +119,10 @@ func (c *client) ask(ctx context.Context) Outcome {
 // id of the request, the same for its retry.
 func (c *client) id() string { return fmt.Sprintf("%s-%d", c.name, c.sent) }
 
-func (c *client) try(ctx context.Context, address, body string) Outcome {
+func (c *client) attempt(ctx context.Context, address, body string) Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, onlyOnce(cancel)), c.Method, address, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, singleConnectionTrace(cancel)), c.Method, address, strings.NewReader(body))
 	if err != nil {
 		return Outcome{Class: Other, Detail: err.Error()}
 	}
@@ -144,21 +144,21 @@ func (c *client) try(ctx context.Context, address, body string) Outcome {
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	if reopened && err != nil {
-		return Outcome{Class: Reset, Detail: errReopened.Error()} // onlyOnce canceled the request while the answer was read
+		return Outcome{Class: Reset, Detail: errReopened.Error()} // singleConnectionTrace canceled the request while the answer was read
 	}
 	if err == nil {
-		o := c.judge(response, text)
+		o := c.evaluate(response, text)
 		o.Retried = reopened
 		return o
 	}
 	class := classOfError(err)
 	if class == Reset {
-		class = Torn
+		class = Truncated
 	}
 	return Outcome{Class: class, Detail: err.Error()}
 }
 
-func (c *client) judge(response *http.Response, body []byte) Outcome {
+func (c *client) evaluate(response *http.Response, body []byte) Outcome {
 	if isDrained(response) {
 		return Outcome{Class: Drained, Answered: true, Detail: response.Status}
 	}
@@ -176,10 +176,10 @@ func (c *client) judge(response *http.Response, body []byte) Outcome {
 	return o
 }
 
-// onlyOnce cancels a request when net/http opens a second connection for it, which it does without an error if a kept
+// singleConnectionTrace cancels a request when net/http opens a second connection for it, which it does without an error if a kept
 // connection was closed. The client decides on retries itself and counts them. An answer can arrive before the
 // cancellation takes effect; then the request counts as retried.
-func onlyOnce(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+func singleConnectionTrace(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	connections := 0
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if connections++; connections > 1 {

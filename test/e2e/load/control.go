@@ -18,7 +18,7 @@ import (
 func Control(recorder *Recorder) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, recorder) })
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { writeFigures(w, recorder) })
 	mux.HandleFunc("POST /phase", named(recorder, recorder.Phase))
 	mux.HandleFunc("POST /reset", named(recorder, recorder.Reset))
 	mux.HandleFunc("POST /executed", func(w http.ResponseWriter, r *http.Request) {
@@ -40,11 +40,11 @@ func named(recorder *Recorder, do func(string)) http.HandlerFunc {
 			return
 		}
 		do(name)
-		answer(w, recorder)
+		writeFigures(w, recorder)
 	}
 }
 
-func answer(w http.ResponseWriter, recorder *Recorder) {
+func writeFigures(w http.ResponseWriter, recorder *Recorder) {
 	w.Header().Set("Content-Type", "application/json")
 	// An error means that the runner disconnected; it retries.
 	_ = json.NewEncoder(w).Encode(recorder.Figures()) //nolint:errcheck // see above

@@ -59,7 +59,7 @@ func TestExecutionsAreCounted(t *testing.T) {
 			}, false)
 			defer one.http.CloseIdleConnections()
 			for range 3 {
-				recorder.Add(one.ask(t.Context()))
+				recorder.Add(one.do(t.Context()))
 			}
 			got := recorder.Figures()[0]
 			if got.Answers != 3 || got.Failed != 0 {

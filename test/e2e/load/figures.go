@@ -4,9 +4,9 @@ import "time"
 
 // Figures are the counts of one phase. All times are of the load generator's clock.
 type Figures struct {
-	Phase   string    `json:"phase"`
-	Began   time.Time `json:"began"`
-	Seconds float64   `json:"seconds"`
+	Phase     string    `json:"phase"`
+	StartedAt time.Time `json:"began"`
+	Seconds   float64   `json:"seconds"`
 
 	// Answers counts the completed requests, with or without an answer; Failed counts those without a good answer.
 	Answers int `json:"answers"`
@@ -22,10 +22,10 @@ type Figures struct {
 	// Classes counts requests by class, such as "200 new", "503 maintenance", "refused" or "timeout".
 	Classes map[string]int `json:"classes"`
 
-	// LongestGap is the longest time without a good answer, in seconds, and GapBegan its start. A gap that began in an
+	// LongestGap is the longest time without a good answer, in seconds, and GapStart its start. A gap that began in an
 	// earlier phase counts in full.
 	LongestGap float64   `json:"longestGap"`
-	GapBegan   time.Time `json:"gapBegan"`
+	GapStart   time.Time `json:"gapBegan"`
 
 	// Latency counts the answers of servers by duration.
 	Latency []Bucket `json:"latency"`
@@ -74,7 +74,7 @@ func Sum(name string, phases ...Figures) Figures {
 	out := Figures{Phase: name, Classes: map[string]int{}, Latency: newBuckets()}
 	for i, f := range phases {
 		if i == 0 {
-			out.Began = f.Began
+			out.StartedAt = f.StartedAt
 		}
 		out.Seconds += f.Seconds
 		out.Answers += f.Answers
@@ -87,7 +87,7 @@ func Sum(name string, phases ...Figures) Figures {
 			out.Classes[class] += n
 		}
 		if f.LongestGap > out.LongestGap {
-			out.LongestGap, out.GapBegan = f.LongestGap, f.GapBegan
+			out.LongestGap, out.GapStart = f.LongestGap, f.GapStart
 		}
 		for j, b := range f.Latency {
 			if j < len(out.Latency) {

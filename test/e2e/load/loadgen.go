@@ -51,21 +51,21 @@ func Ask(ctx context.Context, c Config, recorder *Recorder) {
 		one.name = fmt.Sprint(i)
 		one.turn = i // clients send different bodies at the same time
 		// Stagger the clients, so they do not send at the same time.
-		begin := time.NewTimer(interval * time.Duration(i) / time.Duration(c.Clients))
+		start := time.NewTimer(interval * time.Duration(i) / time.Duration(c.Clients))
 		all.Go(func() {
-			defer begin.Stop()
+			defer start.Stop()
 			defer one.http.CloseIdleConnections()
-			one.loop(ctx, begin.C, interval, recorder)
+			one.loop(ctx, start.C, interval, recorder)
 		})
 	}
 	all.Wait()
 }
 
-func (c *client) loop(ctx context.Context, begin <-chan time.Time, interval time.Duration, recorder *Recorder) {
+func (c *client) loop(ctx context.Context, start <-chan time.Time, interval time.Duration, recorder *Recorder) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-begin:
+	case <-start:
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -73,7 +73,7 @@ func (c *client) loop(ctx context.Context, begin <-chan time.Time, interval time
 		recorder.Add(Outcome{Class: NoLogin, Detail: err.Error()})
 	}
 	for {
-		if o := c.ask(ctx); ctx.Err() == nil {
+		if o := c.do(ctx); ctx.Err() == nil {
 			recorder.Add(o)
 		}
 		select {

@@ -48,11 +48,11 @@ func (c *client) login(ctx context.Context) error {
 		return err
 	}
 	form.Path, form.RawQuery = "/login/", ""
-	shown, err := c.send(ctx, http.MethodGet, form.String(), nil)
+	page, err := c.send(ctx, http.MethodGet, form.String(), nil)
 	if err != nil {
 		return fmt.Errorf("get the login form: %w", err)
 	}
-	token := csrfToken.FindSubmatch(shown.body)
+	token := csrfToken.FindSubmatch(page.body)
 	if token == nil {
 		return fmt.Errorf("%s has no field csrf_token", form.Path)
 	}

@@ -47,7 +47,7 @@ func TestLoginBeginsSession(t *testing.T) {
 			if err := c.login(t.Context()); (err != nil) != tc.fails {
 				t.Errorf("login: %v", err)
 			}
-			if got := c.ask(t.Context()); got.Class != tc.class {
+			if got := c.do(t.Context()); got.Class != tc.class {
 				t.Errorf("%+v, want %s", got, tc.class)
 			}
 		})

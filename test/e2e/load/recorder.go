@@ -15,9 +15,9 @@ const maxFailures = 20
 type Outcome struct {
 	Class    string
 	Good     bool
-	Answered bool // a server answered, so Took is a latency
+	Answered bool // a server answered, so Duration is a latency
 	Retried  bool
-	Took     time.Duration // since the request began
+	Duration time.Duration // since the request began
 	Detail   string        // description of a failure
 	ID       string        // if servers report the execution of the request
 	location string        // target of a redirect
@@ -45,7 +45,7 @@ func (t *Recorder) Reset(phase string) {
 	defer t.mu.Unlock()
 	t.phases = nil
 	t.lastGood = t.now()
-	t.begin(phase)
+	t.startPhase(phase)
 }
 
 // Phase ends the current phase and begins another. A repeated call with the same name has no effect, so the runner can
@@ -57,7 +57,7 @@ func (t *Recorder) Phase(name string) {
 		return
 	}
 	t.close()
-	t.begin(name)
+	t.startPhase(name)
 }
 
 // Add counts an outcome that ends now in the phase in which its request began: late failures of an outage must not count
@@ -66,14 +66,14 @@ func (t *Recorder) Add(o Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	f := t.at(now.Add(-o.Took))
+	f := t.at(now.Add(-o.Duration))
 	f.Answers++
 	f.Classes[o.Class]++
 	if o.Retried {
 		f.Retried++
 	}
 	if o.Answered {
-		f.Latency[bucket(o.Took)].Count++
+		f.Latency[bucket(o.Duration)].Count++
 	}
 	t.gap(&t.phases[len(t.phases)-1], now)
 	if o.Good && o.ID != "" && t.runs[o.ID] == "" {
@@ -124,33 +124,33 @@ func (t *Recorder) Figures() []Figures {
 }
 
 // at returns the phase that contains a time, or the first phase for earlier times.
-func (t *Recorder) at(when time.Time) *Figures {
+func (t *Recorder) at(t0 time.Time) *Figures {
 	i := len(t.phases) - 1
-	for i > 0 && when.Before(t.phases[i].Began) {
+	for i > 0 && t0.Before(t.phases[i].StartedAt) {
 		i--
 	}
 	return &t.phases[i]
 }
 
-func (t *Recorder) begin(name string) {
-	t.phases = append(t.phases, Figures{Phase: name, Began: t.now(), Classes: map[string]int{}, Latency: newBuckets()})
+func (t *Recorder) startPhase(name string) {
+	t.phases = append(t.phases, Figures{Phase: name, StartedAt: t.now(), Classes: map[string]int{}, Latency: newBuckets()})
 }
 
 // close updates the duration and the longest gap of the current phase.
 func (t *Recorder) close() {
 	f := &t.phases[len(t.phases)-1]
 	now := t.now()
-	f.Seconds = now.Sub(f.Began).Seconds()
+	f.Seconds = now.Sub(f.StartedAt).Seconds()
 	t.gap(f, now)
 }
 
 func (t *Recorder) gap(f *Figures, now time.Time) {
 	if gap := now.Sub(t.lastGood).Seconds(); gap > f.LongestGap {
-		f.LongestGap, f.GapBegan = gap, t.lastGood
+		f.LongestGap, f.GapStart = gap, t.lastGood
 	}
 }
 
-func bucket(took time.Duration) int {
-	i, _ := slices.BinarySearch(bounds, took.Seconds())
+func bucket(duration time.Duration) int {
+	i, _ := slices.BinarySearch(bounds, duration.Seconds())
 	return i
 }

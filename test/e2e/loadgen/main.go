@@ -46,10 +46,10 @@ func run(ctx context.Context, args []string) error {
 	server := &http.Server{Handler: load.Control(recorder), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	asking, cancel := context.WithCancel(ctx)
+	loadCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
-	go func() { load.Ask(asking, config, recorder); close(done) }()
+	go func() { load.Ask(loadCtx, config, recorder); close(done) }()
 	select {
 	case err := <-served: // no runner can read the counts without the server
 		cancel()

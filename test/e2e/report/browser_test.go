@@ -32,15 +32,15 @@ func call[P, R any](c cdp.Command[P, R], params P) step {
 func chromium(t *testing.T) (context.Context, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
-	var said []string
+	var messages []string
 	ctx, closeTab, err := browser.Open(context.Background(), chromedp.WithListener(func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
-			said = append(said, e.ExceptionDetails.Text)
+			messages = append(messages, e.ExceptionDetails.Text)
 		case *log.EventEntryAdded:
-			said = append(said, e.Entry.Text)
+			messages = append(messages, e.Entry.Text)
 		}
 	}))
 	if err != nil {
@@ -50,7 +50,7 @@ func chromium(t *testing.T) (context.Context, func() []string) {
 	if err := chromedp.Do(ctx, call(runtime.Enable, cdp.Empty{}), call(log.Enable, cdp.Empty{})); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
-	return ctx, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(said) }
+	return ctx, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(messages) }
 }
 
 func value[T any](t *testing.T, ctx context.Context, expression string) T {
@@ -73,10 +73,10 @@ func TestReportRendersInBrowser(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	tab, said := chromium(t)
+	tab, messages := chromium(t)
 	ctx, cancel := context.WithTimeout(tab, expect.Long)
 	defer cancel()
-	colours := map[string]bool{}
+	colors := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{390, 1280} {
 			err := chromedp.Do(ctx,
@@ -96,15 +96,15 @@ func TestReportRendersInBrowser(t *testing.T) {
 				t.Errorf("%s, %d: a span of the timeline is not visible", scheme, width)
 			}
 		}
-		colours[value[string](t, ctx, "getComputedStyle(document.body).backgroundColor")] = true
+		colors[value[string](t, ctx, "getComputedStyle(document.body).backgroundColor")] = true
 	}
-	if len(colours) != 2 {
-		t.Errorf("light and dark look the same: %v", colours)
+	if len(colors) != 2 {
+		t.Errorf("light and dark look the same: %v", colors)
 	}
 	if got := value[string](t, ctx, "document.querySelector('header').innerText"); !strings.Contains(got, "2 of 3 scenarios failed") {
 		t.Errorf("unexpected header %q", got)
 	}
-	if complaints := said(); len(complaints) > 0 {
-		t.Errorf("the browser logged %q", complaints)
+	if entries := messages(); len(entries) > 0 {
+		t.Errorf("the browser logged %q", entries)
 	}
 }

@@ -20,10 +20,10 @@ var files embed.FS
 
 // Report is the content of the page.
 type Report struct {
-	Title   string       `json:"title"` // the scenarios that ran, and where
-	Began   time.Time    `json:"began"`
-	Seconds float64      `json:"seconds"`
-	Results []run.Result `json:"results"`
+	Title     string       `json:"title"` // the scenarios that ran, and where
+	StartedAt time.Time    `json:"began"`
+	Seconds   float64      `json:"seconds"`
+	Results   []run.Result `json:"results"`
 }
 
 // Failed counts the scenarios that failed.
@@ -149,11 +149,11 @@ func charts(result run.Result) []chart {
 		return nil
 	}
 	at := func(t time.Time) float64 {
-		return min(max(width*t.Sub(result.Began).Seconds()/result.Seconds, 0), width)
+		return min(max(width*t.Sub(result.StartedAt).Seconds()/result.Seconds, 0), width)
 	}
 	var marks []mark
 	for _, p := range result.Phases {
-		marks = append(marks, mark{at(p.Began), p.Name})
+		marks = append(marks, mark{at(p.StartedAt), p.Name})
 	}
 	var out []chart
 	for _, track := range timeline.Tracks(result.Changes) {
@@ -190,7 +190,7 @@ func kind(c timeline.Change) string {
 	switch {
 	case c.Type == timeline.Phase:
 		return "phase"
-	case c.Bad():
+	case c.IsFailure():
 		return "bad"
 	case c.Status == "True":
 		return "yes"

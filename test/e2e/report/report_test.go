@@ -16,14 +16,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-var began = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+var startedAt = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 
-func at(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
+func at(s float64) time.Time { return startedAt.Add(time.Duration(s * float64(time.Second))) }
 
-func asked(phase string, answers, failed int) *load.Figures {
+func figuresOf(phase string, answers, failed int) *load.Figures {
 	f := load.Sum(phase)
 	f.Answers, f.Failed, f.Retried = answers, failed, 2
-	f.LongestGap, f.GapBegan = 1.25, at(3)
+	f.LongestGap, f.GapStart = 1.25, at(3)
 	f.Classes = map[string]int{"200 old": answers - failed}
 	f.Latency[2].Count, f.Latency[len(f.Latency)-1].Count = answers-failed, 0
 	if failed > 0 {
@@ -36,17 +36,17 @@ func asked(phase string, answers, failed int) *load.Figures {
 // sample returns a report with a scenario that passed, one that failed, and one that panicked.
 func sample() Report {
 	const engine, superset = "FireboltEngine data/etl", "Superset bi/main"
-	good, bad := asked("scale to 3", 400, 0), asked("upgrade", 200, 7)
+	passing, failing := figuresOf("scale to 3", 400, 0), figuresOf("upgrade", 200, 7)
 	return Report{
-		Title: "Flotilla on a real node", Began: began, Seconds: 210.5,
+		Title: "Flotilla on a real node", StartedAt: startedAt, Seconds: 210.5,
 		Results: []run.Result{
 			{
-				Name: "engine-rollout", Title: "An engine is changed in every way while queries run.", Began: began, Seconds: 60,
+				Name: "engine-rollout", Title: "An engine is changed in every way while queries run.", StartedAt: startedAt, Seconds: 60,
 				Phases: []run.PhaseResult{
-					{Name: "scale to 3", Began: began, Seconds: 20, Asked: good},
-					{Name: "stop", Outage: true, Began: at(20), Seconds: 40, Asked: asked("stop", 10, 10)},
+					{Name: "scale to 3", StartedAt: startedAt, Seconds: 20, Load: passing},
+					{Name: "stop", Outage: true, StartedAt: at(20), Seconds: 40, Load: figuresOf("stop", 10, 10)},
 				},
-				Total: load.Sum("all", *good),
+				Total: load.Sum("all", *passing),
 				Changes: []timeline.Change{
 					{Time: at(1), Object: engine, Type: "Available", Status: "False", Reason: "Initializing"},
 					{Time: at(2), Object: engine, Type: timeline.Phase, Status: "creating"},
@@ -59,14 +59,14 @@ func sample() Report {
 				Notes: []string{"generations seen: 1, 2, 3"},
 			},
 			{
-				Name: "superset-upgrade", Title: "An upgrade shows the old page, the maintenance page and the new one.", Began: at(60), Seconds: 150.5,
+				Name: "superset-upgrade", Title: "An upgrade shows the old page, the maintenance page and the new one.", StartedAt: at(60), Seconds: 150.5,
 				Problem: "phase upgrade: 7 of 200 answers failed\nand another line with a very long word " + strings.Repeat("x", 200),
 				Waited:  "Superset bi/main is Running; last seen: phase is Draining",
-				Phases:  []run.PhaseResult{{Name: "upgrade", Began: at(60), Seconds: 150.5, Asked: bad}, {Name: "nobody", Began: at(100), Seconds: 1}},
-				Total:   load.Sum("all", *bad),
+				Phases:  []run.PhaseResult{{Name: "upgrade", StartedAt: at(60), Seconds: 150.5, Load: failing}, {Name: "nobody", StartedAt: at(100), Seconds: 1}},
+				Total:   load.Sum("all", *failing),
 				Changes: []timeline.Change{{Time: at(70), Object: superset, Type: "Progressing", Status: "True", Reason: "Upgrading"}},
 			},
-			{Name: "panicked", Title: "It never began.", Began: at(60), Problem: "panic: oops"},
+			{Name: "panicked", Title: "It never began.", StartedAt: at(60), Problem: "panic: oops"},
 		},
 	}
 }

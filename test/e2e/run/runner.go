@@ -50,16 +50,16 @@ func (r *Runner) Run(ctx context.Context, plan [][]Scenario) []Result {
 
 // Line returns the line that the runner prints for a completed scenario.
 func (r Result) Line() string {
-	word := "ok"
+	outcome := "ok"
 	if !r.OK() {
-		word = "FAILED"
+		outcome = "FAILED"
 	}
 	executed := ""
 	if r.Total.Executed > 0 {
 		executed = fmt.Sprintf(" executed=%d twice=%d", r.Total.Executed, r.Total.Twice)
 	}
 	return fmt.Sprintf("E2E %s %s answers=%d failed=%d%s longest_gap=%.1f seconds=%.0f",
-		r.Name, word, r.Total.Answers, r.Total.Failed, executed, r.Total.LongestGap, r.Seconds)
+		r.Name, outcome, r.Total.Answers, r.Total.Failed, executed, r.Total.LongestGap, r.Seconds)
 }
 
 func (r *Runner) one(ctx context.Context, s Scenario) Result {
@@ -70,13 +70,13 @@ func (r *Runner) one(ctx context.Context, s Scenario) Result {
 	for _, o := range s.Watch {
 		go r.Watch(watching, recorder, o)
 	}
-	p := &play{Scenario: s, step: step, now: r.Now}
-	began := r.Now()
+	p := &execution{Scenario: s, step: step, now: r.Now}
+	startedAt := r.Now()
 	limited, cancel := context.WithTimeout(ctx, s.Limit)
 	err := r.guard(limited, step, p.all)
 	cancel()
 	result := p.result()
-	result.Began, result.Seconds = began, r.Now().Sub(began).Seconds()
+	result.StartedAt, result.Seconds = startedAt, r.Now().Sub(startedAt).Seconds()
 	if err != nil {
 		result.Problem, result.Waited = err.Error(), step.waited()
 	}
@@ -120,8 +120,8 @@ func (r *Runner) guard(ctx context.Context, step *Step, do func(context.Context)
 	}
 }
 
-// play is one run of a scenario. Its results may be read while it runs, since the runner may abandon it.
-type play struct {
+// execution is one run of a scenario. Its results may be read while it runs, since the runner may abandon it.
+type execution struct {
 	Scenario
 	step *Step
 	now  func() time.Time
@@ -130,7 +130,7 @@ type play struct {
 	phases []PhaseResult
 }
 
-func (p *play) all(ctx context.Context) error {
+func (p *execution) all(ctx context.Context) error {
 	var loadgen Loadgen
 	if p.Prepare != nil {
 		var err error
@@ -138,76 +138,76 @@ func (p *play) all(ctx context.Context) error {
 			return fmt.Errorf("prepare: %w", err)
 		}
 	}
-	var broken error
+	var firstErr error
 	for i, phase := range p.Phases {
 		if err := p.phase(ctx, loadgen, i, phase); err != nil {
-			broken = fmt.Errorf("phase %s: %w", phase.Name, err)
+			firstErr = fmt.Errorf("phase %s: %w", phase.Name, err)
 			break
 		}
 	}
 	if loadgen == nil {
-		return broken
+		return firstErr
 	}
 	// Use a context of its own: the figures of a scenario that timed out are needed most.
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	figures, err := loadgen.Figures(reading)
 	if err != nil {
-		return errors.Join(broken, fmt.Errorf("get the figures of the load generator: %w", err))
+		return errors.Join(firstErr, fmt.Errorf("get the figures of the load generator: %w", err))
 	}
-	return errors.Join(broken, p.judge(figures))
+	return errors.Join(firstErr, p.evaluate(figures))
 }
 
-func (p *play) phase(ctx context.Context, loadgen Loadgen, i int, phase Phase) error {
+func (p *execution) phase(ctx context.Context, loadgen Loadgen, i int, phase Phase) error {
 	if loadgen != nil {
-		begin := loadgen.Phase
+		startPhase := loadgen.Phase
 		if i == 0 {
-			begin = loadgen.Reset
+			startPhase = loadgen.Reset
 		}
-		if _, err := begin(ctx, phase.Name); err != nil {
+		if _, err := startPhase(ctx, phase.Name); err != nil {
 			return fmt.Errorf("set the phase of the load generator: %w", err)
 		}
 	}
-	began := p.now()
+	startedAt := p.now()
 	p.mu.Lock()
-	p.phases = append(p.phases, PhaseResult{Name: phase.Name, Outage: phase.Outage, Began: began})
+	p.phases = append(p.phases, PhaseResult{Name: phase.Name, Outage: phase.Outage, StartedAt: startedAt})
 	p.mu.Unlock()
 	p.step.Log("%s", phase.Name)
 	err := phase.Do(ctx, p.step)
 	p.mu.Lock()
-	p.phases[i].Seconds = p.now().Sub(began).Seconds()
+	p.phases[i].Seconds = p.now().Sub(startedAt).Seconds()
 	p.mu.Unlock()
 	return err
 }
 
-// judge assigns the figures to the phases and checks the phases without an expected outage.
-func (p *play) judge(figures []load.Figures) error {
+// evaluate assigns the figures to the phases and checks the phases without an expected outage.
+func (p *execution) evaluate(figures []load.Figures) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(figures) != len(p.phases) {
 		return fmt.Errorf("got figures of %d phases, want %d: the load generator restarted, and its counts are lost", len(figures), len(p.phases))
 	}
 	for i := range p.phases {
-		p.phases[i].Asked = &figures[i]
+		p.phases[i].Load = &figures[i]
 	}
-	look := p.Judge
-	if look == nil {
-		look = NoFailure
+	evaluate := p.Evaluate
+	if evaluate == nil {
+		evaluate = NoFailure
 	}
-	return errors.Join(ExecutedOnce(figures), look(watched(p.phases)))
+	return errors.Join(ExecutedOnce(figures), evaluate(watched(p.phases)))
 }
 
 func watched(phases []PhaseResult) []load.Figures {
 	var out []load.Figures
 	for _, p := range phases {
-		if !p.Outage && p.Asked != nil {
-			out = append(out, *p.Asked)
+		if !p.Outage && p.Load != nil {
+			out = append(out, *p.Load)
 		}
 	}
 	return out
 }
 
-func (p *play) result() Result {
+func (p *execution) result() Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	phases := append([]PhaseResult(nil), p.phases...)
@@ -223,11 +223,11 @@ func (l locked) Write(text []byte) (int, error) {
 	return l.Out.Write(text)
 }
 
-func or(d, otherwise time.Duration) time.Duration {
+func or(d, fallback time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}
-	return otherwise
+	return fallback
 }
 
 func errorOf(text string) error {

@@ -43,14 +43,14 @@ func (c *counter) Figures(context.Context) ([]load.Figures, error) {
 	return c.phases, nil
 }
 
-func asked(c *counter) func(context.Context, *Step) (Loadgen, error) {
+func startCounter(c *counter) func(context.Context, *Step) (Loadgen, error) {
 	return func(context.Context, *Step) (Loadgen, error) { return c, nil }
 }
 
-func fine(context.Context, *Step) error { return nil }
+func succeed(context.Context, *Step) error { return nil }
 
-// played runs one scenario and returns its result and output.
-func played(t *testing.T, s Scenario) (Result, string) {
+// runScenario runs one scenario and returns its result and output.
+func runScenario(t *testing.T, s Scenario) (Result, string) {
 	t.Helper()
 	var out bytes.Buffer
 	r := &Runner{
@@ -67,16 +67,16 @@ func played(t *testing.T, s Scenario) (Result, string) {
 func TestRunnerPassesScenario(t *testing.T) {
 	c := &counter{failed: map[string]int{"stop": 10}}
 	cleaned := false
-	got, out := played(t, Scenario{
-		Prepare: asked(c),
+	got, out := runScenario(t, Scenario{
+		Prepare: startCounter(c),
 		Phases: []Phase{
-			{Name: "scale", Do: fine},
+			{Name: "scale", Do: succeed},
 			{Name: "stop", Outage: true, Do: func(_ context.Context, s *Step) error { s.Note("seen %d", 1); return nil }},
-			{Name: "start", Do: fine},
+			{Name: "start", Do: succeed},
 		},
 		Clean: func(context.Context, *Step) error { cleaned = true; return nil },
 	})
-	if !got.OK() || got.Total.Answers != 20 || got.Total.Failed != 0 || len(got.Phases) != 3 || got.Phases[1].Asked.Failed != 10 || !cleaned {
+	if !got.OK() || got.Total.Answers != 20 || got.Total.Failed != 0 || len(got.Phases) != 3 || got.Phases[1].Load.Failed != 10 || !cleaned {
 		t.Errorf("%+v", got)
 	}
 	if len(got.Notes) != 1 || got.Notes[0] != "seen 1" {
@@ -98,18 +98,18 @@ func TestRunnerFailsScenario(t *testing.T) {
 		want     []string
 	}{
 		"a failed answer": {
-			Scenario{Prepare: asked(&counter{failed: map[string]int{"scale": 2}}), Phases: []Phase{{Name: "scale", Do: fine}}},
+			Scenario{Prepare: startCounter(&counter{failed: map[string]int{"scale": 2}}), Phases: []Phase{{Name: "scale", Do: succeed}}},
 			[]string{"phase scale: 2 of 10 answers failed", "FAILED answers=10 failed=2"},
 		},
 		"a long gap": {
 			Scenario{
-				Prepare: asked(&counter{failed: map[string]int{"scale": 3}}), Phases: []Phase{{Name: "scale", Do: fine}},
-				Judge: NoLongerGap(2),
+				Prepare: startCounter(&counter{failed: map[string]int{"scale": 3}}), Phases: []Phase{{Name: "scale", Do: succeed}},
+				Evaluate: MaxGap(2),
 			},
 			[]string{"3.0 s without a good answer"},
 		},
 		"an error": {
-			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { return errors.New("oops") }}, {Name: "two", Do: fine}}},
+			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { return errors.New("oops") }}, {Name: "two", Do: succeed}}},
 			[]string{"phase one: oops"},
 		},
 		"a panic": {
@@ -126,8 +126,8 @@ func TestRunnerFailsScenario(t *testing.T) {
 				go func() {
 					second <- s.Until(ctx, "the bus is available", func(context.Context) error { return errors.New("no route") })
 				}()
-				fulfilled := s.Until(ctx, "a fulfilled condition", func(context.Context) error { return nil })
-				return errors.Join(never(ctx, s), <-second, fulfilled)
+				met := s.Until(ctx, "a fulfilled condition", func(context.Context) error { return nil })
+				return errors.Join(never(ctx, s), <-second, met)
 			}}}},
 			[]string{"waited for the engine is stable; last seen: phase is creating\n", "waited for the bus is available; last seen: no route\n"},
 		},
@@ -153,13 +153,13 @@ func TestRunnerFailsScenario(t *testing.T) {
 			[]string{"clean up: a claim is left"},
 		},
 		"a load generator that lost its counts": {
-			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: fine}}},
+			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: succeed}}},
 			[]string{"its counts are lost"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, out := played(t, tc.scenario)
+			got, out := runScenario(t, tc.scenario)
 			if got.OK() || !strings.Contains(out, "E2E it FAILED") {
 				t.Fatalf("the scenario passed: %q", out)
 			}
@@ -199,11 +199,11 @@ func TestRunnerCleansUpAfterInterrupt(t *testing.T) {
 func TestRunnerRunsGroupInParallel(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
-	meet := func(context.Context, *Step) error { both.Done(); both.Wait(); return nil }
+	waitForBoth := func(context.Context, *Step) error { both.Done(); both.Wait(); return nil }
 	r := &Runner{Out: &bytes.Buffer{}, Now: time.Now}
 	var group []Scenario
 	for i := range 2 {
-		group = append(group, Scenario{Name: fmt.Sprint(i), Limit: 30 * time.Second, Phases: []Phase{{Name: "meet", Do: meet}}})
+		group = append(group, Scenario{Name: fmt.Sprint(i), Limit: 30 * time.Second, Phases: []Phase{{Name: "meet", Do: waitForBoth}}})
 	}
 	for _, result := range r.Run(t.Context(), [][]Scenario{group}) {
 		if !result.OK() {

@@ -23,8 +23,8 @@ type Scenario struct {
 	// Prepare creates what the phases need and returns the load generators; nil: none.
 	Prepare func(context.Context, *Step) (Loadgen, error)
 	Phases  []Phase
-	// Judge checks the counts of the phases without an expected outage; nil: NoFailure.
-	Judge func([]load.Figures) error
+	// Evaluate checks the counts of the phases without an expected outage; nil: NoFailure.
+	Evaluate func([]load.Figures) error
 	// Clean deletes the objects of the scenario. It also runs after a failure, with a timeout of its own.
 	Clean func(context.Context, *Step) error
 	// CleanLimit is the timeout of Clean; 0: the default of the runner.
@@ -48,25 +48,25 @@ type Loadgen interface {
 
 // Result is the outcome of a scenario.
 type Result struct {
-	Name    string            `json:"name"`
-	Title   string            `json:"title"`
-	Problem string            `json:"problem,omitempty"` // empty: passed
-	Waited  string            `json:"waited,omitempty"`  // the last wait of a failed scenario
-	Began   time.Time         `json:"began"`
-	Seconds float64           `json:"seconds"`
-	Phases  []PhaseResult     `json:"phases"`
-	Total   load.Figures      `json:"total"` // of all phases without an expected outage
-	Changes []timeline.Change `json:"changes"`
-	Notes   []string          `json:"notes,omitempty"`
+	Name      string            `json:"name"`
+	Title     string            `json:"title"`
+	Problem   string            `json:"problem,omitempty"` // empty: passed
+	Waited    string            `json:"waited,omitempty"`  // the last wait of a failed scenario
+	StartedAt time.Time         `json:"began"`
+	Seconds   float64           `json:"seconds"`
+	Phases    []PhaseResult     `json:"phases"`
+	Total     load.Figures      `json:"total"` // of all phases without an expected outage
+	Changes   []timeline.Change `json:"changes"`
+	Notes     []string          `json:"notes,omitempty"`
 }
 
 // PhaseResult is the outcome of a phase.
 type PhaseResult struct {
-	Name    string        `json:"name"`
-	Outage  bool          `json:"outage,omitempty"`
-	Began   time.Time     `json:"began"`
-	Seconds float64       `json:"seconds"`
-	Asked   *load.Figures `json:"asked,omitempty"` // nil: no load generator
+	Name      string        `json:"name"`
+	Outage    bool          `json:"outage,omitempty"`
+	StartedAt time.Time     `json:"began"`
+	Seconds   float64       `json:"seconds"`
+	Load      *load.Figures `json:"asked,omitempty"` // nil: no load generator
 }
 
 // OK reports whether the scenario passed.

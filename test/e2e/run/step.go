@@ -13,8 +13,8 @@ import (
 const (
 	// interval is the time between two checks of Until.
 	interval = 250 * time.Millisecond
-	// patience is the number of checks after which Until logs the unmet condition again.
-	patience = 80
+	// pollsPerLog is the number of checks after which Until logs the unmet condition again.
+	pollsPerLog = 80
 )
 
 // Step gives the phases of one scenario a log, notes for the report, and waits.
@@ -58,13 +58,13 @@ func (s *Step) Until(ctx context.Context, what string, check func(context.Contex
 	for n := 1; ; n++ {
 		err := check(ctx)
 		if err == nil {
-			s.fulfil(w)
+			s.markMet(w)
 			return nil
 		}
 		if ctx.Err() == nil {
-			s.answer(w, err) // a canceled check has no result
+			s.recordCheck(w, err) // a canceled check has no result
 		}
-		if n%patience == 0 {
+		if n%pollsPerLog == 0 {
 			s.Log("waiting for %s", s.describe(w))
 		}
 		select {
@@ -83,13 +83,13 @@ func (s *Step) expect(what string) *wait {
 	return w
 }
 
-func (s *Step) answer(w *wait, err error) {
+func (s *Step) recordCheck(w *wait, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.last = err
 }
 
-func (s *Step) fulfil(w *wait) {
+func (s *Step) markMet(w *wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = slices.DeleteFunc(s.open, func(other *wait) bool { return other == w })

@@ -28,16 +28,16 @@ var natsLabels = map[string]string{"app": "nats"}
 // busScenario changes two Supersets during outages of the bus, and checks their conditions and the published events.
 type busScenario struct {
 	*platform.Platform
-	truth   *eventcheck.Recorder
-	outside *subscriber.Subscriber
-	reader  subscriber.Access
-	lost    []eventcheck.Outage
-	wiped   int
+	recorder *eventcheck.Recorder
+	outside  *subscriber.Subscriber
+	reader   subscriber.Access
+	outages  []eventcheck.Outage
+	wiped    int
 }
 
 // busDisruptions kills NATS, stops it, and deletes its volume while a subscriber outside the cluster reads its events.
 func busDisruptions(p *platform.Platform) run.Scenario {
-	b := &busScenario{Platform: p, truth: eventcheck.NewRecorder()}
+	b := &busScenario{Platform: p, recorder: eventcheck.NewRecorder()}
 	return run.Scenario{
 		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
 		Title: "Two Supersets change while NATS's pod is killed, then is down, then loses its volume. Their " +
@@ -49,9 +49,9 @@ func busDisruptions(p *platform.Platform) run.Scenario {
 		Phases: []run.Phase{
 			{Name: "steady", Do: b.steady},
 			{Name: "NATS is killed", Do: b.kill},
-			{Name: "NATS is down", Do: b.beDown},
+			{Name: "NATS is down", Do: b.changeWhileDown},
 			{Name: "NATS loses its volume", Do: b.wipe},
-			{Name: "streams are re-created", Do: b.remake},
+			{Name: "streams are re-created", Do: b.recreate},
 			{Name: "delete", Do: b.remove},
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
@@ -72,7 +72,7 @@ func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, er
 	if err := b.subscribe(ctx, s); err != nil {
 		return nil, err
 	}
-	go b.truth.Watch(ctx, b.Client, platform.Supersets, busNamespace)
+	go b.recorder.Watch(ctx, b.Client, platform.Supersets, busNamespace)
 	for _, name := range []string{"desk", "till"} {
 		if err := b.ApplyManifest(ctx, busNamespace, "bus.yaml", "${NAME}", name); err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, er
 	if err := b.conditions(ctx, s, busRunning, busRunning); err != nil {
 		return nil, err
 	}
-	return nil, b.told(ctx, s)
+	return nil, b.verifyEvents(ctx, s)
 }
 
 // steady changes both Supersets once without a fault.
@@ -89,38 +89,38 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 	if err := b.pauseAndStop(ctx, s); err != nil {
 		return err
 	}
-	if err := b.goOn(ctx, s); err != nil {
+	if err := b.resume(ctx, s); err != nil {
 		return err
 	}
-	return b.told(ctx, s)
+	return b.verifyEvents(ctx, s)
 }
 
 // kill force-deletes NATS's pod twice for each change: just before it, and at a random time during it.
 func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
-	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
-		b.begin(s)
+	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.resume} {
+		b.startOutage(s)
 		if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
 			return err
 		}
-		again := make(chan error, 1)
+		secondKill := make(chan error, 1)
 		go func() {
 			err := s.Pass(ctx, time.Duration(b.Intn(8000))*time.Millisecond)
 			if err == nil {
 				err = b.KillPods(ctx, b.Data, natsLabels)
 			}
-			again <- err
+			secondKill <- err
 		}()
-		if err := errors.Join(change(ctx, s), <-again, b.back(ctx, s)); err != nil {
+		if err := errors.Join(change(ctx, s), <-secondKill, b.waitForRecovery(ctx, s)); err != nil {
 			return err
 		}
 	}
-	return b.told(ctx, s)
+	return b.verifyEvents(ctx, s)
 }
 
-// beDown changes both Supersets while NATS is down. The operators write the conditions, and the aggregator publishes the
+// changeWhileDown changes both Supersets while NATS is down. The operators write the conditions, and the aggregator publishes the
 // changes once NATS is available.
-func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
-	b.begin(s)
+func (b *busScenario) changeWhileDown(ctx context.Context, s *run.Step) error {
+	b.startOutage(s)
 	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("received %d events while NATS was down", n)
 	}
 	s.Note("While NATS was down the operators wrote the conditions.")
-	if err := errors.Join(b.scaleNATS(ctx, 1), b.back(ctx, s)); err != nil {
+	if err := errors.Join(b.scaleNATS(ctx, 1), b.waitForRecovery(ctx, s)); err != nil {
 		return err
 	}
-	if err := b.told(ctx, s); err != nil {
+	if err := b.verifyEvents(ctx, s); err != nil {
 		return err
 	}
 	s.Note("%d events about these changes arrived afterwards.", len(b.outside.Events())-before)
@@ -144,7 +144,7 @@ func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 
 // wipe deletes NATS's volume with its pod. No service re-creates the streams, and the conditions stay current.
 func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
-	b.begin(s)
+	b.startOutage(s)
 	b.wiped++
 	if err := b.deleteVolume(ctx, s); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
 	}
-	if err := b.goOn(ctx, s); err != nil {
+	if err := b.resume(ctx, s); err != nil {
 		return err
 	}
 	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
@@ -166,21 +166,21 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// remake recovers like an administrator: it upgrades the chart, whose Job creates the streams, and creates the consumer.
-func (b *busScenario) remake(ctx context.Context, s *run.Step) error {
+// recreate recovers like an administrator: it upgrades the chart, whose Job creates the streams, and creates the consumer.
+func (b *busScenario) recreate(ctx context.Context, s *run.Step) error {
 	if err := b.bootstrap(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(b.makeConsumer(ctx, s), b.back(ctx, s)); err != nil {
+	if err := errors.Join(b.makeConsumer(ctx, s), b.waitForRecovery(ctx, s)); err != nil {
 		return err
 	}
-	if err := b.told(ctx, s); err != nil {
+	if err := b.verifyEvents(ctx, s); err != nil {
 		return err
 	}
 	if err := b.pauseAndStop(ctx, s); err != nil {
 		return err
 	}
-	return b.told(ctx, s)
+	return b.verifyEvents(ctx, s)
 }
 
 // remove deletes both Supersets and notes the totals in the report.
@@ -188,10 +188,10 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 	if _, err := b.Kubectl(ctx, "", "delete", "-n", busNamespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
 		return err
 	}
-	if err := b.told(ctx, s); err != nil {
+	if err := b.verifyEvents(ctx, s); err != nil {
 		return err
 	}
-	lives, err := b.truth.Lives()
+	lives, err := b.recorder.Histories()
 	changes, phases := 0, 0
 	for _, l := range lives {
 		c, p := l.Changes()
@@ -202,10 +202,12 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 	return errors.Join(err, b.outside.Problems())
 }
 
-func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, eventcheck.Outage{From: s.Now()}) }
+func (b *busScenario) startOutage(s *run.Step) {
+	b.outages = append(b.outages, eventcheck.Outage{From: s.Now()})
+}
 
-// back waits until the aggregator writes conditions again, which ends the outage.
-func (b *busScenario) back(ctx context.Context, s *run.Step) error {
+// waitForRecovery waits until the aggregator writes conditions again, which ends the outage.
+func (b *busScenario) waitForRecovery(ctx context.Context, s *run.Step) error {
 	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
 	}
@@ -224,17 +226,17 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	s.Log("the aggregator writes conditions again after %s", s.Now().Sub(b.lost[len(b.lost)-1].From).Round(time.Second))
+	s.Log("the aggregator writes conditions again after %s", s.Now().Sub(b.outages[len(b.outages)-1].From).Round(time.Second))
 	return nil
 }
 
-// told waits until the subscriber has received each change once and no other event, then closes the outages.
-func (b *busScenario) told(ctx context.Context, s *run.Step) error {
+// verifyEvents waits until the subscriber has received each change once and no other event, then closes the outages.
+func (b *busScenario) verifyEvents(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the external subscriber received each change once", func(ctx context.Context) error {
-		if err := b.outside.Quiet(); err != nil {
+		if err := b.outside.CheckQuiet(); err != nil {
 			return err
 		}
-		lives, err := b.truth.Lives()
+		lives, err := b.recorder.Histories()
 		if err != nil {
 			return err
 		}
@@ -245,16 +247,16 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 		events := b.outside.Events()
 		problems := []error{b.outside.Problems()}
 		for uid, l := range lives {
-			problems = append(problems, eventcheck.Compare(uid, l, events, b.wiped+1, b.lost))
+			problems = append(problems, eventcheck.Compare(uid, l, events, b.wiped+1, b.outages))
 		}
 		stored, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
 		return errors.Join(append(problems, err, eventcheck.Agree(lives, events, stored, b.wiped == 0))...)
 	}); err != nil {
 		return err
 	}
-	for i := range b.lost {
-		if b.lost[i].To.IsZero() {
-			b.lost[i].To = s.Now()
+	for i := range b.outages {
+		if b.outages[i].To.IsZero() {
+			b.outages[i].To = s.Now()
 		}
 	}
 	return nil

@@ -37,17 +37,17 @@ func (b *busScenario) access(ctx context.Context, identity string) (subscriber.A
 	if err != nil {
 		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside the cluster through Service nats-outside: %w", err)
 	}
-	said, err := b.secret(ctx, "bus-"+identity, "url")
+	encodedURL, err := b.secret(ctx, "bus-"+identity, "url")
 	if err != nil {
 		return subscriber.Access{}, fmt.Errorf("get the credentials of identity %s: %w", identity, err)
 	}
-	inside, err := url.Parse(string(said))
+	internal, err := url.Parse(string(encodedURL))
 	if err != nil {
 		return subscriber.Access{}, fmt.Errorf("the URL of identity %s is invalid", identity) // without err, which contains the password
 	}
-	password, _ := inside.User.Password()
+	password, _ := internal.User.Password()
 	authority, err := b.secret(ctx, "bus-ca", "ca.crt")
-	return subscriber.Access{URL: "tls://" + address, User: inside.User.Username(), Password: password, Authority: authority}, err
+	return subscriber.Access{URL: "tls://" + address, User: internal.User.Username(), Password: password, Authority: authority}, err
 }
 
 func (b *busScenario) busAddress(ctx context.Context) (string, error) {
@@ -98,7 +98,7 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 
 // subscribe creates the consumer, since the subscriber has no permission to do so, and starts the subscriber.
 func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
-	mine, err := b.access(ctx, watcher)
+	access, err := b.access(ctx, watcher)
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 	if err := b.makeConsumer(ctx, s); err != nil {
 		return err
 	}
-	if b.outside, err = subscriber.Follow(ctx, mine, s.Now); err != nil {
+	if b.outside, err = subscriber.Follow(ctx, access, s.Now); err != nil {
 		return err
 	}
-	return s.Until(ctx, "the external subscriber reads its consumer at "+mine.URL, func(context.Context) error { return b.outside.Quiet() })
+	return s.Until(ctx, "the external subscriber reads its consumer at "+access.URL, func(context.Context) error { return b.outside.CheckQuiet() })
 }
 
 // makeConsumer creates the subscriber's consumer with a Job of the aggregator's image.
@@ -202,8 +202,8 @@ func (b *busScenario) pauseAndStop(ctx context.Context, s *run.Step) error {
 	return errors.Join(b.command(ctx, s, `"Paused"`, `"Stopped"`), b.conditions(ctx, s, busPaused, busStopped))
 }
 
-// goOn resumes one Superset and starts the other.
-func (b *busScenario) goOn(ctx context.Context, s *run.Step) error {
+// resume resumes one Superset and starts the other.
+func (b *busScenario) resume(ctx context.Context, s *run.Step) error {
 	return errors.Join(b.command(ctx, s, "null", "null"), b.conditions(ctx, s, busRunning, busRunning))
 }
 

@@ -35,11 +35,11 @@ func ingesterDisruptions(p *platform.Platform) run.Scenario {
 			return nil, p.MakeNamespace(ctx, ingesterNamespace)
 		},
 		Phases: []run.Phase{
-			{Name: "create while MySQL's pod is killed", Do: i.meanwhile(i.create, i.kill)},
-			{Name: "change while MySQL's pod is moved", Do: i.meanwhile(i.change, i.move)},
-			{Name: "delete half while MySQL is restarted", Do: i.meanwhile(i.deleteHalf, i.restart)},
+			{Name: "create while MySQL's pod is killed", Do: i.during(i.create, i.kill)},
+			{Name: "change while MySQL's pod is moved", Do: i.during(i.change, i.move)},
+			{Name: "delete half while MySQL is restarted", Do: i.during(i.deleteHalf, i.restart)},
 			{Name: "verify", Do: i.verify},
-			{Name: "delete the other half", Do: i.deleteRest},
+			{Name: "delete the other half", Do: i.deleteRemaining},
 			{Name: "verify again", Do: i.verify},
 		},
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, ingesterNamespace) },
@@ -53,19 +53,19 @@ type ingester struct {
 
 type work = func(context.Context, *run.Step) error
 
-// meanwhile runs do and, at a random time within the first two seconds, disturb. It then waits until MySQL is ready.
-func (i *ingester) meanwhile(do, disturb work) work {
+// during runs do and, at a random time within the first two seconds, disturb. It then waits until MySQL is ready.
+func (i *ingester) during(do, disruption work) work {
 	return func(ctx context.Context, s *run.Step) error {
-		disturbed := make(chan error, 1)
+		disruptionErr := make(chan error, 1)
 		go func() {
 			if err := s.Pass(ctx, time.Duration(i.Intn(2000))*time.Millisecond); err != nil {
-				disturbed <- err
+				disruptionErr <- err
 				return
 			}
-			disturbed <- disturb(ctx, s)
+			disruptionErr <- disruption(ctx, s)
 		}()
 		err := do(ctx, s)
-		if broken := <-disturbed; broken != nil {
+		if broken := <-disruptionErr; broken != nil {
 			return fmt.Errorf("disturb MySQL: %w", broken)
 		}
 		if err != nil {
@@ -136,13 +136,13 @@ func copied(sample *unstructured.Unstructured, n int) *unstructured.Unstructured
 	return o
 }
 
-func (i *ingester) all() string { return strings.Join(i.kinds, ",") }
+func (i *ingester) allKinds() string { return strings.Join(i.kinds, ",") }
 
 func (i *ingester) change(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
 		// kubectl can fail at the admission that adds finalizers, and on a conflict with another writer, so retry it.
 		if err := s.Until(ctx, "all objects have their label", func(ctx context.Context) error {
-			_, err := i.Kubectl(ctx, "", "label", "-n", ingesterNamespace, i.all(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
+			_, err := i.Kubectl(ctx, "", "label", "-n", ingesterNamespace, i.allKinds(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
 			return err
 		}); err != nil {
 			return err
@@ -155,20 +155,20 @@ func (i *ingester) deleteHalf(ctx context.Context, s *run.Step) error {
 	return i.delete(ctx, s, "-l", "half=deleted")
 }
 
-func (i *ingester) deleteRest(ctx context.Context, s *run.Step) error {
+func (i *ingester) deleteRemaining(ctx context.Context, s *run.Step) error {
 	return i.delete(ctx, s, "--all")
 }
 
 // delete deletes objects and waits until they no longer exist: the ingester removes its finalizer after the write to MySQL.
-func (i *ingester) delete(ctx context.Context, s *run.Step, which ...string) error {
-	args := append([]string{"delete", "-n", ingesterNamespace, i.all(), "--wait=false"}, which...)
+func (i *ingester) delete(ctx context.Context, s *run.Step, kinds ...string) error {
+	args := append([]string{"delete", "-n", ingesterNamespace, i.allKinds(), "--wait=false"}, kinds...)
 	if _, err := i.Kubectl(ctx, "", args...); err != nil {
 		return err
 	}
 	return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
-		args := []string{"get", "-n", ingesterNamespace, i.all(), "-o", "name", "--ignore-not-found"}
-		if which[0] == "-l" {
-			args = append(args, which...)
+		args := []string{"get", "-n", ingesterNamespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
+		if kinds[0] == "-l" {
+			args = append(args, kinds...)
 		}
 		left, err := i.Kubectl(ctx, "", args...)
 		if err == nil && strings.TrimSpace(left) != "" {
@@ -236,14 +236,14 @@ func (i *ingester) restart(ctx context.Context, s *run.Step) error {
 
 // verify runs `ingester verify`, which repeats the comparison before it reports a difference.
 func (i *ingester) verify(ctx context.Context, s *run.Step) error {
-	var said string
+	var lastOutput string
 	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {
 		out, err := i.Kubectl(ctx, "", "exec", "-n", i.System, "deploy/ingester", "--", "/service", "verify")
-		said = out
+		lastOutput = out
 		return err
 	})
 	if err == nil {
-		s.Note("ingester verify, exit code 0: %s", strings.Join(strings.Fields(said), " "))
+		s.Note("ingester verify, exit code 0: %s", strings.Join(strings.Fields(lastOutput), " "))
 	}
 	return err
 }

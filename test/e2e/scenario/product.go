@@ -48,7 +48,7 @@ func supersetProduct(p *platform.Platform) run.Scenario {
 			{Name: "upgrade", Do: w.upgrade},
 			{Name: "upgraded", Do: w.login("after.png")},
 		},
-		Judge: superset.JudgeWeb([]superset.WebPhase{
+		Evaluate: superset.EvaluateWeb([]superset.WebPhase{
 			{Name: "steady", Pages: []string{superset.OldPage}},
 			{Name: "upgrade", Pages: []string{superset.OldPage, superset.MaintenancePage, superset.NewPage}, Moves: true},
 			{Name: "upgraded", Pages: []string{superset.NewPage}},
@@ -83,11 +83,11 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 	if err := w.ApplyObjects(ctx, productNamespace, kept); err != nil {
 		return nil, err
 	}
-	began := s.Now()
+	startedAt := s.Now()
 	if err := w.serves(ctx, s, "6.0.0"); err != nil || w.Simulated {
 		return nil, err
 	}
-	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(began).Seconds())
+	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(startedAt).Seconds())
 	service, err := w.Get(ctx, platform.Services, productNamespace, productName+"-web-server")
 	if err != nil {
 		return nil, err
@@ -148,11 +148,11 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	}); err != nil || w.Simulated {
 		return err
 	}
-	if err := w.loadgen.Sees(ctx, s, "200 "+superset.MaintenancePage); err != nil {
+	if err := w.loadgen.WaitForClass(ctx, s, "200 "+superset.MaintenancePage); err != nil {
 		return err
 	}
 	closed := s.Now()
-	if err := w.loadgen.Sees(ctx, s, "200 "+superset.NewPage); err != nil {
+	if err := w.loadgen.WaitForClass(ctx, s, "200 "+superset.NewPage); err != nil {
 		return err
 	}
 	open := s.Now()
@@ -163,11 +163,11 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	migrate, err := taken(o, "migrate")
+	migrate, err := taskDuration(o, "migrate")
 	if err != nil {
 		return err
 	}
-	initialize, err := taken(o, "init")
+	initialize, err := taskDuration(o, "init")
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,9 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// taken returns the duration of a task.
-func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
-	began, err := time.Parse(time.RFC3339, platform.Text(o, "status", "lifecycle", task, "startedAt"))
+// taskDuration returns the duration of a task.
+func taskDuration(o *unstructured.Unstructured, task string) (time.Duration, error) {
+	startedAt, err := time.Parse(time.RFC3339, platform.Text(o, "status", "lifecycle", task, "startedAt"))
 	if err != nil {
 		return 0, fmt.Errorf("task %s: %w", task, err)
 	}
@@ -186,11 +186,11 @@ func taken(o *unstructured.Unstructured, task string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("task %s: %w", task, err)
 	}
-	return ended.Sub(began), nil
+	return ended.Sub(startedAt), nil
 }
 
 // login logs in with a browser and saves a screenshot in the report's directory.
-func (w *product) login(picture string) func(context.Context, *run.Step) error {
+func (w *product) login(screenshotFile string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if w.Simulated {
 			return nil
@@ -199,7 +199,7 @@ func (w *product) login(picture string) func(context.Context, *run.Step) error {
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(w.Pictures, productNamespace+"-"+picture)
+		file := filepath.Join(w.ScreenshotDir, productNamespace+"-"+screenshotFile)
 		if err := logIn(ctx, "http://"+address, productLogin, file); err != nil {
 			return fmt.Errorf("log in with a browser: %w", err)
 		}

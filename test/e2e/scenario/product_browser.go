@@ -29,7 +29,7 @@ const (
 
 // logIn logs in through Superset's form, waits for the next page, and writes a screenshot of it. Superset renders the form
 // again while it loads, which can discard early input, so logIn retries.
-func logIn(ctx context.Context, address, login, picture string) error {
+func logIn(ctx context.Context, address, login, screenshotFile string) error {
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func logIn(ctx context.Context, address, login, picture string) error {
 		return err
 	}
 	err = await.Nil(tab, loginTimeout, time.Second, func(ctx context.Context) error { return submit(ctx, address, login) })
-	return errors.Join(err, shoot(tab, picture))
+	return errors.Join(err, screenshot(tab, screenshotFile))
 }
 
 // submit fills in the form and submits it, unless the user is logged in.
@@ -64,8 +64,8 @@ func submit(ctx context.Context, address, login string) error {
 	return nil
 }
 
-// shoot writes a screenshot of the tab.
-func shoot(tab context.Context, file string) error {
+// screenshot writes a screenshot of the tab.
+func screenshot(tab context.Context, file string) error {
 	ctx, cancel := context.WithTimeout(tab, time.Minute)
 	defer cancel()
 	image, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

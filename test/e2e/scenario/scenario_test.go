@@ -19,7 +19,7 @@ func TestScenariosAreWellFormed(t *testing.T) {
 			}
 			seen[s.Name] = true
 			for _, service := range s.Services {
-				if exchanged[service] == nil {
+				if replacedBy[service] == nil {
 					t.Errorf("%s: unknown service %q", s.Name, service)
 				}
 			}
@@ -46,14 +46,14 @@ func TestChoose(t *testing.T) {
 		}
 		var groups []string
 		for _, group := range got {
-			var words []string
+			var terms []string
 			for _, s := range group {
-				words = append(words, s.Name)
+				terms = append(terms, s.Name)
 			}
-			groups = append(groups, strings.Join(words, " "))
+			groups = append(groups, strings.Join(terms, " "))
 		}
-		if have := strings.Join(groups, "|"); have != want {
-			t.Errorf("%q: %q, want %q", names, have, want)
+		if got := strings.Join(groups, "|"); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
 		}
 	}
 	if _, err := Choose(plan, []string{"d"}); err == nil || !strings.Contains(err.Error(), "a, b, c") {

@@ -19,7 +19,7 @@ const upgradeNamespace = "upgrades"
 // serviceUpgrades upgrades all services from the previous commit, rolls them back and upgrades them again, under load.
 func serviceUpgrades(p *platform.Platform) run.Scenario {
 	u := &upgrades{Platform: p, engine: &engine.Engine{Platform: p, Namespace: upgradeNamespace, Replicas: 1}}
-	upgrade, back := u.install(charts(p), presentTag), u.rollBack
+	upgrade, back := u.install(charts(p), currentTag), u.rollBack
 	return run.Scenario{
 		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first without other " +
@@ -33,13 +33,13 @@ func serviceUpgrades(p *platform.Platform) run.Scenario {
 			{Name: "previous commit", Do: u.engine.Steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
-			{Name: "upgrade during changes", Do: u.busy(upgrade, u.lose(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
-			{Name: "roll back during changes", Do: u.busy(back, u.lose(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
+			{Name: "upgrade during changes", Do: u.busy(upgrade, u.disruption(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
+			{Name: "roll back during changes", Do: u.busy(back, u.disruption(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
 			{Name: "verify", Do: u.verify},
 		},
-		Judge: u.judge,
-		Clean: u.clean, CleanLimit: 10 * time.Minute, // it may install all services
+		Evaluate: u.evaluate,
+		Clean:    u.clean, CleanLimit: 10 * time.Minute, // it may install all services
 	}
 }
 
@@ -53,7 +53,7 @@ type upgrades struct {
 
 // prepare installs the previous commit, whose services create the objects of users, and starts the load generators.
 func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-	if err := u.havePrevious(); err != nil {
+	if err := u.requirePrevious(); err != nil {
 		return nil, err
 	}
 	if err := u.install(u.Previous, previousTag)(ctx, s); err != nil {
@@ -81,13 +81,13 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 }
 
 // quiet replaces the services without other changes: pods of users must not be re-created, and conditions must not change.
-func (u *upgrades) quiet(exchange work) work {
+func (u *upgrades) quiet(replace work) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.standing(ctx)
 		if err != nil {
 			return err
 		}
-		if err := exchange(ctx, s); err != nil {
+		if err := replace(ctx, s); err != nil {
 			return err
 		}
 		if err := u.touch(ctx, s); err != nil {
@@ -99,7 +99,7 @@ func (u *upgrades) quiet(exchange work) work {
 
 // busy replaces the services while an engine rolls out, a Superset is changed, projects are created and deleted, and lose
 // kills a dependency of the services.
-func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
+func (u *upgrades) busy(replace, disruption work, engineImage, change string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.engine.Serving(ctx)
 		if err != nil {
@@ -111,7 +111,7 @@ func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 		if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
 			return err
 		}
-		if err := inParallel(ctx, s, exchange, u.projects, lose); err != nil {
+		if err := inParallel(ctx, s, replace, u.projects, disruption); err != nil {
 			return err
 		}
 		if err := u.engine.Rolled(ctx, s, before); err != nil {
@@ -124,8 +124,8 @@ func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	}
 }
 
-// lose kills the pod of MySQL or NATS at a random time, and waits until its replacement is ready.
-func (u *upgrades) lose(labels map[string]string) work {
+// disruption kills the pod of MySQL or NATS at a random time, and waits until its replacement is ready.
+func (u *upgrades) disruption(labels map[string]string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		after := time.Duration(u.Intn(5000)) * time.Millisecond
 		if err := s.Pass(ctx, after); err != nil {
@@ -158,8 +158,8 @@ func inParallel(ctx context.Context, s *run.Step, all ...work) error {
 	return errors.Join(problems...)
 }
 
-// judge allows no failed answers, and in the last phase only the new page.
-func (u *upgrades) judge(phases []load.Figures) error {
+// evaluate allows no failed answers, and in the last phase only the new page.
+func (u *upgrades) evaluate(phases []load.Figures) error {
 	problems := []error{run.NoFailure(phases)}
 	last := phases[len(phases)-1]
 	if n := last.Classes["web: 200 old"] + last.Classes["web: 200 maintenance"]; n > 0 {
@@ -172,7 +172,7 @@ func (u *upgrades) judge(phases []load.Figures) error {
 func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
 	problem := u.unlock(ctx)
 	if u.tag == previousTag {
-		problem = errors.Join(problem, u.install(charts(u.Platform), presentTag)(ctx, s))
+		problem = errors.Join(problem, u.install(charts(u.Platform), currentTag)(ctx, s))
 	}
 	return errors.Join(problem, u.RemoveNamespace(ctx, upgradeNamespace))
 }

@@ -46,7 +46,7 @@ func TestUpgradeIgnoresTransientConditions(t *testing.T) {
 func TestUpgradeFailsOnOldPage(t *testing.T) {
 	u := &upgrades{}
 	for class, want := range map[string]bool{"web: 200 new": true, "web: 200 old": false, "web: 200 maintenance": false} {
-		err := u.judge([]load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
+		err := u.evaluate([]load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
 		if (err == nil) != want {
 			t.Errorf("%s: %v", class, err)
 		}
@@ -56,12 +56,12 @@ func TestUpgradeFailsOnOldPage(t *testing.T) {
 func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 	dir := t.TempDir()
 	for _, previous := range []string{"", dir} {
-		err := (&upgrades{Platform: &platform.Platform{Previous: previous}}).havePrevious()
+		err := (&upgrades{Platform: &platform.Platform{Previous: previous}}).requirePrevious()
 		if err == nil || !strings.Contains(err.Error(), "--previous") || !strings.Contains(err.Error(), "make e2e") {
 			t.Errorf("%q: %v", previous, err)
 		}
 	}
-	for service := range exchanged {
+	for service := range replacedBy {
 		if err := os.MkdirAll(filepath.Join(dir, service), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +69,10 @@ func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := (&upgrades{Platform: &platform.Platform{Previous: dir}}).havePrevious(); err != nil {
+	if err := (&upgrades{Platform: &platform.Platform{Previous: dir}}).requirePrevious(); err != nil {
 		t.Error(err)
 	}
-	if (&upgrades{Platform: &platform.Platform{Previous: dir, Simulated: true}}).havePrevious() == nil {
+	if (&upgrades{Platform: &platform.Platform{Previous: dir, Simulated: true}}).requirePrevious() == nil {
 		t.Error("--simulated must be rejected")
 	}
 }

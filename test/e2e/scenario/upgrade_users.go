@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-// settling is how long conditions may differ after an upgrade.
-const settling = 2 * time.Minute
+// settleTimeout is how long conditions may differ after an upgrade.
+const settleTimeout = 2 * time.Minute
 
 // standing is the state of the users' pods and conditions. An upgrade without other changes must not change it.
 type standing struct {
@@ -80,7 +80,7 @@ func (n standing) add(o *unstructured.Unstructured) error {
 // unchanged waits until pods and conditions equal before. UIDs and transition times also reveal a change that was
 // reverted.
 func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before standing) error {
-	bounded, cancel := context.WithTimeout(ctx, settling)
+	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	return s.Until(bounded, "pods and conditions of users are unchanged", func(ctx context.Context) error {
 		now, err := u.standing(ctx)
@@ -152,7 +152,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	if err := u.running(ctx, s); err != nil {
 		return err
 	}
-	return u.comeAndGo(ctx, s, fmt.Sprintf("touch-%d", u.touches), 1)
+	return u.createAndDelete(ctx, s, fmt.Sprintf("touch-%d", u.touches), 1)
 }
 
 // running waits until the Superset matches its spec.
@@ -176,18 +176,18 @@ func (u *upgrades) running(ctx context.Context, s *run.Step) error {
 // projects creates, changes and deletes projects while services are replaced; half of them stay for verify.
 func (u *upgrades) projects(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
-		if err := u.comeAndGo(ctx, s, fmt.Sprintf("%s-%d-%d", u.tag, u.touches, round), 5); err != nil {
+		if err := u.createAndDelete(ctx, s, fmt.Sprintf("%s-%d-%d", u.tag, u.touches, round), 5); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// comeAndGo creates projects, changes them, deletes every other one and waits for the end of the deletion: the ingester
+// createAndDelete creates projects, changes them, deletes every other one and waits for the end of the deletion: the ingester
 // removes its finalizer after the write to MySQL.
-func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pairs int) error {
+func (u *upgrades) createAndDelete(ctx context.Context, s *run.Step, name string, pairs int) error {
 	var items []any
-	var doomed []string
+	var created []string
 	for i := range 2 * pairs {
 		one := fmt.Sprintf("%s-%d", name, i)
 		items = append(items, map[string]any{
@@ -195,7 +195,7 @@ func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pair
 			"spec": map[string]any{"description": "created during " + name, "tier": 2},
 		})
 		if i%2 == 0 {
-			doomed = append(doomed, "project.michelangelo.api/"+one)
+			created = append(created, "project.michelangelo.api/"+one)
 		}
 	}
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
@@ -212,11 +212,11 @@ func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pair
 	}); err != nil {
 		return err
 	}
-	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", upgradeNamespace, "--wait=false"}, doomed...)...); err != nil {
+	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", upgradeNamespace, "--wait=false"}, created...)...); err != nil {
 		return err
 	}
 	return s.Until(ctx, "the deleted projects of "+name+" no longer exist", func(ctx context.Context) error {
-		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", upgradeNamespace, "--ignore-not-found", "-o", "name"}, doomed...)...)
+		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", upgradeNamespace, "--ignore-not-found", "-o", "name"}, created...)...)
 		if n := len(strings.Fields(left)); err == nil && n > 0 {
 			err = fmt.Errorf("%d projects still exist", n)
 		}

@@ -18,8 +18,8 @@ import (
 const (
 	batch   = 100
 	maxWait = 3 * time.Second
-	// again is the pause before a retry without a server, stream or consumer.
-	again = 500 * time.Millisecond
+	// retryInterval is the pause before a retry without a server, stream or consumer.
+	retryInterval = 500 * time.Millisecond
 )
 
 // Event is a received event.
@@ -35,13 +35,13 @@ type Event struct {
 type Subscriber struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	events   []Event
-	bodies   map[string][]byte
-	repeated int
-	problems []error
-	quiet    time.Time // time of the first empty fetch after the last event
-	waiting  error
+	mu         sync.Mutex
+	events     []Event
+	bodies     map[string][]byte
+	repeated   int
+	problems   []error
+	quietSince time.Time // time of the first empty fetch after the last event
+	waiting    error
 }
 
 // Follow reads from the durable consumer with the name of the identity until ctx ends.
@@ -62,11 +62,11 @@ func (s *Subscriber) follow(ctx context.Context, js jetstream.JetStream, consume
 	for ctx.Err() == nil {
 		err := s.read(ctx, js, consumer)
 		s.mu.Lock()
-		s.quiet, s.waiting = time.Time{}, err
+		s.quietSince, s.waiting = time.Time{}, err
 		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name stri
 		n := 0
 		for m := range messages.Messages() {
 			n++
-			if err := s.take(m); err != nil {
+			if err := s.receive(m); err != nil {
 				return err
 			}
 		}
@@ -97,15 +97,15 @@ func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name stri
 	return nil
 }
 
-// take keeps an event unless its id is known, and acknowledges it. The bus redelivers an event whose acknowledgment is lost.
-func (s *Subscriber) take(m jetstream.Msg) error {
+// receive keeps an event unless its id is known, and acknowledges it. The bus redelivers an event whose acknowledgment is lost.
+func (s *Subscriber) receive(m jetstream.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return fmt.Errorf("read event metadata: %w", err)
 	}
 	envelope, data, err := contract.Decode[contract.Lifecycle](m.Data())
 	if err != nil {
-		s.wrong(fmt.Errorf("event %d of the stream: %w", meta.Sequence.Stream, err))
+		s.addProblem(fmt.Errorf("event %d of the stream: %w", meta.Sequence.Stream, err))
 		return m.Ack()
 	}
 	s.mu.Lock()
@@ -118,12 +118,12 @@ func (s *Subscriber) take(m jetstream.Msg) error {
 	}
 	s.mu.Unlock()
 	if repeated && !bytes.Equal(known, envelope.Data) {
-		s.wrong(fmt.Errorf("event %s arrived with different contents: %s, then %s", envelope.ID, known, envelope.Data))
+		s.addProblem(fmt.Errorf("event %s arrived with different contents: %s, then %s", envelope.ID, known, envelope.Data))
 	}
 	return m.Ack()
 }
 
-func (s *Subscriber) wrong(err error) {
+func (s *Subscriber) addProblem(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problems = append(s.problems, err)
@@ -135,9 +135,9 @@ func (s *Subscriber) fetched(n int) {
 	s.waiting = nil
 	switch {
 	case n > 0:
-		s.quiet = time.Time{}
-	case s.quiet.IsZero():
-		s.quiet = s.now()
+		s.quietSince = time.Time{}
+	case s.quietSince.IsZero():
+		s.quietSince = s.now()
 	}
 }
 
@@ -165,14 +165,14 @@ func (s *Subscriber) Problems() error {
 	return errors.Join(s.problems...)
 }
 
-// Quiet returns nil if the last fetch found no more events, or else an error with the cause.
-func (s *Subscriber) Quiet() error {
+// CheckQuiet returns nil if the last fetch found no more events, or else an error with the cause.
+func (s *Subscriber) CheckQuiet() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.waiting != nil:
 		return s.waiting
-	case s.quiet.IsZero():
+	case s.quietSince.IsZero():
 		return errors.New("events are still arriving")
 	}
 	return nil

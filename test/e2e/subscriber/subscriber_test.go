@@ -16,16 +16,16 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// bed is a bus with the permissions of deploy/nats.
-type bed struct {
+// env is a bus with the permissions of deploy/nats.
+type env struct {
 	*testing.T
 	srv *busauth.Server
 	js  jetstream.JetStream
 }
 
-func newBed(t *testing.T) *bed {
+func newEnv(t *testing.T) *env {
 	t.Helper()
-	b := &bed{T: t, srv: busauth.Start(t, busauth.Names{Cluster: "local", Namespace: "team-a", Tool: "watcher"})}
+	b := &env{T: t, srv: busauth.Start(t, busauth.Names{Cluster: "local", Namespace: "team-a", Tool: "watcher"})}
 	nc, err := nats.Connect(b.srv.As(busauth.Admin), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -37,12 +37,12 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) as(identity string) Access {
+func (b *env) as(identity string) Access {
 	return Access{URL: b.srv.URL(), User: identity, Password: busauth.Password}
 }
 
 // stream creates the stream and the consumer as soon as the server responds.
-func (b *bed) stream() {
+func (b *env) stream() {
 	b.Helper()
 	expect.Eventually(b.T, expect.Long, func() error {
 		ctx, cancel := context.WithTimeout(b.Context(), 2*time.Second)
@@ -59,8 +59,8 @@ func (b *bed) stream() {
 	})
 }
 
-// say publishes an event about a phase change.
-func (b *bed) say(id, to string) {
+// publish publishes an event about a phase change.
+func (b *env) publish(id, to string) {
 	b.Helper()
 	gvk, _ := contract.Lookup(contract.Superset)
 	data := contract.Lifecycle{
@@ -77,10 +77,10 @@ func (b *bed) say(id, to string) {
 }
 
 // want waits until the subscriber has received exactly these ids in this order.
-func (b *bed) want(s *Subscriber, ids ...string) {
+func (b *env) want(s *Subscriber, ids ...string) {
 	b.Helper()
 	expect.Eventually(b.T, expect.Long, func() error {
-		if err := s.Quiet(); err != nil {
+		if err := s.CheckQuiet(); err != nil {
 			return err
 		}
 		var got []string
@@ -95,7 +95,7 @@ func (b *bed) want(s *Subscriber, ids ...string) {
 }
 
 func TestFollowKeepsEachEventOnce(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	s, err := Follow(t.Context(), b.as("watcher"), time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -109,9 +109,9 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 		return nil
 	})
 	b.stream()
-	b.say("u.1", "a")
-	b.say("u.2", "b")
-	b.say("u.1", "a")
+	b.publish("u.1", "a")
+	b.publish("u.2", "b")
+	b.publish("u.1", "a")
 	b.want(s, "u.1", "u.2")
 	if s.Repeated() != 1 || s.Problems() != nil {
 		t.Errorf("%d redelivered events, %v", s.Repeated(), s.Problems())
@@ -120,7 +120,7 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 	b.srv.Stop()
 	b.srv.Start()
 	b.stream()
-	b.say("u.3", "c")
+	b.publish("u.3", "c")
 	b.want(s, "u.1", "u.2", "u.3")
 
 	b.srv.Stop()
@@ -134,14 +134,14 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 		return nil
 	})
 	b.stream()
-	b.say("u.3", "c")
-	b.say("u.4", "d")
+	b.publish("u.3", "c")
+	b.publish("u.4", "d")
 	b.want(s, "u.1", "u.2", "u.3", "u.4")
 	if s.Problems() != nil {
 		t.Error(s.Problems())
 	}
-	b.say("u.4", "another content")
-	b.say("u.5", "e")
+	b.publish("u.4", "another content")
+	b.publish("u.5", "e")
 	b.want(s, "u.1", "u.2", "u.3", "u.4", "u.5")
 	if s.Problems() == nil {
 		t.Error("an id that is reused with other contents is not detected")
@@ -150,13 +150,13 @@ func TestFollowKeepsEachEventOnce(t *testing.T) {
 }
 
 func TestStoredReturnsStreamEvents(t *testing.T) {
-	b := newBed(t)
+	b := newEnv(t)
 	b.stream()
 	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-a"); err != nil || len(got) != 0 {
 		t.Errorf("an empty stream returns %v, %v", got, err)
 	}
-	b.say("u.1", "a")
-	b.say("u.1", "a")
+	b.publish("u.1", "a")
+	b.publish("u.1", "a")
 	got, err := Stored(t.Context(), b.as("reader"), "local", "team-a")
 	if err != nil || len(got) != 2 || got[1].ID != "u.1" || got[1].Stream != 2 || got[0].Data.Phase.To != "a" {
 		t.Errorf("%+v, %v", got, err)

@@ -50,8 +50,8 @@ func NewRecorder(now func() time.Time) *Recorder {
 	return &Recorder{now: now, last: map[[2]string]Change{}}
 }
 
-// See records the differences from the last observed state of a resource.
-func (r *Recorder) See(o Object, resource *unstructured.Unstructured) {
+// Record records the differences from the last observed state of a resource.
+func (r *Recorder) Record(o Object, resource *unstructured.Unstructured) {
 	conditions, _, err := unstructured.NestedSlice(resource.Object, "status", "conditions")
 	if err != nil {
 		conditions = nil // a malformed status has no conditions
@@ -73,8 +73,8 @@ func (r *Recorder) See(o Object, resource *unstructured.Unstructured) {
 	}
 }
 
-// Gone records the deletion of a resource.
-func (r *Recorder) Gone(o Object) {
+// RecordDeleted records the deletion of a resource.
+func (r *Recorder) RecordDeleted(o Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, conditionType := range append(slices.Clone(Types), Phase) {
@@ -131,8 +131,8 @@ func Tracks(changes []Change) []Track {
 	return out
 }
 
-// Bad reports whether a status is undesirable.
-func (c Change) Bad() bool {
+// IsFailure reports whether a status is undesirable.
+func (c Change) IsFailure() bool {
 	switch c.Type {
 	case "Available":
 		return c.Status != string(metav1.ConditionTrue) && c.Status != ""

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var boat = Object{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Boat"}, Namespace: "n", Name: "b"}
+var testObject = Object{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Boat"}, Namespace: "n", Name: "b"}
 
 func state(phase string, conditions ...[3]string) *unstructured.Unstructured {
 	var list []any
@@ -21,11 +21,11 @@ func state(phase string, conditions ...[3]string) *unstructured.Unstructured {
 func TestRecorderRecordsOnlyChanges(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := NewRecorder(func() time.Time { now = now.Add(time.Second); return now })
-	r.See(boat, state("creating", [3]string{"Available", "False", "Initializing"}, [3]string{"Ready", "False", "X"}))
-	r.See(boat, state("creating", [3]string{"Available", "False", "Initializing"}))
-	r.See(boat, state("stable", [3]string{"Available", "True", "AllComponentsReady"}, [3]string{"Degraded", "False", "Healthy"}))
-	r.Gone(boat)
-	r.Gone(boat)
+	r.Record(testObject, state("creating", [3]string{"Available", "False", "Initializing"}, [3]string{"Ready", "False", "X"}))
+	r.Record(testObject, state("creating", [3]string{"Available", "False", "Initializing"}))
+	r.Record(testObject, state("stable", [3]string{"Available", "True", "AllComponentsReady"}, [3]string{"Degraded", "False", "Healthy"}))
+	r.RecordDeleted(testObject)
+	r.RecordDeleted(testObject)
 	tracks := Tracks(r.Changes())
 	if len(tracks) != 3 || tracks[0].Type != Phase || tracks[1].Type != "Available" || tracks[2].Type != "Degraded" {
 		t.Fatalf("%+v", tracks)
@@ -40,7 +40,7 @@ func TestRecorderRecordsOnlyChanges(t *testing.T) {
 			}
 		}
 	}
-	if !tracks[1].Changes[0].Bad() || tracks[1].Changes[1].Bad() || tracks[2].Changes[0].Bad() {
+	if !tracks[1].Changes[0].IsFailure() || tracks[1].Changes[1].IsFailure() || tracks[2].Changes[0].IsFailure() {
 		t.Error("Bad reports the wrong changes")
 	}
 }
@@ -48,7 +48,7 @@ func TestRecorderRecordsOnlyChanges(t *testing.T) {
 func TestRecorderAcceptsMalformedStatus(t *testing.T) {
 	r := NewRecorder(time.Now)
 	for _, status := range []any{nil, "text", map[string]any{"conditions": "none"}, map[string]any{"conditions": []any{int64(1), map[string]any{"type": int64(2)}}, "phase": int64(3)}} {
-		r.See(boat, &unstructured.Unstructured{Object: map[string]any{"status": status}})
+		r.Record(testObject, &unstructured.Unstructured{Object: map[string]any{"status": status}})
 	}
 	if got := r.Changes(); len(got) != 0 {
 		t.Errorf("%+v", got)

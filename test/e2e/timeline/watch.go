@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// again is the pause between two watches.
-const again = time.Second
+// retryInterval is the pause between two watches.
+const retryInterval = time.Second
 
 // Watch records the changes of an object until ctx ends. It restarts a watch that ended and first reads the current state,
 // so it misses only short states while the API server is unavailable.
@@ -20,7 +20,7 @@ func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, o Object) {
 		r.watch(ctx, c, o)
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -30,11 +30,11 @@ func (r *Recorder) watch(ctx context.Context, c client.WithWatch, o Object) {
 	one.SetGroupVersionKind(o.GVK)
 	switch err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, one); {
 	case apierrors.IsNotFound(err):
-		r.Gone(o)
+		r.RecordDeleted(o)
 	case err != nil:
 		return
 	default:
-		r.See(o, one)
+		r.Record(o, one)
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(o.GVK.GroupVersion().WithKind(o.GVK.Kind + "List"))
@@ -49,9 +49,9 @@ func (r *Recorder) watch(ctx context.Context, c client.WithWatch, o Object) {
 		case !ok || event.Type == watch.Error:
 			return
 		case event.Type == watch.Deleted:
-			r.Gone(o)
+			r.RecordDeleted(o)
 		default:
-			r.See(o, resource)
+			r.Record(o, resource)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Disruptions(p *platform.Platform) run.Scenario {
 		{Name: "engine killed", Outage: true, Do: e.killEngine},
 		{Name: "engine frozen", Outage: true, Do: e.freezeEngine},
 		{Name: "operator killed at random times", Do: e.killOperator},
-		{Name: "operator available again", Do: e.operatorIsBack},
+		{Name: "operator available again", Do: e.waitForOperator},
 		{Name: "delete", Outage: true, Do: e.remove},
 	}
 	return s
@@ -112,11 +112,11 @@ func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
 	if err := e.Rolled(ctx, s, -1); err != nil {
 		return err
 	}
-	return e.answeredMeanwhile(ctx)
+	return e.checkLongestGap(ctx)
 }
 
-// answeredMeanwhile fails if there was no good answer for long in the present phase.
-func (e *Engine) answeredMeanwhile(ctx context.Context) error {
+// checkLongestGap fails if there was no good answer for long in the present phase.
+func (e *Engine) checkLongestGap(ctx context.Context) error {
 	figures, err := e.loadgen.Figures(ctx)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-func (e *Engine) operatorIsBack(ctx context.Context, s *run.Step) error {
+func (e *Engine) waitForOperator(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the operator is available", func(ctx context.Context) error {
 		deployments, err := e.List(ctx, platform.Deployments, e.System, client.MatchingLabels(engineOperator))
 		if err != nil {

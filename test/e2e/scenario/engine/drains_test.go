@@ -14,7 +14,7 @@ func TestCountDrainsReportsSkippedDrain(t *testing.T) {
 		map[string]any{"seq": int64(1), "reason": "Drained"},
 		map[string]any{"seq": int64(2), "reason": "DrainSkipped"},
 	}}}}
-	e := &Engine{Platform: &platform.Platform{}, told: 0}
+	e := &Engine{Platform: &platform.Platform{}, checkedSeq: 0}
 	if e.countDrains(o) == nil || e.drained != 1 {
 		t.Errorf("drained %d", e.drained)
 	}

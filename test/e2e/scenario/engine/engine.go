@@ -25,12 +25,12 @@ var (
 // Engine is the engine etl of a scenario, in a namespace of its own.
 type Engine struct {
 	*platform.Platform
-	Namespace string
-	Replicas  int
-	loadgen   *cluster.Loadgen
-	before    int64 // the generation before the stop or start
-	told      int64 // sequence number of the last transition that was checked
-	drained   int   // number of generations that were drained before their deletion
+	Namespace  string
+	Replicas   int
+	loadgen    *cluster.Loadgen
+	before     int64 // the generation before the stop or start
+	checkedSeq int64 // sequence number of the last transition that was checked
+	drained    int   // number of generations that were drained before their deletion
 }
 
 // engineScenario returns an engine, and a scenario without phases that prepares it and cleans up.

@@ -25,8 +25,8 @@ var (
 
 const (
 	engineQueries = 3473
-	// largestSpill limits the bytes that the scenario writes: a node that needs more uses the disk of its machine.
-	largestSpill = 2 << 30
+	// maxFill limits the bytes that the scenario writes: a node that needs more uses the disk of its machine.
+	maxFill = 2 << 30
 )
 
 // Pressure fills the disk of a node with a query, so the kubelet evicts the pod that runs the query.
@@ -36,7 +36,7 @@ func Pressure(p *platform.Platform) run.Scenario {
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "pressure", Do: e.pressure},
-		{Name: "relief", Do: e.relief},
+		{Name: "relief", Do: e.waitForRelief},
 	}
 	return s
 }
@@ -80,13 +80,13 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	return e.evictedOnly(ctx, s, victim, before)
+	return e.checkOnlyEviction(ctx, s, victim, before)
 }
 
 // fill starts two queries in the victim and waits until its node has DiskPressure. The channel receives their results.
 func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Unstructured) (<-chan error, error) {
 	node := platform.Text(victim, "spec", "nodeName")
-	size, err := e.spill(ctx, node)
+	size, err := e.requiredFill(ctx, node)
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +99,12 @@ func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Uns
 		}()
 	}
 	return answers, s.Until(ctx, "node "+node+" has DiskPressure", func(ctx context.Context) error {
-		return e.nodeSays(ctx, node, "True")
+		return e.nodePressure(ctx, node, "True")
 	})
 }
 
-// evictedOnly returns an error if a kubelet evicted a pod other than the victim after before was read.
-func (e *Engine) evictedOnly(ctx context.Context, s *run.Step, victim *unstructured.Unstructured, before map[string]string) error {
+// checkOnlyEviction returns an error if a kubelet evicted a pod other than the victim after before was read.
+func (e *Engine) checkOnlyEviction(ctx context.Context, s *run.Step, victim *unstructured.Unstructured, before map[string]string) error {
 	now, err := e.evicted(ctx)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (e *Engine) evictedOnly(ctx context.Context, s *run.Step, victim *unstructu
 	return nil
 }
 
-// relief waits until no node has DiskPressure and the engine has all its pods.
-func (e *Engine) relief(ctx context.Context, s *run.Step) error {
+// waitForRelief waits until no node has DiskPressure and the engine has all its pods.
+func (e *Engine) waitForRelief(ctx context.Context, s *run.Step) error {
 	all, err := e.List(ctx, nodes, "")
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (e *Engine) relief(ctx context.Context, s *run.Step) error {
 	for i := range all {
 		name := all[i].GetName()
 		if err := s.Until(ctx, "node "+name+" has no DiskPressure", func(ctx context.Context) error {
-			return e.nodeSays(ctx, name, "False")
+			return e.nodePressure(ctx, name, "False")
 		}); err != nil && !e.Simulated {
 			return err
 		}
@@ -146,7 +146,7 @@ func (e *Engine) victim(ctx context.Context) (*unstructured.Unstructured, error)
 	return e.Get(ctx, cluster.Pod, e.Namespace, fmt.Sprintf("etl-g%d-1", serving))
 }
 
-func (e *Engine) nodeSays(ctx context.Context, name, want string) error {
+func (e *Engine) nodePressure(ctx context.Context, name, want string) error {
 	node, err := e.Get(ctx, nodes, "", name)
 	if err != nil {
 		return err
@@ -183,9 +183,9 @@ func others(now, before map[string]string) []string {
 	return out
 }
 
-// spill returns the number of bytes to write so that the free disk space of the node ends between its soft and its hard
+// requiredFill returns the number of bytes to write so that the free disk space of the node ends between its soft and its hard
 // eviction threshold.
-func (e *Engine) spill(ctx context.Context, node string) (int64, error) {
+func (e *Engine) requiredFill(ctx context.Context, node string) (int64, error) {
 	var kubelet struct {
 		Config struct {
 			EvictionSoft, EvictionHard map[string]string
@@ -197,22 +197,22 @@ func (e *Engine) spill(ctx context.Context, node string) (int64, error) {
 		}
 	}
 	for path, into := range map[string]any{"configz": &kubelet, "stats/summary": &stats} {
-		answer, err := e.Kubectl(ctx, "", "get", "--raw", "/api/v1/nodes/"+node+"/proxy/"+path)
+		output, err := e.Kubectl(ctx, "", "get", "--raw", "/api/v1/nodes/"+node+"/proxy/"+path)
 		if err != nil {
 			return 0, err
 		}
-		if err := json.Unmarshal([]byte(answer), into); err != nil {
+		if err := json.Unmarshal([]byte(output), into); err != nil {
 			return 0, fmt.Errorf("read %s of the kubelet: %w", path, err)
 		}
 	}
-	return toSpill(stats.Node.FS.AvailableBytes, stats.Node.FS.CapacityBytes,
+	return fillSize(stats.Node.FS.AvailableBytes, stats.Node.FS.CapacityBytes,
 		kubelet.Config.EvictionSoft["nodefs.available"], kubelet.Config.EvictionHard["nodefs.available"])
 }
 
-func toSpill(available, capacity int64, soft, hard string) (int64, error) {
-	const advice = "; `make up NODE=real` configures the kubelet for this scenario (tools/stack/internal/node/files/kubelet.yaml)"
+func fillSize(available, capacity int64, soft, hard string) (int64, error) {
+	const hint = "; `make up NODE=real` configures the kubelet for this scenario (tools/stack/internal/node/files/kubelet.yaml)"
 	if soft == "" {
-		return 0, fmt.Errorf("the kubelet has no evictionSoft for nodefs.available; a hard threshold gives pods a grace period of only one second%s", advice)
+		return 0, fmt.Errorf("the kubelet has no evictionSoft for nodefs.available; a hard threshold gives pods a grace period of only one second%s", hint)
 	}
 	above, err := threshold(soft, capacity)
 	if err != nil {
@@ -223,28 +223,28 @@ func toSpill(available, capacity int64, soft, hard string) (int64, error) {
 		return 0, err
 	}
 	size := available - (above+below)/2
-	if below >= above || size <= 0 || size > largestSpill {
+	if below >= above || size <= 0 || size > maxFill {
 		return 0, fmt.Errorf("the node's disk has %d MiB available, and the thresholds are %q (soft) and %q (hard): "+
-			"no spill of at most %d MiB ends between them%s", available>>20, soft, hard, largestSpill>>20, advice)
+			"no spill of at most %d MiB ends between them%s", available>>20, soft, hard, maxFill>>20, hint)
 	}
 	return size, nil
 }
 
 // threshold returns the bytes of an eviction threshold, which is a quantity or a percentage of capacity.
-func threshold(word string, capacity int64) (int64, error) {
-	if word == "" {
+func threshold(text string, capacity int64) (int64, error) {
+	if text == "" {
 		return 0, nil
 	}
-	if share, ok := strings.CutSuffix(word, "%"); ok {
+	if share, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := strconv.ParseFloat(share, 64)
 		if err != nil {
-			return 0, fmt.Errorf("threshold %q: %w", word, err)
+			return 0, fmt.Errorf("threshold %q: %w", text, err)
 		}
 		return int64(percent / 100 * float64(capacity)), nil
 	}
-	quantity, err := resource.ParseQuantity(word)
+	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
-		return 0, fmt.Errorf("threshold %q: %w", word, err)
+		return 0, fmt.Errorf("threshold %q: %w", text, err)
 	}
 	return quantity.Value(), nil
 }

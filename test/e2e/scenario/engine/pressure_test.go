@@ -19,7 +19,7 @@ func TestSpillIsBetweenThresholds(t *testing.T) {
 		"invalid quantity":      {1000 * mi, 1024 * mi, "much", "64Mi", 0},
 		"invalid percentage":    {1000 * mi, 1024 * mi, "half%", "64Mi", 0},
 	} {
-		got, err := toSpill(tc.available, tc.capacity, tc.soft, tc.hard)
+		got, err := fillSize(tc.available, tc.capacity, tc.soft, tc.hard)
 		if got != tc.want || (err == nil) != (tc.want > 0) {
 			t.Errorf("%s: %d, %v; want %d", name, got, err, tc.want)
 		}

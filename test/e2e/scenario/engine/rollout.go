@@ -80,10 +80,10 @@ func (e *Engine) countDrains(o *unstructured.Unstructured) error {
 			return fmt.Errorf("unexpected entry %v in status.transitions", entry)
 		}
 		seq, ok := t["seq"].(int64)
-		if !ok || seq <= e.told {
+		if !ok || seq <= e.checkedSeq {
 			continue
 		}
-		e.told = seq
+		e.checkedSeq = seq
 		switch t["reason"] {
 		case "Drained":
 			e.drained++

@@ -30,7 +30,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	}
 	// Queries of the previous phase must not be rejected: an answer in this phase shows that an engine accepted them.
 	if e.loadgen != nil {
-		if err := e.loadgen.Sees(ctx, s, answered); err != nil {
+		if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	if err != nil || e.loadgen == nil {
 		return err
 	}
-	if err := e.loadgen.Sees(ctx, s, refused); err != nil {
+	if err := e.loadgen.WaitForClass(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
@@ -85,7 +85,7 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := e.loadgen.Sees(ctx, s, answered); err != nil {
+	if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
 		return err
 	}
 	late, err := e.asked(ctx)
@@ -122,7 +122,7 @@ func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
-	if err := e.loadgen.Sees(ctx, s, refused); err != nil {
+	if err := e.loadgen.WaitForClass(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)

@@ -26,8 +26,8 @@ type Platform struct {
 	Root   string // checkout with the samples and charts
 	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
 	Previous string
-	// Pictures is the directory for screenshots.
-	Pictures string
+	// ScreenshotDir is the directory for screenshots.
+	ScreenshotDir string
 	// Simulated means that pods do not run, as on kwok: scenarios send no load and skip the checks that need running pods.
 	Simulated bool
 	// Intn returns a random number in [0, n), for random times.

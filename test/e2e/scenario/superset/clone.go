@@ -43,9 +43,9 @@ type metastoreCopy struct {
 	name, kind, host, user string
 	sql                    func(ctx context.Context, database, statement string) (string, error)
 	loadgen                *cluster.Loadgen
-	took                   time.Duration // time from the first clone until the page was served
-	// rights grants the permissions of the user that reads the source; like is the SQL expression that lists the orders.
-	rights, like string
+	installDuration        time.Duration // time from the first clone until the page was served
+	// grants grants the permissions of the user that reads the source; like is the SQL expression that lists the orders.
+	grants, like string
 }
 
 func metastoreCopies(p *platform.Platform) []*metastoreCopy {
@@ -55,7 +55,7 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 			sql: func(ctx context.Context, database, statement string) (string, error) {
 				return p.InPostgres(ctx, cloneNamespace, database, statement)
 			},
-			rights: "CREATE ROLE reader LOGIN PASSWORD 'change-me'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
+			grants: "CREATE ROLE reader LOGIN PASSWORD 'change-me'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
 			like:   "string_agg(id || ':' || price, ' ' ORDER BY id)",
 		},
 		{
@@ -63,7 +63,7 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 			sql: func(ctx context.Context, database, statement string) (string, error) {
 				return inMySQL(ctx, p, cloneNamespace, database, statement)
 			},
-			rights: "CREATE USER reader IDENTIFIED BY 'change-me'; GRANT SELECT, SHOW VIEW, TRIGGER ON production.* TO reader;",
+			grants: "CREATE USER reader IDENTIFIED BY 'change-me'; GRANT SELECT, SHOW VIEW, TRIGGER ON production.* TO reader;",
 			like:   "GROUP_CONCAT(CONCAT(id, ':', price) ORDER BY id SEPARATOR ' ')",
 		},
 	}
@@ -86,8 +86,8 @@ func Clone(p *platform.Platform) run.Scenario {
 			{Name: "changed rows", Do: eachCopy(all, (*metastoreCopy).changed)},
 			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
 		},
-		Judge: func(phases []load.Figures) error { return JudgeWeb(copyRules(all, phases), note)(phases) },
-		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, cloneNamespace) },
+		Evaluate: func(phases []load.Figures) error { return EvaluateWeb(copyRules(all, phases), note)(phases) },
+		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, cloneNamespace) },
 	}
 	for _, c := range all {
 		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: cloneNamespace, Name: c.name})
@@ -148,24 +148,24 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 	if _, err := c.sql(ctx, admin, "CREATE DATABASE production"); err != nil {
 		return err
 	}
-	if _, err := c.sql(ctx, "production", production+c.rights); err != nil {
+	if _, err := c.sql(ctx, "production", production+c.grants); err != nil {
 		return err
 	}
 	if err := c.ApplyManifest(ctx, cloneNamespace, "superset-clone.yaml",
 		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
 		return err
 	}
-	began := s.Now()
-	if err := c.look(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
+	startedAt := s.Now()
+	if err := c.waitFor(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
 		return Runs(o, oldImage)
 	}); err != nil {
 		return err
 	}
-	c.took = s.Now().Sub(began)
-	return c.arrived(ctx, s, "1:10 2:20")
+	c.installDuration = s.Now().Sub(startedAt)
+	return c.waitForCopy(ctx, s, "1:10 2:20")
 }
 
-func (c *metastoreCopy) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+func (c *metastoreCopy) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
 		o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
 		if err != nil {
@@ -175,9 +175,9 @@ func (c *metastoreCopy) look(ctx context.Context, s *run.Step, what string, chec
 	})
 }
 
-// arrived waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that
+// waitForCopy waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that
 // the init task creates.
-func (c *metastoreCopy) arrived(ctx context.Context, s *run.Step, orders string) error {
+func (c *metastoreCopy) waitForCopy(ctx context.Context, s *run.Step, orders string) error {
 	want := orders + "|0|0|3"
 	return s.Until(ctx, "the clone in "+c.kind+" contains "+want, func(ctx context.Context) error {
 		got, err := c.sql(ctx, "staging", fmt.Sprintf(`SELECT (SELECT %s FROM orders), (SELECT count(*) FROM logs),
@@ -195,13 +195,13 @@ func (c *metastoreCopy) arrived(ctx context.Context, s *run.Step, orders string)
 
 // scheduled sets a schedule. A scheduled time is already due, so the first scheduled clone starts immediately.
 func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
-	period := ticksEvery(c.took)
-	s.Note("%s: installed in %.0f s, then cloned every %d minutes.", c.kind, c.took.Seconds(), period)
+	period := scheduleMinutes(c.installDuration)
+	s.Note("%s: installed in %.0f s, then cloned every %d minutes.", c.kind, c.installDuration.Seconds(), period)
 	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
 	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, patch); err != nil {
 		return err
 	}
-	if err := c.look(ctx, s, c.name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
+	if err := c.waitFor(ctx, s, c.name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
 		if platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
 			return errors.New("lastScheduledAt is empty")
 		}
@@ -209,15 +209,15 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.arrived(ctx, s, "1:10 2:20"); err != nil {
+	if err := c.waitForCopy(ctx, s, "1:10 2:20"); err != nil {
 		return err
 	}
-	return c.seen(ctx, s)
+	return c.waitForClass(ctx, s)
 }
 
-// seen waits until the page was served in the current phase.
-func (c *metastoreCopy) seen(ctx context.Context, s *run.Step) error {
-	return c.loadgen.Sees(ctx, s, "200 "+c.kind+" page")
+// waitForClass waits until the page was served in the current phase.
+func (c *metastoreCopy) waitForClass(ctx context.Context, s *run.Step) error {
+	return c.loadgen.WaitForClass(ctx, s, "200 "+c.kind+" page")
 }
 
 // changed changes rows in production and waits until a scheduled clone contains them.
@@ -229,12 +229,12 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	if _, err := c.sql(ctx, "production", change); err != nil {
 		return err
 	}
-	began := s.Now()
-	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
+	startedAt := s.Now()
+	if err := c.waitForCopy(ctx, s, "1:11 3:30"); err != nil {
 		return err
 	}
-	s.Note("%s: a scheduled clone contained the changed rows after %.0f s.", c.kind, s.Now().Sub(began).Seconds())
-	if err := c.look(ctx, s, c.name+" is available after a later scheduled time than "+before, func(o *unstructured.Unstructured) error {
+	s.Note("%s: a scheduled clone contained the changed rows after %.0f s.", c.kind, s.Now().Sub(startedAt).Seconds())
+	if err := c.waitFor(ctx, s, c.name+" is available after a later scheduled time than "+before, func(o *unstructured.Unstructured) error {
 		if tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
 			return fmt.Errorf("lastScheduledAt is %s", tick)
 		}
@@ -242,7 +242,7 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	return c.seen(ctx, s)
+	return c.waitForClass(ctx, s)
 }
 
 // lastTick returns the scheduled time of the last clone. Its format sorts by time.
@@ -263,7 +263,7 @@ func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
 	}
-	if err := c.look(ctx, s, c.name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
+	if err := c.waitFor(ctx, s, c.name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
 		return Runs(o, oldImage)
 	}); err != nil {
 		return err
@@ -271,8 +271,8 @@ func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	if n, err := c.Restricted(ctx, cloneNamespace); err != nil || n == 0 {
 		return fmt.Errorf("checked %d containers of %s: %w", n, cloneNamespace, err)
 	}
-	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
+	if err := c.waitForCopy(ctx, s, "1:11 3:30"); err != nil {
 		return err
 	}
-	return c.seen(ctx, s)
+	return c.waitForClass(ctx, s)
 }

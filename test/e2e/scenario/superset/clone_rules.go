@@ -11,8 +11,8 @@ import (
 func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
 	var rules []WebPhase
 	for _, f := range phases {
-		rule := WebPhase{Name: f.Phase, Pages: seenOf(all, "page"), Moves: true}
-		for _, page := range seenOf(all, "maintenance") {
+		rule := WebPhase{Name: f.Phase, Pages: classesOf(all, "page"), Moves: true}
+		for _, page := range classesOf(all, "maintenance") {
 			if f.Phase != noSchedule || f.Classes["200 "+page] > 0 {
 				rule.Pages = append(rule.Pages, page)
 			}
@@ -22,8 +22,8 @@ func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
 	return rules
 }
 
-// seenOf returns the named pages of all Supersets.
-func seenOf(all []*metastoreCopy, what ...string) []string {
+// classesOf returns the named pages of all Supersets.
+func classesOf(all []*metastoreCopy, what ...string) []string {
 	var out []string
 	for _, c := range all {
 		for _, w := range what {
@@ -33,9 +33,9 @@ func seenOf(all []*metastoreCopy, what ...string) []string {
 	return out
 }
 
-// ticksEvery returns the interval of the schedule in minutes for a clone of this duration. On a busy node, a clone that takes
+// scheduleMinutes returns the interval of the schedule in minutes for a clone of this duration. On a busy node, a clone that takes
 // longer than the interval would always be followed by the next one.
-func ticksEvery(copying time.Duration) int {
+func scheduleMinutes(copying time.Duration) int {
 	for _, minutes := range []int{2, 3, 5, 10, 15, 20} {
 		if 2*copying <= time.Duration(minutes)*time.Minute {
 			return minutes

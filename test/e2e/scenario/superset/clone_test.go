@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-func TestJudgeWebOfClones(t *testing.T) {
+func TestEvaluateWebOfClones(t *testing.T) {
 	all := metastoreCopies(&platform.Platform{})
 	figures := func(phase string, classes ...string) []load.Figures {
 		f := load.Figures{Phase: phase, Classes: map[string]int{}}
@@ -20,22 +20,22 @@ func TestJudgeWebOfClones(t *testing.T) {
 		}
 		return []load.Figures{f}
 	}
-	judge := func(f []load.Figures) error { return JudgeWeb(copyRules(all, f), func(string, ...any) {})(f) }
-	const page, page2, away, away2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
+	evaluate := func(f []load.Figures) error { return EvaluateWeb(copyRules(all, f), func(string, ...any) {})(f) }
+	const page, page2, maintenance, maintenance2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
 	for name, tc := range map[string]struct {
 		f  []load.Figures
 		ok bool
 	}{
 		"both pages":                               {figures(noSchedule, page, page2), true},
-		"both pages and a scheduled clone":         {figures(noSchedule, page, page2, away), true},
-		"a page that was never served":             {figures(noSchedule, page, away2), false},
+		"both pages and a scheduled clone":         {figures(noSchedule, page, page2, maintenance), true},
+		"a page that was never served":             {figures(noSchedule, page, maintenance2), false},
 		"an error":                                 {figures(noSchedule, page, page2, "500"), false},
 		"refused while the Service changes":        {figures(noSchedule, page, page2, load.Refused), true},
-		"all pages":                                {figures("changed rows", page, page2, away, away2), true},
-		"a maintenance page that was never served": {figures("changed rows", page, page2, away), false},
-		"a torn answer":                            {figures("changed rows", page, page2, away, away2, load.Torn), false},
+		"all pages":                                {figures("changed rows", page, page2, maintenance, maintenance2), true},
+		"a maintenance page that was never served": {figures("changed rows", page, page2, maintenance), false},
+		"a torn answer":                            {figures("changed rows", page, page2, maintenance, maintenance2, load.Truncated), false},
 	} {
-		if err := judge(tc.f); (err == nil) != tc.ok {
+		if err := evaluate(tc.f); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestJudgeWebOfClones(t *testing.T) {
 
 func TestScheduleSlowsDownOnSlowNode(t *testing.T) {
 	for copying, want := range map[time.Duration]int{20 * time.Second: 2, time.Minute: 2, 61 * time.Second: 3, 4 * time.Minute: 10, time.Hour: 30} {
-		if got := ticksEvery(copying); got != want {
+		if got := scheduleMinutes(copying); got != want {
 			t.Errorf("%s: every %d minutes, want %d", copying, got, want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestRepairPhasesHaveRules(t *testing.T) {
 	for _, phase := range s.Phases {
 		phases = append(phases, load.Figures{Phase: phase.Name})
 	}
-	if err := s.Judge(phases); err == nil || strings.Contains(err.Error(), "no rule") {
+	if err := s.Evaluate(phases); err == nil || strings.Contains(err.Error(), "no rule") {
 		t.Errorf("a phase has no rule: %v", err)
 	}
 }

@@ -29,10 +29,10 @@ type WebPhase struct {
 	Moves bool
 }
 
-// JudgeWeb returns a judge that requires each answer to be a page of the phase's rule, and each of these pages to be served.
+// EvaluateWeb returns a judge that requires each answer to be a page of the phase's rule, and each of these pages to be served.
 // While a Service selects other pods, connections may fail, but a gap may not exceed propagation. note receives the longest
 // gap.
-func JudgeWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {
+func EvaluateWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {
 	return func(phases []load.Figures) error {
 		var problems []error
 		var longest load.Figures
@@ -42,7 +42,7 @@ func JudgeWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) 
 				problems = append(problems, fmt.Errorf("phase %s has no rule", f.Phase))
 				continue
 			}
-			problems = append(problems, rules[i].judge(f))
+			problems = append(problems, rules[i].evaluate(f))
 			if f.LongestGap > longest.LongestGap {
 				longest = f
 			}
@@ -52,7 +52,7 @@ func JudgeWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) 
 	}
 }
 
-func (r WebPhase) judge(f load.Figures) error {
+func (r WebPhase) evaluate(f load.Figures) error {
 	var problems []error
 	missing := map[string]bool{}
 	for _, page := range r.Pages {
@@ -74,7 +74,7 @@ func (r WebPhase) judge(f load.Figures) error {
 	// Without failures, a gap is only a slow page.
 	if f.Failed > 0 && f.LongestGap > propagation {
 		problems = append(problems, fmt.Errorf("phase %s: %.1f s without a page from %s on, more than the %.1f s that a Service may lag behind its pods",
-			f.Phase, f.LongestGap, f.GapBegan.UTC().Format("15:04:05.000"), propagation))
+			f.Phase, f.LongestGap, f.GapStart.UTC().Format("15:04:05.000"), propagation))
 	}
 	return errors.Join(problems...)
 }

@@ -43,7 +43,7 @@ func Operations(p *platform.Platform) run.Scenario {
 }
 
 // removeComponents removes three components, but not the web server, from the spec.
-func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) removeComponents(ctx context.Context, s *run.Step) error {
 	components := []string{"celery-flower", "websocket-server", "mcp-server"}
 	for _, component := range components {
 		// The objects checked below must have existed.
@@ -62,7 +62,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	}
 	for _, component := range components {
 		if err := s.Until(ctx, "the objects of "+component+" are deleted", func(ctx context.Context) error {
-			return w.Leftovers(ctx, w.namespace, componentLabels(component), ofShop...)
+			return w.Leftovers(ctx, w.namespace, componentLabels(component), shopKinds...)
 		}); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 }
 
 // suspend changes the spec of a suspended Superset: the operator must observe the change and not apply it.
-func (w *shop) suspend(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) suspend(ctx context.Context, s *run.Step) error {
 	before, err := w.pods(ctx)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (w *shop) suspend(ctx context.Context, s *run.Step) error {
 }
 
 // pods returns the names and UIDs of the pods of the shop.
-func (w *shop) pods(ctx context.Context) ([]string, error) {
+func (w *shopScenario) pods(ctx context.Context) ([]string, error) {
 	items, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(shopLabels))
 	var out []string
 	for _, item := range items {
@@ -114,7 +114,7 @@ func (w *shop) pods(ctx context.Context) ([]string, error) {
 }
 
 // is waits until these conditions of the latest generation are True.
-func (w *shop) is(ctx context.Context, s *run.Step, conditions ...string) error {
+func (w *shopScenario) is(ctx context.Context, s *run.Step, conditions ...string) error {
 	return s.Until(ctx, fmt.Sprintf("the shop is %v", conditions), func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
@@ -129,7 +129,7 @@ func (w *shop) is(ctx context.Context, s *run.Step, conditions ...string) error 
 	})
 }
 
-func (w *shop) resume(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) resume(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"spec":{"suspend":false}}`); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (w *shop) resume(ctx context.Context, s *run.Step) error {
 }
 
 // await requests an upgrade that requires approval, and checks that the old version keeps serving.
-func (w *shop) await(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) await(ctx context.Context, s *run.Step) error {
 	before, err := w.pods(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func waits(o *unstructured.Unstructured) error {
 }
 
 // approve annotates the shop with the approval token of this change, as the guide describes.
-func (w *shop) approve(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) approve(ctx context.Context, s *run.Step) error {
 	const approval = "superset.apache.org/approve-upgrade"
 	o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 	if err != nil {
@@ -206,11 +206,11 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	return w.seen(ctx, s, "200 "+NewPage)
+	return w.waitForClass(ctx, s, "200 "+NewPage)
 }
 
 // stop stops the shop, which deletes all its pods, so connections of users fail.
-func (w *shop) stop(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
@@ -239,19 +239,19 @@ func (w *shop) stop(ctx context.Context, s *run.Step) error {
 }
 
 // start starts the shop and waits for the first page; no request may fail after it.
-func (w *shop) start(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) start(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	began := s.Now()
+	startedAt := s.Now()
 	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := w.seen(bounded, s, "200 "+NewPage); err != nil {
+	if err := w.waitForClass(bounded, s, "200 "+NewPage); err != nil {
 		return err
 	}
-	s.Note("After the start, the first page was served %.1f s after Available.", s.Now().Sub(began).Seconds())
+	s.Note("After the start, the first page was served %.1f s after Available.", s.Now().Sub(startedAt).Seconds())
 	return nil
 }

@@ -20,16 +20,16 @@ const (
 	tillImage       = "flotilla-e2e/superset-standin:"
 )
 
-// till is the Superset of superset-repair.yaml.
-type till struct {
+// tillScenario is the Superset of superset-repair.yaml.
+type tillScenario struct {
 	*platform.Platform
-	loadgen *cluster.Loadgen
-	began   string // startedAt of the last migration in the status
+	loadgen   *cluster.Loadgen
+	startedAt string // startedAt of the last migration in the status
 }
 
 // Repair upgrades to a release whose migration fails and to an image that does not exist, and recovers from both.
 func Repair(p *platform.Platform) run.Scenario {
-	t := &till{Platform: p}
+	t := &tillScenario{Platform: p}
 	closing := []string{OldPage, MaintenancePage}
 	rules := []WebPhase{
 		{Name: "steady", Pages: []string{OldPage}},
@@ -55,21 +55,21 @@ func Repair(p *platform.Platform) run.Scenario {
 		},
 		Phases: []run.Phase{
 			{Name: "steady", Do: t.steady},
-			{Name: "failed migration", Do: t.failsOf("broken")},
-			{Name: "abandoned", Do: t.givenUp},
+			{Name: "failed migration", Do: t.upgradeFails("broken")},
+			{Name: "abandoned", Do: t.waitForFailure},
 			{Name: "reverted to the old image", Do: t.backTo("6.0.0", MaintenancePage, OldPage)},
-			{Name: "second failed migration", Do: t.failsOf("broken")},
+			{Name: "second failed migration", Do: t.upgradeFails("broken")},
 			{Name: "fixed image", Do: t.fixed},
 			{Name: "missing image", Do: t.nowhere},
 			{Name: "reverted to the running image", Do: t.backTo("6.1.0", NewPage, NewPage)},
 			{Name: "steady again", Do: t.steady},
 		},
-		Judge: JudgeWeb(rules, func(format string, args ...any) { note(format, args...) }),
-		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, repairNamespace) },
+		Evaluate: EvaluateWeb(rules, func(format string, args ...any) { note(format, args...) }),
+		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, repairNamespace) },
 	}
 }
 
-func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+func (t *tillScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := t.MakeNamespace(ctx, repairNamespace); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 }
 
 // steady checks the security contexts and keeps the load running without a change.
-func (t *till) steady(ctx context.Context, s *run.Step) error {
+func (t *tillScenario) steady(ctx context.Context, s *run.Step) error {
 	if n, err := t.Restricted(ctx, repairNamespace); err != nil || n == 0 {
 		return fmt.Errorf("checked %d containers of %s: %w", n, repairNamespace, err)
 	}
@@ -107,8 +107,8 @@ func (t *till) steady(ctx context.Context, s *run.Step) error {
 }
 
 // serves waits until the till runs the image with this tag and the maintenance page has no pods.
-func (t *till) serves(ctx context.Context, s *run.Step, tag string) error {
-	if err := t.look(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
+func (t *tillScenario) serves(ctx context.Context, s *run.Step, tag string) error {
+	if err := t.waitFor(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
 		return Runs(o, tillImage+tag)
 	}); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *till) serves(ctx context.Context, s *run.Step, tag string) error {
 	return t.Ready(ctx, s, repairNamespace, page, 0)
 }
 
-func (t *till) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+func (t *tillScenario) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
 		o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
 		if err != nil {
@@ -127,12 +127,12 @@ func (t *till) look(ctx context.Context, s *run.Step, what string, check func(*u
 	})
 }
 
-func (t *till) setTag(ctx context.Context, tag string) error {
+func (t *tillScenario) setTag(ctx context.Context, tag string) error {
 	return t.Patch(ctx, platform.Supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
 }
 
-// seen waits until a request of the current phase gets the page.
-func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
+// waitForClass waits until a request of the current phase gets the page.
+func (t *tillScenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
 	return s.Until(ctx, "a request gets the "+class, func(ctx context.Context) error {
 		phases, err := t.loadgen.Figures(ctx)
 		if err != nil {
@@ -145,33 +145,33 @@ func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
 	})
 }
 
-// failsOf upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
-func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
+// upgradeFails upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
+func (t *tillScenario) upgradeFails(tag string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
-		if err := t.seen(ctx, s, OldPage); err != nil {
+		if err := t.waitForClass(ctx, s, OldPage); err != nil {
 			return err
 		}
 		if err := t.setTag(ctx, tag); err != nil {
 			return err
 		}
 		var o *unstructured.Unstructured
-		if err := t.look(ctx, s, "the migration has failed permanently", func(now *unstructured.Unstructured) error {
+		if err := t.waitFor(ctx, s, "the migration has failed permanently", func(now *unstructured.Unstructured) error {
 			o = now
 			return failedFor(o)
 		}); err != nil {
 			return err
 		}
-		t.began = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
+		t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
 		s.Note("Message of LifecycleComplete: %s", message(o, "LifecycleComplete"))
-		if err := t.told(ctx, s); err != nil {
+		if err := t.verifyEvents(ctx, s); err != nil {
 			return err
 		}
-		return t.seen(ctx, s, MaintenancePage)
+		return t.waitForClass(ctx, s, MaintenancePage)
 	}
 }
 
-// givenUp checks that the operator does not retry the migration, and that the web server does not run.
-func (t *till) givenUp(ctx context.Context, s *run.Step) error {
+// waitForFailure checks that the operator does not retry the migration, and that the web server does not run.
+func (t *tillScenario) waitForFailure(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 5*time.Second); err != nil {
 		return err
 	}
@@ -191,9 +191,9 @@ func (t *till) givenUp(ctx context.Context, s *run.Step) error {
 
 // backTo reverts to an image for which the metastore is already migrated: its components start without a task. Users must
 // see the page named by before until then, and page afterwards.
-func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step) error {
+func (t *tillScenario) backTo(tag, before, page string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
-		if err := t.seen(ctx, s, before); err != nil {
+		if err := t.waitForClass(ctx, s, before); err != nil {
 			return err
 		}
 		if err := t.setTag(ctx, tag); err != nil {
@@ -206,17 +206,17 @@ func (t *till) backTo(tag, before, page string) func(context.Context, *run.Step)
 		if err != nil {
 			return err
 		}
-		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
+		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.startedAt {
 			return fmt.Errorf("a migration started at %s, although the metastore was already migrated for %s; the previous one started at %s",
-				now, tag, t.began)
+				now, tag, t.startedAt)
 		}
-		return t.seen(ctx, s, page)
+		return t.waitForClass(ctx, s, page)
 	}
 }
 
 // fixed upgrades to a release whose migration succeeds.
-func (t *till) fixed(ctx context.Context, s *run.Step) error {
-	if err := t.seen(ctx, s, MaintenancePage); err != nil {
+func (t *tillScenario) fixed(ctx context.Context, s *run.Step) error {
+	if err := t.waitForClass(ctx, s, MaintenancePage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.1.0"); err != nil {
@@ -225,25 +225,25 @@ func (t *till) fixed(ctx context.Context, s *run.Step) error {
 	if err := t.serves(ctx, s, "6.1.0"); err != nil {
 		return err
 	}
-	return t.seen(ctx, s, NewPage)
+	return t.waitForClass(ctx, s, NewPage)
 }
 
 // nowhere upgrades to an image that cannot be pulled. The status must name this cause without waiting for the deadline of
 // the attempt, and the running image must keep serving, since the preflight pulls the new one first.
-func (t *till) nowhere(ctx context.Context, s *run.Step) error {
-	if err := t.seen(ctx, s, NewPage); err != nil {
+func (t *tillScenario) nowhere(ctx context.Context, s *run.Step) error {
+	if err := t.waitForClass(ctx, s, NewPage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.9.9"); err != nil {
 		return err
 	}
-	began := s.Now()
-	if err := t.look(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
-		t.began = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
-		return tells(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
+	startedAt := s.Now()
+	if err := t.waitFor(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
+		t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
+		return checkMessages(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {
 		return err
 	}
-	s.Note("The status named the failed image pull after %.0f s.", s.Now().Sub(began).Seconds())
+	s.Note("The status named the failed image pull after %.0f s.", s.Now().Sub(startedAt).Seconds())
 	return s.Pass(ctx, 3*time.Second)
 }

@@ -9,7 +9,7 @@ import (
 
 // failedFor must reject a status that lacks the cause of the failure.
 func TestFailureRequiresCause(t *testing.T) {
-	const whole = `
+	const complete = `
 apiVersion: superset.apache.org/v1alpha1
 kind: Superset
 status:
@@ -21,7 +21,7 @@ status:
 `
 	read := func(change func(status map[string]any)) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
-		raw, err := yaml.YAMLToJSON([]byte(whole))
+		raw, err := yaml.YAMLToJSON([]byte(complete))
 		if err == nil {
 			err = o.UnmarshalJSON(raw) // numbers as the API server's
 		}

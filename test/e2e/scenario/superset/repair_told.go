@@ -19,16 +19,16 @@ var events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind
 
 // failedFor returns an error unless the status of a Superset describes the failed migration with its cause.
 func failedFor(o *unstructured.Unstructured) error {
-	if err := tells(o, "False TaskFailed", "True JobFailed", "migrate failed"); err != nil {
+	if err := checkMessages(o, "False TaskFailed", "True JobFailed", "migrate failed"); err != nil {
 		return err
 	}
 	migrate := []string{"status", "lifecycle", "migrate"}
-	said, attempts := message(o, "LifecycleComplete"), platform.Number(o, append(migrate, "attempts")...)
+	got, attempts := message(o, "LifecycleComplete"), platform.Number(o, append(migrate, "attempts")...)
 	switch {
 	case platform.Number(o, append(migrate, "exitCode")...) != 1:
 		return fmt.Errorf("exitCode is %d", platform.Number(o, append(migrate, "exitCode")...))
-	case !strings.Contains(said, "exit code 1") || !strings.Contains(said, cause):
-		return fmt.Errorf("LifecycleComplete lacks the cause: %s", said)
+	case !strings.Contains(got, "exit code 1") || !strings.Contains(got, cause):
+		return fmt.Errorf("LifecycleComplete lacks the cause: %s", got)
 	case !strings.Contains(platform.Text(o, append(migrate, "logTail")...), cause):
 		return fmt.Errorf("logTail lacks the cause: %s", platform.Text(o, append(migrate, "logTail")...))
 	case attempts != 2:
@@ -37,17 +37,17 @@ func failedFor(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// tells returns an error unless LifecycleComplete, for the latest generation, and Degraded have this status and reason.
+// checkMessages returns an error unless LifecycleComplete, for the latest generation, and Degraded have this status and reason.
 // Degraded is of the last applied generation, which is older than the latest one until its task succeeds. If the failure is
 // flapping, Degraded has the reason Flapping, and its message must name the failure.
-func tells(o *unstructured.Unstructured, lifecycle, degraded, trouble string) error {
+func checkMessages(o *unstructured.Unstructured, lifecycle, degraded, cause string) error {
 	status, reason := platform.Condition(o, "LifecycleComplete")
 	if got := status + " " + reason; got != lifecycle {
 		return fmt.Errorf("LifecycleComplete is %s, want %s", got, lifecycle)
 	}
 	is := entry(o, "Degraded")
 	got := fmt.Sprintf("%v %v", is["status"], is["reason"])
-	if got == degraded || got == "True Flapping" && strings.Contains(message(o, "Degraded"), trouble) {
+	if got == degraded || got == "True Flapping" && strings.Contains(message(o, "Degraded"), cause) {
 		return nil
 	}
 	return fmt.Errorf("condition Degraded is %s (%v), want %s", got, is["message"], degraded)
@@ -72,8 +72,8 @@ func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 	return nil
 }
 
-// told waits for the Warning events of the first attempt and of the permanent failure, each with the cause.
-func (t *till) told(ctx context.Context, s *run.Step) error {
+// verifyEvents waits for the Warning events of the first attempt and of the permanent failure, each with the cause.
+func (t *tillScenario) verifyEvents(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, "events name the cause of the failed migration", func(ctx context.Context) error {
 		list, err := t.List(ctx, events, repairNamespace)
 		if err != nil {

@@ -16,20 +16,20 @@ const secretColumns = `SELECT database_name, convert_from(password, 'UTF8') FROM
 	UNION ALL SELECT database_name, convert_from(encrypted_extra, 'UTF8') FROM dbs`
 
 // rows returns the encrypted secrets of the metastore.
-func (w *shop) rows(ctx context.Context) ([]stored, error) {
+func (w *shopScenario) rows(ctx context.Context) ([]stored, error) {
 	out, err := w.psql(ctx, "shop", secretColumns)
 	if err != nil {
 		return nil, err
 	}
-	return storedIn(out)
+	return parseSecrets(out)
 }
 
 // stored is the encrypted secret of a connection.
 type stored struct{ connection, encrypted string }
 
-func storedIn(answer string) ([]stored, error) {
+func parseSecrets(output string) ([]stored, error) {
 	var out []stored
-	for line := range strings.Lines(answer) {
+	for line := range strings.Lines(output) {
 		connection, encrypted, ok := strings.Cut(strings.TrimSpace(line), "|")
 		if !ok {
 			return nil, fmt.Errorf("row %q has no secret", line)
@@ -42,19 +42,19 @@ func storedIn(answer string) ([]stored, error) {
 	return out, nil
 }
 
-// onlyOpenedBy returns an error unless key decrypts every secret and other decrypts none.
-func onlyOpenedBy(rows []stored, key, other string) error {
+// decryptOnlyWith returns an error unless key decrypts every secret and other decrypts none.
+func decryptOnlyWith(rows []stored, key, other string) error {
 	var problems []error
 	for _, row := range rows {
 		want := "the password of " + row.connection
-		open, err := decrypt(row.encrypted, key)
-		otherwise, err2 := decrypt(row.encrypted, other)
+		plaintext, err := decrypt(row.encrypted, key)
+		otherPlaintext, err2 := decrypt(row.encrypted, other)
 		switch {
 		case err != nil || err2 != nil:
 			problems = append(problems, err, err2)
-		case open != want:
-			problems = append(problems, fmt.Errorf("the key decrypts the secret of %[2]s to %[1]q", open, row.connection))
-		case otherwise == want:
+		case plaintext != want:
+			problems = append(problems, fmt.Errorf("the key decrypts the secret of %[2]s to %[1]q", plaintext, row.connection))
+		case otherPlaintext == want:
 			problems = append(problems, fmt.Errorf("the other key decrypts the secret of %s", row.connection))
 		}
 	}

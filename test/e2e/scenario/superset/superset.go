@@ -20,8 +20,8 @@ import (
 
 var (
 
-	// ofShop lists the kinds of the objects of a Superset, with ReplicaSets and pods.
-	ofShop = []schema.GroupVersionKind{
+	// shopKinds lists the kinds of the objects of a Superset, with ReplicaSets and pods.
+	shopKinds = []schema.GroupVersionKind{
 		platform.Deployments, platform.Services, platform.ConfigMaps, platform.Jobs, cluster.Pod,
 		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 		{Version: "v1", Kind: "ServiceAccount"},
@@ -41,8 +41,8 @@ const (
 	firstKey = "the first key of the shop, long enough for anybody"
 )
 
-// shop is the Superset of the sample superset.yaml, in a namespace of its own.
-type shop struct {
+// shopScenario is the Superset of the sample superset.yaml, in a namespace of its own.
+type shopScenario struct {
 	*platform.Platform
 	namespace string
 	image     string                    // desired image
@@ -53,13 +53,13 @@ type shop struct {
 }
 
 // supersetScenario returns a shop, and a scenario without phases that prepares it, judges by these rules, and cleans up.
-func supersetScenario(p *platform.Platform, name, title string, phases []WebPhase) (*shop, run.Scenario) {
-	w := &shop{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
+func supersetScenario(p *platform.Platform, name, title string, phases []WebPhase) (*shopScenario, run.Scenario) {
+	w := &shopScenario{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{
 		Name: name, Title: title, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
 		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: name, Name: "shop"}},
 		Prepare: w.prepare,
-		Judge: JudgeWeb(phases, func(format string, args ...any) {
+		Evaluate: EvaluateWeb(phases, func(format string, args ...any) {
 			if w.note != nil {
 				w.note(format, args...)
 			}
@@ -69,7 +69,7 @@ func supersetScenario(p *platform.Platform, name, title string, phases []WebPhas
 }
 
 // prepare installs the shop, whose database the operator creates, and starts a load generator for its web server.
-func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+func (w *shopScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
 	if err := w.MakeNamespace(ctx, w.namespace); err != nil {
 		return nil, err
@@ -96,11 +96,11 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := w.ApplyObjects(ctx, w.namespace, objects); err != nil {
 		return nil, err
 	}
-	began := s.Now()
+	startedAt := s.Now()
 	if err := w.serves(ctx, s); err != nil || w.Simulated {
 		return nil, err
 	}
-	s.Note("Installed in %.0f s, with a database that the operator's Job created.", s.Now().Sub(began).Seconds())
+	s.Note("Installed in %.0f s, with a database that the operator's Job created.", s.Now().Sub(startedAt).Seconds())
 	// Use the cluster IP: it must stay the same when pods change, and a busy DNS server cannot cause failures.
 	service, err := w.Get(ctx, platform.Services, w.namespace, "shop-web-server")
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 }
 
 // databases starts PostgreSQL and Valkey, and checks that the shop's database does not exist yet.
-func (w *shop) databases(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) databases(ctx context.Context, s *run.Step) error {
 	objects, err := w.Sample("superset-databases.yaml", "mysql")
 	if err != nil {
 		return err
@@ -137,12 +137,12 @@ func (w *shop) databases(ctx context.Context, s *run.Step) error {
 }
 
 // psql runs a statement with psql in the pod of PostgreSQL and returns the result.
-func (w *shop) psql(ctx context.Context, database, statement string) (string, error) {
+func (w *shopScenario) psql(ctx context.Context, database, statement string) (string, error) {
 	return w.InPostgres(ctx, w.namespace, database, statement)
 }
 
 // steady checks the security contexts and keeps the load running without a change.
-func (w *shop) steady(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) steady(ctx context.Context, s *run.Step) error {
 	if _, err := w.Restricted(ctx, w.namespace); err != nil {
 		return err
 	}
@@ -150,14 +150,14 @@ func (w *shop) steady(ctx context.Context, s *run.Step) error {
 }
 
 // edit applies a merge patch to the shop. It retries, since the webhook may be unavailable.
-func (w *shop) edit(ctx context.Context, s *run.Step, patch string) error {
+func (w *shopScenario) edit(ctx context.Context, s *run.Step, patch string) error {
 	return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
 		return w.Patch(ctx, platform.Supersets, w.namespace, "shop", patch)
 	})
 }
 
 // serves waits until the shop matches its spec, its web server runs w.image, and the maintenance page has no pods.
-func (w *shop) serves(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) serves(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, fmt.Sprintf("the shop runs %s in %d pods", w.image, w.replicas), func(ctx context.Context) error {
 		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 		if err != nil {
@@ -230,21 +230,21 @@ func componentLabels(component string) map[string]string {
 	return map[string]string{"superset.apache.org/parent": "shop", "app.kubernetes.io/component": component}
 }
 
-// seen waits for an answer of this class in the current phase.
-func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
+// waitForClass waits for an answer of this class in the current phase.
+func (w *shopScenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
 	if w.loadgen == nil {
 		return nil
 	}
-	return w.loadgen.Sees(ctx, s, class)
+	return w.loadgen.WaitForClass(ctx, s, class)
 }
 
 // remove deletes the shop, waits until its objects are deleted, and checks that its database still exists.
-func (w *shop) remove(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) remove(ctx context.Context, s *run.Step) error {
 	if _, err := w.Kubectl(ctx, "", "delete", "superset", "shop", "-n", w.namespace, "--timeout=3m"); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "the objects of the shop are deleted", func(ctx context.Context) error {
-		return w.Leftovers(ctx, w.namespace, shopLabels, ofShop...)
+		return w.Leftovers(ctx, w.namespace, shopLabels, shopKinds...)
 	}); err != nil || w.Simulated {
 		return err
 	}

@@ -14,24 +14,24 @@ import (
 
 // The secrets are "the password of warehouse", encrypted by SQLAlchemy-Utils of the stub's image.
 func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
-	rows, err := storedIn("warehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=\nwarehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=")
+	rows, err := parseSecrets("warehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=\nwarehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=")
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v, %v", rows, err)
 	}
-	if err := onlyOpenedBy(rows, "the first key", "the second key"); err != nil {
+	if err := decryptOnlyWith(rows, "the first key", "the second key"); err != nil {
 		t.Error(err)
 	}
-	if onlyOpenedBy(rows, "the second key", "the first key") == nil {
+	if decryptOnlyWith(rows, "the second key", "the first key") == nil {
 		t.Error("another key decrypts the secrets")
 	}
-	if onlyOpenedBy(rows, "the first key", "the first key") == nil {
+	if decryptOnlyWith(rows, "the first key", "the first key") == nil {
 		t.Error("the old key still decrypts the secrets")
 	}
-	if onlyOpenedBy([]stored{{"billing", rows[0].encrypted}}, "the first key", "the second key") == nil {
+	if decryptOnlyWith([]stored{{"billing", rows[0].encrypted}}, "the first key", "the second key") == nil {
 		t.Error("the secret of another connection is accepted")
 	}
 	for _, answer := range []string{"", "warehouse"} {
-		if _, err := storedIn(answer); err == nil {
+		if _, err := parseSecrets(answer); err == nil {
 			t.Errorf("%q: no error", answer)
 		}
 	}
@@ -42,7 +42,7 @@ func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 	}
 }
 
-func TestJudgeWeb(t *testing.T) {
+func TestEvaluateWeb(t *testing.T) {
 	rules := []WebPhase{
 		{Name: "steady", Pages: []string{OldPage}},
 		{Name: "upgrade", Pages: []string{OldPage, NewPage}, Moves: true},
@@ -67,7 +67,7 @@ func TestJudgeWeb(t *testing.T) {
 		"a page never served":       {figures("upgrade", 0.1, "200 old page"), "[200 new page] was never served"},
 		"refused without a rollout": {figures("steady", 0.1, "200 old page", load.Refused), `"refused"`},
 		"refused during a rollout":  {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
-		"torn during a rollout":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},
+		"torn during a rollout":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Truncated), `"torn"`},
 		"a long gap":                {figures("upgrade", 60, "200 old page", "200 new page", load.Refused), "60.0 s without a page"},
 		"a slow page":               {figures("upgrade", 10, "200 old page", "200 new page"), ""},
 		"a phase without a rule":    {figures("other", 0.1, "200 old page"), "no rule"},
@@ -75,7 +75,7 @@ func TestJudgeWeb(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var note string
-			err := JudgeWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
+			err := EvaluateWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -91,7 +91,7 @@ func TestSupersetPhasesHaveRules(t *testing.T) {
 	p := &platform.Platform{}
 	for _, s := range []run.Scenario{Upgrades(p), Operations(p)} {
 		for _, phase := range s.Phases {
-			err := s.Judge([]load.Figures{{Phase: phase.Name}})
+			err := s.Evaluate([]load.Figures{{Phase: phase.Name}})
 			if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
 				t.Errorf("%s: phase %q has a rule: %t, has an outage: %t", s.Name, phase.Name, got, phase.Outage)
 			}
@@ -167,9 +167,9 @@ status:
 
 func TestSupersetChecksReportUnmetState(t *testing.T) {
 	tests := map[string]struct {
-		good  string
-		look  func(*unstructured.Unstructured) error
-		spoil map[string]string
+		good      string
+		look      func(*unstructured.Unstructured) error
+		overrides map[string]string
 	}{
 		"a Superset that runs": {
 			running, func(o *unstructured.Unstructured) error { return Runs(o, "shop:2") },
@@ -198,7 +198,7 @@ func TestSupersetChecksReportUnmetState(t *testing.T) {
 			if err := tc.look(parsed(t, tc.good)); err != nil {
 				t.Fatal(err)
 			}
-			for before, after := range tc.spoil {
+			for before, after := range tc.overrides {
 				text := strings.Replace(tc.good, before, after, 1)
 				if text == tc.good {
 					t.Fatalf("the sample lacks %q", before)

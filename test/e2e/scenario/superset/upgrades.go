@@ -41,7 +41,7 @@ func Upgrades(p *platform.Platform) run.Scenario {
 }
 
 // firstRows checks that the first key encrypts the secrets of the metastore.
-func (w *shop) firstRows(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) firstRows(ctx context.Context, s *run.Step) error {
 	if err := w.steady(ctx, s); err != nil || w.Simulated {
 		return err
 	}
@@ -49,10 +49,10 @@ func (w *shop) firstRows(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	return onlyOpenedBy(rows, firstKey, secondKey)
+	return decryptOnlyWith(rows, firstKey, secondKey)
 }
 
-func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) upgrade(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"spec":{"image":{"tag":"6.1.0"}}}`); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	if err := w.seen(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
+	if err := w.waitForClass(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
 		return err
 	}
 	// The migration of 6.1 adds a column. The retained pods of tasks must be as restricted as all others.
@@ -87,11 +87,11 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 }
 
 // behindPage waits until users get the maintenance page, and checks which pods serve it.
-func (w *shop) behindPage(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) behindPage(ctx context.Context, s *run.Step) error {
 	if w.Simulated {
 		return nil
 	}
-	if err := w.seen(ctx, s, "200 "+MaintenancePage); err != nil {
+	if err := w.waitForClass(ctx, s, "200 "+MaintenancePage); err != nil {
 		return err
 	}
 	_, err := w.Restricted(ctx, w.namespace)
@@ -99,7 +99,7 @@ func (w *shop) behindPage(ctx context.Context, s *run.Step) error {
 }
 
 // rotate rotates the secret key, and checks that only the second key decrypts the secrets of the metastore afterwards.
-func (w *shop) rotate(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) rotate(ctx context.Context, s *run.Step) error {
 	secret := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"shop-2"},"stringData":{"secret-key":%q}}`, secondKey)
 	if err := w.Apply(ctx, w.namespace, secret); err != nil {
 		return err
@@ -114,14 +114,14 @@ func (w *shop) rotate(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	if err := w.seen(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
+	if err := w.waitForClass(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
 		return err
 	}
 	rows, err := w.rows(ctx)
 	if err != nil {
 		return err
 	}
-	if err := onlyOpenedBy(rows, secondKey, firstKey); err != nil {
+	if err := decryptOnlyWith(rows, secondKey, firstKey); err != nil {
 		return err
 	}
 	s.Note("Only the second key decrypts the %d secrets in the metastore; before the rotation only the first key did.", len(rows))
@@ -129,7 +129,7 @@ func (w *shop) rotate(ctx context.Context, s *run.Step) error {
 }
 
 // forget removes the first key from the spec, as after any rotation. The restarted pods must still read every secret.
-func (w *shop) forget(ctx context.Context, s *run.Step) error {
+func (w *shopScenario) forget(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type Config struct {
 	} `json:"logging"`
 	// Storage has settings of users. It is accepted but not used.
 	Storage map[string]any `json:"storage"`
-	// StandIn controls the stub. Scenarios set it with customEngineConfig.
-	StandIn Faults `json:"standin"`
+	// Faults controls the stub. Scenarios set it with customEngineConfig.
+	Faults Faults `json:"standin"`
 }
 
 // Instance is the section of config.yaml about the instance of the engine.
@@ -85,9 +85,9 @@ func (c Config) check() error {
 	require(c.Engine.ID != "", "engine.id is missing")
 	require(len(c.Engine.Nodes) > 0, "engine.nodes is empty")
 	require(c.Engine.TerminationGracePeriod != "", "engine.termination_grace_period is missing")
-	require(c.StandIn.Refuse == "", "%s", c.StandIn.Refuse)
+	require(c.Faults.Refuse == "", "%s", c.Faults.Refuse)
 	for name, text := range map[string]string{
-		"engine.termination_grace_period": c.Engine.TerminationGracePeriod, "standin.ready_after": c.StandIn.ReadyAfter,
+		"engine.termination_grace_period": c.Engine.TerminationGracePeriod, "standin.ready_after": c.Faults.ReadyAfter,
 	} {
 		if text != "" {
 			_, err := time.ParseDuration(text)

@@ -102,8 +102,8 @@ func get(ctx context.Context, method, url, body string) (int, http.Header, strin
 	return answer.StatusCode, answer.Header, string(text), err
 }
 
-// becomes waits for an HTTP status.
-func becomes(t *testing.T, n node, url string, want int) {
+// waitForStatus waits for an HTTP status.
+func waitForStatus(t *testing.T, n node, url string, want int) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		if err := n.Running(); err != nil {
@@ -123,15 +123,15 @@ func becomes(t *testing.T, n node, url string, want int) {
 func TestEngineAcceptsRenderedConfig(t *testing.T) {
 	address, state := metadata(t)
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
-	becomes(t, n, "http://"+n.health+"/health/live", http.StatusOK)
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
+	waitForStatus(t, n, "http://"+n.health+"/health/live", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
 	status, header, _, err := get(t.Context(), http.MethodPost, "http://"+n.query, "SELECT 1")
 	if err != nil || status != http.StatusServiceUnavailable || header.Get("X-Firebolt-Drained") == "" {
 		t.Errorf("a query before the engine is ready: %d %v %v, want 503 with X-Firebolt-Drained", status, header, err)
 	}
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
-	becomes(t, n, "http://"+n.query+"/health/ready", http.StatusOK) // probed by the gateway
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.query+"/health/ready", http.StatusOK) // probed by the gateway
 
 	_, _, text, err := get(t.Context(), http.MethodPost, "http://"+n.query+"/?database=x", "SELECT sleep(10ms)")
 	var got server.Identity
@@ -149,7 +149,7 @@ func TestEngineAcceptsRenderedConfig(t *testing.T) {
 }
 
 func TestEngineRejectsInvalidConfig(t *testing.T) {
-	good := config(t, "layered") // it has settings of users
+	valid := config(t, "layered") // it has settings of users
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"an unknown key":       {"logging:", "loging:", "loging"},
 		"a duplicate key":      {"schema_version:", "logging: {}\nschema_version:", "logging"},
@@ -161,12 +161,12 @@ func TestEngineRejectsInvalidConfig(t *testing.T) {
 		"a configured refusal": {"schema_version:", "standin: {refuse: not today}\nschema_version:", "not today"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(good, tc.old) {
-				t.Fatalf("the configuration has no %q:\n%s", tc.old, good)
+			if !strings.Contains(valid, tc.old) {
+				t.Fatalf("the configuration has no %q:\n%s", tc.old, valid)
 			}
-			n := start(t, strings.Replace(good, tc.old, tc.new, 1))
-			if code, said := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
-				t.Errorf("exit status %d, %q, want 1 and %q", code, said, tc.want)
+			n := start(t, strings.Replace(valid, tc.old, tc.new, 1))
+			if code, output := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(output, tc.want) {
+				t.Errorf("exit status %d, %q, want 1 and %q", code, output, tc.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
 	if got := queries(n); got != "0" {
 		t.Errorf("the operator counts %s queries of an idle engine, want 0", got)
 	}
@@ -48,8 +48,8 @@ func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 		t.Errorf("the operator counts %s queries, want 2", got)
 	}
 	n.Signal(syscall.SIGTERM)
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
-	becomes(t, n, "http://"+n.health+"/health/live", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
+	waitForStatus(t, n, "http://"+n.health+"/health/live", http.StatusOK)
 	status, header, _, err := get(t.Context(), http.MethodPost, "http://"+n.query, "SELECT 1")
 	if err != nil || status != http.StatusServiceUnavailable || header.Get("X-Firebolt-Drained") == "" {
 		t.Errorf("a query after SIGTERM: %d %v %v, want 503 with X-Firebolt-Drained", status, header, err)
@@ -70,7 +70,7 @@ func TestEngineCutsQueriesAfterGracePeriod(t *testing.T) {
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	text := strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1)
 	n := start(t, strings.Replace(text, "termination_grace_period: 50s", "termination_grace_period: 100ms", 1))
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
 	answer := make(chan error, 1)
 	go func() {
 		status, _, _, err := get(context.WithoutCancel(t.Context()), http.MethodPost, "http://"+n.query+"/?sleep=1h", "") // cut
@@ -86,8 +86,8 @@ func TestEngineCutsQueriesAfterGracePeriod(t *testing.T) {
 		return nil
 	})
 	n.Signal(syscall.SIGTERM)
-	if code, said := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(said, "cut off") {
-		t.Errorf("exit status %d, %q", code, said)
+	if code, output := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(output, "cut off") {
+		t.Errorf("exit status %d, %q", code, output)
 	}
 	if err := <-answer; !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a query of one hour: %v, want an answer that is cut off", err)
@@ -98,7 +98,7 @@ func TestQuerySpillsToLocalDisk(t *testing.T) {
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
-	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
+	waitForStatus(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
 	for parameter, want := range map[string]int{"3000000": http.StatusOK, "much": http.StatusBadRequest} {
 		status, _, text, err := get(t.Context(), http.MethodPost, "http://"+n.query+"/?spill="+parameter, "SELECT 1")
 		if err != nil || status != want {

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
-// settle is the sum of the interval and the timeout of the gateway's health checks.
-const settle = 1500 * time.Millisecond
+// settleTime is the sum of the interval and the timeout of the gateway's health checks.
+const settleTime = 1500 * time.Millisecond
 
 // metadataPoll is the interval of health checks of the metadata service.
 const metadataPoll = time.Second
@@ -33,7 +33,7 @@ func Run(ctx context.Context, node int, version string, o server.Options) error 
 	if err := os.WriteFile(filepath.Join(o.DataDir, "node"), []byte(o.Identity.Pod+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write local data: %w", err)
 	}
-	o.Grace, o.Settle = duration(config.Engine.TerminationGracePeriod), settle
+	o.Grace, o.Settle = duration(config.Engine.TerminationGracePeriod), settleTime
 	o.Start = func(ctx context.Context) error { return start(ctx, config, o.Logf) }
 	return server.Run(ctx, o)
 }
@@ -41,7 +41,7 @@ func Run(ctx context.Context, node int, version string, o server.Options) error 
 // start waits until the engine may accept queries: ready_after of the configuration has passed, and the metadata service
 // serves.
 func start(ctx context.Context, c Config, logf func(string, ...any)) error {
-	if err := sleep(ctx, duration(c.StandIn.ReadyAfter)); err != nil {
+	if err := sleep(ctx, duration(c.Faults.ReadyAfter)); err != nil {
 		return err
 	}
 	endpoint := c.Instance.MultiEngine.MetadataEndpoint
@@ -51,14 +51,14 @@ func start(ctx context.Context, c Config, logf func(string, ...any)) error {
 	}
 	defer conn.Close() //nolint:errcheck // nothing is left in it
 	client := healthv1.NewHealthClient(conn)
-	for said := ""; ; {
+	for lastLog := ""; ; {
 		answer, err := client.Check(ctx, &healthv1.HealthCheckRequest{})
 		if err == nil && answer.GetStatus() == healthv1.HealthCheckResponse_SERVING {
 			return nil
 		}
-		if what := fmt.Sprintf("waiting for the metadata service %s: %v %v", endpoint, answer.GetStatus(), err); what != said {
-			said = what
-			logf("%s", what)
+		if status := fmt.Sprintf("waiting for the metadata service %s: %v %v", endpoint, answer.GetStatus(), err); status != lastLog {
+			lastLog = status
+			logf("%s", status)
 		}
 		if err := sleep(ctx, metadataPoll); err != nil {
 			return err

@@ -56,8 +56,8 @@ func start(t *testing.T, db *postgres.Server, text, password string) *proc.Child
 	}, "--config", filepath.Join(dir, "config.yaml"))
 }
 
-// becomes waits for a health status, checked like the kubelet does.
-func becomes(t *testing.T, p *proc.Child, port int, want healthv1.HealthCheckResponse_ServingStatus) {
+// waitForStatus waits for a health status, checked like the kubelet does.
+func waitForStatus(t *testing.T, p *proc.Child, port int, want healthv1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
 	conn, err := grpc.NewClient(freeport.Address(port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -81,17 +81,17 @@ func TestMetadataServesWhileDatabaseDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, db, config(t, db, name, port), db.Password)
-	becomes(t, p, port, healthv1.HealthCheckResponse_SERVING)
+	waitForStatus(t, p, port, healthv1.HealthCheckResponse_SERVING)
 	if got := strings.TrimSpace(db.Query(t, name, "SELECT id FROM public.standin_account")); got != "01J9ZZZZZZZZZZZZZZZZZZZZZZ" {
 		t.Errorf("account in the database: %q", got)
 	}
 	hold(t, db, name)
-	becomes(t, p, port, healthv1.HealthCheckResponse_NOT_SERVING)
+	waitForStatus(t, p, port, healthv1.HealthCheckResponse_NOT_SERVING)
 	db.Query(t, "postgres", "ALTER DATABASE "+postgres.Identifier(name)+" ALLOW_CONNECTIONS true")
-	becomes(t, p, port, healthv1.HealthCheckResponse_SERVING)
+	waitForStatus(t, p, port, healthv1.HealthCheckResponse_SERVING)
 	p.Signal(syscall.SIGTERM)
-	if code, said := goprogram.Wait(t, p, expect.Long); code != 0 {
-		t.Errorf("exit status %d: %s", code, said)
+	if code, output := goprogram.Wait(t, p, expect.Long); code != 0 {
+		t.Errorf("exit status %d: %s", code, output)
 	}
 }
 
@@ -111,26 +111,26 @@ func TestMetadataRejectsDataOfOtherAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, db, config(t, db, name, port), db.Password)
-	if code, said := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(said, "another account's data") {
-		t.Errorf("exit status %d: %s", code, said)
+	if code, output := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(output, "another account's data") {
+		t.Errorf("exit status %d: %s", code, output)
 	}
 }
 
 func TestMetadataRejectsInvalidConfig(t *testing.T) {
 	db := postgres.Shared(t)
-	good := config(t, db, "none", 7000)
+	valid := config(t, db, "none", 7000)
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"an unknown key": {"log_level:", "loglevel:", "loglevel"},
 		"no account":     {"default_account_id: 01J9ZZZZZZZZZZZZZZZZZZZZZZ", "default_account_id: ''", "default_account_id"},
 		"no schema":      {"schema: public", "schema: ''", "schema"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(good, tc.old) {
-				t.Fatalf("no %q in %s", tc.old, good)
+			if !strings.Contains(valid, tc.old) {
+				t.Fatalf("no %q in %s", tc.old, valid)
 			}
-			p := start(t, db, strings.Replace(good, tc.old, tc.new, 1), db.Password)
-			if code, said := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
-				t.Errorf("exit status %d: %s", code, said)
+			p := start(t, db, strings.Replace(valid, tc.old, tc.new, 1), db.Password)
+			if code, output := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(output, tc.want) {
+				t.Errorf("exit status %d: %s", code, output)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestMetadataWaitsForValidCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, db, config(t, db, "nothing-of-that-name", port), db.Password)
-	becomes(t, p, port, healthv1.HealthCheckResponse_NOT_SERVING)
+	waitForStatus(t, p, port, healthv1.HealthCheckResponse_NOT_SERVING)
 	conn, err := grpc.NewClient(freeport.Address(port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

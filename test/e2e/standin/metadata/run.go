@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	poll    = time.Second
-	patient = 3 * time.Second
+	poll           = time.Second
+	connectTimeout = 3 * time.Second
 )
 
 // errForeign is a permanent error: the database contains data of another instance.
@@ -73,22 +73,22 @@ func open(c Config, user, password string) (*sql.DB, error) {
 func watch(ctx context.Context, db *sql.DB, c Config, state *health.Server, logf func(string, ...any)) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for said := "?"; ; {
-		err := look(ctx, db, c)
+	for lastLog := "?"; ; {
+		err := checkDatabase(ctx, db, c)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if errors.Is(err, errForeign) {
 			return err
 		}
-		status, what := healthv1.HealthCheckResponse_SERVING, "serving"
+		status, description := healthv1.HealthCheckResponse_SERVING, "serving"
 		if err != nil {
-			status, what = healthv1.HealthCheckResponse_NOT_SERVING, err.Error()
+			status, description = healthv1.HealthCheckResponse_NOT_SERVING, err.Error()
 		}
 		state.SetServingStatus("", status)
-		if what != said {
-			said = what
-			logf("%s", what)
+		if description != lastLog {
+			lastLog = description
+			logf("%s", description)
 		}
 		select {
 		case <-tick.C:
@@ -98,9 +98,9 @@ func watch(ctx context.Context, db *sql.DB, c Config, state *health.Server, logf
 	}
 }
 
-// look stores the account in the database unless one is stored, and returns errForeign if the stored one differs.
-func look(ctx context.Context, db *sql.DB, c Config) error {
-	ctx, cancel := context.WithTimeout(ctx, patient)
+// checkDatabase stores the account in the database unless one is stored, and returns errForeign if the stored one differs.
+func checkDatabase(ctx context.Context, db *sql.DB, c Config) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	schema := pq.QuoteIdentifier(c.Storage.PostgreSQL.Schema)
 	table := schema + ".standin_account"

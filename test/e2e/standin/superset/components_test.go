@@ -51,7 +51,7 @@ func (p platform) withValkey() platform {
 	valkey := &pod{t: p.t, root: copyOf(p.t, valkeyImage), dir: "/tmp", command: []string{
 		"valkey-server", "--save", "", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--requirepass", password,
 	}}
-	valkey.start().says("Ready to accept connections")
+	valkey.start().waitForLog("Ready to accept connections")
 	p.env["SUPERSET_OPERATOR__VALKEY_HOST"], p.env["SUPERSET_OPERATOR__VALKEY_PORT"] = "127.0.0.1", strconv.Itoa(port)
 	return p
 }
@@ -76,7 +76,7 @@ func (p *pod) at(port int) *web {
 func (w *web) listening(health string) *web {
 	w.pod.t.Helper()
 	w.process = w.pod.start()
-	w.becomes(health, http.StatusOK, "OK")
+	w.waitForResponse(health, http.StatusOK, "OK")
 	return w
 }
 
@@ -84,7 +84,7 @@ func TestQueryRunsOnWorkerAndFlowerShowsIt(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	worker := p.pod("celery-worker").with(map[string]string{"POD_NAME": "worker-0"}).start()
 	web := newWeb(p.pod("web-server")).serving()
-	web.becomes("/async?sleep_ms=100", http.StatusOK, "superset async: version=6.0.0 pod=worker-0 databases=3")
+	web.waitForResponse("/async?sleep_ms=100", http.StatusOK, "superset async: version=6.0.0 pod=worker-0 databases=3")
 
 	port := freePort(t)
 	monitor := p.pod("celery-flower").with(map[string]string{"FLOWER_BASIC_AUTH": "operator:secret"})
@@ -127,7 +127,7 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	const check = "_mcp_auth_factory = "
 	server.pod.configured(check, "MCP_AUTH_ENABLED = True\nMCP_JWT_SECRET = \"token\"\n"+check)
 	server.process = server.pod.start()
-	server.becomes("/mcp", http.StatusMethodNotAllowed, "superset mcp: version=6.0.0")
+	server.waitForResponse("/mcp", http.StatusMethodNotAllowed, "superset mcp: version=6.0.0")
 	for body, want := range map[string]string{
 		`{"jsonrpc": "2.0", "id": 1, "method": "initialize"}`: `"serverInfo": {"name": "superset", "version": "6.0.0", "pod": "pod-0"}`,
 		`{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`: `"code": -32601`,
@@ -173,11 +173,11 @@ func TestAdministratorIsCreatedOnce(t *testing.T) {
 	store := onPostgreSQL(t)
 	instance{t, store}.pod("6.0.0", "migrate", oldKey, "").succeeded()
 	job := func() string { return newPod(t, "6.0.0", "development", "init").with(store.env).succeeded() }
-	if said := job(); !strings.Contains(said, "created.") {
-		t.Errorf("the administrator was not created: %s", said)
+	if output := job(); !strings.Contains(output, "created.") {
+		t.Errorf("the administrator was not created: %s", output)
 	}
-	if said := job(); !strings.Contains(said, "already exists") {
-		t.Errorf("the administrator was created twice: %s", said)
+	if output := job(); !strings.Contains(output, "already exists") {
+		t.Errorf("the administrator was created twice: %s", output)
 	}
 	if got := store.query(t, "SELECT count(*) FROM ab_user"); got != "1" {
 		t.Errorf("got %s users, want 1", got)
@@ -196,8 +196,8 @@ func TestPythonReadsRenderedConfigs(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			reader := newPod(t, "6.0.0", example, "web-server")
 			reader.command = []string{"/usr/bin/python3", "-c", "from superset import config; config.load()"}
-			if said := reader.succeeded(); !strings.Contains(said, "Loaded your LOCAL configuration") {
-				t.Errorf("superset_config.py was not loaded: %s", said)
+			if output := reader.succeeded(); !strings.Contains(output, "Loaded your LOCAL configuration") {
+				t.Errorf("superset_config.py was not loaded: %s", output)
 			}
 		})
 	}

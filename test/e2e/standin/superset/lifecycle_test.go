@@ -76,8 +76,8 @@ func (i instance) rotates() {
 		t.Fatalf("a failed re-encryption changed rows: got %s, want %s", after, before)
 	}
 	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
-	if said := i.pod("6.0.0", "preflight", newKey, oldKey).succeeded(); !strings.Contains(said, `"previousKey": 6`) {
-		t.Fatalf("the preflight did not find the stored secrets: %s", said)
+	if output := i.pod("6.0.0", "preflight", newKey, oldKey).succeeded(); !strings.Contains(output, `"previousKey": 6`) {
+		t.Fatalf("the preflight did not find the stored secrets: %s", output)
 	}
 	command := i.pod("6.0.0", "rotate", newKey, oldKey)
 	command.command = []string{"/bin/sh", "-c", "superset re-encrypt-secrets"}
@@ -85,15 +85,15 @@ func (i instance) rotates() {
 	if after := i.secrets(); after != before {
 		t.Fatalf("superset re-encrypt-secrets changed rows, unlike in Superset: %s", after)
 	}
-	said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded()
-	if !strings.Contains(said, `"reencrypted": 6`) || i.secrets() == before {
-		t.Fatalf("rows were not re-encrypted: %s", said)
+	output := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded()
+	if !strings.Contains(output, `"reencrypted": 6`) || i.secrets() == before {
+		t.Fatalf("rows were not re-encrypted: %s", output)
 	}
 	web.answers("/", 500, "superset error: ValueError version=6.0.0")
 	web.answers("/health", 200, "OK")
 	web.terminated()
-	if said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(said, `"reencrypted": 0`) {
-		t.Fatalf("a second re-encryption changed rows: %s", said)
+	if output := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(output, `"reencrypted": 0`) {
+		t.Fatalf("a second re-encryption changed rows: %s", output)
 	}
 	web = newWeb(i.pod("6.0.0", "web-server", newKey, oldKey)).serving()
 	web.answers("/", 200, "databases=3")
@@ -103,7 +103,7 @@ func (i instance) rotates() {
 // secrets returns the encrypted values in the metastore.
 func (i instance) secrets() string {
 	i.t.Helper()
-	hex := map[bool]string{true: "encode(password, 'hex')", false: "hex(password)"}[i.store.whole]
+	hex := map[bool]string{true: "encode(password, 'hex')", false: "hex(password)"}[i.store.complete]
 	return i.store.query(i.t, "SELECT "+hex+" FROM dbs ORDER BY id")
 }
 
@@ -129,7 +129,7 @@ func (i instance) cannotUpgrade() {
 		t.Fatalf("got revision %s after a failed migration, want a6100", got)
 	}
 	half := i.store.query(t, "SELECT count(*) FROM information_schema.columns WHERE table_name = 'dbs' AND column_name = 'half_way'")
-	if whole := half == "0"; whole != i.store.whole {
+	if complete := half == "0"; complete != i.store.complete {
 		t.Errorf("got %s columns of a partial migration", half)
 	}
 	i.pod("6.1.0", "migrate", newKey, "").succeeded() // back to the release that works
@@ -167,7 +167,7 @@ func TestWebServerFinishesRequestsBeforeExit(t *testing.T) {
 		status, body, err := get(t.Context(), web.url+"/?sleep_ms=2000")
 		slow <- answer{status, body, err}
 	}()
-	web.says("superset: pauses for 2000 ms")
+	web.waitForLog("superset: pauses for 2000 ms")
 	web.terminated()
 	if got := <-slow; got.err != nil || got.status != 200 || !strings.Contains(got.body, "superset page") {
 		t.Errorf("a request that was running at SIGTERM got %s", fmt.Sprint(got))
@@ -186,6 +186,6 @@ func TestWebServerReturns500WithoutMetastore(t *testing.T) {
 	web.answers("/health", 200, "OK")
 	newWeb(instance.pod("6.0.0", "web-server", oldKey, "")).failed("OperationalError")
 	server.Start()
-	web.becomes("/", 200, "superset page")
+	web.waitForResponse("/", 200, "superset page")
 	web.terminated()
 }

@@ -19,8 +19,8 @@ type metastore struct {
 	query func(t *testing.T, statement string) string
 	// examples is the directory of the rendered files for this kind of database.
 	examples string
-	// whole means that a failed migration leaves no changes, since DDL is transactional.
-	whole bool
+	// complete means that a failed migration leaves no changes, since DDL is transactional.
+	complete bool
 }
 
 func onPostgreSQL(t *testing.T) metastore {
@@ -28,7 +28,7 @@ func onPostgreSQL(t *testing.T) metastore {
 	server := postgres.Shared(t)
 	name := server.Database(t)
 	return metastore{
-		examples: "staging", whole: true,
+		examples: "staging", complete: true,
 		env:   login(server.Host, strconv.Itoa(server.Port), name, server.User, server.Password),
 		query: func(t *testing.T, statement string) string { t.Helper(); return server.Query(t, name, statement) },
 	}
@@ -36,7 +36,7 @@ func onPostgreSQL(t *testing.T) metastore {
 
 func onMySQL(t *testing.T) metastore {
 	t.Helper()
-	return atDSN(t, mysqltest.DSNOf(t, mysqltest.MySQL))
+	return metastoreAt(t, mysqltest.DSNOf(t, mysqltest.MySQL))
 }
 
 // server is a MySQL server of one test.
@@ -48,10 +48,10 @@ type server struct {
 func privateMySQL(t *testing.T) server {
 	t.Helper()
 	private := mysqltest.PrivateOf(t, mysqltest.MySQL)
-	return server{private, atDSN(t, private.DSN())}
+	return server{private, metastoreAt(t, private.DSN())}
 }
 
-func atDSN(t *testing.T, dsn string) metastore {
+func metastoreAt(t *testing.T, dsn string) metastore {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
 	must(t, err)

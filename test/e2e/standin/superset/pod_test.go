@@ -240,7 +240,7 @@ func (p *process) terminated() {
 	}
 }
 
-func (p *process) says(text string) {
+func (p *process) waitForLog(text string) {
 	p.t.Helper()
 	expect.Eventually(p.t, expect.Long, func() error {
 		if !strings.Contains(p.log.String(), text) {

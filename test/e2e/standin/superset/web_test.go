@@ -34,7 +34,7 @@ func newWeb(p *pod) *web {
 func (w *web) serving() *web {
 	w.pod.t.Helper()
 	w.process = w.pod.start()
-	w.becomes("/health", http.StatusOK, "OK")
+	w.waitForResponse("/health", http.StatusOK, "OK")
 	return w
 }
 
@@ -51,7 +51,7 @@ func (w *web) answers(path string, status int, text string) {
 	}
 }
 
-func (w *web) becomes(path string, status int, text string) {
+func (w *web) waitForResponse(path string, status int, text string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Long, func() error {
 		select {
