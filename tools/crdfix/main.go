@@ -50,16 +50,16 @@ func fixFile(path string) error {
 
 // fix changes a CRD in place.
 func fix(crd map[string]any) {
-	versions, _ := dig(crd, "spec", "versions").([]any)
+	versions, _ := nested(crd, "spec", "versions").([]any)
 	for _, v := range versions {
-		schema, ok := dig(v, "schema", "openAPIV3Schema").(map[string]any)
+		schema, ok := nested(v, "schema", "openAPIV3Schema").(map[string]any)
 		if !ok {
 			continue
 		}
-		if items, ok := dig(schema, "properties", "status", "properties", "conditions", "items").(map[string]any); ok {
+		if items, ok := nested(schema, "properties", "status", "properties", "conditions", "items").(map[string]any); ok {
 			items["x-kubernetes-map-type"] = "atomic"
 		}
-		if spec, ok := dig(schema, "properties", "spec").(map[string]any); ok {
+		if spec, ok := nested(schema, "properties", "spec").(map[string]any); ok {
 			fixTemplates(spec)
 		}
 	}
@@ -68,10 +68,10 @@ func fix(crd map[string]any) {
 // fixTemplates walks a schema and changes every embedded PodTemplateSpec in it.
 func fixTemplates(schema map[string]any) {
 	if isPodTemplate(schema) {
-		if metadata, ok := dig(schema, "properties", "metadata").(map[string]any); ok {
+		if metadata, ok := nested(schema, "properties", "metadata").(map[string]any); ok {
 			metadata["x-kubernetes-preserve-unknown-fields"] = true
 		}
-		if podSpec, ok := dig(schema, "properties", "spec").(map[string]any); ok {
+		if podSpec, ok := nested(schema, "properties", "spec").(map[string]any); ok {
 			dropRequired(podSpec, "containers")
 			dropDescriptions(podSpec)
 		}
@@ -99,15 +99,15 @@ func fixTemplates(schema map[string]any) {
 }
 
 func isPodTemplate(schema map[string]any) bool {
-	return dig(schema, "properties", "metadata") != nil &&
-		dig(schema, "properties", "spec", "properties", "containers") != nil
+	return nested(schema, "properties", "metadata") != nil &&
+		nested(schema, "properties", "spec", "properties", "containers") != nil
 }
 
 // isOwnTemplate reports whether a schema is one of Flotilla's flat pod templates, whose
 // fields are Kubernetes types, or the autoscaling settings.
 func isOwnTemplate(schema map[string]any) bool {
-	return dig(schema, "properties", "sidecars") != nil && dig(schema, "properties", "container") != nil ||
-		dig(schema, "properties", "maxReplicas") != nil && dig(schema, "properties", "metrics") != nil
+	return nested(schema, "properties", "sidecars") != nil && nested(schema, "properties", "container") != nil ||
+		nested(schema, "properties", "maxReplicas") != nil && nested(schema, "properties", "metrics") != nil
 }
 
 // shorten removes descriptions from a schema, except those of its properties and of the
@@ -157,8 +157,8 @@ func dropDescriptions(node any) {
 	}
 }
 
-// dig returns the value at a path of keys in nested maps, or nil if a key is missing.
-func dig(node any, keys ...string) any {
+// nested returns the value at a path of keys in nested maps, or nil if a key is missing.
+func nested(node any, keys ...string) any {
 	for _, key := range keys {
 		m, ok := node.(map[string]any)
 		if !ok {

@@ -41,7 +41,7 @@ func apache(t *testing.T) string {
 	return string(text)
 }
 
-func folder(t *testing.T, files map[string]string) string {
+func writeDir(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -69,7 +69,7 @@ func TestLicensesOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := licensesOf(folder(t, tc.files))
+			got, err := licensesOf(writeDir(t, tc.files))
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("licenses %q, error %v, want %q", got, err, tc.err)
@@ -91,7 +91,7 @@ You should have received a copy of the GNU Affero General Public License along w
 `
 
 func TestAddMergesProgramsAndOmitsOwnModules(t *testing.T) {
-	dir := folder(t, map[string]string{"LICENSE": mit})
+	dir := writeDir(t, map[string]string{"LICENSE": mit})
 	found := map[string]*Dependency{}
 	for _, program := range []string{"ingester", "superset-operator"} {
 		if err := add(found, program, "example.com/a\tv1.0.0\t"+dir+"\nexample.com/a\tv1.0.0\t"+dir+"\n"+own+"libs/bus\tv0.0.0\t/nowhere\n\n"); err != nil {

@@ -35,7 +35,7 @@ func run(ctx context.Context, root string, check bool) error {
 	}
 	found := map[string]*Dependency{}
 	for _, program := range programs(string(list)) {
-		out, err := linked(ctx, filepath.Join(root, program))
+		out, err := linkedModules(ctx, filepath.Join(root, program))
 		if err != nil {
 			return fmt.Errorf("%s: %w", program, err)
 		}
@@ -73,8 +73,8 @@ func programs(list string) []string {
 	return out
 }
 
-// linked lists the path, version and directory, tab-separated, of the modules that a module's programs are built from.
-func linked(ctx context.Context, dir string) (string, error) {
+// linkedModules lists the path, version and directory, tab-separated, of the modules that a module's programs are built from.
+func linkedModules(ctx context.Context, dir string) (string, error) {
 	// A service has its main package below cmd; the plugin is a main package itself.
 	packages := "./cmd/..."
 	if _, err := os.Stat(filepath.Join(dir, "cmd")); err != nil {
@@ -94,8 +94,8 @@ func linked(ctx context.Context, dir string) (string, error) {
 }
 
 // add records the modules that a program is built from.
-func add(found map[string]*Dependency, program, linked string) error {
-	for line := range strings.Lines(linked) {
+func add(found map[string]*Dependency, program, linkedModules string) error {
+	for line := range strings.Lines(linkedModules) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
 		if len(f) != 3 || strings.HasPrefix(f[0], own) {
 			continue

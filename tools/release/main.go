@@ -128,7 +128,7 @@ func (p program) affected(ctx context.Context, base string, names bool) error {
 		if names {
 			fmt.Fprintln(p.out, a.Path)
 		} else {
-			fmt.Fprintf(p.out, "%-32s %s\n", a.Path, a.Why)
+			fmt.Fprintf(p.out, "%-32s %s\n", a.Path, a.Reason)
 		}
 	}
 	return nil

@@ -51,11 +51,11 @@ func search(t *testing.T, database string) (out, stages string, err error) {
 	cmd := exec.CommandContext(t.Context(), "../../hack/vuln.sh", module)
 	cmd.Env = append(os.Environ(), "GOVULNDB="+database, "FLOTILLA_STAGES="+record)
 	text, err := cmd.CombinedOutput()
-	told, readErr := os.ReadFile(record)
+	recorded, readErr := os.ReadFile(record)
 	if readErr != nil && !os.IsNotExist(readErr) {
 		t.Fatal(readErr)
 	}
-	return string(text), string(told), err
+	return string(text), string(recorded), err
 }
 
 func TestVulnFailsOnFinding(t *testing.T) {

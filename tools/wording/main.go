@@ -19,7 +19,7 @@ import (
 )
 
 //go:embed words.txt
-var words string
+var terms string
 
 //go:embed exceptions.txt
 var exceptions string
@@ -35,9 +35,9 @@ type expression struct {
 
 // hit is one match of an expression in a line of prose.
 type hit struct {
-	where string // path:line, or a commit
-	by    int    // index of the expression
-	text  string
+	location string // path:line, or a commit
+	by       int    // index of the expression
+	text     string
 }
 
 func main() {
@@ -46,7 +46,7 @@ func main() {
 	commits := flag.String("commits", "", "also check the subjects of these commits, such as origin/main..HEAD")
 	all := flag.Bool("all", false, "include the files of exceptions.txt")
 	flag.Parse()
-	expressions, err := parse(words)
+	expressions, err := parse(terms)
 	if err != nil {
 		fail(err)
 	}
@@ -67,7 +67,7 @@ func main() {
 		return
 	}
 	for _, h := range hits {
-		fmt.Printf("%s: %s: %q in %q\n", h.where, expressions[h.by].topic, expressions[h.by].FindString(h.text), strings.TrimSpace(h.text))
+		fmt.Printf("%s: %s: %q in %q\n", h.location, expressions[h.by].topic, expressions[h.by].FindString(h.text), strings.TrimSpace(h.text))
 	}
 	if len(hits) > 0 {
 		fail(fmt.Errorf("%d expressions to reword; docs/glossary.md has the terms", len(hits)))
@@ -153,11 +153,11 @@ func check(root string, paths []string, commits string, expressions []expression
 	return hits, nil
 }
 
-func match(where, text string, expressions []expression, commit bool) []hit {
+func match(location, text string, expressions []expression, commit bool) []hit {
 	var out []hit
 	for i, e := range expressions {
 		if (e.topic == subject) == commit && e.MatchString(text) {
-			out = append(out, hit{where, i, text})
+			out = append(out, hit{location, i, text})
 		}
 	}
 	return out

@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	run("git", "init", "-q")
 	run("git", "add", "a.md", "a.go")
 	run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a: the commit")
-	expressions, err := parse(words)
+	expressions, err := parse(terms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 	}
 	var got []string
 	for _, h := range hits {
-		got = append(got, fmt.Sprintf("%s %s", filepath.Ext(strings.Split(h.where, ":")[0]), expressions[h.by].FindString(h.text)))
+		got = append(got, fmt.Sprintf("%s %s", filepath.Ext(strings.Split(h.location, ":")[0]), expressions[h.by].FindString(h.text)))
 	}
 	if diff := cmp.Diff([]string{".md Nobody", " a: the"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -102,7 +102,7 @@ func TestExclude(t *testing.T) {
 }
 
 func TestSubjects(t *testing.T) {
-	expressions, err := parse(words)
+	expressions, err := parse(terms)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 // Affected is an affected module and the reason.
 type Affected struct {
-	Path string
-	Why  string // for display: "changed: <file>", "requires <module>", ...
+	Path   string
+	Reason string // for display: "changed: <file>", "requires <module>", ...
 }
 
 // Of returns the affected modules in the order of the list. files are the paths of added,
@@ -25,8 +25,8 @@ func Of(modules []module.Module, files []string) ([]Affected, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			if why := inputs.Why(file); why != "" {
-				out = append(out, Affected{Path: m.Path, Why: why})
+			if reason := inputs.Reason(file); reason != "" {
+				out = append(out, Affected{Path: m.Path, Reason: reason})
 				break
 			}
 		}

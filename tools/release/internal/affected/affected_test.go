@@ -125,7 +125,7 @@ func TestOf(t *testing.T) {
 			}
 			got := map[string]string{}
 			for _, a := range found {
-				got[a.Path] = a.Why
+				got[a.Path] = a.Reason
 			}
 			if tc.want == nil {
 				tc.want = map[string]string{}

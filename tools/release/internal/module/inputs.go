@@ -11,17 +11,17 @@ var shared = []string{"modules.txt", "go.work", ".golangci.yml", "Makefile", "ma
 
 // Inputs are the files that affect the results of the checks of some modules.
 type Inputs struct {
-	modules []Module
-	of      []string        // the checked modules
-	needs   map[string]bool // these and the modules that they require, directly or indirectly
-	reads   []string
+	modules         []Module
+	of              []string        // the checked modules
+	requiredModules map[string]bool // these and the modules that they require, directly or indirectly
+	reads           []string
 }
 
 // InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites,
 // but not the files that these read. A name that ends in a slash is a directory: all its files are inputs, without the
 // requirements and reads of modules in it.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
-	in := Inputs{modules: modules, of: names, needs: map[string]bool{}}
+	in := Inputs{modules: modules, of: names, requiredModules: map[string]bool{}}
 	for _, name := range names {
 		if strings.HasSuffix(name, "/") {
 			in.reads = append(in.reads, name)
@@ -37,18 +37,18 @@ func InputsOf(modules []Module, names ...string) (Inputs, error) {
 
 func (in *Inputs) add(name string) {
 	m, found := Find(in.modules, name)
-	if !found || in.needs[name] {
+	if !found || in.requiredModules[name] {
 		return
 	}
-	in.needs[name] = true
+	in.requiredModules[name] = true
 	in.reads = append(in.reads, m.Reads...)
 	for _, required := range m.Requires {
 		in.add(required)
 	}
 }
 
-// Why returns the reason why a file is an input, or an empty string if it is not.
-func (in Inputs) Why(file string) string {
+// Reason returns the reason why a file is an input, or an empty string if it is not.
+func (in Inputs) Reason(file string) string {
 	owner, owned := Owner(in.modules, file)
 	switch {
 	case slices.ContainsFunc(shared, covers(file)):
@@ -57,7 +57,7 @@ func (in Inputs) Why(file string) string {
 		return "changed: " + file
 	case slices.ContainsFunc(in.of, in.builtWith(file)):
 		return "built with " + file
-	case owned && in.needs[owner.Path]:
+	case owned && in.requiredModules[owner.Path]:
 		return "requires " + owner.Path
 	case slices.ContainsFunc(in.reads, covers(file)):
 		return "reads " + file
@@ -74,10 +74,10 @@ func (in Inputs) builtWith(file string) func(string) bool {
 }
 
 // Contains reports whether a file is one of the inputs.
-func (in Inputs) Contains(file string) bool { return in.Why(file) != "" }
+func (in Inputs) Contains(file string) bool { return in.Reason(file) != "" }
 
-// WholeCheckout reports whether every file is an input.
-func (in Inputs) WholeCheckout() bool { return slices.Contains(in.reads, "*") }
+// NeedsCheckout reports whether every file is an input.
+func (in Inputs) NeedsCheckout() bool { return slices.Contains(in.reads, "*") }
 
 func covers(file string) func(string) bool {
 	return func(pattern string) bool {

@@ -70,7 +70,7 @@ func Siblings(gomod []byte) ([]string, error) {
 	}
 	var out []string
 	for _, r := range parsed.Require {
-		if sibling, ours := strings.CutPrefix(r.Mod.Path, Prefix); ours {
+		if sibling, owned := strings.CutPrefix(r.Mod.Path, Prefix); owned {
 			out = append(out, sibling)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestKeyDependsOnAllParts(t *testing.T) {
 	base := map[string]string{"a": "1", "b": "2"}
 	key := passed.Key("unit", "go1", base)
-	if again := passed.Key("unit", "go1", map[string]string{"b": "2", "a": "1"}); again != key {
+	if second := passed.Key("unit", "go1", map[string]string{"b": "2", "a": "1"}); second != key {
 		t.Errorf("the same content has two keys")
 	}
 	for name, other := range map[string]string{

@@ -110,8 +110,8 @@ func (p *Plan) require(s State, m module.Module, path string) {
 func Latest(tags []string, path string) string {
 	latest := ""
 	for _, tag := range tags {
-		version, ours := strings.CutPrefix(tag, path+"/")
-		if ours && semver.IsValid(version) && (latest == "" || semver.Compare(version, latest) > 0) {
+		version, owned := strings.CutPrefix(tag, path+"/")
+		if owned && semver.IsValid(version) && (latest == "" || semver.Compare(version, latest) > 0) {
 			latest = version
 		}
 	}

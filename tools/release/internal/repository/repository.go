@@ -50,11 +50,11 @@ func (r Repository) Dirty(ctx context.Context) ([]string, error) {
 // Changed returns the files that differ between the merge base of base and HEAD, and HEAD. A
 // moved file counts at both paths.
 func (r Repository) Changed(ctx context.Context, base string) ([]string, error) {
-	parted, err := r.git(ctx, "merge-base", base, "HEAD")
+	mergeBase, err := r.git(ctx, "merge-base", base, "HEAD")
 	if err != nil {
 		return nil, fmt.Errorf("%s and HEAD have no common commit: fetch more of the history (git fetch --unshallow), or set another base: %w", base, err)
 	}
-	return r.git(ctx, "diff", "--name-only", "--no-renames", "-z", parted[0], "HEAD")
+	return r.git(ctx, "diff", "--name-only", "--no-renames", "-z", mergeBase[0], "HEAD")
 }
 
 // Contents returns the hash and mode of each file in the working tree, including uncommitted changes.

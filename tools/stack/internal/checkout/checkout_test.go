@@ -69,7 +69,7 @@ func TestCheckoutsHaveUniqueNames(t *testing.T) {
 	if one.ID() == two.ID() || one.Marker() == two.Marker() {
 		t.Errorf("%s and %s have the same ID", one.Root, two.Root)
 	}
-	if again := (checkout.Checkout{Root: one.Root}); again.ID() != one.ID() {
+	if second := (checkout.Checkout{Root: one.Root}); second.ID() != one.ID() {
 		t.Error("the ID of a checkout changes")
 	}
 }
@@ -85,12 +85,12 @@ func TestFindReturnsThisCheckout(t *testing.T) {
 }
 
 func TestOwnDirectoryMakesSeparateStack(t *testing.T) {
-	usual := newCheckout(t)
-	other := checkout.Checkout{Root: usual.Root, Dir: t.TempDir()}
+	mainCheckout := newCheckout(t)
+	other := checkout.Checkout{Root: mainCheckout.Root, Dir: t.TempDir()}
 	if got, want := other.Log("nats"), filepath.Join(other.Dir, "log", "nats.log"); got != want {
 		t.Errorf("log %q instead of %q", got, want)
 	}
-	if other.ID() == usual.ID() || other.Marker() == usual.Marker() {
+	if other.ID() == mainCheckout.ID() || other.Marker() == mainCheckout.Marker() {
 		t.Errorf("both stacks have ID %q and marker %q", other.ID(), other.Marker())
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
-// tokenLife is longer than a stack typically runs; each `up` writes new tokens.
-const tokenLife = "8760h"
+// tokenValidity is longer than a stack typically runs; each `up` writes new tokens.
+const tokenValidity = "8760h"
 
 // accountKinds are the kinds of a chart's account and its permissions.
 const accountKinds = "clusterrolebindings,clusterroles,rolebindings,roles,serviceaccounts"
@@ -90,17 +90,17 @@ func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+a.env.Checkout.Local("cache", "helm"), "KUBECONFIG="+a.env.Kubeconfig())
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("render the chart of %s: %w\n%s", name, err, strings.TrimSpace(errOut.String()))
+		return nil, fmt.Errorf("render the chart of %s: %w\n%s", name, err, strings.TrimSpace(stderr.String()))
 	}
 	return out.Bytes(), nil
 }
 
 // writeCredentials writes a new token of a service's account and the kubeconfig that names it.
 func (a *app) writeCredentials(ctx context.Context, name string) error {
-	token, err := a.kubectl(ctx, "", "create", "token", name, "--namespace="+components.SystemNamespace, "--duration="+tokenLife)
+	token, err := a.kubectl(ctx, "", "create", "token", name, "--namespace="+components.SystemNamespace, "--duration="+tokenValidity)
 	if err != nil {
 		return err
 	}

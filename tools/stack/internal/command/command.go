@@ -57,19 +57,19 @@ type app struct {
 }
 
 // Main runs a command and returns the exit code: 0 for success, 1 for failure, 2 for wrong usage, 130 for an interrupt.
-func Main(ctx context.Context, args []string, out, errOut io.Writer) int {
+func Main(ctx context.Context, args []string, out, stderr io.Writer) int {
 	err := run(ctx, args, out)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errUsage):
-		tell(errOut, "%v\n\n%s", err, usage)
+		printf(stderr, "%v\n\n%s", err, usage)
 		return 2
 	case errors.Is(err, errInterrupted):
-		tell(errOut, "%v\n", err)
+		printf(stderr, "%v\n", err)
 		return 130
 	default:
-		tell(errOut, "error: %v\n", err)
+		printf(stderr, "error: %v\n", err)
 		return 1
 	}
 }
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%w: none was given", errUsage)
 	}
 	if args[0] == "--help" || args[0] == "help" {
-		tell(out, "%s", usage)
+		printf(out, "%s", usage)
 		return nil
 	}
 	if args[0] == "sandbox" && len(args) == 2 { // the real node's first process, which needs no checkout
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if o.onNode { // before any file is read or created
-		if err := node.Possible(); err != nil {
+		if err := node.CheckSupported(); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (a *app) do(ctx context.Context, o options) error {
 	switch o.name {
 	case "up":
 		if o.onNode {
-			return a.guarded(ctx, func() error { return a.bringUpNode(ctx, o.services, o.node) })
+			return a.guarded(ctx, func() error { return a.startNode(ctx, o.services, o.node) })
 		}
 		return a.up(ctx, o.services)
 	case "down":
@@ -179,8 +179,8 @@ func newApp(out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a := &app{out: out}
-	a.info = func(format string, args ...any) { tell(out, format+"\n", args...) }
-	a.env = &components.Env{Checkout: c, State: s, Tools: tools, Say: a.info}
+	a.info = func(format string, args ...any) { printf(out, format+"\n", args...) }
+	a.env = &components.Env{Checkout: c, State: s, Tools: tools, Logf: a.info}
 	a.node, err = components.NewRealNode(a.env)
 	return a, err
 }
@@ -203,8 +203,8 @@ func (a *app) all() ([]components.Component, *components.MySQL) {
 	return all, mysql
 }
 
-// tell writes to the terminal. It ignores write errors: a closed terminal does not stop the command.
-func tell(w io.Writer, format string, args ...any) {
+// printf writes to the terminal. It ignores write errors: a closed terminal does not stop the command.
+func printf(w io.Writer, format string, args ...any) {
 	if _, err := fmt.Fprintf(w, format, args...); err != nil {
 		return
 	}

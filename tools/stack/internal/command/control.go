@@ -69,17 +69,17 @@ func (a *app) down(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := a.takeDown(ctx); err != nil {
+	if err := a.stopAll(ctx); err != nil {
 		return err
 	}
 	a.info("the stack is down; its logs stay in %s", a.env.Checkout.Local("log"))
 	return nil
 }
 
-// takeDown stops the services in reverse start order, so that they release their Leases, and then kills all other
+// stopAll stops the services in reverse start order, so that they release their Leases, and then kills all other
 // processes with the marker of the stack. It removes the data of all components, since a database with the objects of a
 // deleted cluster would be inconsistent with a new one.
-func (a *app) takeDown(ctx context.Context) error {
+func (a *app) stopAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
 	mysql := components.NewMySQL(a.env)

@@ -42,11 +42,11 @@ func (a *app) prepareCluster(ctx context.Context) error {
 
 // samples returns the samples of the running services.
 func (a *app) samples() (samples.Set, error) {
-	var folders []string
+	var dirs []string
 	for _, name := range a.env.State.Services {
-		folders = append(folders, a.env.Checkout.Path("services", name, "config", "samples"))
+		dirs = append(dirs, a.env.Checkout.Path("services", name, "config", "samples"))
 	}
-	return samples.Load(folders)
+	return samples.Load(dirs)
 }
 
 func (a *app) applySamples(ctx context.Context, set samples.Set) error {

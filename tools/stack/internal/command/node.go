@@ -32,8 +32,8 @@ const (
 	mysqlImage = "mysql:9.7"
 )
 
-// bringUpNode starts a cluster with one real node and installs Flotilla in it.
-func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) error {
+// startNode starts a cluster with one real node and installs Flotilla in it.
+func (a *app) startNode(ctx context.Context, services string, o nodeOptions) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) e
 		return err
 	}
 	if !o.bare {
-		if err := a.bringUpPlatform(ctx, chosen, o.images); err != nil {
+		if err := a.startPlatform(ctx, chosen, o.images); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) e
 		return a.step("samples", func() (string, error) { return "applied", a.applyManifests(ctx, o.samples) })
 	}
 	if hasSuperset(chosen) && !o.bare && o.images == "" {
-		return a.bringUpSuperset(ctx)
+		return a.startSuperset(ctx)
 	}
 	return nil
 }
@@ -84,8 +84,8 @@ func (a *app) applyManifests(ctx context.Context, path string) error {
 	return err
 }
 
-// bringUpPlatform imports the images into the node and installs the platform from charts and manifests.
-func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images string) error {
+// startPlatform imports the images into the node and installs the platform from charts and manifests.
+func (a *app) startPlatform(ctx context.Context, chosen []string, images string) error {
 	if images == "" {
 		images = a.env.Checkout.Local("images")
 		names, e2e := []string{natsImage, mysqlImage}, []string(nil)
@@ -139,8 +139,8 @@ var (
 
 func hasSuperset(services []string) bool { return slices.Contains(services, "superset-operator") }
 
-// bringUpSuperset applies deploy/real-node/superset.yaml, waits until Superset is available, and prints its address.
-func (a *app) bringUpSuperset(ctx context.Context) error {
+// startSuperset applies deploy/real-node/superset.yaml, waits until Superset is available, and prints its address.
+func (a *app) startSuperset(ctx context.Context) error {
 	if err := a.step("Superset", func() (string, error) {
 		if err := a.applyManifests(ctx, a.env.Checkout.Path("deploy", "real-node", "superset.yaml")); err != nil {
 			return "", err

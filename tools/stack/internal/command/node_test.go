@@ -51,12 +51,12 @@ func TestRealNodeRequiresRoot(t *testing.T) {
 }
 
 func TestNodeFlagRejectsOtherValues(t *testing.T) {
-	var errOut bytes.Buffer
-	if code := command.Main(t.Context(), []string{"up", "--node", "imagined"}, io.Discard, &errOut); code != 2 {
+	var stderr bytes.Buffer
+	if code := command.Main(t.Context(), []string{"up", "--node", "imagined"}, io.Discard, &stderr); code != 2 {
 		t.Errorf("exit code %d, want 2", code)
 	}
-	if want := "--node is simulated or real"; !strings.Contains(errOut.String(), want) {
-		t.Errorf("output lacks %q: %s", want, errOut.String())
+	if want := "--node is simulated or real"; !strings.Contains(stderr.String(), want) {
+		t.Errorf("output lacks %q: %s", want, stderr.String())
 	}
 }
 
@@ -70,9 +70,9 @@ func TestInstallRequiresCluster(t *testing.T) {
 		{[]string{"install"}, 2, "install requires --kubeconfig"},
 		{[]string{"install", "--kubeconfig", "nowhere"}, 1, "kubeconfig nowhere not found"},
 	} {
-		var errOut bytes.Buffer
-		if code := command.Main(t.Context(), c.args, io.Discard, &errOut); code != c.code || !strings.Contains(errOut.String(), c.want) {
-			t.Errorf("%v: exit code %d, want %d and %q: %s", c.args, code, c.code, c.want, errOut.String())
+		var stderr bytes.Buffer
+		if code := command.Main(t.Context(), c.args, io.Discard, &stderr); code != c.code || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q: %s", c.args, code, c.code, c.want, stderr.String())
 		}
 	}
 }
@@ -106,9 +106,9 @@ func copyOfThisTest(t *testing.T) string {
 func TestLogsRequireRunningStack(t *testing.T) {
 	t.Setenv("FLOTILLA_LOCAL", t.TempDir())
 	for _, args := range [][]string{{"logs"}, {"logs", "nats"}, {"logs", "superset-operator"}} {
-		var errOut bytes.Buffer
-		if code := command.Main(t.Context(), args, io.Discard, &errOut); code != 1 || !strings.Contains(errOut.String(), "the stack is down") {
-			t.Errorf("%v: exit code %d, %s", args, code, errOut.String())
+		var stderr bytes.Buffer
+		if code := command.Main(t.Context(), args, io.Discard, &stderr); code != 1 || !strings.Contains(stderr.String(), "the stack is down") {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr.String())
 		}
 	}
 }

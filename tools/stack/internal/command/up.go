@@ -29,7 +29,7 @@ func (a *app) up(ctx context.Context, services string) error {
 	if err != nil {
 		return err
 	}
-	return a.guarded(ctx, func() error { return a.bringUp(ctx, chosen) })
+	return a.guarded(ctx, func() error { return a.start(ctx, chosen) })
 }
 
 // guarded starts the stack under the lock.
@@ -44,7 +44,7 @@ func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 	if ctx.Err() != nil {
 		a.info("\ninterrupted: taking the stack down")
 		// The signal has canceled ctx.
-		if downErr := a.takeDown(context.WithoutCancel(ctx)); downErr != nil {
+		if downErr := a.stopAll(context.WithoutCancel(ctx)); downErr != nil {
 			return downErr
 		}
 		return errInterrupted
@@ -56,7 +56,7 @@ func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 	return nil
 }
 
-func (a *app) bringUp(ctx context.Context, chosen []string) error {
+func (a *app) start(ctx context.Context, chosen []string) error {
 	if a.env.State.RealNode {
 		return errors.New("the stack runs on a real node: run `make down` to remove it or `make up NODE=real` to continue with it")
 	}
@@ -103,7 +103,7 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 	if err := a.writeEnv(mysql.DSN()); err != nil {
 		return err
 	}
-	return a.bringUpSamples(ctx, mysql.DSN())
+	return a.startSamples(ctx, mysql.DSN())
 }
 
 // plugin builds the kubectl plugin if the aggregator runs.
@@ -198,7 +198,7 @@ func (a *app) writeEnv(dsn string) error {
 	return envfile.Write(a.env.Checkout.Local("env"), vars, []string{a.env.Tools.Dir, a.env.Checkout.Local("bin")})
 }
 
-func (a *app) bringUpSamples(ctx context.Context, dsn string) error {
+func (a *app) startSamples(ctx context.Context, dsn string) error {
 	set, err := a.samples()
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) ([]s
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	var last []samples.Report
-	told := ""
+	lastReport := ""
 	for {
 		reports, err := a.checkSamples(ctx, set, dsn)
 		if err != nil {
@@ -242,9 +242,9 @@ func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) ([]s
 		if problem == "" {
 			return reports, nil
 		}
-		if problem != told {
+		if problem != lastReport {
 			a.info("  %s", problem)
-			told = problem
+			lastReport = problem
 		}
 		select {
 		case <-ctx.Done():

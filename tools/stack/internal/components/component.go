@@ -21,7 +21,7 @@ type Env struct {
 	Checkout checkout.Checkout
 	State    *state.State
 	Tools    controlplane.Tools
-	Say      func(format string, args ...any)
+	Logf     func(format string, args ...any)
 }
 
 // Outcome is the result of Ensure.
@@ -71,8 +71,8 @@ type program struct {
 }
 
 const (
-	// patience is how long a running process may be unhealthy before it is restarted.
-	patience = 15 * time.Second
+	// timeout is how long a running process may be unhealthy before it is restarted.
+	timeout = 15 * time.Second
 	// startTimeout is how long a new process may take to become healthy.
 	startTimeout = 90 * time.Second
 )
@@ -92,7 +92,7 @@ func (p *program) Ensure(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return "", err
 	}
-	if current && p.wait(ctx, spec, patience) == nil {
+	if current && p.wait(ctx, spec, timeout) == nil {
 		return Reused, nil
 	}
 	outcome := Started
@@ -102,7 +102,7 @@ func (p *program) Ensure(ctx context.Context) (Outcome, error) {
 	if err := spec.Stop(ctx); err != nil {
 		return "", err
 	}
-	if spec, err = p.spec(p.env.State.Settle); err != nil {
+	if spec, err = p.spec(p.env.State.Assign); err != nil {
 		return "", err
 	}
 	if err := spec.Start(); err != nil {

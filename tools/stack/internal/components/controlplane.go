@@ -98,7 +98,7 @@ func (c *ControlPlane) Ensure(ctx context.Context) (Outcome, error) {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		c.env.Say("  the control plane does not start again, so a new one is created and its objects are lost: %v", err)
+		c.env.Logf("  the control plane does not start again, so a new one is created and its objects are lost: %v", err)
 	}
 	if cluster != nil || exists(cfg.Dir) {
 		if err := c.discard(ctx, cfg); err != nil {

@@ -53,7 +53,7 @@ func (m *MySQL) config(port portFunc) (mysqlserver.Config, error) {
 		Port:   number,
 		Log:    m.env.Checkout.Log(m.Name()),
 		Marker: m.env.Checkout.Marker(),
-		Say:    m.env.Say,
+		Say:    m.env.Logf,
 	}, err
 }
 
@@ -76,7 +76,7 @@ func (m *MySQL) Ensure(ctx context.Context) (Outcome, error) {
 			return "", err
 		}
 	}
-	m.env.Say("  using %s", m.server.Source)
+	m.env.Logf("  using %s", m.server.Source)
 	return outcome, m.server.CreateDatabase(ctx, m.database())
 }
 
@@ -94,7 +94,7 @@ func (m *MySQL) start(ctx context.Context) error {
 			}
 		}
 	}
-	cfg, err := m.config(m.env.State.Settle)
+	cfg, err := m.config(m.env.State.Assign)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type RealNode struct {
 
 // NewRealNode returns the component.
 func NewRealNode(env *Env) (*RealNode, error) {
-	n, err := node.New(env.Checkout, node.Config{Tools: env.Tools, Kubeconfig: env.Kubeconfig(), Say: env.Say})
+	n, err := node.New(env.Checkout, node.Config{Tools: env.Tools, Kubeconfig: env.Kubeconfig(), Logf: env.Logf})
 	return &RealNode{env: env, Node: n}, err
 }
 
@@ -23,12 +23,12 @@ func (r *RealNode) Name() string { return "node" }
 
 // Ensure starts the node unless it runs with the current configuration, and returns when the API server answers.
 func (r *RealNode) Ensure(ctx context.Context) (Outcome, error) {
-	again := exists(r.env.Kubeconfig())
+	restarted := exists(r.env.Kubeconfig())
 	started, err := r.Node.Ensure(ctx, auditPolicy)
 	switch {
 	case !started:
 		return Reused, err
-	case again:
+	case restarted:
 		return Restarted, err
 	default:
 		return Started, err

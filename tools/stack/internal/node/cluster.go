@@ -33,7 +33,7 @@ func (n *Node) Start(ctx context.Context) error {
 		return err
 	}
 	for _, name := range []string{"dns.yaml", "storage.yaml"} {
-		manifest, err := fill(name, v)
+		manifest, err := renderTemplate(name, v)
 		if err != nil {
 			return err
 		}
@@ -79,13 +79,13 @@ func (n *Node) importOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := strings.Fields(string(has))
+	present := strings.Fields(string(has))
 	for _, i := range n.tools.images() {
 		reference, err := i.Reference()
 		if err != nil {
 			return err
 		}
-		if slices.Contains(there, "docker.io/"+reference) {
+		if slices.Contains(present, "docker.io/"+reference) {
 			continue
 		}
 		file := n.dir("images", i.Name+".tar")
@@ -102,7 +102,7 @@ func (n *Node) importOwn(ctx context.Context) error {
 
 // Import imports images from tars, or from all tars in directories, and returns the newly imported tars.
 func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
-	files, err := tars(paths)
+	files, err := archives(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (n *Node) importedBefore(file string) (mark string, had bool, err error) {
 	return mark, err == nil, nil
 }
 
-func tars(paths []string) ([]string, error) {
+func archives(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -188,10 +188,10 @@ func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) ([]byt
 
 func output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(errOut.String()))
+		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(stderr.String()))
 	}
 	return out.Bytes(), nil
 }

@@ -18,8 +18,8 @@ import (
 //go:embed files
 var files embed.FS
 
-// fill executes one of the template files with the values of the stack.
-func fill(name string, v values) ([]byte, error) {
+// renderTemplate executes one of the template files with the values of the stack.
+func renderTemplate(name string, v values) ([]byte, error) {
 	text, err := files.ReadFile(filepath.Join("files", name))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -35,8 +35,8 @@ func fill(name string, v values) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// life is the validity of all certificates. It is longer than a stack typically runs.
-const life = 2 * 365 * 24 * time.Hour
+// validity is the validity of all certificates. It is longer than a stack typically runs.
+const validity = 2 * 365 * 24 * time.Hour
 
 // writeCredentials creates a CA and all certificates, unless an earlier start has. It writes the administrator's
 // kubeconfig last: if it exists, the others exist too.
@@ -60,7 +60,7 @@ func (n *Node) writeCredentials() error {
 // ca.
 func Issue(dir string, subjects map[string]authority.Subject) (map[string]authority.Pair, error) {
 	now := time.Now()
-	signer, err := authority.New("flotilla-node", now.Add(-time.Hour), now.Add(life))
+	signer, err := authority.New("flotilla-node", now.Add(-time.Hour), now.Add(validity))
 	if err != nil {
 		return nil, err
 	}

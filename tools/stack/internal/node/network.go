@@ -85,18 +85,18 @@ func removeCgroup(ctx context.Context, root string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var folders []string
+		var dirs []string
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {
-				folders = append(folders, path)
+				dirs = append(dirs, path)
 			}
 			return ignoreAbsent(err)
 		})
 		if err != nil {
 			return err
 		}
-		for _, folder := range slices.Backward(folders) {
-			if err = ignoreAbsent(os.Remove(folder)); err != nil {
+		for _, dir := range slices.Backward(dirs) {
+			if err = ignoreAbsent(os.Remove(dir)); err != nil {
 				break
 			}
 		}

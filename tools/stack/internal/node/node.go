@@ -21,20 +21,20 @@ type Node struct {
 	layout
 	tools      tools
 	kubeconfig string
-	say        func(format string, args ...any)
+	logf       func(format string, args ...any)
 }
 
 // Config configures the node.
 type Config struct {
 	Tools      controlplane.Tools
 	Kubeconfig string // file for the administrator's credentials
-	Say        func(format string, args ...any)
+	Logf       func(format string, args ...any)
 }
 
 // New returns the node of a stack, running or not.
 func New(c checkout.Checkout, cfg Config) (*Node, error) {
 	t, err := findTools(c, cfg.Tools)
-	return &Node{layout: layout{c}, tools: t, kubeconfig: cfg.Kubeconfig, say: cfg.Say}, err
+	return &Node{layout: layout{c}, tools: t, kubeconfig: cfg.Kubeconfig, logf: cfg.Logf}, err
 }
 
 const (
@@ -104,7 +104,7 @@ func (n *Node) write(auditPolicy string) error {
 		"containerd.toml": "containerd.toml", "cni.conflist": "cni/flotilla.conflist",
 		"kubelet.yaml": "kubelet.yaml", "kube-proxy.yaml": "kube-proxy.yaml",
 	} {
-		text, err := fill(from, values)
+		text, err := renderTemplate(from, values)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (n *Node) Running() (map[string]int, error) {
 		if err != nil {
 			continue // it has just exited
 		}
-		if _, ours := running[filepath.Base(program)]; ours {
+		if _, managed := running[filepath.Base(program)]; managed {
 			running[filepath.Base(program)] = pid
 		}
 	}

@@ -59,7 +59,7 @@ func findTools(c checkout.Checkout, own controlplane.Tools) (tools, error) {
 // Prepare builds and downloads the programs of the node. The first time takes minutes; later calls use the cache.
 func (n *Node) Prepare(ctx context.Context) error {
 	module := n.c.Path("tools", "controlplane")
-	if _, err := controlplane.Build(ctx, module, n.say, controlplane.NodePrograms...); err != nil {
+	if _, err := controlplane.Build(ctx, module, n.logf, controlplane.NodePrograms...); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(n.tools.Addons, 0o750); err != nil {
@@ -70,7 +70,7 @@ func (n *Node) Prepare(ctx context.Context) error {
 		return err
 	}
 	unlock, err := cachedir.Lock(ctx, filepath.Join(n.tools.Addons, ".lock"), func() {
-		n.say("waiting for another build of the node's programs")
+		n.logf("waiting for another build of the node's programs")
 	})
 	if err != nil {
 		return fmt.Errorf("prepare the node: %w", err)
@@ -108,9 +108,9 @@ func applets() []string {
 	return links
 }
 
-// Possible returns an error if the operating system or the user cannot run a real node.
-func Possible() error {
-	if missing := capability.Missing(capability.Basic().Able()); len(missing) > 0 {
+// CheckSupported returns an error if the operating system or the user cannot run a real node.
+func CheckSupported() error {
+	if missing := capability.Missing(capability.Basic().Supported()); len(missing) > 0 {
 		return capability.Error{Missing: missing}
 	}
 	return nil
@@ -126,7 +126,7 @@ func Ready(ctx context.Context, c checkout.Checkout) error {
 	// Look reports the programs of packages that it cannot install as missing.
 	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...)
 	out, ensureErr := ensure.CombinedOutput()
-	missing := capability.Missing(capability.Look(ctx, c.Local()))
+	missing := capability.Missing(capability.Detect(ctx, c.Local()))
 	if len(missing) == 0 {
 		return nil
 	}

@@ -26,8 +26,8 @@ func bind(kind, namespace, roleKind, role, subject string) string {
 }
 
 const (
-	us     = `{"kind":"ServiceAccount","namespace":"flotilla-system","name":"ingester"}`
-	others = `{"kind":"ServiceAccount","namespace":"default","name":"ingester"},{"kind":"User","name":"ingester"}`
+	ingester = `{"kind":"ServiceAccount","namespace":"flotilla-system","name":"ingester"}`
+	others   = `{"kind":"ServiceAccount","namespace":"default","name":"ingester"},{"kind":"User","name":"ingester"}`
 )
 
 func TestGrantedReturnsBoundPermissions(t *testing.T) {
@@ -38,28 +38,28 @@ func TestGrantedReturnsBoundPermissions(t *testing.T) {
 	}{
 		"a role without a binding":    {[]string{readers, pod}, nil},
 		"a role of another user":      {[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others)}, nil},
-		"a binding of a missing role": {[]string{bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, nil},
+		"a binding of a missing role": {[]string{bind("ClusterRoleBinding", "", "ClusterRole", "reader", ingester)}, nil},
 		"each verb on each resource of each group": {
-			[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others+","+us)}, everywhere,
+			[]string{readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", others+","+ingester)}, everywhere,
 		},
 		"duplicates count once": {
 			[]string{
-				readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", us),
-				bind("ClusterRoleBinding", "", "ClusterRole", "reader", us),
+				readers, bind("ClusterRoleBinding", "", "ClusterRole", "reader", ingester),
+				bind("ClusterRoleBinding", "", "ClusterRole", "reader", ingester),
 			}, everywhere,
 		},
 		"a ClusterRole in one namespace": {
-			[]string{readers, named, bind("RoleBinding", "a", "ClusterRole", "reader", us)},
+			[]string{readers, named, bind("RoleBinding", "a", "ClusterRole", "reader", ingester)},
 			[]string{"core/pods get in a", "core/pods/log get in a", "apps/pods get in a", "apps/pods/log get in a"},
 		},
 		"a Role and its names": {
-			[]string{readers, named, bind("RoleBinding", "flotilla-system", "Role", "reader", us)},
+			[]string{readers, named, bind("RoleBinding", "flotilla-system", "Role", "reader", ingester)},
 			[]string{"coordination.k8s.io/leases update in flotilla-system named a,b"},
 		},
-		"a Role of another namespace": {[]string{named, bind("RoleBinding", "a", "Role", "reader", us)}, nil},
-		"a URL":                       {[]string{urls, bind("ClusterRoleBinding", "", "ClusterRole", "urls", us)}, []string{"/metrics get"}},
-		"a URL is in no namespace":    {[]string{urls, bind("RoleBinding", "a", "ClusterRole", "urls", us)}, nil},
-		"a namespace and the cluster": {[]string{readers, bind("RoleBinding", "a", "ClusterRole", "reader", us), bind("ClusterRoleBinding", "", "ClusterRole", "reader", us)}, []string{"core/pods get", "core/pods get in a", "core/pods/log get", "core/pods/log get in a", "apps/pods get", "apps/pods get in a", "apps/pods/log get", "apps/pods/log get in a"}},
+		"a Role of another namespace": {[]string{named, bind("RoleBinding", "a", "Role", "reader", ingester)}, nil},
+		"a URL":                       {[]string{urls, bind("ClusterRoleBinding", "", "ClusterRole", "urls", ingester)}, []string{"/metrics get"}},
+		"a URL is in no namespace":    {[]string{urls, bind("RoleBinding", "a", "ClusterRole", "urls", ingester)}, nil},
+		"a namespace and the cluster": {[]string{readers, bind("RoleBinding", "a", "ClusterRole", "reader", ingester), bind("ClusterRoleBinding", "", "ClusterRole", "reader", ingester)}, []string{"core/pods get", "core/pods get in a", "core/pods/log get", "core/pods/log get in a", "apps/pods get", "apps/pods get in a", "apps/pods/log get", "apps/pods/log get in a"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -230,11 +230,11 @@ func (c Config) run(ctx context.Context, stdin []byte, program string, args ...s
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.Cache, "HELM_CACHE_HOME="+filepath.Join(c.Cache, "helm"))
 	cmd.Stdin = bytes.NewReader(stdin)
-	var errOut bytes.Buffer
-	cmd.Stderr = &errOut
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args[:min(3, len(args))], " "), err,
-			strings.TrimSpace(errOut.String()))
+			strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }

@@ -25,23 +25,23 @@ func TestDeploySamplesAreComplete(t *testing.T) {
 }
 
 // contents returns the contents of the files below a directory, by the name that the function derives from the path.
-func contents(t *testing.T, folder, pattern string, name func(path string) string) map[string]string {
+func contents(t *testing.T, dir, pattern string, name func(path string) string) map[string]string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil || len(found) == 0 {
-		t.Fatalf("no files %s in %s: %v", pattern, folder, err)
+		t.Fatalf("no files %s in %s: %v", pattern, dir, err)
 	}
-	held := map[string]string{}
+	contentsByName := map[string]string{}
 	for _, path := range found {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		short, err := filepath.Rel(folder, path)
+		relative, err := filepath.Rel(dir, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held[name(short)] = string(data)
+		contentsByName[name(relative)] = string(data)
 	}
-	return held
+	return contentsByName
 }

@@ -21,10 +21,10 @@ type Set struct {
 }
 
 // Load reads the sample files in the directories. It ignores missing directories.
-func Load(folders []string) (Set, error) {
+func Load(dirs []string) (Set, error) {
 	var set Set
-	for _, folder := range folders {
-		files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 		if err != nil {
 			return Set{}, fmt.Errorf("list the samples: %w", err)
 		}

@@ -67,9 +67,9 @@ func (s *State) Port(use string) (int, error) {
 	return s.pick(use)
 }
 
-// Settle returns a free port for a use: if another process listens on the previous port, it picks another one. Call it
+// Assign returns a free port for a use: if another process listens on the previous port, it picks another one. Call it
 // only for a server that does not run.
-func (s *State) Settle(use string) (int, error) {
+func (s *State) Assign(use string) (int, error) {
 	if port, ok := s.Ports[use]; ok && freeport.Free(port) {
 		return port, nil
 	}
@@ -78,16 +78,16 @@ func (s *State) Settle(use string) (int, error) {
 
 // pick returns a free port that is not assigned to another use.
 func (s *State) pick(use string) (int, error) {
-	promised := map[int]bool{}
+	reserved := map[int]bool{}
 	for _, port := range s.Ports {
-		promised[port] = true
+		reserved[port] = true
 	}
 	for {
 		port, err := freeport.One()
 		if err != nil {
 			return 0, fmt.Errorf("pick a port for %s: %w", use, err)
 		}
-		if !promised[port] {
+		if !reserved[port] {
 			s.Ports[use] = port
 			return port, s.Save()
 		}

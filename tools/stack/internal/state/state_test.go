@@ -40,7 +40,7 @@ func TestPortsPersistAcrossRuns(t *testing.T) {
 		t.Errorf("one port for two uses: %d", nats)
 	}
 	second := load(t, path)
-	got := map[string]int{"nats": port(t, second.Port, "nats"), "mysql": port(t, second.Settle, "mysql")}
+	got := map[string]int{"nats": port(t, second.Port, "nats"), "mysql": port(t, second.Assign, "mysql")}
 	if diff := cmp.Diff(map[string]int{"nats": nats, "mysql": mysql}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -58,10 +58,10 @@ func TestSettleReplacesForeignPort(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if again := port(t, s.Port, "nats"); again != taken {
-		t.Errorf("Port moved from %d to %d while its server runs", taken, again)
+	if second := port(t, s.Port, "nats"); second != taken {
+		t.Errorf("Port moved from %d to %d while its server runs", taken, second)
 	}
-	if other := port(t, s.Settle, "nats"); other == taken {
+	if other := port(t, s.Assign, "nats"); other == taken {
 		t.Errorf("Settle stays on %d, which is in use", taken)
 	}
 }

@@ -1,4 +1,4 @@
-// Package capability checks the prerequisites of a real node on this machine. Look collects facts, Missing evaluates them.
+// Package capability checks the prerequisites of a real node on this machine. Detect collects facts, Missing evaluates them.
 package capability
 
 import (
@@ -51,9 +51,9 @@ func Missing(f Facts) []string {
 			missing = append(missing, "cgroups: the controller "+name+" is not mounted below /sys/fs/cgroup")
 		}
 	}
-	for _, what := range Trials() {
-		if said, failed := f.Failed[what]; failed {
-			missing = append(missing, what+": "+said)
+	for _, what := range Probes() {
+		if reason, failed := f.Failed[what]; failed {
+			missing = append(missing, what+": "+reason)
 		}
 	}
 	return missing

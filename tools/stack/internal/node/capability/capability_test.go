@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/capability"
 )
 
-func able() capability.Facts {
+func supported() capability.Facts {
 	return capability.Facts{
 		OS: "linux", Filesystems: "nodev\tproc\nnodev\toverlay\n\text4\n", DataOn: "other",
 		Controllers: []string{"cpu", "cpuset", "memory", "pids"},
@@ -56,7 +56,7 @@ func TestMissing(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			facts := able()
+			facts := supported()
 			c.change(&facts)
 			got := capability.Missing(facts)
 			if len(got) != len(c.want) {
@@ -72,8 +72,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestMissingReportsFailedTrials(t *testing.T) {
-	facts := able()
-	for _, what := range capability.Trials() {
+	facts := supported()
+	for _, what := range capability.Probes() {
 		facts.Failed[what] = "it failed"
 	}
 	var got []string

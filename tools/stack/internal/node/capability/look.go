@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// trial is a command that performs an operation of a node in its own namespaces, so that it leaves no resources behind.
-type trial struct {
+// probe is a command that performs an operation of a node in its own namespaces, so that it leaves no resources behind.
+type probe struct {
 	what string
 	args []string
 }
 
-var trials = []trial{
+var probes = []probe{
 	{"mounts", []string{"unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"}},
 	{"process namespaces", []string{"unshare", "--pid", "--fork", "--mount-proc", "true"}},
 	{"network namespaces", []string{"unshare", "--net", "true"}},
@@ -30,10 +30,10 @@ var trials = []trial{
 	},
 }
 
-// Trials returns the names of the trials in their order.
-func Trials() []string {
-	names := make([]string, 0, len(trials))
-	for _, t := range trials {
+// Probes returns the names of the trials in their order.
+func Probes() []string {
+	names := make([]string, 0, len(probes))
+	for _, t := range probes {
 		names = append(names, t.what)
 	}
 	return names
@@ -50,15 +50,15 @@ func Basic() Facts {
 	return Facts{OS: runtime.GOOS, UID: os.Getuid()}
 }
 
-// Able returns f with the file systems and controllers of a capable machine, so that Missing reports only a wrong system
+// Supported returns f with the file systems and controllers of a capable machine, so that Missing reports only a wrong system
 // or user.
-func (f Facts) Able() Facts {
+func (f Facts) Supported() Facts {
 	f.Filesystems, f.Controllers = "overlay", controllers
 	return f
 }
 
-// Look collects all facts, for a node whose files are in or below dir.
-func Look(ctx context.Context, dir string) Facts {
+// Detect collects all facts, for a node whose files are in or below dir.
+func Detect(ctx context.Context, dir string) Facts {
 	f := Basic()
 	f.Failed = map[string]string{}
 	// If the file is not readable, Filesystems stays empty, which Missing reports.
@@ -72,7 +72,7 @@ func Look(ctx context.Context, dir string) Facts {
 			f.Absent = append(f.Absent, name)
 		}
 	}
-	for _, t := range trials {
+	for _, t := range probes {
 		out, err := exec.CommandContext(ctx, t.args[0], t.args[1:]...).CombinedOutput()
 		if err != nil {
 			f.Failed[t.what] = strings.Join(t.args, " ") + ": " + err.Error() + ": " + firstLine(string(out))

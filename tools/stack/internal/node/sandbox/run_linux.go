@@ -48,31 +48,31 @@ func (c Config) mount() error {
 		return fmt.Errorf("share mounts within the node: %w", err)
 	}
 	// Opened before the mounts below hide them.
-	var folders []*os.File
+	var dirs []*os.File
 	for _, b := range c.Binds {
 		if err := os.MkdirAll(b.Dir, 0o750); err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
 		}
-		folder, err := os.Open(b.Dir)
+		dir, err := os.Open(b.Dir)
 		if err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
 		}
-		defer folder.Close() //nolint:errcheck // only read
-		folders = append(folders, folder)
+		defer dir.Close() //nolint:errcheck // only read
+		dirs = append(dirs, dir)
 	}
 	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"tmpfs", "/run"}} {
 		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
-	if err := cover("/var/lib"); err != nil {
+	if err := hide("/var/lib"); err != nil {
 		return err
 	}
 	for i, b := range c.Binds {
 		if err := os.MkdirAll(b.At, 0o750); err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
 		}
-		source := fmt.Sprintf("/proc/self/fd/%d", folders[i].Fd())
+		source := fmt.Sprintf("/proc/self/fd/%d", dirs[i].Fd())
 		if err := syscall.Mount(source, b.At, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
 		}
@@ -92,16 +92,16 @@ func (c Config) scratch() error {
 	return nil
 }
 
-// cover mounts an overlay over a directory of the machine, so that mount points that the node creates in it are private.
+// hide mounts an overlay over a directory of the machine, so that mount points that the node creates in it are private.
 // Without the overlay, removing a mount point directory on the machine would unmount it in all other nodes.
-func cover(folder string) error {
+func hide(dir string) error {
 	upper, work := "/run/cover/upper", "/run/cover/work"
 	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
-		return fmt.Errorf("cover %s: %w", folder, err)
+		return fmt.Errorf("cover %s: %w", dir, err)
 	}
-	options := "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work
-	if err := syscall.Mount("overlay", folder, "overlay", 0, options); err != nil {
-		return fmt.Errorf("cover %s: %w", folder, err)
+	options := "lowerdir=" + dir + ",upperdir=" + upper + ",workdir=" + work
+	if err := syscall.Mount("overlay", dir, "overlay", 0, options); err != nil {
+		return fmt.Errorf("cover %s: %w", dir, err)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ type supervisor struct {
 	programs []Program
 	log      io.Writer
 	running  map[int]Program // by pid
-	again    chan Program
+	restart  chan Program
 }
 
 func newSupervisor(programs []Program, log io.Writer) *supervisor {
-	return &supervisor{programs: programs, log: log, running: map[int]Program{}, again: make(chan Program)}
+	return &supervisor{programs: programs, log: log, running: map[int]Program{}, restart: make(chan Program)}
 }
 
 type ended struct {
@@ -41,43 +41,43 @@ func (s *supervisor) run(ctx context.Context) error {
 			return err
 		}
 	}
-	gone := make(chan ended)
-	go reap(gone)
+	exited := make(chan ended)
+	go reap(exited)
 	for {
 		select {
 		case <-ctx.Done():
-			s.stop(gone)
+			s.stop(exited)
 			return nil
-		case p := <-s.again:
+		case p := <-s.restart:
 			if err := s.start(p); err != nil {
 				return err
 			}
-		case e := <-gone:
-			p, ours := s.running[e.pid]
-			if !ours {
+		case e := <-exited:
+			p, managed := s.running[e.pid]
+			if !managed {
 				continue
 			}
 			delete(s.running, e.pid)
-			s.say("%s exited (%s), restarting it", p.Name, describe(e.status))
-			time.AfterFunc(pause, func() { s.again <- p })
+			s.logf("%s exited (%s), restarting it", p.Name, describe(e.status))
+			time.AfterFunc(pause, func() { s.restart <- p })
 		}
 	}
 }
 
 // stop sends SIGTERM to the programs and waits for them. It does not stop containers: the kernel kills their processes,
 // like powering off a machine.
-func (s *supervisor) stop(gone <-chan ended) {
+func (s *supervisor) stop(exited <-chan ended) {
 	for pid := range s.running {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			s.say("%v", err)
+			s.logf("%v", err)
 		}
 	}
-	late := time.After(grace)
+	deadline := time.After(grace)
 	for len(s.running) > 0 {
 		select {
-		case e := <-gone:
+		case e := <-exited:
 			delete(s.running, e.pid)
-		case <-late:
+		case <-deadline:
 			return
 		}
 	}
@@ -107,12 +107,12 @@ func (s *supervisor) start(p Program) error {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	s.running[pid] = p
-	s.say("%s started", p.Name)
+	s.logf("%s started", p.Name)
 	return nil
 }
 
 // reap reports every process that exited, of programs and others.
-func reap(gone chan<- ended) {
+func reap(exited chan<- ended) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
@@ -120,7 +120,7 @@ func reap(gone chan<- ended) {
 		case errors.Is(err, syscall.ECHILD): // until a program is restarted
 			<-time.After(pause / 2)
 		case err == nil:
-			gone <- ended{pid, status}
+			exited <- ended{pid, status}
 		}
 	}
 }
@@ -132,6 +132,6 @@ func describe(status syscall.WaitStatus) string {
 	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }
 
-func (s *supervisor) say(format string, args ...any) {
+func (s *supervisor) logf(format string, args ...any) {
 	fmt.Fprintf(s.log, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
