@@ -29,14 +29,14 @@ fault() {
 }
 package() { (cd "$1" && CGO_ENABLED=1 GOWORK=off go test -race -tags long -timeout 60m .); }
 
-folders() { grep -rl --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u | sed 's#^\./##'; }
+dirs() { grep -rl --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u | sed 's#^\./##'; }
 all() {
   echo verify-engine
-  local folder
-  for folder in $(folders); do
-    case $folder in
-      */faults) build "$folder" >&2 && tests "$folder" | sed "s#^#$folder/#" || echo "$folder/does-not-build" ;;
-      *) echo "$folder" ;;
+  local dir
+  for dir in $(dirs); do
+    case $dir in
+      */faults) build "$dir" >&2 && tests "$dir" | sed "s#^#$dir/#" || echo "$dir/does-not-build" ;;
+      *) echo "$dir" ;;
     esac
   done
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-var quotedFolder = regexp.MustCompile("`((?:services|libs|test)/[^`]*)`")
+var quotedDir = regexp.MustCompile("`((?:services|libs|test)/[^`]*)`")
 
 func TestDeviationsNameDirectoriesWithTests(t *testing.T) {
 	register, err := os.ReadFile("../../docs/deviations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := quotedFolder.FindAllStringSubmatch(string(register), -1)
+	named := quotedDir.FindAllStringSubmatch(string(register), -1)
 	if len(named) == 0 {
 		t.Fatal("found no test in docs/deviations.md: the check is broken")
 	}

@@ -83,9 +83,9 @@ func TestProductsRequireNoTestModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range parsed.Require {
-			own, ours := strings.CutPrefix(r.Mod.Path, prefix)
+			own, owned := strings.CutPrefix(r.Mod.Path, prefix)
 			switch {
-			case ours && !slices.Contains([]string{"lib", "api"}, modules[own]):
+			case owned && !slices.Contains([]string{"lib", "api"}, modules[own]):
 				t.Errorf("%s requires %s, which is not a library", dir, own)
 			case slices.Contains(browsers, r.Mod.Path), !r.Indirect && slices.Contains(servers, r.Mod.Path):
 				t.Errorf("%s requires %s, which only tests need: require it in module test or libs/testkit", dir, r.Mod.Path)

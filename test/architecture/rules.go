@@ -56,11 +56,11 @@ func isImpure(path string) bool {
 
 // foreignInternals reports whether path, imported in dir, is a package of another service outside its api.
 func foreignInternals(dir, path string) bool {
-	rest, ours := strings.CutPrefix(path, prefix)
-	if !ours || !strings.HasPrefix(rest, "services/") {
+	tail, owned := strings.CutPrefix(path, prefix)
+	if !owned || !strings.HasPrefix(tail, "services/") {
 		return false
 	}
-	target := strings.Split(rest, "/")
+	target := strings.Split(tail, "/")
 	own := strings.Split(dir, "/")
 	if len(own) > 1 && own[0] == "services" && own[1] == target[1] {
 		return false

@@ -19,21 +19,21 @@ import (
 
 // served has, by service, an object and the field that the service sets when it reconciles the object.
 var served = map[string]struct{ object, seen string }{
-	"superset-operator": {stories()["superset-operator"].object, "status"},
+	"superset-operator": {lifecycles()["superset-operator"].object, "status"},
 	"engine-operator":   {"{apiVersion: compute.firebolt.io/v1alpha1, kind: FireboltEngineClass, spec: {template: {}}}", "metadata.finalizers"},
 	"ingester":          {"{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}", "metadata.finalizers"},
 }
 
 // release is one of two releases. Its service runs as a process with the permissions of the release.
 type release struct {
-	place
+	env
 	values, flags []string
 	s             *started
 }
 
 func newRelease(t *testing.T, service string, bus string) *release {
 	t.Helper()
-	b := &release{place: newPlace(t, service)}
+	b := &release{env: newEnv(t, service)}
 	b.values = []string{"--set", "watchNamespaces={" + b.namespace + "},cluster.name=c,bus.url=" + bus}
 	if service == "ingester" {
 		b.create(secret("database", "dsn", mysqltest.DSN(t)))
@@ -49,7 +49,7 @@ func newRelease(t *testing.T, service string, bus string) *release {
 	}
 	b.s = b.start(b.kubeconfig(service), docs, b.flags...)
 	b.s.probes(true)
-	b.leads()
+	b.waitForLeader()
 	return b
 }
 
@@ -94,7 +94,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			t.Parallel()
 			bus := natstest.Start(t).URL()
 			if served[service].object != "" {
-				definitions := newPlace(t, service)
+				definitions := newEnv(t, service)
 				definitions.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
 				t.Cleanup(func() { definitions.uninstall(service + "-crds") })
 			}
@@ -118,7 +118,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			a.s.stop()
 			a.release()
 			a.helm("uninstall", service, "--wait")
-			a.gone()
+			a.waitForDeletion()
 			if service == "status-aggregator" {
 				b.holds()
 			} else {
@@ -127,7 +127,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			b.s.stop()
 			b.release()
 			b.helm("uninstall", service, "--wait")
-			b.gone()
+			b.waitForDeletion()
 		})
 	}
 }
@@ -152,17 +152,17 @@ func (b *release) holds() {
 // release removes the finalizers of the release's namespace, with the permissions of its hook.
 func (b *release) release() {
 	b.Helper()
-	checks := map[string]map[string]func(place, string){
-		"engine-operator": {"engine-operator-release": says("FireboltEngineClass")},
-		"ingester":        {"ingester-release": says("Model"), "ingester-migrate": says("")},
+	checks := map[string]map[string]func(env, string){
+		"engine-operator": {"engine-operator-release": reports("FireboltEngineClass")},
+		"ingester":        {"ingester-release": reports("Model"), "ingester-migrate": reports("")},
 	}[b.service]
 	if checks != nil {
 		b.jobs(documents(b, b.helm("get", "hooks", b.service)), checks)
 	}
 }
 
-// gone checks that the release left no objects in its namespace, and none with its name elsewhere.
-func (b *release) gone() {
+// waitForDeletion checks that the release left no objects in its namespace, and none with its name elsewhere.
+func (b *release) waitForDeletion() {
 	b.Helper()
 	expect.Eventually(b, expect.Long, func() error {
 		for _, object := range b.left() {

@@ -13,10 +13,10 @@ import (
 // TestGolden compares the rendered charts with golden files. Write an intended change with -update, and add a line to the
 // CHANGELOG of the service if it restarts pods.
 func TestGolden(t *testing.T) {
-	each(t, func(t *testing.T, service, kase, values string) {
+	each(t, func(t *testing.T, service, caseName, values string) {
 		t.Helper()
 		got := render(t, service, "--values", values)
-		file := filepath.Join("testdata/golden", service+"."+kase+".yaml")
+		file := filepath.Join("testdata/golden", service+"."+caseName+".yaml")
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 				t.Fatal(err)

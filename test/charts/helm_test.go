@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	folder = "../../deploy/charts"
+	chartsDir = "../../deploy/charts"
 	// system is the namespace of the golden renders.
 	system = "flotilla-system"
 )
@@ -85,7 +85,7 @@ func must(t testing.TB, args ...string) string {
 	return out
 }
 
-func chart(name string) string { return filepath.Join(folder, name) }
+func chart(name string) string { return filepath.Join(chartsDir, name) }
 
 // render returns the output of helm template for a release with the name of the chart.
 func render(t testing.TB, name string, args ...string) string {
@@ -102,21 +102,21 @@ func renders(t testing.TB) map[string]map[string]string {
 	}
 	out := map[string]map[string]string{}
 	for _, file := range files {
-		name, kase, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".")
+		name, caseName, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".")
 		if out[name] == nil {
 			out[name] = map[string]string{}
 		}
-		out[name][kase] = file
+		out[name][caseName] = file
 	}
 	return out
 }
 
 // each runs a test for every case.
-func each(t *testing.T, test func(t *testing.T, service, kase, values string)) {
+func each(t *testing.T, test func(t *testing.T, service, caseName, values string)) {
 	t.Helper()
 	for service, cases := range renders(t) {
-		for kase, values := range cases {
-			t.Run(service+"/"+kase, func(t *testing.T) { test(t, service, kase, values) })
+		for caseName, values := range cases {
+			t.Run(service+"/"+caseName, func(t *testing.T) { test(t, service, caseName, values) })
 		}
 	}
 }

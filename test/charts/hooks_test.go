@@ -11,7 +11,7 @@ import (
 // Finalizers must not be added while they are removed: Helm deletes the admission objects first,
 // then the service, and then runs the Job, whose permissions exist by then.
 func TestUninstallOrdersHooks(t *testing.T) {
-	place := map[string]int{
+	env := map[string]int{
 		"MutatingAdmissionPolicyBinding": 1, "MutatingWebhookConfiguration": 1, "ValidatingWebhookConfiguration": 1,
 		"Deployment":     2,
 		"ServiceAccount": 3, "Role": 3, "RoleBinding": 3, "ClusterRole": 3, "ClusterRoleBinding": 3,
@@ -26,7 +26,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 			switch {
 			case doc.GetAnnotations()["helm.sh/hook"] == "pre-delete":
 				hooks = append(hooks, doc)
-			case doc.GetAnnotations()["helm.sh/hook"] == "" && place[doc.GetKind()] == 1:
+			case doc.GetAnnotations()["helm.sh/hook"] == "" && env[doc.GetKind()] == 1:
 				admission++
 			}
 		}
@@ -39,7 +39,7 @@ func TestUninstallOrdersHooks(t *testing.T) {
 		slices.SortStableFunc(hooks, func(a, b *unstructured.Unstructured) int { return weight(t, a) - weight(t, b) })
 		last, seen := 0, map[int]int{}
 		for _, hook := range hooks {
-			now := place[hook.GetKind()]
+			now := env[hook.GetKind()]
 			if now < last || now == 0 {
 				t.Errorf("%s %s has too late a weight", hook.GetKind(), hook.GetName())
 			}

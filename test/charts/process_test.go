@@ -52,8 +52,8 @@ func binary(t testing.TB, service string) string {
 	return file
 }
 
-// place is a namespace with the prerequisites of a release.
-type place struct {
+// env is a namespace with the prerequisites of a release.
+type env struct {
 	*testing.T
 	client    client.Client
 	namespace string
@@ -62,7 +62,7 @@ type place struct {
 
 // run runs the command line of a Job as a process with its environment, the files of its mounted
 // Secrets and, unless token mounting is disabled, the token of its ServiceAccount.
-func (p place) run(job *unstructured.Unstructured) (string, error) {
+func (p env) run(job *unstructured.Unstructured) (string, error) {
 	p.Helper()
 	typed := &batchv1.Job{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(job.Object, typed); err != nil {
@@ -91,7 +91,7 @@ func (p place) run(job *unstructured.Unstructured) (string, error) {
 	return out.String(), err
 }
 
-func (p place) secret(name string) map[string][]byte {
+func (p env) secret(name string) map[string][]byte {
 	p.Helper()
 	s := &corev1.Secret{}
 	if err := p.client.Get(p.Context(), client.ObjectKey{Namespace: p.namespace, Name: name}, s); err != nil {
@@ -100,7 +100,7 @@ func (p place) secret(name string) map[string][]byte {
 	return s.Data
 }
 
-func (p place) value(e corev1.EnvVar) string {
+func (p env) value(e corev1.EnvVar) string {
 	if e.ValueFrom == nil {
 		return e.Value
 	}
@@ -108,7 +108,7 @@ func (p place) value(e corev1.EnvVar) string {
 	return string(p.secret(ref.Name)[ref.Key])
 }
 
-func (p place) mount(secret, dir string) {
+func (p env) mount(secret, dir string) {
 	p.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		p.Fatal(err)
@@ -121,7 +121,7 @@ func (p place) mount(secret, dir string) {
 }
 
 // kubeconfig writes a kubeconfig with a token of the account and no other credentials.
-func (p place) kubeconfig(account string) string {
+func (p env) kubeconfig(account string) string {
 	p.Helper()
 	sa := &corev1.ServiceAccount{}
 	sa.Namespace, sa.Name = p.namespace, account
@@ -185,11 +185,11 @@ func TestChartsSetAllFlags(t *testing.T) {
 		}
 		flags := 0
 		for line := range strings.SplitSeq(string(out), "\n") {
-			_, rest, found := strings.Cut(line, "--")
+			_, tail, found := strings.Cut(line, "--")
 			if !found || !strings.HasPrefix(strings.TrimSpace(line), "-") {
 				continue
 			}
-			flag := strings.Fields(rest)[0]
+			flag := strings.Fields(tail)[0]
 			flags++
 			if !strings.Contains(rendered, "--"+flag+"=") && !strings.Contains(rendered, "--"+flag+"\n") && without[flag] == "" {
 				t.Errorf("%s: no value sets --%s", service, flag)

@@ -30,20 +30,20 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-// story has the parameters of the release test for a service.
-type story struct {
+// lifecycle has the parameters of the release test for a service.
+type lifecycle struct {
 	values []string
 	// object is an object of the service, in the state in which the service manages it.
 	object string
 	// made lists the objects that the running service creates: kind and name.
 	made map[string]string
 	// before creates Secrets; checks verify the results of the Jobs.
-	before func(p place)
-	checks map[string]func(p place, output string)
+	before func(p env)
+	checks map[string]func(p env, output string)
 }
 
-func stories() map[string]story {
-	return map[string]story{
+func lifecycles() map[string]lifecycle {
+	return map[string]lifecycle{
 		"superset-operator": {
 			object: "{apiVersion: superset.apache.org/v1alpha1, kind: Superset, spec: {environment: Development, image: {tag: 6.0.0}, secretKey: x}}",
 			made:   map[string]string{"superset-operator.flotilla.dev": "Lease"},
@@ -52,35 +52,35 @@ func stories() map[string]story {
 			object: "{apiVersion: compute.firebolt.io/v1alpha1, kind: FireboltEngineClass, spec: {template: {}}, " +
 				"metadata: {finalizers: [compute.firebolt.io/fireboltengineclass-deletion-guard]}}",
 			made:   map[string]string{"engine-operator.flotilla.dev": "Lease", "engine-operator-webhook-cert": "Secret"},
-			checks: map[string]func(place, string){"engine-operator-release": says("FireboltEngineClass  1")},
+			checks: map[string]func(env, string){"engine-operator-release": reports("FireboltEngineClass  1")},
 		},
 		"ingester": {
 			values: []string{"--set", "database.dsnSecret.name=database"},
 			// The policy of the chart adds the finalizer.
 			object: "{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}",
 			made:   map[string]string{"ingester.flotilla.dev": "Lease"},
-			before: func(p place) { p.create(secret("database", "dsn", mysqltest.DSN(p))) },
-			checks: map[string]func(place, string){
-				"ingester-migrate": says("00001_create_model.sql"),
-				"ingester-release": says("Model            1"),
+			before: func(p env) { p.create(secret("database", "dsn", mysqltest.DSN(p))) },
+			checks: map[string]func(env, string){
+				"ingester-migrate": reports("00001_create_model.sql"),
+				"ingester-release": reports("Model            1"),
 			},
 		},
 		"status-aggregator": {
 			values: []string{"--set", "cluster.name=prod,bus.url=nats://nats:4222,bus.bootstrapJob.enabled=true,bus.bootstrapJob.urlSecret.name=bootstrap"},
 			made:   map[string]string{"status-aggregator.flotilla.dev": "Lease", "flotilla-conditions": "Lease"},
-			before: func(p place) {
+			before: func(p env) {
 				srv := busauth.Start(p, busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"})
 				p.create(secret("bootstrap", "url", srv.As("bootstrap")))
 				p.Cleanup(func() { srv.WantNoViolations(p) })
 				p.create(secret("admin", "url", srv.As(busauth.Admin)))
 			},
-			checks: map[string]func(place, string){"status-aggregator-bootstrap": streamsAreThere},
+			checks: map[string]func(env, string){"status-aggregator-bootstrap": streamsAreThere},
 		},
 	}
 }
 
-func says(want string) func(place, string) {
-	return func(p place, output string) {
+func reports(want string) func(env, string) {
+	return func(p env, output string) {
 		p.Helper()
 		if !strings.Contains(output, want) {
 			p.Errorf("output lacks %q:\n%s", want, output)
@@ -88,7 +88,7 @@ func says(want string) func(place, string) {
 	}
 }
 
-func streamsAreThere(p place, output string) {
+func streamsAreThere(p env, output string) {
 	p.Helper()
 	nc, err := nats.Connect(string(p.secret("admin")["url"]))
 	if err != nil {
@@ -110,7 +110,7 @@ func secret(name, key, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}
 }
 
-func (p place) create(o client.Object) {
+func (p env) create(o client.Object) {
 	p.Helper()
 	o.SetNamespace(p.namespace)
 	if err := p.client.Create(p.Context(), o); err != nil {
@@ -119,7 +119,7 @@ func (p place) create(o client.Object) {
 }
 
 // helm runs helm with --wait against the control plane of the test.
-func (p place) helm(args ...string) string {
+func (p env) helm(args ...string) string {
 	p.Helper()
 	return must(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
 }
@@ -127,20 +127,20 @@ func (p place) helm(args ...string) string {
 // TestInstallUpgradeUninstall installs each chart alone, upgrades it with other values and
 // uninstalls it. Afterwards no objects of the release remain, and managed objects can be deleted.
 func TestInstallUpgradeUninstall(t *testing.T) {
-	all := stories()
+	all := lifecycles()
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			if service != "status-aggregator" { // whose bus takes its passwords from the environment
 				t.Parallel()
 			}
 			c := cluster.Get(t)
-			p := place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
+			p := env{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
 			p.live(all[service])
 		})
 	}
 }
 
-func (p place) live(s story) {
+func (p env) live(s lifecycle) {
 	p.Helper()
 	if s.object != "" {
 		p.helm("install", p.service+"-crds", chart(p.service+"-crds"), "--wait")
@@ -164,7 +164,7 @@ func (p place) live(s story) {
 	if !early && s.object != "" {
 		object = p.make(s.object)
 	}
-	p.pretend(s.made)
+	p.fakeOperator(s.made)
 	hooks := documents(p, p.helm("get", "hooks", p.service))
 	p.jobs(hooks, s.checks)
 
@@ -191,7 +191,7 @@ func (p place) live(s story) {
 }
 
 // failsOnce makes an uninstall fail: a quota rejects the pod of the Job that removes the finalizers.
-func (p place) failsOnce() {
+func (p env) failsOnce() {
 	p.Helper()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-pods"},
@@ -213,7 +213,7 @@ func (p place) failsOnce() {
 	}
 }
 
-func (p place) make(text string) *unstructured.Unstructured {
+func (p env) make(text string) *unstructured.Unstructured {
 	p.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
@@ -241,7 +241,7 @@ func (p place) make(text string) *unstructured.Unstructured {
 }
 
 // works waits until the Deployment matches the values.
-func (p place) works(tag string, replicas int32) {
+func (p env) works(tag string, replicas int32) {
 	p.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service}}
 	expect.Object(p, p.client, d, func(d *appsv1.Deployment) error {
@@ -253,8 +253,8 @@ func (p place) works(tag string, replicas int32) {
 	})
 }
 
-// pretend creates the objects that a running service would create, since simulated pods do not run it.
-func (p place) pretend(made map[string]string) {
+// fakeOperator creates the objects that a running service would create, since simulated pods do not run it.
+func (p env) fakeOperator(made map[string]string) {
 	p.Helper()
 	for name, kind := range made {
 		named := metav1.ObjectMeta{Name: name}
@@ -267,7 +267,7 @@ func (p place) pretend(made map[string]string) {
 }
 
 // jobs runs the command lines of all hook Jobs with the permissions of the hooks.
-func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(place, string)) {
+func (p env) jobs(hooks []*unstructured.Unstructured, checks map[string]func(env, string)) {
 	p.Helper()
 	missing := maps.Clone(checks)
 	for _, doc := range hooks {
@@ -309,7 +309,7 @@ func (p place) jobs(hooks []*unstructured.Unstructured, checks map[string]func(p
 }
 
 // left lists the objects of all kinds with the label of the release.
-func (p place) left() (out []string) {
+func (p env) left() (out []string) {
 	p.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(cluster.Get(p).Config)
 	if err != nil {
@@ -342,7 +342,7 @@ func (p place) left() (out []string) {
 	return out
 }
 
-func (p place) absent(kind, name string) {
+func (p env) absent(kind, name string) {
 	p.Helper()
 	var o client.Object = &corev1.Secret{}
 	if kind == "Lease" {
@@ -355,7 +355,7 @@ func (p place) absent(kind, name string) {
 }
 
 // definitions uninstalls the CRD chart. The CRDs stay unless keep=false.
-func (p place) definitions() {
+func (p env) definitions() {
 	p.Helper()
 	name := p.service + "-crds"
 	var crds []*unstructured.Unstructured

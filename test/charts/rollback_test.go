@@ -19,7 +19,7 @@ func TestRollback(t *testing.T) {
 			if service != "status-aggregator" { // whose bus takes its passwords from the environment
 				t.Parallel()
 			}
-			p, s := newPlace(t, service), stories()[service]
+			p, s := newEnv(t, service), lifecycles()[service]
 			if s.object != "" {
 				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
 				t.Cleanup(func() { p.uninstall(service + "-crds") })
@@ -76,7 +76,7 @@ func TestRollback(t *testing.T) {
 }
 
 // same checks that the release consists of exactly the objects of a manifest.
-func (p place) same(manifest string) {
+func (p env) same(manifest string) {
 	p.Helper()
 	want := map[string]bool{}
 	for _, doc := range documents(p, manifest) {

@@ -32,7 +32,7 @@ type started struct {
 }
 
 // start runs the command line of the release's Deployment, with free ports and without webhooks.
-func (p place) start(kubeconfig string, docs []*unstructured.Unstructured, args ...string) *started {
+func (p env) start(kubeconfig string, docs []*unstructured.Unstructured, args ...string) *started {
 	p.Helper()
 	typed := &appsv1.Deployment{}
 	deployment := find(p, docs, "Deployment", p.service)
@@ -102,8 +102,8 @@ func (s *started) stop() {
 	}
 }
 
-// says waits until the log has exactly one line with a text, and checks that the line contains more.
-func (s *started) says(text string, more ...string) {
+// waitForLog waits until the log has exactly one line with a text, and checks that the line contains more.
+func (s *started) waitForLog(text string, more ...string) {
 	s.Helper()
 	expect.Eventually(s, expect.Long, func() error {
 		var lines []string

@@ -27,9 +27,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// needed has, by service, a resource that the service requires to start, and its CRD if the service
+// prerequisites has, by service, a resource that the service requires to start, and its CRD if the service
 // waits for it.
-var needed = map[string]struct{ resource, definition string }{
+var prerequisites = map[string]struct{ resource, definition string }{
 	"superset-operator": {"supersets.superset.apache.org", "supersets.superset.apache.org in version v1alpha1"},
 	"engine-operator":   {"fireboltengines.compute.firebolt.io", "fireboltengines.compute.firebolt.io in version v1alpha1"},
 	"ingester":          {"models.michelangelo.api", ""},
@@ -41,56 +41,56 @@ var needed = map[string]struct{ resource, definition string }{
 func TestServiceWaitsForPrerequisites(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
-			p, bus := newPlace(t, service), natstest.Start(t)
+			p, bus := newEnv(t, service), natstest.Start(t)
 			bus.Stop()
 			args := []string{"--namespace", p.namespace, "--set", "cluster.name=prod,bus.url=" + bus.URL(), "--set", "watchNamespaces={" + p.namespace + "}"}
 			if service == "ingester" {
 				p.create(secret("database", "dsn", mysqltest.DSN(t)))
-				args = append(args, stories()[service].values...)
+				args = append(args, lifecycles()[service].values...)
 			}
 			docs := documents(t, render(t, service, args...))
 			p.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: service}})
-			s, need := p.start(p.kubeconfig(service), docs), needed[service]
+			s, need := p.start(p.kubeconfig(service), docs), prerequisites[service]
 
 			if need.definition != "" {
-				s.says("Waiting for CRDs", need.definition, "install the chart "+service+"-crds")
+				s.waitForLog("Waiting for CRDs", need.definition, "install the chart "+service+"-crds")
 				s.probes(false)
 				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
 				t.Cleanup(func() { p.uninstall(service + "-crds") })
 			}
-			s.says("Waiting for permissions", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
+			s.waitForLog("Waiting for permissions", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
 			s.probes(false)
 			roles := p.grant(docs, need.resource)
 			where := "in namespace " + p.namespace
 			if service == "status-aggregator" {
 				where = "in all namespaces"
 			}
-			s.says(`"missing":"watch `+need.resource+" "+where+`"`, "Waiting for permissions")
+			s.waitForLog(`"missing":"watch `+need.resource+" "+where+`"`, "Waiting for permissions")
 			s.probes(false)
 			p.restore(roles)
-			s.says("All CRDs and permissions are available")
+			s.waitForLog("All CRDs and permissions are available")
 			s.probes(true)
-			p.leads()
+			p.waitForLeader()
 
 			if service == "ingester" { // which starts each kind separately
-				s.says(`"kind":"Model","reason"`, "Waiting to watch the kind", "install the chart ingester-crds")
+				s.waitForLog(`"kind":"Model","reason"`, "Waiting to watch the kind", "install the chart ingester-crds")
 			}
-			s.says("Failed to connect to NATS, retrying", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
+			s.waitForLog("Failed to connect to NATS, retrying", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
 			bus.Start()
-			s.says("Connected to NATS")
+			s.waitForLog("Connected to NATS")
 			s.stop()
 		})
 	}
 }
 
-func newPlace(t *testing.T, service string) place {
+func newEnv(t *testing.T, service string) env {
 	t.Helper()
 	c := cluster.Get(t)
-	return place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
+	return env{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
 }
 
 // uninstall uninstalls a release in a cleanup, after the end of the test's context.
-func (p place) uninstall(release string) {
+func (p env) uninstall(release string) {
 	tools := cluster.Get(p).Tools
 	cmd := exec.Command(tools.Path("helm"), "uninstall", release, "--wait", //nolint:noctx // see above
 		"--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)
@@ -101,7 +101,7 @@ func (p place) uninstall(release string) {
 
 // grant creates the roles and bindings of the chart without the permission to watch one resource. It
 // returns the complete versions of the changed roles.
-func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
+func (p env) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
 	p.Helper()
 	kinds := []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
 	for _, doc := range docs {
@@ -162,7 +162,7 @@ func dropWatch(t testing.TB, role *unstructured.Unstructured, resource string) (
 	return found
 }
 
-func (p place) restore(roles []*unstructured.Unstructured) {
+func (p env) restore(roles []*unstructured.Unstructured) {
 	p.Helper()
 	for _, role := range roles {
 		now := role.DeepCopy()
@@ -176,8 +176,8 @@ func (p place) restore(roles []*unstructured.Unstructured) {
 	}
 }
 
-// leads waits until the service is the leader.
-func (p place) leads() {
+// waitForLeader waits until the service is the leader.
+func (p env) waitForLeader() {
 	p.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service + ".flotilla.dev"}}
 	expect.Object(p, p.client, lease, func(l *coordinationv1.Lease) error {
@@ -193,7 +193,7 @@ func (p place) leads() {
 func TestServiceWaitsForAPIServer(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
-			p := newPlace(t, service)
+			p := newEnv(t, service)
 			cfg, err := clientcmd.LoadFromFile(cluster.Get(t).Kubeconfig)
 			if err != nil {
 				t.Fatal(err)
@@ -207,7 +207,7 @@ func TestServiceWaitsForAPIServer(t *testing.T) {
 			}
 			docs := documents(t, render(t, service, "--values", renders(t)[service]["default"], "--namespace", p.namespace))
 			s := p.start(away, docs)
-			s.says("Waiting for the API server", "connection refused")
+			s.waitForLog("Waiting for the API server", "connection refused")
 			s.probes(false)
 			s.stop()
 		})
@@ -216,7 +216,7 @@ func TestServiceWaitsForAPIServer(t *testing.T) {
 
 // The ingester waits for its database and for a correct password.
 func TestIngesterWaitsForDatabase(t *testing.T) {
-	p, server := newPlace(t, "ingester"), mysqltest.Private(t)
+	p, server := newEnv(t, "ingester"), mysqltest.Private(t)
 	parts := regexp.MustCompile(`^([^:]+):([^@]*)@tcp\(([^:]+):(\d+)\)/([^?]+)`).FindStringSubmatch(server.DSN())
 	if parts == nil {
 		t.Fatalf("cannot read %s", server.DSN())
@@ -233,13 +233,13 @@ func TestIngesterWaitsForDatabase(t *testing.T) {
 	docs := documents(t, render(t, "ingester", "--namespace", p.namespace))
 	s := p.start(cluster.Get(t).Kubeconfig, docs, "--mysql-user="+parts[1], "--mysql-password-file="+password,
 		"--mysql-host="+parts[3], "--mysql-port="+parts[4], "--mysql-database="+parts[5])
-	s.says("Waiting for MySQL", "connection refused", "--mysql-host", "--mysql-password-file")
+	s.waitForLog("Waiting for MySQL", "connection refused", "--mysql-host", "--mysql-password-file")
 	s.probes(false)
 	server.Start()
-	s.says("Access denied", "Waiting for MySQL", "--mysql-password-file")
+	s.waitForLog("Access denied", "Waiting for MySQL", "--mysql-password-file")
 	s.probes(false)
 	write(parts[2])
-	s.says("MySQL is ready")
+	s.waitForLog("MySQL is ready")
 	s.probes(true)
 	s.stop()
 }
@@ -274,15 +274,15 @@ func TestServiceExitsOnInvalidSettings(t *testing.T) {
 	}
 	for _, service := range services {
 		cases := []map[string]string{common, own[service]}
-		for _, kase := range cases {
-			for args, want := range kase {
-				t.Run(service+" "+args, func(t *testing.T) { mistake(t, service, args, want) })
+		for _, caseName := range cases {
+			for args, want := range caseName {
+				t.Run(service+" "+args, func(t *testing.T) { testInvalidSetting(t, service, args, want) })
 			}
 		}
 	}
 }
 
-func mistake(t *testing.T, service, args, want string) {
+func testInvalidSetting(t *testing.T, service, args, want string) {
 	t.Helper()
 	all := append([]string{"--leader-election-namespace=x", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, strings.Fields(args)...)
 	if service == "status-aggregator" && args != "" && !strings.Contains(args, "--nats-url") {
@@ -294,8 +294,8 @@ func mistake(t *testing.T, service, args, want string) {
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("the service exited with %v", err)
 	}
-	line, rest, _ := strings.Cut(string(out), "\n")
-	if !strings.HasPrefix(line, service+": ") || !strings.Contains(line, want) || rest != "" {
+	line, tail, _ := strings.Cut(string(out), "\n")
+	if !strings.HasPrefix(line, service+": ") || !strings.Contains(line, want) || tail != "" {
 		t.Errorf("output\n%s\nwant one line with %q", out, want)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // chart can be uninstalled without the others.
 func TestChartsShareNamespace(t *testing.T) {
 	c := cluster.Get(t)
-	together := place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
+	together := env{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
 	together.create(secret("database", "dsn", "flotilla:secret@tcp(mysql:3306)/flotilla"))
-	all := stories()
+	all := lifecycles()
 	for _, service := range services {
 		p := together
 		p.service = service

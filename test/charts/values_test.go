@@ -15,7 +15,7 @@ import (
 
 // Every chart passes helm lint and can be packaged. The test prints the sizes.
 func TestLintAndPackage(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(folder, "*/Chart.yaml"))
+	files, err := filepath.Glob(filepath.Join(chartsDir, "*/Chart.yaml"))
 	if err != nil || len(files) != 2*len(services)-1 {
 		t.Fatalf("charts %v, %v", files, err)
 	}
@@ -29,7 +29,7 @@ func TestLintAndPackage(t *testing.T) {
 			must(t, args...)
 			dir, start := t.TempDir(), time.Now()
 			must(t, "package", chart(name), "--destination", dir)
-			took := time.Since(start)
+			duration := time.Since(start)
 			packed, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 			if err != nil || len(packed) != 1 {
 				t.Fatalf("packed %v, %v", packed, err)
@@ -42,7 +42,7 @@ func TestLintAndPackage(t *testing.T) {
 			if strings.HasSuffix(name, "-crds") && must(t, "template", name, packed[0], "--namespace", system) != render(t, name) {
 				t.Error("the packaged chart and its directory render differently")
 			}
-			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), took.Seconds())
+			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), duration.Seconds())
 		})
 	}
 }
@@ -138,7 +138,7 @@ func TestSchemaAcceptsDefaultsOfSubchart(t *testing.T) {
 
 // The table of each README lists exactly the values of the chart.
 func TestReadmesListAllValues(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(folder, "*/values.yaml"))
+	files, err := filepath.Glob(filepath.Join(chartsDir, "*/values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestReadmesListAllValues(t *testing.T) {
 		}
 		var listed []string
 		for line := range strings.SplitSeq(string(page), "\n") {
-			if rest, ok := strings.CutPrefix(line, "| `"); ok {
-				key, _, _ := strings.Cut(rest, "`")
+			if tail, ok := strings.CutPrefix(line, "| `"); ok {
+				key, _, _ := strings.Cut(tail, "`")
 				listed = append(listed, key)
 			}
 		}

@@ -15,10 +15,10 @@ import (
 
 // decoders decode the messages of a family with the current code and encode them again.
 var decoders = map[string]func([]byte) ([]byte, error){
-	frozen.Observation: again[contract.Observation],
-	frozen.Heartbeat:   again[contract.Heartbeat],
-	frozen.Lifecycle:   again[contract.Lifecycle],
-	frozen.Change:      again[contract.Change],
+	frozen.Observation: reencode[contract.Observation],
+	frozen.Heartbeat:   reencode[contract.Heartbeat],
+	frozen.Lifecycle:   reencode[contract.Lifecycle],
+	frozen.Change:      reencode[contract.Change],
 	frozen.Entry: func(raw []byte) ([]byte, error) {
 		var e contract.StatusEntry
 		if err := json.Unmarshal(raw, &e); err != nil {
@@ -28,7 +28,7 @@ var decoders = map[string]func([]byte) ([]byte, error){
 	},
 }
 
-func again[P contract.Payload](message []byte) ([]byte, error) {
+func reencode[P contract.Payload](message []byte) ([]byte, error) {
 	event, payload, err := contract.Decode[P](message)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func TestPreviousMessagesDecodeInFull(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, what := range lost(parse(t, message), parse(t, now), "") {
+					for _, what := range removed(parse(t, message), parse(t, now), "") {
 						t.Errorf("lost %s", what)
 					}
 				})
@@ -84,7 +84,7 @@ func TestCurrentMessagesMatchPreviousSchemas(t *testing.T) {
 
 func valid(t *testing.T, schema, value []byte) {
 	t.Helper()
-	if err := refusal(t, schema, value); err != nil {
+	if err := schemaError(t, schema, value); err != nil {
 		t.Error(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 			t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
 				of := read(t, r, frozen.Messages, strings.Replace(name, frozen.Entry, frozen.Observation, 1))
 				for _, message := range of {
-					now, was, err := frozen.Again(message, entry)
+					now, was, err := frozen.Refold(message, entry)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -154,8 +154,8 @@ func TestRecordCoversAllSituations(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fold := range folds {
-			for kind, says := range fold {
-				seen[kind+"="+says] = true
+			for kind, want := range fold {
+				seen[kind+"="+want] = true
 			}
 		}
 		for name := range read(t, r, frozen.Messages, "") {

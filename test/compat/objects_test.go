@@ -45,7 +45,7 @@ func TestCRDsAcceptPreviousObjects(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, what := range lost(plain(t, map[string]any{"spec": was.Object["spec"], "status": status}), plain(t, now.Object), "") {
+				for _, what := range removed(plain(t, map[string]any{"spec": was.Object["spec"], "status": status}), plain(t, now.Object), "") {
 					t.Errorf("lost %s", what)
 				}
 			})
@@ -97,8 +97,8 @@ func TestTypesDecodePreviousObjectsInFull(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range releases(t) {
 		for name, text := range read(t, r, frozen.Objects, "") {
-			reader, ours := readers[decode(t, text).GetKind()]
-			if !ours {
+			reader, current := readers[decode(t, text).GetKind()]
+			if !current {
 				continue // the registry of the ingester reads them, by the CRDs that the test above checks
 			}
 			seen[decode(t, text).GetKind()] = true
@@ -112,7 +112,7 @@ func TestTypesDecodePreviousObjectsInFull(t *testing.T) {
 					t.Fatal(err)
 				}
 				was := decode(t, text).Object
-				for _, what := range lost(plain(t, map[string]any{"spec": was["spec"], "status": was["status"]}), parse(t, raw), "") {
+				for _, what := range removed(plain(t, map[string]any{"spec": was["spec"], "status": was["status"]}), parse(t, raw), "") {
 					t.Errorf("lost %s", what)
 				}
 			})

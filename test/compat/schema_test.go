@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// refusal validates a value like a reader, which treats unknown enum values as unknown.
-func refusal(t *testing.T, schema, value []byte) error {
+// schemaError validates a value like a reader, which treats unknown enum values as unknown.
+func schemaError(t *testing.T, schema, value []byte) error {
 	t.Helper()
 	if schema == nil {
 		t.Fatal("the release does not have the schema")
@@ -59,10 +59,10 @@ func open(node any) {
 
 func TestRefusalReportsSchemaViolations(t *testing.T) {
 	schema := []byte(`{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"]}}}`)
-	if err := refusal(t, schema, []byte(`{"a":"a word of a later release","b":1}`)); err != nil {
+	if err := schemaError(t, schema, []byte(`{"a":"a word of a later release","b":1}`)); err != nil {
 		t.Error(err)
 	}
-	if refusal(t, schema, []byte(`{"a":1}`)) == nil {
+	if schemaError(t, schema, []byte(`{"a":1}`)) == nil {
 		t.Error("a number was accepted as a string")
 	}
 }

@@ -26,9 +26,9 @@ func releases(t *testing.T) []frozen.Release {
 }
 
 // read returns files of a release. It fails the test if there are none.
-func read(t *testing.T, r frozen.Release, folder, prefix string) map[string][]byte {
+func read(t *testing.T, r frozen.Release, dir, prefix string) map[string][]byte {
 	t.Helper()
-	files, err := r.Read(folder, prefix)
+	files, err := r.Read(dir, prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func plain(t *testing.T, value any) any {
 	return parse(t, raw)
 }
 
-// lost lists the values of was that is lacks. is may have additional values.
-func lost(was, is any, path string) []string {
+// removed lists the values of was that is lacks. is may have additional values.
+func removed(was, is any, path string) []string {
 	var out []string
 	switch w := was.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func lost(was, is any, path string) []string {
 				continue
 			}
 			if ok {
-				out = append(out, lost(value, there, path+"."+key)...)
+				out = append(out, removed(value, there, path+"."+key)...)
 			}
 		}
 		return out
@@ -77,7 +77,7 @@ func lost(was, is any, path string) []string {
 			return []string{fmt.Sprintf("%s: %d items became %d", path, len(w), len(i))}
 		}
 		for n := range w {
-			out = append(out, lost(w[n], i[n], fmt.Sprintf("%s[%d]", path, n))...)
+			out = append(out, removed(w[n], i[n], fmt.Sprintf("%s[%d]", path, n))...)
 		}
 		return out
 	}
@@ -122,7 +122,7 @@ func TestLostReportsRemovedFields(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := lost(parse(t, []byte(tc.was)), parse(t, []byte(tc.is)), ""); len(got) != tc.want {
+			if got := removed(parse(t, []byte(tc.was)), parse(t, []byte(tc.is)), ""); len(got) != tc.want {
 				t.Errorf("lost %q", got)
 			}
 		})

@@ -28,9 +28,9 @@ type composed struct {
 }
 
 var (
-	services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
-	lasting  = append([]string{"nats", "mysql"}, services...)
-	once     = []string{"bus-bootstrap", "migrate"}
+	services    = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+	longRunning = append([]string{"nats", "mysql"}, services...)
+	once        = []string{"bus-bootstrap", "migrate"}
 )
 
 func newComposed(t *testing.T) *composed {
@@ -108,13 +108,13 @@ type container struct {
 func (c *composed) containers(t *testing.T) (map[string]container, error) {
 	t.Helper()
 	all := map[string]container{}
-	for _, service := range slices.Concat(lasting, once) {
-		id, err := c.try(t, "ps", "--all", "--quiet", "--filter", "label="+projectLabel+"="+c.project,
+	for _, service := range slices.Concat(longRunning, once) {
+		id, err := c.tryRun(t, "ps", "--all", "--quiet", "--filter", "label="+projectLabel+"="+c.project,
 			"--filter", "label=com.docker.compose.service="+service)
 		if err != nil || id == "" {
 			return nil, fmt.Errorf("%s has no container: %w", service, err)
 		}
-		text, err := c.try(t, "inspect", "--format", "{{json .}}", id)
+		text, err := c.tryRun(t, "inspect", "--format", "{{json .}}", id)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (c *composed) healthy(t *testing.T) map[string]container {
 		if all, err = c.containers(t); err != nil {
 			return err
 		}
-		for _, service := range lasting {
+		for _, service := range longRunning {
 			if s := all[service].State; s.Status != "running" || s.Health == nil || s.Health.Status != "healthy" {
 				return fmt.Errorf("%s is %+v\n%s", service, s, c.logs())
 			}
@@ -161,10 +161,10 @@ func TestComposeRunsBesideKind(t *testing.T) {
 		t.Run("image/"+service, func(t *testing.T) { c.wantImage(t, service, all[service]) })
 	}
 	w := c.connect(t)
-	w.works(t, "first")
+	w.waitAvailable(t, "first")
 	t.Log(c.run(t, "docker", "compose", "restart", "nats"))
 	c.healthy(t)
-	w.works(t, "second")
+	w.waitAvailable(t, "second")
 
 	t.Log(c.run(t, "hack/kind.sh", "down"))
 	left, err := c.left(t, c.project)

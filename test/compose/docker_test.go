@@ -103,11 +103,11 @@ func start(t *testing.T) *docker {
 		if shared.guard, shared.err = newGuard(shared.project); shared.err != nil {
 			return
 		}
-		var complaint bytes.Buffer
+		var stderr bytes.Buffer
 		cmd := shared.command(t, "hack/images.sh", "offline")
-		cmd.Stdout, cmd.Stderr = os.Stdout, &complaint
+		cmd.Stdout, cmd.Stderr = os.Stdout, &stderr
 		if err := cmd.Run(); err != nil {
-			shared.err = fmt.Errorf("build the images: %w\n%s", err, complaint.String())
+			shared.err = fmt.Errorf("build the images: %w\n%s", err, stderr.String())
 		}
 	})
 	if shared.err != nil {
@@ -138,21 +138,21 @@ func (d *docker) command(t *testing.T, name string, args ...string) *exec.Cmd {
 // docker runs the Docker client and returns its output.
 func (d *docker) docker(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := d.try(t, args...)
+	out, err := d.tryRun(t, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func (d *docker) try(t *testing.T, args ...string) (string, error) {
+func (d *docker) tryRun(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var complaint bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := d.command(t, "docker", args...)
-	cmd.Stderr = &complaint
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, complaint.String())
+		return "", fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -178,7 +178,7 @@ func (d *docker) left(t *testing.T, project string) ([]string, error) {
 		{"network", "ls", "--format", "network {{.Name}}"},
 		{"volume", "ls", "--format", "volume {{.Name}}"},
 	} {
-		out, err := d.try(t, append(list, "--filter", "label="+projectLabel+"="+project)...)
+		out, err := d.tryRun(t, append(list, "--filter", "label="+projectLabel+"="+project)...)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func TestDockerfileCopiesBuildInputs(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			dir := t.TempDir()
-			layOut(t, dir, copied(t, service))
+			writeFiles(t, dir, copied(t, service))
 			cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+service)
 			cmd.Dir = filepath.Join(dir, "services", service)
 			cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
@@ -99,7 +99,7 @@ func copied(t *testing.T, service string) []string {
 	return paths
 }
 
-func layOut(t *testing.T, dir string, paths []string) {
+func writeFiles(t *testing.T, dir string, paths []string) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root(), ".dockerignore"))
 	if err != nil {

@@ -35,7 +35,7 @@ func (d *docker) bridge(t *testing.T, kubeconfig string) (network, inside string
 			t.Fatal(err)
 		}
 		c.TLSServerName = server.Hostname()
-		server.Host = passOn(t, gateway, server.Host)
+		server.Host = forward(t, gateway, server.Host)
 		c.Server = server.String()
 	}
 	inside = filepath.Join(t.TempDir(), "kubeconfig")
@@ -45,8 +45,8 @@ func (d *docker) bridge(t *testing.T, kubeconfig string) (network, inside string
 	return network, inside
 }
 
-// passOn listens on a free port of an address and forwards connections to another address until the test ends.
-func passOn(t *testing.T, address, to string) string {
+// forward listens on a free port of an address and forwards connections to another address until the test ends.
+func forward(t *testing.T, address, to string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {

@@ -38,7 +38,7 @@ func TestKindConfigHasKnownFields(t *testing.T) {
 
 // TestKindScriptNamesMissingPrograms runs the script with missing or failing programs.
 func TestKindScriptNamesMissingPrograms(t *testing.T) {
-	good, broken := "#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n"
+	succeeding, failing := "#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n"
 	noCompose := "#!/bin/sh\n[ \"$1\" != compose ]\n"
 	noImages := "#!/bin/sh\ncase \"$1 $2\" in 'compose config') echo flotilla/ingester:dev ;; 'image inspect'|'build '*) exit 1 ;; esac\n"
 	tests := map[string]struct {
@@ -46,12 +46,12 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 		want     string
 	}{
 		"no docker":   {nil, "make kind-up: docker is not on PATH: install Docker"},
-		"no daemon":   {map[string]string{"docker": broken}, "make kind-up: no Docker daemon answers"},
+		"no daemon":   {map[string]string{"docker": failing}, "make kind-up: no Docker daemon answers"},
 		"no compose":  {map[string]string{"docker": noCompose}, "make kind-up: docker has no compose: install Docker Compose 2.26 or later"},
-		"no kind":     {map[string]string{"docker": good}, "make kind-up: kind is not on PATH: go install sigs.k8s.io/kind@"},
-		"no kubectl":  {map[string]string{"docker": good, "kind": good}, "make kind-up: kubectl is not on PATH"},
-		"no registry": {map[string]string{"docker": noImages, "kind": good, "kubectl": good}, "run make offline-images first"},
-		"no cluster":  {map[string]string{"docker": good, "kind": broken, "kubectl": good}, "make kind-up: no cluster: its node image comes from a registry"},
+		"no kind":     {map[string]string{"docker": succeeding}, "make kind-up: kind is not on PATH: go install sigs.k8s.io/kind@"},
+		"no kubectl":  {map[string]string{"docker": succeeding, "kind": succeeding}, "make kind-up: kubectl is not on PATH"},
+		"no registry": {map[string]string{"docker": noImages, "kind": succeeding, "kubectl": succeeding}, "run make offline-images first"},
+		"no cluster":  {map[string]string{"docker": succeeding, "kind": failing, "kubectl": succeeding}, "make kind-up: no cluster: its node image comes from a registry"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

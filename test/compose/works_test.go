@@ -21,17 +21,17 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// ways are the clients of the running project.
-type ways struct {
+// endpoints are the clients of the running project.
+type endpoints struct {
 	client client.Client
 	ns     string
 	js     jetstream.JetStream
 	db     *sql.DB
 }
 
-func (c *composed) connect(t *testing.T) ways {
+func (c *composed) connect(t *testing.T) endpoints {
 	t.Helper()
-	w := ways{client: c.kube.Client(t, runtime.NewScheme()), ns: c.kube.Namespace(t)}
+	w := endpoints{client: c.kube.Client(t, runtime.NewScheme()), ns: c.kube.Namespace(t)}
 	nc, err := nats.Connect("nats://"+c.nats, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -51,9 +51,9 @@ func (c *composed) connect(t *testing.T) ways {
 	return w
 }
 
-// works creates a Superset and a Model. It waits until the Superset is available, the Model is stored, and both are
+// waitAvailable creates a Superset and a Model. It waits until the Superset is available, the Model is stored, and both are
 // published on the bus.
-func (w ways) works(t *testing.T, name string) {
+func (w endpoints) waitAvailable(t *testing.T, name string) {
 	t.Helper()
 	superset := w.sample(t, "superset-operator/development.yaml", name)
 	model := w.sample(t, "ingester/model_churn.yaml", name)
@@ -66,12 +66,12 @@ func (w ways) works(t *testing.T, name string) {
 		}
 		return err
 	})
-	w.told(t, contract.StreamLifecycle, "flotilla.lifecycle.v1.local."+w.ns+".superset."+name+".>")
-	w.told(t, contract.StreamChanges, "flotilla.change.v1.local."+w.ns+".model."+name+".created")
+	w.waitForEvent(t, contract.StreamLifecycle, "flotilla.lifecycle.v1.local."+w.ns+".superset."+name+".>")
+	w.waitForEvent(t, contract.StreamChanges, "flotilla.change.v1.local."+w.ns+".model."+name+".created")
 }
 
-// told waits until a stream has a message on a subject.
-func (w ways) told(t *testing.T, stream, subject string) {
+// waitForEvent waits until a stream has a message on a subject.
+func (w endpoints) waitForEvent(t *testing.T, stream, subject string) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		s, err := w.js.Stream(t.Context(), stream)
@@ -87,7 +87,7 @@ func (w ways) told(t *testing.T, stream, subject string) {
 }
 
 // sample creates an object of deploy/samples with another name in the namespace of the test.
-func (w ways) sample(t *testing.T, file, name string) *unstructured.Unstructured {
+func (w endpoints) sample(t *testing.T, file, name string) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "samples", file))
 	if err != nil {

@@ -27,19 +27,19 @@ func TestExecutedPagesAreReadByTests(t *testing.T) {
 }
 
 // shell lists shell commands and standard programs, which need no check.
-var shell = words("cd source echo export rows rows() } [ true grep sed chmod")
+var shell = wordSet("cd source echo export rows rows() } [ true grep sed chmod")
 
 // programs are the first words of commands in blocks without a language.
-var programs = words(`make kubectl go git helm docker kind nats mysql curl jq source cd ` + strings.Join(services, " "))
+var programs = wordSet(`make kubectl go git helm docker kind nats mysql curl jq source cd ` + strings.Join(services, " "))
 
 // unverifiedRow matches a row of docs/unverified.md: a command or its prefix, and the reason why no test runs it.
 var unverifiedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 
 func TestPagesUseExistingCommands(t *testing.T) {
 	c := checker{made: targets(t), verbs: plugin(t), names: names(t)}
-	var excused []string
+	var exceptions []string
 	for _, m := range unverifiedRow.FindAllStringSubmatch(read(t, "docs/unverified.md"), -1) {
-		excused = append(excused, m[1])
+		exceptions = append(exceptions, m[1])
 	}
 	used := map[string]bool{}
 	checked := 0
@@ -48,15 +48,15 @@ func TestPagesUseExistingCommands(t *testing.T) {
 			continue
 		}
 		for _, command := range commands.Of(p.Page, programs) {
-			if i := slices.IndexFunc(excused, func(e string) bool { return strings.HasPrefix(command.Text, e) }); i >= 0 {
-				used[excused[i]] = true
+			if i := slices.IndexFunc(exceptions, func(e string) bool { return strings.HasPrefix(command.Text, e) }); i >= 0 {
+				used[exceptions[i]] = true
 				continue
 			}
 			checked++
 			at := p
 			for _, part := range parts(command.Text) {
-				if folder, is := strings.CutPrefix(part, "cd "); is {
-					at.cd = folder
+				if dir, is := strings.CutPrefix(part, "cd "); is {
+					at.cd = dir
 				}
 				if problem := c.problem(at, part); problem != "" {
 					t.Errorf("%s:%d: %s: %s (or give it a row in docs/unverified.md, with the reason)", p.path, command.Line, part, problem)
@@ -67,7 +67,7 @@ func TestPagesUseExistingCommands(t *testing.T) {
 	if checked < 100 {
 		t.Errorf("found only %d commands: the parser is broken", checked)
 	}
-	for _, e := range excused {
+	for _, e := range exceptions {
 		if !used[e] {
 			t.Errorf("docs/unverified.md lists %q, which is not a prefix of a command on another page", e)
 		}
@@ -171,7 +171,7 @@ func fileLike(word string) bool {
 }
 
 func TestProblemReportsInvalidCommands(t *testing.T) {
-	c := checker{made: words("up test/%"), verbs: words("status"), names: words("namespaces kinds verify cluster-name")}
+	c := checker{made: wordSet("up test/%"), verbs: wordSet("status"), names: wordSet("namespaces kinds verify cluster-name")}
 	p := page{path: "README.md"}
 	for command, wrong := range map[string]bool{
 		"make up":                       false,

@@ -12,18 +12,18 @@ import (
 var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
 
 // kubectlVerbs are the commands of kubectl that the pages use.
-var kubectlVerbs = words(`annotate api-resources apply config create delete describe explain get label logs patch
+var kubectlVerbs = wordSet(`annotate api-resources apply config create delete describe explain get label logs patch
 	port-forward rollout scale wait`)
 
-var helmVerbs = words("dependency get install lint list rollback status template test uninstall upgrade")
+var helmVerbs = wordSet("dependency get install lint list rollback status template test uninstall upgrade")
 
 // foreignFlags are flags of kubectl, helm, curl, go, docker, mysql and others, not of Flotilla's programs.
-var foreignFlags = words(`--all-namespaces --as --cascade --cert --key --patch-file --context --data-urlencode --dry-run --fail-with-body --feature-gates --field-manager
+var foreignFlags = wordSet(`--all-namespaces --as --cascade --cert --key --patch-file --context --data-urlencode --dry-run --fail-with-body --feature-gates --field-manager
 	--force --from-literal --get --help --host --ignore-not-found --insecure --max-time --mode --namespace --no-hooks --output --overwrite --password --port
 	--previous --privileged --raw --read-only --replicas --restart --rm --runtime-config --server-side --set --show-labels --subresource --timeout
 	--type --user --values --version --wait --execute --for --from-file --clusterrole --serviceaccount --create-namespace --install --reuse-values --retry`)
 
-func words(text string) map[string]bool {
+func wordSet(text string) map[string]bool {
 	out := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {
 		out[w] = true
@@ -54,11 +54,11 @@ func targets(t *testing.T) map[string]bool {
 }
 
 // sources returns the Go source below directories, without tests.
-func sources(t *testing.T, folders ...string) string {
+func sources(t *testing.T, dirs ...string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d os.DirEntry, err error) error {
+	for _, dir := range dirs {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -94,7 +94,7 @@ var (
 // plugin returns the subcommands of kubectl flotilla.
 func plugin(t *testing.T) map[string]bool {
 	t.Helper()
-	out := words("completion help")
+	out := wordSet("completion help")
 	for _, m := range use.FindAllStringSubmatch(sources(t, "cmd/kubectl-flotilla"), -1) {
 		out[m[1]] = true
 	}

@@ -25,12 +25,12 @@ var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 
 func TestReasonsHaveRows(t *testing.T) {
 	total := 0
-	for folder, guide := range explained {
+	for dir, guide := range explained {
 		rows := map[string]bool{}
 		for _, m := range row.FindAllStringSubmatch(read(t, guide), -1) {
 			rows[m[1]] = true
 		}
-		for reason, where := range reasons(t, folder) {
+		for reason, where := range reasons(t, dir) {
 			total++
 			if !rows[reason] {
 				t.Errorf("%s has no row for the reason %s of %s", guide, reason, where)
@@ -45,10 +45,10 @@ func TestReasonsHaveRows(t *testing.T) {
 // Each row explains a reason that a program still uses.
 func TestReasonRowsAreUsed(t *testing.T) {
 	libs := sources(t, "libs")
-	for folder, guide := range explained {
-		said := libs + sources(t, folder)
+	for dir, guide := range explained {
+		mentioned := libs + sources(t, dir)
 		for _, m := range row.FindAllStringSubmatch(read(t, guide), -1) {
-			if !strings.Contains(said, `"`+m[1]+`"`) {
+			if !strings.Contains(mentioned, `"`+m[1]+`"`) {
 				t.Errorf("%s explains %s, which no program uses", guide, m[1])
 			}
 		}
@@ -57,10 +57,10 @@ func TestReasonRowsAreUsed(t *testing.T) {
 
 // reasons returns the values of all string constants below a directory whose names begin with
 // Reason or reason, and the file of each.
-func reasons(t *testing.T, folder string) map[string]string {
+func reasons(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -284,7 +284,7 @@ func TestCheckRejectsUndocumentedMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := func() map[string][]string {
+	valid := func() map[string][]string {
 		return map[string][]string{
 			"Content-Type": {contract.ContentType}, "Nats-Msg-Id": {"1"},
 			"traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
@@ -306,7 +306,7 @@ func TestCheckRejectsUndocumentedMessage(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			header := good()
+			header := valid()
 			if tc.header != nil {
 				tc.header(header)
 			}

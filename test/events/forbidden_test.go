@@ -27,7 +27,7 @@ func forbidden() map[string][]attempt {
 		"reader":            reader(),
 	}
 	for identity := range own {
-		own[identity] = append(own[identity], everybody(identity)...)
+		own[identity] = append(own[identity], deniedToAll(identity)...)
 	}
 	return own
 }
@@ -44,8 +44,8 @@ func request(name, subject, body string) attempt {
 
 const consumerOfAll = `{"stream_name":"FLOTILLA_LIFECYCLE","config":{"name":"x","filter_subjects":["flotilla.lifecycle.v1.prod.team-a.>","flotilla.lifecycle.v1.>"],"ack_policy":"none"}}`
 
-// everybody returns the operations that all identities are denied.
-func everybody(me string) []attempt {
+// deniedToAll returns the operations that all identities are denied.
+func deniedToAll(me string) []attempt {
 	out := []attempt{
 		listen("subscribe to everything", ">"),
 		listen("read all answers", "_INBOX.>"),

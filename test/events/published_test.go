@@ -50,7 +50,7 @@ func TestPublishedMessagesMatchDocument(t *testing.T) {
 	observations.Delete(contract.Superset, object(contract.Superset))
 	expect.Eventually(t, expect.Long, func() error {
 		if m := g.stored(contract.StreamObservations, subject); m.Header.Get("Nats-TTL") == "" {
-			return errNotYet
+			return errPending
 		}
 		return nil
 	})
@@ -62,14 +62,14 @@ func TestPublishedMessagesMatchDocument(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if m := g.stored(contract.StreamObservations, subject); m.Header.Get("Nats-Marker-Reason") == "" {
-			return errNotYet
+			return errPending
 		}
 		return nil
 	})
 	check(contract.StreamObservations, subject)
 }
 
-var errNotYet = errors.New("not yet")
+var errPending = errors.New("not yet")
 
 // full returns an observation with a value in every field.
 func full() contract.Observation {

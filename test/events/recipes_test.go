@@ -18,7 +18,7 @@ import (
 )
 
 // recipe is a line of a code block in README.md whose info string names the identity.
-type recipe struct{ who, line string }
+type recipe struct{ identity, line string }
 
 var fence = regexp.MustCompile("^```sh as=([a-z]+)$")
 
@@ -31,37 +31,37 @@ func recipes(t *testing.T) []recipe {
 	}
 	defer file.Close()
 	var out []recipe
-	who, line := "", ""
+	identity, line := "", ""
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		text := strings.TrimSpace(lines.Text())
 		if m := fence.FindStringSubmatch(text); m != nil {
-			who = m[1]
+			identity = m[1]
 			continue
 		}
-		if who == "" || text == "" {
+		if identity == "" || text == "" {
 			continue
 		}
 		if text == "```" {
-			who = ""
+			identity = ""
 			continue
 		}
 		command, _, _ := strings.Cut(text, " #")
 		command, continues := strings.CutSuffix(command, "\\")
 		line = strings.TrimSpace(line + " " + strings.TrimSpace(command))
 		if !continues {
-			out = append(out, recipe{who, strings.Join(strings.Fields(line), " ")})
+			out = append(out, recipe{identity, strings.Join(strings.Fields(line), " ")})
 			line = ""
 		}
 	}
 	return out
 }
 
-// kitchen is a bus with three events and two status entries.
-type kitchen struct{ guarded }
+// recipeEnv is a bus with three events and two status entries.
+type recipeEnv struct{ guarded }
 
-func newKitchen(t *testing.T) kitchen {
+func newRecipeEnv(t *testing.T) recipeEnv {
 	t.Helper()
-	k := kitchen{newGuarded(t)}
+	k := recipeEnv{newGuarded(t)}
 	makeConsumer(t, k.admin, contract.StreamLifecycle, "pager", "flotilla.lifecycle.v1.prod.team-a.>")
 	k.happens("team-a", "phase")
 	k.happens("team-b", "degraded")
@@ -73,7 +73,7 @@ func newKitchen(t *testing.T) kitchen {
 	return k
 }
 
-func (k kitchen) publish(subject, body string) {
+func (k recipeEnv) publish(subject, body string) {
 	k.Helper()
 	if _, err := k.admin.Publish(k.Context(), subject, []byte(body)); err != nil {
 		k.Fatal(err)
@@ -81,39 +81,39 @@ func (k kitchen) publish(subject, body string) {
 }
 
 // happens publishes an event. Its body contains its name.
-func (k kitchen) happens(namespace, event string) {
+func (k recipeEnv) happens(namespace, event string) {
 	k.publish("flotilla.lifecycle.v1.prod."+namespace+".superset.main."+event, namespace+" "+event)
 }
 
-func (k kitchen) observed(what string) {
+func (k recipeEnv) observed(what string) {
 	k.publish("flotilla.obs.v1.prod.team-a.superset.main.superset-operator", what)
 }
 
-func (k kitchen) entry(what string) {
+func (k recipeEnv) entry(what string) {
 	k.publish("$KV.FLOTILLA_STATUS.prod.team-a.superset.main", what)
 }
 
-// dishes maps each recipe to the client library calls of the nats CLI, since the CLI cannot be
+// handlers maps each recipe to the client library calls of the nats CLI, since the CLI cannot be
 // built as a Go module everywhere. The identity of the recipe makes the calls.
-func dishes() map[recipe]func(kitchen) []string {
-	return map[recipe]func(kitchen) []string{
-		{"reader", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k kitchen) []string {
+func handlers() map[recipe]func(recipeEnv) []string {
+	return map[recipe]func(recipeEnv) []string{
+		{"reader", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k recipeEnv) []string {
 			return k.live("reader", "flotilla.lifecycle.v1.prod.team-a.>")
 		},
-		{"reader", "nats sub --since 1h 'flotilla.lifecycle.v1.prod.*.*.*.degraded'"}: func(k kitchen) []string {
+		{"reader", "nats sub --since 1h 'flotilla.lifecycle.v1.prod.*.*.*.degraded'"}: func(k recipeEnv) []string {
 			return k.replay("flotilla.lifecycle.v1.prod.*.*.*.degraded", 2, nats.StartTime(time.Now().Add(-time.Hour)))
 		},
-		{"reader", "nats sub --start-sequence 2 'flotilla.lifecycle.v1.prod.>'"}: func(k kitchen) []string {
+		{"reader", "nats sub --start-sequence 2 'flotilla.lifecycle.v1.prod.>'"}: func(k recipeEnv) []string {
 			return k.replay("flotilla.lifecycle.v1.prod.>", 2, nats.StartSequence(2))
 		},
-		{"reader", "nats sub --last-per-subject 'flotilla.obs.v1.prod.>'"}: func(k kitchen) []string {
+		{"reader", "nats sub --last-per-subject 'flotilla.obs.v1.prod.>'"}: func(k recipeEnv) []string {
 			return k.replay("flotilla.obs.v1.prod.>", 1, nats.DeliverLastPerSubject())
 		},
-		{"reader", "nats kv get FLOTILLA_STATUS prod.team-a.superset.main --raw"}: func(k kitchen) []string {
+		{"reader", "nats kv get FLOTILLA_STATUS prod.team-a.superset.main --raw"}: func(k recipeEnv) []string {
 			e, err := k.bucket().Get(k.Context(), "prod.team-a.superset.main")
 			return k.value(e, err)
 		},
-		{"reader", "nats kv watch FLOTILLA_STATUS 'prod.team-a.>'"}: func(k kitchen) []string {
+		{"reader", "nats kv watch FLOTILLA_STATUS 'prod.team-a.>'"}: func(k recipeEnv) []string {
 			w, err := k.bucket().Watch(k.Context(), "prod.team-a.>")
 			if err != nil {
 				k.Fatal(err)
@@ -121,7 +121,7 @@ func dishes() map[recipe]func(kitchen) []string {
 			defer w.Stop()
 			return k.value(<-w.Updates(), nil)
 		},
-		{"reader", "nats kv history FLOTILLA_STATUS prod.team-a.superset.main"}: func(k kitchen) []string {
+		{"reader", "nats kv history FLOTILLA_STATUS prod.team-a.superset.main"}: func(k recipeEnv) []string {
 			all, err := k.bucket().History(k.Context(), "prod.team-a.superset.main")
 			var out []string
 			for _, e := range all {
@@ -130,7 +130,7 @@ func dishes() map[recipe]func(kitchen) []string {
 			return out
 		},
 		{"reader", "nats consumer add FLOTILLA_LIFECYCLE audit --pull --filter 'flotilla.lifecycle.v1.prod.>' --defaults " +
-			"--deliver all --ack explicit --wait 30s --max-deliver=-1 --max-pending 100 --replay instant"}: func(k kitchen) []string {
+			"--deliver all --ack explicit --wait 30s --max-deliver=-1 --max-pending 100 --replay instant"}: func(k recipeEnv) []string {
 			_, err := k.plain("reader").CreateConsumer(k.Context(), contract.StreamLifecycle, jetstream.ConsumerConfig{
 				Durable: "audit", FilterSubject: "flotilla.lifecycle.v1.prod.>", DeliverPolicy: jetstream.DeliverAllPolicy,
 				AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxDeliver: -1, MaxAckPending: 100,
@@ -140,10 +140,10 @@ func dishes() map[recipe]func(kitchen) []string {
 			}
 			return k.next("reader", "audit", 3)
 		},
-		{"pager", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k kitchen) []string {
+		{"pager", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k recipeEnv) []string {
 			return k.live("pager", "flotilla.lifecycle.v1.prod.team-a.>")
 		},
-		{"pager", "nats consumer next FLOTILLA_LIFECYCLE pager --count 2"}: func(k kitchen) []string {
+		{"pager", "nats consumer next FLOTILLA_LIFECYCLE pager --count 2"}: func(k recipeEnv) []string {
 			got := k.next("pager", "pager", 2)
 			info, err := k.consumerOf("pager", "pager").Info(k.Context())
 			if err != nil || info.NumAckPending > 0 || info.NumPending > 0 {
@@ -151,7 +151,7 @@ func dishes() map[recipe]func(kitchen) []string {
 			}
 			return got
 		},
-		{"pager", "nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_STATUS.prod.team-a.superset.main' ''"}: func(k kitchen) []string {
+		{"pager", "nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_STATUS.prod.team-a.superset.main' ''"}: func(k recipeEnv) []string {
 			return []string{k.guarded.entry(k.plain("pager").Conn(), "team-a")}
 		},
 	}
@@ -172,9 +172,9 @@ var served = map[string][]string{
 }
 
 // live subscribes to a subject and returns the bodies of new events.
-func (k kitchen) live(who, subject string) []string {
+func (k recipeEnv) live(identity, subject string) []string {
 	k.Helper()
-	nc := k.plain(who).Conn()
+	nc := k.plain(identity).Conn()
 	sub, err := nc.SubscribeSync(subject)
 	if err == nil {
 		err = nc.Flush()
@@ -184,10 +184,10 @@ func (k kitchen) live(who, subject string) []string {
 	}
 	k.happens("team-b", "recovered")
 	k.happens("team-a", "recovered")
-	return k.hear(sub, 1)
+	return k.receive(sub, 1)
 }
 
-func (k kitchen) hear(sub *nats.Subscription, n int) []string {
+func (k recipeEnv) receive(sub *nats.Subscription, n int) []string {
 	k.Helper()
 	var out []string
 	for range n {
@@ -201,7 +201,7 @@ func (k kitchen) hear(sub *nats.Subscription, n int) []string {
 }
 
 // replay implements "nats sub" with a flag that requests past messages.
-func (k kitchen) replay(subject string, n int, from nats.SubOpt) []string {
+func (k recipeEnv) replay(subject string, n int, from nats.SubOpt) []string {
 	k.Helper()
 	js, err := k.plain("reader").Conn().JetStream()
 	if err != nil {
@@ -212,10 +212,10 @@ func (k kitchen) replay(subject string, n int, from nats.SubOpt) []string {
 		k.Fatal(err)
 	}
 	defer sub.Unsubscribe()
-	return k.hear(sub, n)
+	return k.receive(sub, n)
 }
 
-func (k kitchen) bucket() jetstream.KeyValue {
+func (k recipeEnv) bucket() jetstream.KeyValue {
 	k.Helper()
 	kv, err := k.plain("reader").KeyValue(k.Context(), contract.BucketStatus)
 	if err != nil {
@@ -224,7 +224,7 @@ func (k kitchen) bucket() jetstream.KeyValue {
 	return kv
 }
 
-func (k kitchen) value(e jetstream.KeyValueEntry, err error) []string {
+func (k recipeEnv) value(e jetstream.KeyValueEntry, err error) []string {
 	k.Helper()
 	if err != nil {
 		k.Fatal(err)
@@ -232,9 +232,9 @@ func (k kitchen) value(e jetstream.KeyValueEntry, err error) []string {
 	return []string{string(e.Value())}
 }
 
-func (k kitchen) consumerOf(who, name string) jetstream.Consumer {
+func (k recipeEnv) consumerOf(identity, name string) jetstream.Consumer {
 	k.Helper()
-	c, err := k.plain(who).Consumer(k.Context(), contract.StreamLifecycle, name)
+	c, err := k.plain(identity).Consumer(k.Context(), contract.StreamLifecycle, name)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -242,9 +242,9 @@ func (k kitchen) consumerOf(who, name string) jetstream.Consumer {
 }
 
 // next fetches n events from a consumer and acknowledges them.
-func (k kitchen) next(who, name string, n int) []string {
+func (k recipeEnv) next(identity, name string, n int) []string {
 	k.Helper()
-	consumer := k.consumerOf(who, name)
+	consumer := k.consumerOf(identity, name)
 	var out []string
 	for range n {
 		m, err := consumer.Next()
@@ -260,20 +260,20 @@ func (k kitchen) next(who, name string, n int) []string {
 }
 
 func TestRecipes(t *testing.T) {
-	known := dishes()
+	known := handlers()
 	all := recipes(t)
 	if len(all) != len(known) {
 		t.Errorf("README.md has %d recipes, the test %d", len(all), len(known))
 	}
 	for _, r := range all {
-		t.Run(fmt.Sprintf("%s runs %s", r.who, r.line), func(t *testing.T) {
-			cook, ok := known[r]
+		t.Run(fmt.Sprintf("%s runs %s", r.identity, r.line), func(t *testing.T) {
+			handler, ok := known[r]
 			if !ok {
 				t.Fatal("the test does not have this recipe")
 			}
-			k := newKitchen(t)
-			got := cook(k)
-			if diff := cmp.Diff(wanted(t, r.line), got); diff != "" {
+			k := newRecipeEnv(t)
+			got := handler(k)
+			if diff := cmp.Diff(expected(t, r.line), got); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 			k.WantNoViolations(t)
@@ -281,7 +281,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-func wanted(t *testing.T, line string) []string {
+func expected(t *testing.T, line string) []string {
 	t.Helper()
 	for start, lines := range served {
 		if strings.HasPrefix(line, start) {
@@ -294,12 +294,12 @@ func wanted(t *testing.T, line string) []string {
 
 // In addition to the recipes, the reader runs the Go examples and reads single messages.
 func TestReaderHasLeastPrivilege(t *testing.T) {
-	k := newKitchen(t)
+	k := newRecipeEnv(t)
 	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")
 	tap := k.Tap(t)
-	for r, cook := range dishes() {
-		if r.who == "reader" {
-			cook(k)
+	for r, handler := range handlers() {
+		if r.identity == "reader" {
+			handler(k)
 		}
 	}
 	js := k.plain("reader")

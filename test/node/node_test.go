@@ -105,10 +105,10 @@ func TestNode(t *testing.T) {
 	s.kubectl("", "wait", "--for=condition=Complete", "job/ask", "--timeout=2m")
 
 	// The Job resolves the name of the Service, prints the file on its volume, and calls the API server.
-	said := s.kubectl("", "logs", "job/ask")
+	output := s.kubectl("", "logs", "job/ask")
 	for _, part := range []string{"Address: 10.96.", "web-", "kept", `"gitVersion": "v1.`} {
-		if !strings.Contains(said, part) {
-			t.Errorf("the output of the Job lacks %q:\n%s", part, said)
+		if !strings.Contains(output, part) {
+			t.Errorf("the output of the Job lacks %q:\n%s", part, output)
 		}
 	}
 	if out := s.kubectl("", "exec", "deployment/web", "--", "hostname"); !strings.HasPrefix(out, "web-") {

@@ -23,7 +23,7 @@ func TestAccessible(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#connection-text", "Live")
-	b.flip(object("team-a", "fine"), contract.EventDegraded, sound, degraded)
+	b.flip(object("team-a", "fine"), contract.EventDegraded, healthy, degraded)
 	for view, ready := range map[string]string{
 		"#/": "#fleet-table table", "#/resource/team-a/superset/broken": ".timeline", "#/events": "#feed li",
 	} {

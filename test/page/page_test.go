@@ -31,7 +31,7 @@ func TestOverview(t *testing.T) {
 	b.shows("#fleet-summary", "1 of 3")
 	b.run(chromedp.Click(chromedp.CSS("#filter-reset")), chromedp.SendKeys(chromedp.CSS("#filter-text"), "crashloop"))
 	b.shows("#fleet-summary", "1 of 3")
-	b.quiet()
+	b.expectNoErrors()
 }
 
 func TestResource(t *testing.T) {
@@ -53,7 +53,7 @@ func TestResource(t *testing.T) {
 	b.holds(`document.activeElement.id === 'resource-title' && document.title.startsWith('broken')`)
 	b.run(chromedp.Navigate(b.base + "/#/resource/team-a/superset/none"))
 	b.shows("#resource-error", "does not exist")
-	b.quiet()
+	b.expectNoErrors()
 }
 
 func TestLiveEvents(t *testing.T) {
@@ -64,7 +64,7 @@ func TestLiveEvents(t *testing.T) {
 	o := object("team-a", "fine")
 	now := degraded
 	now.LastTransitionTime = start.AddDate(0, 0, 1)
-	b.flip(o, contract.EventDegraded, sound, now)
+	b.flip(o, contract.EventDegraded, healthy, now)
 	b.shows("#counts [data-group=Degraded]", "2")
 	b.event(contract.Lifecycle{Object: object("team-c", "new"), Event: contract.EventSnapshot, Conditions: []contract.Condition{available}})
 	b.shows("#fleet-table", "new", "team-c")
@@ -75,11 +75,11 @@ func TestLiveEvents(t *testing.T) {
 	b.shows("#feed li:last-child", "degraded", "team-a/fine", "Degraded: False → True")
 
 	b.run(chromedp.Click(chromedp.CSS("#feed-pause")))
-	b.flip(o, contract.EventRecovered, now, sound)
+	b.flip(o, contract.EventRecovered, now, healthy)
 	b.flip(o, contract.EventAvailable, unavailable, available)
 	b.run(chromedp.Click(chromedp.CSS("#feed-pause")))
 	b.shows("#feed li:first-child", "available")
-	b.quiet()
+	b.expectNoErrors()
 }
 
 // A resource that is open is read again when something happens to it.
@@ -97,16 +97,16 @@ func TestPageReconnectsAfterBusOutage(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#connection-text", "Live")
-	before := b.flip(object("team-a", "fine"), contract.EventDegraded, sound, degraded)
+	before := b.flip(object("team-a", "fine"), contract.EventDegraded, healthy, degraded)
 	b.holds(fmt.Sprintf(`document.querySelector('#feed [data-sequence="%d"]')`, before))
 	b.do(request{NATS: "stop"})
 	b.shows("#connection-text", "Bus away")
 	b.shows("#fleet-summary", "3 of 3")
 	b.do(request{NATS: "start"})
-	missed := b.flip(object("team-a", "fine"), contract.EventRecovered, degraded, sound)
+	missed := b.flip(object("team-a", "fine"), contract.EventRecovered, degraded, healthy)
 	b.holds(fmt.Sprintf(`document.querySelector('#feed [data-sequence="%d"]')`, missed))
 	b.shows("#connection-text", "Live")
-	b.quiet()
+	b.expectNoErrors()
 }
 
 func TestPageRequestsToken(t *testing.T) {
@@ -124,7 +124,7 @@ func TestPageRequestsToken(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#forget")))
 	b.shows("#token-title", "Who are you?")
 	b.holds(`sessionStorage.length === 0 && !document.body.innerText.includes('broken')`)
-	b.quiet()
+	b.expectNoErrors()
 }
 
 // The proxy of the kubectl plugin puts a secret prefix in front and adds the token.
@@ -148,7 +148,7 @@ func TestPageWorksBehindPrefix(t *testing.T) {
 	b.shows("#connection-text", "Live")
 	b.run(chromedp.Click(chromedp.CSS("#fleet-table a[href='#/resource/team-a/superset/broken']")))
 	b.shows("#resource-body", "CrashLoop")
-	b.quiet()
+	b.expectNoErrors()
 }
 
 func TestPageWorksWithKeyboard(t *testing.T) {
@@ -187,7 +187,7 @@ func TestPageWorksWithKeyboard(t *testing.T) {
 	press("broken")
 	b.shows("#fleet-summary", "1 of 3")
 	tabTo("#/resource/team-a/superset/broken")
-	b.flip(object("team-a", "broken"), contract.EventDegraded, sound, degraded) // draws the table again
+	b.flip(object("team-a", "broken"), contract.EventDegraded, healthy, degraded) // draws the table again
 	b.holds(`document.querySelectorAll('#feed li').length === 1`)
 	press(kb.Enter)
 	b.holds(`document.activeElement.id === 'resource-title'`)
@@ -218,24 +218,24 @@ func TestPageFollowsTheme(t *testing.T) {
 }
 
 func TestPageEscapesHostileText(t *testing.T) {
-	const evil = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"'><svg onload=window.hacked=1>`
+	const malicious = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"'><svg onload=window.hacked=1>`
 	d := full()
-	bad := degraded
-	bad.Reason, bad.Message = evil, evil
-	d.Resource.Conditions = []contract.Condition{unavailable, bad}
-	d.Resource.Phase, d.Resource.DeployedVersion = evil, evil
-	d.Provenance.Evidence = []string{evil}
-	d.Observation.Units[0].Failures[0].Message = evil
-	d.Observation.Jobs[0].Message = evil
-	d.History[2].Condition.After = bad
+	invalid := degraded
+	invalid.Reason, invalid.Message = malicious, malicious
+	d.Resource.Conditions = []contract.Condition{unavailable, invalid}
+	d.Resource.Phase, d.Resource.DeployedVersion = malicious, malicious
+	d.Provenance.Evidence = []string{malicious}
+	d.Observation.Units[0].Failures[0].Message = malicious
+	d.Observation.Jobs[0].Message = malicious
+	d.History[2].Condition.After = invalid
 	b := newTab(t, d)
 	b.open("")
-	b.shows("#fleet-table", evil)
+	b.shows("#fleet-table", malicious)
 	b.run(chromedp.Click(chromedp.CSS("#fleet-table a[href='#/resource/team-a/superset/broken']")))
-	b.shows("#resource-body", evil)
-	b.flip(d.Resource.Object, contract.EventDegraded, sound, bad)
+	b.shows("#resource-body", malicious)
+	b.flip(d.Resource.Object, contract.EventDegraded, healthy, invalid)
 	b.run(chromedp.Click(chromedp.CSS("#nav-events")))
-	b.shows("#feed", evil)
+	b.shows("#feed", malicious)
 	b.open(`#/resource/<img src=x onerror="window.hacked=1">/superset/x`)
 	b.shows("#resource-error", "is not a valid namespace or object name")
 	b.holds(`window.hacked === undefined && document.querySelectorAll('main img, main svg, main script').length === 0`)
@@ -246,7 +246,7 @@ func TestPageEscapesHostileText(t *testing.T) {
 func TestOverviewShowsManyResources(t *testing.T) {
 	var many []statusapi.ResourceDetail
 	for i := range 1500 { // more than one page of the API
-		many = append(many, some(object("team-a", fmt.Sprintf("n%04d", i)), available, sound))
+		many = append(many, some(object("team-a", fmt.Sprintf("n%04d", i)), available, healthy))
 	}
 	b := newTab(t, many...)
 	b.open("")

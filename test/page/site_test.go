@@ -80,9 +80,9 @@ func newSite(t *testing.T) *site {
 	s := &site{t: t, requests: json.NewEncoder(in), out: bufio.NewReader(out)}
 	t.Cleanup(func() {
 		in.Close()
-		rest, readErr := io.ReadAll(s.out)
+		output, readErr := io.ReadAll(s.out)
 		if err := cmd.Wait(); err != nil || readErr != nil {
-			t.Errorf("the server of the page: %v, %v\n%s", err, readErr, rest)
+			t.Errorf("the server of the page: %v, %v\n%s", err, readErr, output)
 		}
 	})
 	s.base = s.answer().Base

@@ -70,8 +70,8 @@ type tab struct {
 	*site
 	ctx context.Context
 
-	mu   sync.Mutex
-	said []string // errors of the browser
+	mu       sync.Mutex
+	errorLog []string // errors of the browser
 }
 
 // newTab serves the fleet. Nothing is shared with other tabs but the browser's process.
@@ -95,21 +95,21 @@ func (b *tab) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		b.said = append(b.said, exception(e.ExceptionDetails))
+		b.errorLog = append(b.errorLog, exception(e.ExceptionDetails))
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
-			b.said = append(b.said, e.Entry.Text)
+			b.errorLog = append(b.errorLog, e.Entry.Text)
 		}
 	}
 }
 
-// quiet checks that the browser had nothing to complain about.
-func (b *tab) quiet() {
+// expectNoErrors checks that the browser had nothing to complain about.
+func (b *tab) expectNoErrors() {
 	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.said) > 0 {
-		b.Errorf("the browser says:\n%s", strings.Join(b.said, "\n"))
+	if len(b.errorLog) > 0 {
+		b.Errorf("the browser says:\n%s", strings.Join(b.errorLog, "\n"))
 	}
 }
 
@@ -214,7 +214,7 @@ func some(o contract.Object, conditions ...contract.Condition) statusapi.Resourc
 var (
 	available   = condition("Available", "True", "AllComponentsReady", 0)
 	unavailable = condition("Available", "False", "InsufficientReplicas", 5)
-	sound       = condition("Degraded", "False", "Healthy", 0)
+	healthy     = condition("Degraded", "False", "Healthy", 0)
 	degraded    = condition("Degraded", "True", "CrashLoop", 6)
 	settled     = condition("Progressing", "False", "Settled", 0)
 	paused      = condition("Paused", "True", "ByAnnotation", 0)
@@ -238,10 +238,10 @@ func full() statusapi.ResourceDetail {
 	}
 	d.History = []statusapi.HistoryEvent{
 		{Sequence: 1, ID: "1", Time: start, Lifecycle: contract.Lifecycle{
-			Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, settled, sound},
+			Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, settled, healthy},
 		}},
 		change(2, contract.EventUnavailable, available, unavailable),
-		change(3, contract.EventDegraded, sound, degraded),
+		change(3, contract.EventDegraded, healthy, degraded),
 	}
 	return d
 }
@@ -249,7 +249,7 @@ func full() statusapi.ResourceDetail {
 // three are a broken, a healthy and a paused resource.
 func three() []statusapi.ResourceDetail {
 	return []statusapi.ResourceDetail{
-		full(), some(object("team-a", "fine"), available, settled, sound), some(object("team-b", "held"), available, settled, sound, paused),
+		full(), some(object("team-a", "fine"), available, settled, healthy), some(object("team-b", "held"), available, settled, healthy, paused),
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 
 type kindOf = schema.GroupVersionKind
 
-// says returns a check that an object has the wanted conditions, each in the form Type=Status or Type=Status/Reason.
-func says(wanted ...string) func(*unstructured.Unstructured) error {
+// reports returns a check that an object has the wanted conditions, each in the form Type=Status or Type=Status/Reason.
+func reports(wanted ...string) func(*unstructured.Unstructured) error {
 	return func(obj *unstructured.Unstructured) error {
 		conditions, err := expect.Conditions(obj)
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *suite) command(t *testing.T, kind kindOf, name, word string) {
 func (s *suite) stopAndStart(t *testing.T, kind kindOf, name string) {
 	t.Helper()
 	s.command(t, kind, name, "Stopped")
-	s.wait(t, kind, name, says("Stopped=True/Stopped", "Available=False/Stopped", "Degraded=False", "Upgradable=False/Stopped"))
+	s.wait(t, kind, name, reports("Stopped=True/Stopped", "Available=False/Stopped", "Degraded=False", "Upgradable=False/Stopped"))
 	list := &corev1.PodList{}
 	if err := s.Client.List(t.Context(), list, client.InNamespace("default")); err != nil {
 		t.Fatal(err)

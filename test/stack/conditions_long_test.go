@@ -45,8 +45,8 @@ func TestConditionsOnStack(t *testing.T) {
 		"a rollout of an engine":         s.engineRollsOut,
 		"a crash loop":                   s.podsCrash,
 		"an image that cannot be pulled": s.imageIsMissing,
-		"unschedulable pods":             s.noNodeTakesThem,
-		"lost nodes":                     s.nodesAreLost,
+		"unschedulable pods":             s.podsAreUnschedulable,
+		"lost nodes":                     s.nodesAreUnreachable,
 		"scaling to zero":                s.scalesToZero,
 		"a pause":                        s.isPaused,
 		"a stop of a Superset":           s.supersetIsStopped,
@@ -104,10 +104,10 @@ func (s *suite) engineRollsOut(t *testing.T) {
 func (s *suite) podsCrash(t *testing.T) {
 	s.newSuperset(t, "crashes")
 	s.annotatePods(t, "crashes", controlplane.FailCrashLoop)
-	s.wait(t, supersets, "crashes", says(
+	s.wait(t, supersets, "crashes", reports(
 		"Available=False/InsufficientReplicas", "Progressing=False/Stalled", "Degraded=True/CrashLoop", "Ready=False", "Upgradable=False"))
 	s.annotatePods(t, "crashes", "")
-	s.wait(t, supersets, "crashes", says("Available=True/AllComponentsReady", "Degraded=True/Recovering"))
+	s.wait(t, supersets, "crashes", reports("Available=True/AllComponentsReady", "Degraded=True/Recovering"))
 	recovered := s.conditionNow(t, supersets, "crashes", "Available").LastTransitionTime.Time
 	s.wait(t, supersets, "crashes", isHealthy)
 	s.lasted(t, supersets, "crashes", recovered, recoveryHold)
@@ -122,33 +122,33 @@ func (s *suite) imageIsMissing(t *testing.T) {
 	}
 	spec["template"] = image(controlplane.MissingRepository + "engine:1")
 	s.apply(t, engines, "no-image", spec)
-	s.wait(t, engines, "no-image", says("Available=True/AllComponentsReady", "Degraded=True/ImagePull", "Upgradable=False"))
+	s.wait(t, engines, "no-image", reports("Available=True/AllComponentsReady", "Degraded=True/ImagePull", "Upgradable=False"))
 	delete(spec, "template")
 	s.apply(t, engines, "no-image", spec)
 	s.wait(t, engines, "no-image", isHealthy)
 }
 
-func (s *suite) noNodeTakesThem(t *testing.T) {
+func (s *suite) podsAreUnschedulable(t *testing.T) {
 	spec := s.newSuperset(t, "no-node")
 	asked := time.Now()
 	spec["webServer"] = map[string]any{"replicas": int64(1), "podTemplate": map[string]any{"nodeSelector": map[string]any{"disk": "made-of-gold"}}}
 	s.apply(t, supersets, "no-node", spec)
-	s.wait(t, supersets, "no-node", says("Available=True", "Progressing=False/Stalled", "Degraded=False/WithinTolerance", "Upgradable=False/Unschedulable"))
-	s.wait(t, supersets, "no-node", says("Available=True", "Degraded=True/Unschedulable"))
+	s.wait(t, supersets, "no-node", reports("Available=True", "Progressing=False/Stalled", "Degraded=False/WithinTolerance", "Upgradable=False/Unschedulable"))
+	s.wait(t, supersets, "no-node", reports("Available=True", "Degraded=True/Unschedulable"))
 	s.lasted(t, supersets, "no-node", asked, missingHold)
 	s.apply(t, supersets, "no-node", superset("4.1.1"))
 	s.wait(t, supersets, "no-node", isHealthy)
 }
 
-// nodesAreLost sets the status that the node lifecycle controller gives to the pods of an unreachable node: not ready without
+// nodesAreUnreachable sets the status that the node lifecycle controller gives to the pods of an unreachable node: not ready without
 // a reason, with unchanged container statuses.
-func (s *suite) nodesAreLost(t *testing.T) {
+func (s *suite) nodesAreUnreachable(t *testing.T) {
 	s.newSuperset(t, "lost")
 	s.annotatePods(t, "lost", "NodeLost") // no stage has this name, so the simulation does not change the pods
 	lost := time.Now()
 	s.patchPodStatus(t, "lost", `{"status":{"conditions":[{"type":"Ready","status":"False","reason":null,"message":null}]}}`)
-	s.wait(t, supersets, "lost", says("Available=Unknown/NodeUnreachable", "Degraded=False/WithinTolerance", "Ready=Unknown"))
-	s.wait(t, supersets, "lost", says("Available=Unknown/NodeUnreachable", "Degraded=True/NodeLost"))
+	s.wait(t, supersets, "lost", reports("Available=Unknown/NodeUnreachable", "Degraded=False/WithinTolerance", "Ready=Unknown"))
+	s.wait(t, supersets, "lost", reports("Available=Unknown/NodeUnreachable", "Degraded=True/NodeLost"))
 	s.lasted(t, supersets, "lost", lost, missingHold)
 	s.annotatePods(t, "lost", "")
 	s.wait(t, supersets, "lost", isHealthy)
@@ -158,7 +158,7 @@ func (s *suite) scalesToZero(t *testing.T) {
 	spec := s.newEngine(t, "to-zero")
 	spec["replicas"] = int64(0)
 	s.apply(t, engines, "to-zero", spec)
-	s.wait(t, engines, "to-zero", says("Available=True/ScaledToZero", "Progressing=False/AsExpected", "Degraded=False", "Stopped=False"))
+	s.wait(t, engines, "to-zero", reports("Available=True/ScaledToZero", "Progressing=False/AsExpected", "Degraded=False", "Stopped=False"))
 	spec["replicas"] = int64(2)
 	s.apply(t, engines, "to-zero", spec)
 	s.wait(t, engines, "to-zero", isHealthy)
@@ -167,7 +167,7 @@ func (s *suite) scalesToZero(t *testing.T) {
 func (s *suite) isPaused(t *testing.T) {
 	spec := s.newSuperset(t, "paused")
 	s.command(t, supersets, "paused", "Paused")
-	s.wait(t, supersets, "paused", says("Paused=True/ReconciliationPaused", "Available=True", "Upgradable=False/ReconciliationPaused"))
+	s.wait(t, supersets, "paused", reports("Paused=True/ReconciliationPaused", "Available=True", "Upgradable=False/ReconciliationPaused"))
 	spec["webServer"] = map[string]any{"replicas": int64(2)}
 	s.apply(t, supersets, "paused", spec)
 	// The latest spec is observed but not applied, which the generations of the conditions show.
@@ -209,7 +209,7 @@ func (s *suite) observerIsKilled(t *testing.T) {
 	supersetsOf := s.list(t, supersets)
 	s.stack(t, "kill", "superset-operator")
 	for _, item := range supersetsOf {
-		s.wait(t, supersets, item.GetName(), says("Available=Unknown/ObserverStale", "Progressing=Unknown/ObserverStale",
+		s.wait(t, supersets, item.GetName(), reports("Available=Unknown/ObserverStale", "Progressing=Unknown/ObserverStale",
 			"Degraded=Unknown/ObserverStale", "Paused=Unknown/ObserverStale", "Stopped=Unknown/ObserverStale", "Upgradable=Unknown/ObserverStale"))
 	}
 	s.wait(t, engines, "spoken-for", isHealthy)
@@ -231,8 +231,8 @@ func (s *suite) observerIsKilled(t *testing.T) {
 func (s *suite) lasted(t *testing.T, kind kindOf, name string, since time.Time, hold time.Duration) {
 	t.Helper()
 	flipped := s.conditionNow(t, kind, name, "Degraded").LastTransitionTime.Time
-	if took := flipped.Sub(since); took < hold {
-		t.Errorf("Degraded of %s changed after %s, want at least the hold-down of %s", name, took, hold)
+	if duration := flipped.Sub(since); duration < hold {
+		t.Errorf("Degraded of %s changed after %s, want at least the hold-down of %s", name, duration, hold)
 	}
 }
 
@@ -247,10 +247,10 @@ func (s *suite) neverUnavailable(t *testing.T, kind kindOf, name string, before 
 		if wrong := h.Wrong(kind.Kind, name); len(wrong) > 0 {
 			return fmt.Errorf("unexpected failures of %s in the history: %v", name, wrong)
 		}
-		told := slices.ContainsFunc(h.Of(kind.Kind, name), func(e contract.Lifecycle) bool {
+		published := slices.ContainsFunc(h.Of(kind.Kind, name), func(e contract.Lifecycle) bool {
 			return e.Event == contract.EventSettled && e.Condition.After.ObservedGeneration > before.ObservedGeneration
 		})
-		if !told {
+		if !published {
 			return fmt.Errorf("no event that %s settled with a generation after %d", name, before.ObservedGeneration)
 		}
 		return h.Check()

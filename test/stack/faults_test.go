@@ -52,7 +52,7 @@ func (s *suite) stack(t *testing.T, args ...string) {
 // history waits until the lifecycle stream satisfies check.
 func (s *suite) history(t *testing.T, check func(h historyReader) error) {
 	t.Helper()
-	expect.Eventually(t, patience, func() error {
+	expect.Eventually(t, timeout, func() error {
 		h, err := s.Lifecycle(t.Context())
 		if err != nil {
 			return err
@@ -80,15 +80,15 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 	})
 }
 
-// changeIsSeen creates a Superset and rolls out an engine, and expects the events of both
+// changeIsPropagated creates a Superset and rolls out an engine, and expects the events of both
 // on the bus, and those of the Superset from the subscriber in docs/examples.
-func (s *suite) changeIsSeen(t *testing.T) {
+func (s *suite) changeIsPropagated(t *testing.T) {
 	t.Helper()
 	printed := s.subscribe(t)
 	s.apply(t, supersets, "seen", superset("4.1.1"))
 	s.wait(t, supersets, "seen", isHealthy)
 	s.endsWith(t, "Superset", "seen", "Initializing", "Running")
-	expect.Eventually(t, patience, func() error {
+	expect.Eventually(t, timeout, func() error {
 		text := printed()
 		if !strings.Contains(text, "seen") || !strings.Contains(text, "Running") {
 			return fmt.Errorf("the example subscriber printed %q", text)
@@ -189,8 +189,8 @@ func (s *suite) servicesAreKilled(t *testing.T) {
 	}
 }
 
-// natsIsAway stops NATS, makes changes, and expects all events of these changes after NATS has started again.
-func (s *suite) natsIsAway(t *testing.T) {
+// natsIsDown stops NATS, makes changes, and expects all events of these changes after NATS has started again.
+func (s *suite) natsIsDown(t *testing.T) {
 	t.Helper()
 	s.stack(t, "stop", "nats")
 	s.apply(t, supersets, "without-nats", superset("4.1.1"))
@@ -199,12 +199,12 @@ func (s *suite) natsIsAway(t *testing.T) {
 	s.rowsMatchObjects(t)
 	s.stack(t, "start", "nats")
 	s.endsWith(t, "Superset", "without-nats", "Initializing", "Running")
-	s.sawChange(t, "without-nats", contract.ChangeCreated)
+	s.checkChange(t, "without-nats", contract.ChangeCreated)
 	s.samplesAreHealthy(t)
 }
 
-// aggregatorIsAway stops the aggregator and expects the operators to write the conditions.
-func (s *suite) aggregatorIsAway(t *testing.T) {
+// aggregatorIsDown stops the aggregator and expects the operators to write the conditions.
+func (s *suite) aggregatorIsDown(t *testing.T) {
 	t.Helper()
 	s.stack(t, "stop", "status-aggregator")
 	s.apply(t, supersets, "alone", superset("4.1.1"))
@@ -214,8 +214,8 @@ func (s *suite) aggregatorIsAway(t *testing.T) {
 	s.samplesAreHealthy(t)
 }
 
-// mysqlIsAway deletes an object while MySQL is down. The deletion must wait until MySQL is available and store its row.
-func (s *suite) mysqlIsAway(t *testing.T) {
+// mysqlIsDown deletes an object while MySQL is down. The deletion must wait until MySQL is available and store its row.
+func (s *suite) mysqlIsDown(t *testing.T) {
 	t.Helper()
 	s.apply(t, projects, "deleted-without-mysql", map[string]any{"description": "stays until stored", "tier": int64(1)})
 	s.rowsMatchObjects(t)
@@ -236,13 +236,13 @@ func (s *suite) mysqlIsAway(t *testing.T) {
 	s.stack(t, "start", "mysql")
 	expect.Deleted(t, s.Client, obj)
 	s.rowsMatchObjects(t)
-	s.sawChange(t, obj.GetName(), contract.ChangeDeleted)
+	s.checkChange(t, obj.GetName(), contract.ChangeDeleted)
 }
 
-// sawChange waits for a change event of a project.
-func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOperation) {
+// checkChange waits for a change event of a project.
+func (s *suite) checkChange(t *testing.T, name string, operation contract.ChangeOperation) {
 	t.Helper()
-	expect.Eventually(t, patience, func() error {
+	expect.Eventually(t, timeout, func() error {
 		changes, err := s.Changes(t.Context())
 		if err != nil {
 			return err

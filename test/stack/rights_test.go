@@ -10,19 +10,19 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/rights"
 )
 
-// rightsAreNeeded checks that no request was denied, and that each permission was used or has a reason in unused_test.go.
-func (s *suite) rightsAreNeeded(t *testing.T) {
+// permissionsAreUsed checks that no request was denied, and that each permission was used or has a reason in unused_test.go.
+func (s *suite) permissionsAreUsed(t *testing.T) {
 	t.Helper()
 	var verdict rights.Verdict
 	expect.Eventually(t, expect.Long, func() error {
-		reports, err := s.Rights(t.Context())
+		reports, err := s.PermissionReports(t.Context())
 		if err != nil {
 			return err
 		}
 		if len(reports) != len(services) {
 			return fmt.Errorf("got permissions of %d services, want %v", len(reports), services)
 		}
-		verdict = rights.Judge(reports, unused)
+		verdict = rights.Evaluate(reports, unused)
 		if len(verdict.Wrong) > 0 {
 			return nil // no later request changes this
 		}
@@ -31,8 +31,8 @@ func (s *suite) rightsAreNeeded(t *testing.T) {
 		}
 		return nil
 	})
-	for _, right := range verdict.Unused {
-		t.Logf("RIGHTS unused %s", right)
+	for _, permission := range verdict.Unused {
+		t.Logf("RIGHTS unused %s", permission)
 	}
 	for _, wrong := range verdict.Wrong {
 		t.Error(wrong)

@@ -27,10 +27,10 @@ func TestLivenessInRealTime(t *testing.T) {
 		t.Fatal(t.Context().Err())
 	case <-time.After(*quiet):
 	}
-	wrongly := s.unknown(t) - before
-	fmt.Printf("BAR B8 %d times reported stale without reason in %s of real time (bar 0)\n", wrongly, time.Since(began).Round(time.Second))
-	if wrongly != 0 {
-		t.Errorf("%d conditions became Unknown while all operators were alive", wrongly)
+	falselyUnknown := s.unknown(t) - before
+	fmt.Printf("BAR B8 %d times reported stale without reason in %s of real time (bar 0)\n", falselyUnknown, time.Since(began).Round(time.Second))
+	if falselyUnknown != 0 {
+		t.Errorf("%d conditions became Unknown while all operators were alive", falselyUnknown)
 	}
 	for _, observer := range []struct {
 		name string
@@ -39,7 +39,7 @@ func TestLivenessInRealTime(t *testing.T) {
 		s.stack(t, "kill", observer.name)
 		last := s.lastBeat(t, observer.name)
 		name := s.list(t, observer.kind)[0].GetName()
-		s.wait(t, observer.kind, name, says("Available=Unknown/ObserverStale"))
+		s.wait(t, observer.kind, name, reports("Available=Unknown/ObserverStale"))
 		after := time.Since(last)
 		fmt.Printf("BAR B8 %.1f s from the last heartbeat of %s to Unknown (bar 30 to 35)\n", after.Seconds(), observer.name)
 		if after < 30*time.Second {

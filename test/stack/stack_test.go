@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
-// patience is the timeout of each wait.
-const patience = 3 * time.Minute
+// timeout is the timeout of each wait.
+const timeout = 3 * time.Minute
 
 var (
 	supersets = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
@@ -51,24 +51,24 @@ func TestWholeStack(t *testing.T) {
 	}{
 		{"every sample is healthy", s.samplesAreHealthy},
 		{"MySQL matches the cluster", s.rowsMatchObjects},
-		{"a subscriber receives a change", s.changeIsSeen},
+		{"a subscriber receives a change", s.changeIsPropagated},
 		{"one trace contains all effects of a spec change", func(t *testing.T) {
 			t.Helper()
-			s.traceLeadsAllTheWay(t, spans)
+			s.traceIsComplete(t, spans)
 		}},
-		{"services export the documented metrics", s.metricsAreThoseOfThePage},
+		{"services export the documented metrics", s.metricsMatchPage},
 		{"a second make up changes nothing", s.secondUpChangesNothing},
 		{"the platform converges after a service is killed", s.servicesAreKilled},
-		{"NATS is down", s.natsIsAway},
-		{"the aggregator is down", s.aggregatorIsAway},
-		{"MySQL is down", s.mysqlIsAway},
+		{"NATS is down", s.natsIsDown},
+		{"the aggregator is down", s.aggregatorIsDown},
+		{"MySQL is down", s.mysqlIsDown},
 		{"kubectl wait never ends early", func(t *testing.T) {
 			t.Helper()
 			s.waitNeverEndsEarly(t, 50)
 		}},
 		{"samples have no failures in the history", s.historyIsClean},
-		{"services need their permissions", s.rightsAreNeeded},
-		{"the documented commands succeed", s.pagesLeadWhereTheySay},
+		{"services need their permissions", s.permissionsAreUsed},
+		{"the documented commands succeed", s.pagesLinkCorrectly},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
@@ -107,7 +107,7 @@ func (s *suite) stop(t *testing.T) {
 		t.Error(err)
 	}
 	// The context of the test has ended.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := s.Down(ctx); err != nil {
 		t.Error(err)
@@ -138,7 +138,7 @@ func (s *suite) wait(t *testing.T, kind schema.GroupVersionKind, name string, ch
 	t.Helper()
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
-	expect.Eventually(t, patience, func() error {
+	expect.Eventually(t, timeout, func() error {
 		if err := s.Client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, obj); err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (s *suite) rowsMatchObjects(t *testing.T) {
 		if len(s.list(t, kind)) == 0 {
 			t.Fatalf("make up applied no sample of kind %s", kind.Kind)
 		}
-		expect.Eventually(t, patience, func() error { return s.compareRows(t.Context(), kind) })
+		expect.Eventually(t, timeout, func() error { return s.compareRows(t.Context(), kind) })
 	}
 }
 

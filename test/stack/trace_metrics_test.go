@@ -23,9 +23,9 @@ import (
 // everyService is the heading in docs/telemetry.md of the metrics that all services export.
 const everyService = "Every service"
 
-// metricsAreThoseOfThePage scrapes the services after the previous steps, and expects every
+// metricsMatchPage scrapes the services after the previous steps, and expects every
 // metric that docs/telemetry.md documents.
-func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
+func (s *suite) metricsMatchPage(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Root, "docs", "telemetry.md"))
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
 			t.Fatalf("docs/telemetry.md has no table for %s; its sections are %v", service, slices.Sorted(maps.Keys(page)))
 		}
 		// Some metrics are exported only after their first event.
-		expect.Eventually(t, patience, func() error {
+		expect.Eventually(t, timeout, func() error {
 			families, err := s.scrape(t.Context(), service)
 			if err != nil {
 				return err
@@ -82,16 +82,16 @@ var metricRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|")
 // metricsOf returns the first column of the tables under "## Metrics", by section.
 func metricsOf(page string) map[string][]string {
 	out := map[string][]string{}
-	chapter, section := "", ""
+	group, section := "", ""
 	for line := range strings.Lines(page) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "## "):
-			chapter, section = strings.TrimPrefix(line, "## "), ""
+			group, section = strings.TrimPrefix(line, "## "), ""
 		case strings.HasPrefix(line, "### "):
 			section = strings.TrimPrefix(line, "### ")
 		}
-		if row := metricRow.FindStringSubmatch(line); row != nil && chapter == "Metrics" {
+		if row := metricRow.FindStringSubmatch(line); row != nil && group == "Metrics" {
 			out[section] = append(out[section], row[1])
 		}
 	}

@@ -37,46 +37,46 @@ type change struct {
 	at         time.Time
 }
 
-// way is a chain of spans from the first reconcile of a change to one of its effects, in
+// tracePath is a chain of spans from the first reconcile of a change to one of its effects, in
 // the form "service: span" and root first. There are no other spans between them.
-type way []string
+type tracePath []string
 
-// traceLeadsAllTheWay changes the specs of the Superset and of the engine named "seen" and
+// traceIsComplete changes the specs of the Superset and of the engine named "seen" and
 // of a Model, and expects one trace for each change, through all services that process it.
-func (s *suite) traceLeadsAllTheWay(t *testing.T, spans *otlp.Receiver) {
+func (s *suite) traceIsComplete(t *testing.T, spans *otlp.Receiver) {
 	t.Helper()
 	s.apply(t, models, "traced", map[string]any{"description": "before"})
-	expect.Eventually(t, patience, func() error { return s.compareRows(t.Context(), models) })
+	expect.Eventually(t, timeout, func() error { return s.compareRows(t.Context(), models) })
 	sup := s.change(t, supersets, "seen", `{"spec":{"forceReload":"traced"}}`)
 	engine := s.change(t, engines, "seen", `{"spec":{"replicas":2}}`)
 	model := s.change(t, models, "traced", `{"spec":{"description":"after"}}`)
 
-	observed := func(kind, operator string) way {
-		return way{
+	observed := func(kind, operator string) tracePath {
+		return tracePath{
 			operator + ": reconcile " + kind, operator + ": publish flotilla.obs",
 			"status-aggregator: receive flotilla.obs", "status-aggregator: aggregate " + kind,
 		}
 	}
 	for _, c := range []struct {
 		change
-		ways []way
+		paths []tracePath
 	}{
-		{sup, []way{
+		{sup, []tracePath{
 			append(observed("Superset", "superset-operator"), "status-aggregator: apply status"),
 			append(observed("Superset", "superset-operator"), "status-aggregator: publish flotilla.lifecycle"),
 		}},
-		{engine, []way{
+		{engine, []tracePath{
 			append(observed("FireboltEngine", "engine-operator"), "status-aggregator: apply status"),
 			append(observed("FireboltEngine", "engine-operator"), "status-aggregator: publish flotilla.lifecycle"),
 		}},
-		{model, []way{{"ingester: reconcile Model", "ingester: store", "ingester: publish flotilla.change"}}},
+		{model, []tracePath{{"ingester: reconcile Model", "ingester: store", "ingester: publish flotilla.change"}}},
 	} {
-		for _, w := range c.ways {
-			expect.Eventually(t, patience, func() error { return leads(spans.Spans(), c.change, w) })
+		for _, w := range c.paths {
+			expect.Eventually(t, timeout, func() error { return checkPath(spans.Spans(), c.change, w) })
 		}
 	}
-	expect.Eventually(t, patience, func() error { return batched(spans.Spans(), model) })
-	expect.Eventually(t, patience, func() error { return s.handedOn(t, spans.Spans(), model) })
+	expect.Eventually(t, timeout, func() error { return batched(spans.Spans(), model) })
+	expect.Eventually(t, timeout, func() error { return s.checkPropagation(t, spans.Spans(), model) })
 	if err := rootsAreCauses(spans.Spans()); err != nil {
 		t.Error(err)
 	}
@@ -123,8 +123,8 @@ func root(spans []otlp.Span, c change) (otlp.Span, error) {
 	return first, nil
 }
 
-// leads returns an error unless the trace of a change contains the way.
-func leads(spans []otlp.Span, c change, w way) error {
+// checkPath returns an error unless the trace of a change contains the way.
+func checkPath(spans []otlp.Span, c change, w tracePath) error {
 	first, err := root(spans, c)
 	if err != nil {
 		return err
@@ -150,8 +150,8 @@ func step(s otlp.Span) string { return s.Service + ": " + s.Name }
 
 // follows returns an error unless a chain equals a way. A change can require several
 // reconciles, which are children of the first one.
-func follows(chain []otlp.Span, w way) error {
-	var names way
+func follows(chain []otlp.Span, w tracePath) error {
+	var names tracePath
 	for i, s := range chain {
 		names = append(names, step(s))
 		if i > 0 && s.Start.Before(chain[i-1].Start) {
@@ -185,8 +185,8 @@ func batched(spans []otlp.Span, c change) error {
 	return fmt.Errorf("no transaction and write of %s %s link to each other", c.kind.Kind, c.name)
 }
 
-// handedOn returns an error unless the change event names the span that published it.
-func (s *suite) handedOn(t *testing.T, spans []otlp.Span, c change) error {
+// checkPropagation returns an error unless the change event names the span that published it.
+func (s *suite) checkPropagation(t *testing.T, spans []otlp.Span, c change) error {
 	t.Helper()
 	first, err := root(spans, c)
 	if err != nil {
@@ -231,7 +231,7 @@ func TestFollowsDistinguishesWays(t *testing.T) {
 	span := func(name string, after time.Duration) otlp.Span {
 		return otlp.Span{Service: "ingester", Name: name, Start: at.Add(after)}
 	}
-	w := way{"ingester: reconcile Model", "ingester: store"}
+	w := tracePath{"ingester: reconcile Model", "ingester: store"}
 	for name, c := range map[string]struct {
 		chain []otlp.Span
 		want  bool

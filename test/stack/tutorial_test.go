@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// pagesLeadWhereTheySay runs the marked commands of README.md and docs/tutorial.md.
-func (s *suite) pagesLeadWhereTheySay(t *testing.T) {
+// pagesLinkCorrectly runs the marked commands of README.md and docs/tutorial.md.
+func (s *suite) pagesLinkCorrectly(t *testing.T) {
 	t.Helper()
 	const script = `
 source "$FLOTILLA_LOCAL/env"

@@ -47,9 +47,9 @@ func TestUpgradeAndRollback(t *testing.T) {
 			}
 			began, rounds := time.Now(), load.rounds.Load()
 			s.stack(t, "restart", service)
-			expect.Eventually(t, patience, func() error {
+			expect.Eventually(t, timeout, func() error {
 				if done := load.rounds.Load() - rounds; done < 4 {
-					return fmt.Errorf("%s %s: %d edits have settled since; last error: %v", service, step.verb, done, load.trouble.Load())
+					return fmt.Errorf("%s %s: %d edits have settled since; last error: %v", service, step.verb, done, load.lastFailure.Load())
 				}
 				return nil
 			})
@@ -93,9 +93,9 @@ cd "$0/services/$2" && GOWORK=off go build -o "$3" ./cmd/"$2"`
 
 // load edits three objects in turn, each time after the previous edit has settled.
 type load struct {
-	rounds  atomic.Int64 // number of settled edits
-	trouble atomic.Value // the last error, a string
-	stop    func()
+	rounds      atomic.Int64 // number of settled edits
+	lastFailure atomic.Value // the last error, a string
+	stop        func()
 }
 
 func (s *suite) load(t *testing.T) *load {
@@ -108,8 +108,8 @@ func (s *suite) load(t *testing.T) *load {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
 			for _, edit := range s.edits(i, instance) {
-				if err := s.settle(ctx, edit); err != nil {
-					l.trouble.Store(err.Error())
+				if err := s.waitSettled(ctx, edit); err != nil {
+					l.lastFailure.Store(err.Error())
 					continue
 				}
 				l.rounds.Add(1)
@@ -138,8 +138,8 @@ func (s *suite) edits(i int, instance string) []edit {
 	return []edit{{supersets, web, well}, {engines, engine, well}, {projects, project, stored}}
 }
 
-// settle applies an edit and waits until it has settled.
-func (s *suite) settle(ctx context.Context, e edit) error {
+// waitSettled applies an edit and waits until it has settled.
+func (s *suite) waitSettled(ctx context.Context, e edit) error {
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": e.spec}}
 	obj.SetGroupVersionKind(e.kind)
 	obj.SetName("busy")
@@ -147,7 +147,7 @@ func (s *suite) settle(ctx context.Context, e edit) error {
 	if err := s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("whole-stack-test"), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply %s: %w", e.kind.Kind, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -78,7 +78,7 @@ func (s *suite) changeAndWait(t *testing.T, kubectl, name, change string, n int)
 	}
 	want := awaited[n]
 	cmd := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", s.Env["KUBECONFIG"], "--namespace", "default",
-		"wait", "--for=condition="+want.condition, "--timeout="+patience.String(), "superset/"+name)
+		"wait", "--for=condition="+want.condition, "--timeout="+timeout.String(), "superset/"+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("wait for %s of %s after %s: %w: %s", want.condition, name, change, err, out)
 	}

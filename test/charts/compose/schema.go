@@ -57,7 +57,7 @@ func closeObjects(schema any) {
 			closeObjects(inner)
 		}
 	case map[string]any:
-		if _, says := node["additionalProperties"]; node["type"] == "object" && !says {
+		if _, declared := node["additionalProperties"]; node["type"] == "object" && !declared {
 			node["additionalProperties"] = false
 		}
 		for _, inner := range node {

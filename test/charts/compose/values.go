@@ -89,7 +89,7 @@ func rowsOf(prefix string, mapping *yaml.Node) (rows []row, err error) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		name := prefix + key.Value
-		_, said, described := strings.Cut(key.HeadComment, "# -- ")
+		_, description, described := strings.Cut(key.HeadComment, "# -- ")
 		if !described && value.Kind == yaml.MappingNode {
 			inner, err := rowsOf(name+".", value)
 			if err != nil {
@@ -105,7 +105,7 @@ func rowsOf(prefix string, mapping *yaml.Node) (rows []row, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		rows = append(rows, row{key: name, fallback: fallback, text: strings.Join(strings.Fields(strings.ReplaceAll(said, "\n#", " ")), " ")})
+		rows = append(rows, row{key: name, fallback: fallback, text: strings.Join(strings.Fields(strings.ReplaceAll(description, "\n#", " ")), " ")})
 	}
 	return rows, nil
 }
@@ -131,7 +131,7 @@ func flatten(n *yaml.Node) {
 }
 
 // The markers of the table in README.md.
-const begin, end = "<!-- values: written by make generate -->\n", "<!-- end of values -->"
+const start, end = "<!-- values: written by make generate -->\n", "<!-- end of values -->"
 
 func (c chart) tabulate(rows []row) error {
 	file := filepath.Join(c.dir, "README.md")
@@ -139,7 +139,7 @@ func (c chart) tabulate(rows []row) error {
 	if err != nil {
 		return err
 	}
-	head, rest, found := strings.Cut(string(page), begin)
+	head, rest, found := strings.Cut(string(page), start)
 	_, tail, closed := strings.Cut(rest, end)
 	if !found || !closed {
 		return fmt.Errorf("%s lacks the markers of the table of values", file)
@@ -149,5 +149,5 @@ func (c chart) tabulate(rows []row) error {
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.key, r.fallback, strings.ReplaceAll(r.text, "|", `\|`))
 	}
-	return write(file, []byte(head+begin+b.String()+end+tail))
+	return write(file, []byte(head+start+b.String()+end+tail))
 }

@@ -42,13 +42,13 @@ type Fold map[string]string
 type Release struct{ Dir string }
 
 // Read returns the files of a directory whose names begin with a prefix, by name.
-func (r Release) Read(folder, prefix string) (map[string][]byte, error) {
-	paths, err := filepath.Glob(filepath.Join(r.Dir, folder, prefix+"*"))
+func (r Release) Read(dir, prefix string) (map[string][]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(r.Dir, dir, prefix+"*"))
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s holds no %s/%s*", r.Dir, folder, prefix)
+		return nil, fmt.Errorf("%s holds no %s/%s*", r.Dir, dir, prefix)
 	}
 	out := map[string][]byte{}
 	for _, path := range paths {
@@ -81,12 +81,12 @@ func Of(message []byte) (Fold, error) {
 	}
 	first := conditions.Compute(in)
 	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, o.ObservedAt.Add(time.Hour)
-	return words(conditions.Compute(in).Conditions), nil
+	return summarize(conditions.Compute(in).Conditions), nil
 }
 
-// Again computes conditions from an observation with the state and the conditions of its entry in
+// Refold computes conditions from an observation with the state and the conditions of its entry in
 // the bucket, shortly after, like an aggregator that starts from the entry.
-func Again(message, entry []byte) (now, was Fold, err error) {
+func Refold(message, entry []byte) (now, was Fold, err error) {
 	_, o, err := contract.Decode[contract.Observation](message)
 	if err != nil {
 		return nil, nil, err
@@ -115,10 +115,10 @@ func Again(message, entry []byte) (now, was Fold, err error) {
 		Observation: &o, Generation: o.Object.Generation, Deleting: o.Deleting, Now: e.UpdatedAt.Add(time.Second),
 		Previous: previous, Memory: memory.Fold, WithReady: slices.ContainsFunc(previous, func(c metav1.Condition) bool { return c.Type == conditions.TypeReady }),
 	})
-	return words(r.Conditions), words(previous), nil
+	return summarize(r.Conditions), summarize(previous), nil
 }
 
-func words(list []metav1.Condition) Fold {
+func summarize(list []metav1.Condition) Fold {
 	out := Fold{}
 	for _, c := range list {
 		out[c.Type] = string(c.Status) + "/" + c.Reason

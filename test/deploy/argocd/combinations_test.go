@@ -14,21 +14,21 @@ import (
 
 // combination is a combination of inputs for an object.
 type combination struct {
-	read, applied int64 // of generation 3
-	wish, intent  string
-	unit, job     string
-	refused       bool
-	stale         bool
-	deleting      bool
-	lasts         bool // longer than every hold-down
-	wasDegraded   bool
+	read, applied   int64 // of generation 3
+	command, intent string
+	unit, job       string
+	refused         bool
+	stale           bool
+	deleting        bool
+	lasts           bool // longer than every hold-down
+	wasDegraded     bool
 }
 
 func (c combination) String() string { return fmt.Sprint(c.parts()...) }
 
 func (c combination) parts() []any {
 	return []any{
-		"read", c.read, "applied", c.applied, "wish", c.wish, "intent", c.intent, "unit", c.unit, "job", c.job,
+		"read", c.read, "applied", c.applied, "wish", c.command, "intent", c.intent, "unit", c.unit, "job", c.job,
 		"refused", c.refused, "stale", c.stale, "deleting", c.deleting, "lasts", c.lasts, "wasDegraded", c.wasDegraded,
 	}
 }
@@ -50,7 +50,7 @@ var unitStates = map[string]func(*contract.Observation){
 // matter, and a second cause of failure gives the same result as the first.
 func combinations() []combination {
 	return slices.DeleteFunc(everyCombination(), func(c combination) bool {
-		unread := c.wish != c.intent && (c.job != "" || c.refused || c.lasts)
+		unread := c.command != c.intent && (c.job != "" || c.refused || c.lasts)
 		return unread || c.refused && (c.job != "" || c.unit == "crashing")
 	})
 }
@@ -59,14 +59,14 @@ func everyCombination() []combination {
 	var out []combination
 	flags := []bool{false, true}
 	for _, versions := range [][2]int64{{3, 3}, {3, 2}, {2, 2}} {
-		for _, wish := range []string{"", "Paused", "Stopped"} {
+		for _, command := range []string{"", "Paused", "Stopped"} {
 			for _, intent := range []string{"", "Paused", "Stopped"} {
 				for state := range unitStates {
 					for _, job := range []string{"", string(contract.JobRunning), string(contract.JobFailed)} {
 						for bits := range 1 << 5 {
 							flag := func(n int) bool { return flags[bits>>n&1] }
 							out = append(out, combination{
-								read: versions[0], applied: versions[1], wish: wish, intent: intent, unit: state, job: job,
+								read: versions[0], applied: versions[1], command: command, intent: intent, unit: state, job: job,
 								refused: flag(0), stale: flag(1), deleting: flag(2), lasts: flag(3), wasDegraded: flag(4),
 							})
 						}
@@ -78,14 +78,14 @@ func everyCombination() []combination {
 	return out
 }
 
-func (c combination) tell(s *story) {
+func (c combination) apply(s *history) {
 	if c.wasDegraded {
 		s.see(observed(available(1), failing(contract.FailureCrashLoop)))
 		s.after(time.Second)
 	}
 	s.generation, s.deleting = 3, c.deleting
-	if c.wish != "" {
-		s.annotations = map[string]string{"operator-command": c.wish}
+	if c.command != "" {
+		s.annotations = map[string]string{"operator-command": c.command}
 	}
 	o := observed(generation(c.read, c.applied), unitStates[c.unit])
 	o.Intent = contract.Intent{Paused: c.intent == "Paused", Stopped: c.intent == "Stopped"}
@@ -112,9 +112,9 @@ func (c combination) tell(s *story) {
 }
 
 // contradiction describes how a health contradicts the conditions. It is empty if they agree.
-func (c combination) contradiction(s *story, got health) string {
+func (c combination) contradiction(s *history, got health) string {
 	is := func(kind string, status metav1.ConditionStatus) bool { return s.condition(kind).Status == status }
-	unread := c.read < 3 || c.wish != c.intent
+	unread := c.read < 3 || c.command != c.intent
 	switch {
 	case c.deleting:
 		return unless(got.status == progressing, "a deletion is progress")
@@ -140,18 +140,18 @@ func (c combination) contradiction(s *story, got health) string {
 	case suspended:
 		return "no user requested a pause or stop"
 	}
-	settledTrouble := is("Degraded", "True") && is("Progressing", "False") && s.condition("Degraded").Reason != conditions.ReasonRecovering
-	return unless(!settledTrouble, "a permanent failure is not progress")
+	settledFailure := is("Degraded", "True") && is("Progressing", "False") && s.condition("Degraded").Reason != conditions.ReasonRecovering
+	return unless(!settledFailure, "a permanent failure is not progress")
 }
 
-func unless(holds bool, why string) string {
+func unless(holds bool, reason string) string {
 	if holds {
 		return ""
 	}
-	return why
+	return reason
 }
 
-func (s *story) condition(kind string) metav1.Condition {
+func (s *history) condition(kind string) metav1.Condition {
 	for _, c := range s.conditions {
 		if c.Type == kind {
 			return c
@@ -160,7 +160,7 @@ func (s *story) condition(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-func (s *story) String() string {
+func (s *history) String() string {
 	var out strings.Builder
 	for _, c := range s.conditions {
 		fmt.Fprintf(&out, "  %s=%s/%s of %d: %s\n", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.Message)

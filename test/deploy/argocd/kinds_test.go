@@ -66,7 +66,7 @@ func patch(t *testing.T) string {
 func TestConfigMapContainsScripts(t *testing.T) {
 	want := patch(t)
 	if *update {
-		if err := os.WriteFile(filepath.Join(folder, configMap), []byte(want), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(scriptDir, configMap), []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-const folder = "../../../deploy/argocd"
+const scriptDir = "../../../deploy/argocd"
 
 // Scripts of the directory.
 const (
@@ -37,7 +37,7 @@ type health struct{ status, message string }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, name))
+	text, err := os.ReadFile(filepath.Join(scriptDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,11 @@ func run(t *testing.T, script string, object any) health {
 	if err := l.PCall(0, 1, nil); err != nil {
 		t.Fatalf("the script fails: %v", err)
 	}
-	said, ok := l.Get(-1).(*lua.LTable)
+	result, ok := l.Get(-1).(*lua.LTable)
 	if !ok {
 		t.Fatalf("the script returns %s, not a table", l.Get(-1).Type())
 	}
-	out := health{status: field(t, said, "status"), message: field(t, said, "message")}
+	out := health{status: field(t, result, "status"), message: field(t, result, "message")}
 	switch out.status {
 	case healthy, progressing, degraded, suspended, unknown:
 	default:

@@ -103,8 +103,8 @@ func TestHealthOfMichelangeloRecord(t *testing.T) {
 	concluded := func(kind, status string) map[string]any {
 		return map[string]any{"statusConditions": []any{map[string]any{"type": kind, "status": status, "message": "because"}}}
 	}
-	going := record("Project", nil)
-	going["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+	terminating := record("Project", nil)
+	terminating["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-21T10:00:00Z"
 	tests := map[string]struct {
 		object map[string]any
 		want   health
@@ -120,7 +120,7 @@ func TestHealthOfMichelangeloRecord(t *testing.T) {
 		"a job that runs":             {record("SparkJob", concluded("Succeeded", "CONDITION_STATUS_UNKNOWN")), health{progressing, "because"}},
 		"a condition of another type": {record("SparkJob", concluded("Killing", "CONDITION_STATUS_TRUE")), health{progressing, "No state has been reported yet."}},
 		"a cluster that is ready":     {record("Cluster", concluded("Ready", "CONDITION_STATUS_TRUE")), health{healthy, "because"}},
-		"deleted":                     {going, health{progressing, "The object is being deleted; its row in MySQL is closed first."}},
+		"deleted":                     {terminating, health{progressing, "The object is being deleted; its row in MySQL is closed first."}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// story is an object whose conditions are computed repeatedly, like by their writer.
-type story struct {
+// history is an object whose conditions are computed repeatedly, like by their writer.
+type history struct {
 	now        time.Time
 	memory     conditions.State
 	conditions []metav1.Condition
@@ -24,16 +24,16 @@ type story struct {
 	phase       string
 }
 
-// begin returns an object of generation 2 that has been healthy for a while.
-func begin() *story {
-	s := &story{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), generation: 2}
+// newHistory returns an object of generation 2 that has been healthy for a while.
+func newHistory() *history {
+	s := &history{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), generation: 2}
 	s.see(observed())
 	s.after(10 * time.Minute)
 	return s
 }
 
 // see computes conditions from an observation, or without one if it is nil. change may modify the other inputs.
-func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) {
+func (s *history) see(o *contract.Observation, change ...func(*conditions.Input)) {
 	in := conditions.Input{
 		Observation: o, Generation: s.generation, Deleting: s.deleting, Now: s.now,
 		Previous: s.conditions, Memory: s.memory, WithReady: true,
@@ -45,10 +45,10 @@ func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) 
 	s.conditions, s.memory = r.Conditions, r.Memory
 }
 
-func (s *story) after(d time.Duration) { s.now = s.now.Add(d) }
+func (s *history) after(d time.Duration) { s.now = s.now.Add(d) }
 
-// lasting computes conditions from the same observation repeatedly for the given time.
-func (s *story) lasting(d time.Duration, o *contract.Observation) {
+// observeFor computes conditions from the same observation repeatedly for the given time.
+func (s *history) observeFor(d time.Duration, o *contract.Observation) {
 	const step = 5 * time.Second
 	s.see(o)
 	for t := time.Duration(0); t < d; t += step {
@@ -58,7 +58,7 @@ func (s *story) lasting(d time.Duration, o *contract.Observation) {
 }
 
 // object returns the object that Argo CD reads.
-func (s *story) object() map[string]any {
+func (s *history) object() map[string]any {
 	meta := map[string]any{"name": "main", "namespace": "ns", "generation": s.generation}
 	if s.annotations != nil {
 		meta["annotations"] = s.annotations
@@ -76,7 +76,7 @@ func (s *story) object() map[string]any {
 	}
 }
 
-func (s *story) health(t *testing.T, script string) health {
+func (s *history) health(t *testing.T, script string) health {
 	t.Helper()
 	return run(t, script, s.object())
 }
@@ -125,8 +125,8 @@ func job(state contract.JobState) func(*contract.Observation) {
 	return func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: state}} }
 }
 
-func pausedBy(who string) func(*contract.Observation) {
-	return func(o *contract.Observation) { o.Intent.Paused, o.Intent.PausedBy = true, who }
+func pausedBy(user string) func(*contract.Observation) {
+	return func(o *contract.Observation) { o.Intent.Paused, o.Intent.PausedBy = true, user }
 }
 
 func stopped(o *contract.Observation) { o.Intent.Stopped, o.Intent.StoppedBy = true, "annotation" }

@@ -18,8 +18,8 @@ import (
 
 const root = "../../../"
 
-// catalogue maps the names of all existing metrics to their labels.
-type catalogue map[string][]string
+// catalog maps the names of all existing metrics to their labels.
+type catalog map[string][]string
 
 // pages are the pages that declare metrics in tables.
 var pages = []string{
@@ -31,9 +31,9 @@ var pages = []string{
 
 const aggregatorTable = "services/status-aggregator/internal/metrics/doc.go"
 
-func everyMetric(t *testing.T) catalogue {
+func everyMetric(t *testing.T) catalog {
 	t.Helper()
-	c := catalogue{}
+	c := catalog{}
 	for _, page := range pages {
 		c.readTables(t, page)
 	}
@@ -54,7 +54,7 @@ func text(t *testing.T, path string) string {
 var quoted = regexp.MustCompile("`([^`]+)`")
 
 // readTables reads Markdown tables with a column "metric" and one "labels".
-func (c catalogue) readTables(t *testing.T, page string) {
+func (c catalog) readTables(t *testing.T, page string) {
 	t.Helper()
 	found, labels := 0, -1
 	for line := range strings.Lines(text(t, page)) {
@@ -87,7 +87,7 @@ var (
 )
 
 // readDoc reads a package comment that declares one metric per line. A heading may name labels of the lines below it.
-func (c catalogue) readDoc(t *testing.T, path string) {
+func (c catalog) readDoc(t *testing.T, path string) {
 	t.Helper()
 	var inherited []string
 	found := 0
@@ -147,7 +147,7 @@ func registered(t *testing.T) []prometheus.Collector {
 var described = regexp.MustCompile(`fqName: "(\w+)".*constLabels: \{(.*?)\}, variableLabels: \{(.*?)\}\}`)
 
 // describe adds the metrics that the collectors describe.
-func (c catalogue) describe(all []prometheus.Collector) {
+func (c catalog) describe(all []prometheus.Collector) {
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descriptions)
@@ -156,29 +156,29 @@ func (c catalogue) describe(all []prometheus.Collector) {
 		}
 	}()
 	for d := range descriptions {
-		said := described.FindStringSubmatch(d.String())
-		if said == nil {
+		match := described.FindStringSubmatch(d.String())
+		if match == nil {
 			continue
 		}
 		labels := []string{}
-		for pair := range strings.SplitSeq(said[2], ",") {
+		for pair := range strings.SplitSeq(match[2], ",") {
 			if name, _, ok := strings.Cut(pair, "="); ok {
 				labels = append(labels, name)
 			}
 		}
-		for name := range strings.SplitSeq(said[3], ",") {
+		for name := range strings.SplitSeq(match[3], ",") {
 			if name != "" {
 				labels = append(labels, name)
 			}
 		}
-		c[said[1]] = labels
+		c[match[1]] = labels
 	}
 	// A probe handler sets it; no library call registers only this metric.
 	c["flotilla_api_server_reachable"] = []string{}
 }
 
 // find returns the labels of a series: those of its metric, and le for a bucket of a histogram.
-func (c catalogue) find(series string) ([]string, bool) {
+func (c catalog) find(series string) ([]string, bool) {
 	if labels, ok := c[series]; ok {
 		return labels, true
 	}

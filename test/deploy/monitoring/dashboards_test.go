@@ -126,7 +126,7 @@ func expand(expression string) (expanded string, names []string) {
 	return expanded, names
 }
 
-func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string {
+func (c catalog) checkPanel(p panel, variablesKnown map[string]bool) []string {
 	if p.Type == "row" {
 		return nil
 	}
@@ -214,7 +214,7 @@ func overlap(a, b panel) bool {
 
 // TestAggregatorMetricsAreShown checks that a panel or a rule uses each metric of the aggregator.
 func TestAggregatorMetricsAreShown(t *testing.T) {
-	own := catalogue{}
+	own := catalog{}
 	own.readDoc(t, aggregatorTable)
 	all := text(t, "deploy/grafana/flotilla-status.json") + text(t, rulesFile)
 	for name := range own {

@@ -86,20 +86,20 @@ func (p *evaluator) firing(t *testing.T, alert rule, at time.Duration) []string 
 			t.Fatal(err)
 		}
 	}
-	var lasting map[string]bool
+	var persistent map[string]bool
 	for moment := at - time.Duration(hold); moment <= at; moment += step {
 		now := map[string]bool{}
 		for _, s := range p.ask(t, alert.Expr, moment) {
 			now[labels.NewBuilder(s.Metric).Del(model.MetricNameLabel).Labels().String()] = true
 		}
-		if lasting == nil {
-			lasting = now
+		if persistent == nil {
+			persistent = now
 			continue
 		}
-		maps.DeleteFunc(lasting, func(key string, _ bool) bool { return !now[key] })
+		maps.DeleteFunc(persistent, func(key string, _ bool) bool { return !now[key] })
 	}
 	var out []string
-	for key := range lasting {
+	for key := range persistent {
 		out = append(out, key)
 	}
 	return out

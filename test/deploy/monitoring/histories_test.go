@@ -10,7 +10,7 @@ import (
 // history has series, and the times at which an alert must fire and must not fire.
 type history struct {
 	series []string // one value per minute
-	silent []time.Duration
+	gaps   []time.Duration
 	fires  time.Duration
 	labels string // some labels of the only firing alert
 }
@@ -26,23 +26,23 @@ func condition(kind, status, values string) string {
 var histories = map[string]history{
 	"FlotillaResourceUnavailable": {
 		series: []string{condition("Available", "False", "0 0 1x20"), condition("Progressing", "True", "0 0 1 1 1 1 0x20"), condition("Stopped", "True", "0x20")},
-		silent: []time.Duration{1 * m, 5 * m, 7 * m}, fires: 9 * m, labels: `kind="superset", name="main", namespace="team-a"`,
+		gaps:   []time.Duration{1 * m, 5 * m, 7 * m}, fires: 9 * m, labels: `kind="superset", name="main", namespace="team-a"`,
 	},
 	"FlotillaResourceUnavailableLong": {
 		series: []string{condition("Available", "False", "1x60"), condition("Progressing", "True", "1x60"), condition("Stopped", "True", "0x60")},
-		silent: []time.Duration{29 * m}, fires: 31 * m, labels: `name="main"`,
+		gaps:   []time.Duration{29 * m}, fires: 31 * m, labels: `name="main"`,
 	},
 	"FlotillaResourceDegraded": {
 		series: []string{condition("Degraded", "True", "0 0 1x20 0x10")},
-		silent: []time.Duration{1 * m, 6 * m, 25 * m}, fires: 8 * m, labels: `name="main"`,
+		gaps:   []time.Duration{1 * m, 6 * m, 25 * m}, fires: 8 * m, labels: `name="main"`,
 	},
 	"FlotillaResourceUnknown": {
 		series: []string{condition("Available", "Unknown", "0 0 1x20")},
-		silent: []time.Duration{6 * m}, fires: 8 * m, labels: `name="main"`,
+		gaps:   []time.Duration{6 * m}, fires: 8 * m, labels: `name="main"`,
 	},
 	"FlotillaResourceStuck": {
 		series: []string{condition("Progressing", "True", "1x30 0 1x90")},
-		silent: []time.Duration{61 * m, 90 * m}, fires: 93 * m, labels: `name="main"`,
+		gaps:   []time.Duration{61 * m, 90 * m}, fires: 93 * m, labels: `name="main"`,
 	},
 	"FlotillaResourceFlapping": {
 		series: []string{
@@ -50,66 +50,66 @@ var histories = map[string]history{
 			`flotilla_status_condition_transitions_total{kind="superset",namespace="team-a",name="calm",type="Degraded"} 0x20 2x40`,
 			`flotilla_status_condition_transitions_total{kind="superset",namespace="team-a",name="busy",type="Progressing"} 0+1x60`,
 		},
-		silent: []time.Duration{30 * m, 33 * m}, fires: 45 * m, labels: `name="main", namespace="team-a", type="Degraded"`,
+		gaps: []time.Duration{30 * m, 33 * m}, fires: 45 * m, labels: `name="main", namespace="team-a", type="Degraded"`,
 	},
 	"FlotillaObserverStale": {
 		series: []string{`flotilla_status_observer{observer="engine-operator",state="Stale"} 0 0 1x10`, `flotilla_status_observer{observer="superset-operator",state="Stale"} 0x12`},
-		silent: []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
+		gaps:   []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
 	},
 	"FlotillaConditionsLeaseNotHeld": {
 		series: []string{`flotilla_status_lease_held{pod="a"} 1 1 0x20`, `flotilla_status_lease_held{pod="b"} 0 0 0 0 1 0x20`},
-		silent: []time.Duration{2 * m, 8 * m}, fires: 11 * m,
+		gaps:   []time.Duration{2 * m, 8 * m}, fires: 11 * m,
 	},
 	"FlotillaConditionsRefused": {
 		series: []string{`flotilla_status_condition_writes_total{outcome="refused"} 0x5 0+1x20`, `flotilla_status_condition_writes_total{outcome="written"} 0+9x25`},
-		silent: []time.Duration{5 * m, 9 * m}, fires: 13 * m, labels: `outcome="refused"`,
+		gaps:   []time.Duration{5 * m, 9 * m}, fires: 13 * m, labels: `outcome="refused"`,
 	},
 	"FlotillaStatusLag": {
 		series: []string{`flotilla_status_bus_lag_seconds{stream="FLOTILLA_OBS"} 1 1 60x20`, `flotilla_status_bus_lag_seconds{stream="FLOTILLA_HB"} 1x20`},
-		silent: []time.Duration{6 * m}, fires: 8 * m, labels: `stream="FLOTILLA_OBS"`,
+		gaps:   []time.Duration{6 * m}, fires: 8 * m, labels: `stream="FLOTILLA_OBS"`,
 	},
 	"FlotillaDeadLetters": {
 		series: []string{`flotilla_status_dead_letters_total{cause="forged",parked="true"} 0x5 3x40`, `flotilla_status_dead_letters_total{cause="malformed",parked="false"} 0x5 3x40`},
-		silent: []time.Duration{4 * m, 30 * m}, fires: 7 * m, labels: `cause="forged"`,
+		gaps:   []time.Duration{4 * m, 30 * m}, fires: 7 * m, labels: `cause="forged"`,
 	},
 	"FlotillaDeadLettersLost": {
 		series: []string{`flotilla_status_dead_letters_total{cause="forged",parked="true"} 0x5 3x40`, `flotilla_status_dead_letters_total{cause="malformed",parked="false"} 0x5 3x40`},
-		silent: []time.Duration{4 * m, 30 * m}, fires: 7 * m, labels: `cause="malformed"`,
+		gaps:   []time.Duration{4 * m, 30 * m}, fires: 7 * m, labels: `cause="malformed"`,
 	},
 	"FlotillaPublishErrors": {
 		series: []string{`flotilla_status_publish_results_total{store="kv",outcome="denied"} 0x5 0+1x30`, `flotilla_status_publish_results_total{store="kv",outcome="conflict"} 0+1x35`},
-		silent: []time.Duration{5 * m, 14 * m}, fires: 18 * m, labels: `outcome="denied", store="kv"`,
+		gaps:   []time.Duration{5 * m, 14 * m}, fires: 18 * m, labels: `outcome="denied", store="kv"`,
 	},
 	"FlotillaHistoryGap": {
 		series: []string{`flotilla_status_gaps_total 0x5 2x90`},
-		silent: []time.Duration{5 * m, 80 * m}, fires: 8 * m,
+		gaps:   []time.Duration{5 * m, 80 * m}, fires: 8 * m,
 	},
 	"FlotillaBusDisconnected": {
 		series: []string{`flotilla_bus_connected{job="ingester",pod="a"} 1 1 0x20`, `flotilla_bus_connected{job="engine-operator",pod="a"} 1x20`},
-		silent: []time.Duration{6 * m}, fires: 8 * m, labels: `job="ingester"`,
+		gaps:   []time.Duration{6 * m}, fires: 8 * m, labels: `job="ingester"`,
 	},
 	"FlotillaBusOutboxStuck": {
 		series: []string{`flotilla_bus_outbox_depth{job="ingester"} 0 5x40`, `flotilla_bus_outbox_depth{job="engine-operator"} 5 5 0 5 5 5 0x40`},
-		silent: []time.Duration{15 * m}, fires: 22 * m, labels: `job="ingester"`,
+		gaps:   []time.Duration{15 * m}, fires: 22 * m, labels: `job="ingester"`,
 	},
 	"FlotillaBusPermissionDenied": {
 		series: []string{`flotilla_bus_permission_violations_total{job="ingester"} 0x5 1x30`},
-		silent: []time.Duration{4 * m, 25 * m}, fires: 7 * m, labels: `job="ingester"`,
+		gaps:   []time.Duration{4 * m, 25 * m}, fires: 7 * m, labels: `job="ingester"`,
 	},
 	"FlotillaBusStreamReset": {
 		series: []string{`flotilla_bus_stream_resets_total{job="ingester"} 0x5 1x90`},
-		silent: []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `job="ingester"`,
+		gaps:   []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `job="ingester"`,
 	},
 	"FlotillaServiceAbsent": {
 		series: []string{
 			`flotilla_build_info{service="superset-operator"} 1x20`, `flotilla_build_info{service="engine-operator"} 1x20`,
 			`flotilla_build_info{service="ingester"} 1 1 stale _x20`, `flotilla_build_info{service="status-aggregator"} 1x20`,
 		},
-		silent: []time.Duration{1 * m, 5 * m}, fires: 8 * m, labels: `service="ingester"`,
+		gaps: []time.Duration{1 * m, 5 * m}, fires: 8 * m, labels: `service="ingester"`,
 	},
 	"FlotillaAPIServerUnreachable": {
 		series: []string{`flotilla_api_server_reachable{job="ingester",pod="a"} 1 1 0x20`, `flotilla_api_server_reachable{job="engine-operator",pod="a"} 0x20`, `flotilla_api_server_reachable{job="engine-operator",pod="b"} 1x20`},
-		silent: []time.Duration{3 * m}, fires: 5 * m, labels: `job="ingester"`,
+		gaps:   []time.Duration{3 * m}, fires: 5 * m, labels: `job="ingester"`,
 	},
 	"FlotillaReconcileErrors": {
 		series: []string{
@@ -117,71 +117,71 @@ var histories = map[string]history{
 			`controller_runtime_reconcile_errors_total{job="flotilla-system/ingester",controller="ingester_Model"} 0+1x60`,
 			`controller_runtime_reconcile_errors_total{job="foreign",controller="superset"} 0+30x60`,
 		},
-		silent: []time.Duration{15 * m}, fires: 35 * m, labels: `controller="superset", job="flotilla-system/superset-operator"`,
+		gaps: []time.Duration{15 * m}, fires: 35 * m, labels: `controller="superset", job="flotilla-system/superset-operator"`,
 	},
 	"FlotillaReconcileStuck": {
 		series: []string{`workqueue_longest_running_processor_seconds{job="engine-operator",name="engine"} 0 60+60x20`, `workqueue_longest_running_processor_seconds{job="engine-operator",name="instance"} 0x20`},
-		silent: []time.Duration{9 * m}, fires: 12 * m, labels: `job="engine-operator", name="engine"`,
+		gaps:   []time.Duration{9 * m}, fires: 12 * m, labels: `job="engine-operator", name="engine"`,
 	},
 	"FlotillaSupersetTaskFailed": {
 		series: []string{`superset_task_runs_total{task="migrate",result="failed"} 0x5 1x30`, `superset_task_runs_total{task="init",result="retried"} 0x5 1x30`},
-		silent: []time.Duration{4 * m, 25 * m}, fires: 7 * m, labels: `task="migrate"`,
+		gaps:   []time.Duration{4 * m, 25 * m}, fires: 7 * m, labels: `task="migrate"`,
 	},
 	"FlotillaSupersetTaskCannotStart": {
 		series: []string{`superset_tasks_cannot_start{task="migrate"} 0 0 1x20`, `superset_tasks_cannot_start{task="init"} 0x20`},
-		silent: []time.Duration{6 * m}, fires: 8 * m, labels: `task="migrate"`,
+		gaps:   []time.Duration{6 * m}, fires: 8 * m, labels: `task="migrate"`,
 	},
 	"FlotillaSupersetMaintenanceLong": {
 		series: []string{`superset_maintenance_active 0 1x100`},
-		silent: []time.Duration{55 * m}, fires: 70 * m,
+		gaps:   []time.Duration{55 * m}, fires: 70 * m,
 	},
 	"FlotillaSupersetAwaitsApproval": {
 		series: []string{`superset_instances{phase="AwaitingApproval"} 0 0 1x1500`},
-		silent: []time.Duration{23 * time.Hour}, fires: 1443 * m,
+		gaps:   []time.Duration{23 * time.Hour}, fires: 1443 * m,
 	},
 	"FlotillaEngineRolloutOverdue": {
 		series: []string{`firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="RolloutOverdue"} 0 0 1x20`},
-		silent: []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
+		gaps:   []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaEngineRolledBack": {
 		series: []string{`firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="RolledBack"} 0 0 1x20`, `firebolt_engine_status_condition{namespace="team-a",name="main",instance="i",type="Ready"} 1x22`},
-		silent: []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
+		gaps:   []time.Duration{2 * m}, fires: 4 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaEngineDrainCheckFailing": {
 		series: []string{`firebolt_engine_drain_check_errors_total{namespace="team-a",name="main",instance="i"} 0x5 0+6x30`, `firebolt_engine_drain_check_errors_total{namespace="team-a",name="once",instance="i"} 0x5 1x30`},
-		silent: []time.Duration{6 * m}, fires: 16 * m, labels: `name="main", namespace="team-a"`,
+		gaps:   []time.Duration{6 * m}, fires: 16 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaEngineQueriesCutOff": {
 		series: []string{`firebolt_engine_drains_total{outcome="expired"} 0x5 1x30`, `firebolt_engine_drains_total{outcome="drained"} 0+1x35`},
-		silent: []time.Duration{4 * m, 25 * m}, fires: 7 * m,
+		gaps:   []time.Duration{4 * m, 25 * m}, fires: 7 * m,
 	},
 	"FlotillaEngineNotReconciled": {
 		series: []string{`firebolt_engine_last_reconciled_timestamp_seconds{namespace="team-a",name="main",instance="i"} 0 60 60x20`, `firebolt_engine_last_reconciled_timestamp_seconds{namespace="team-a",name="well",instance="i"} 0+60x25`},
-		silent: []time.Duration{9 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
+		gaps:   []time.Duration{9 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaIngesterMySQLUnreachable": {
 		series: []string{`flotilla_ingester_mysql_reachable{pod="a"} 1 1 0x20`, `flotilla_ingester_mysql_reachable{pod="b"} 0x22`},
-		silent: []time.Duration{4 * m}, fires: 6 * m,
+		gaps:   []time.Duration{4 * m}, fires: 6 * m,
 	},
 	"FlotillaIngesterObjectsRejected": {
 		series: []string{`flotilla_ingester_rejected_total{kind="Model",field="spec.x"} 0x5 1x90`},
-		silent: []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `field="spec.x", kind="Model"`,
+		gaps:   []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `field="spec.x", kind="Model"`,
 	},
 	"FlotillaIngesterErrors": {
 		series: []string{`flotilla_ingester_errors_total{stage="write",class="other"} 0x5 1+1x60`, `flotilla_ingester_errors_total{stage="write",class="contention"} 0+1x60`},
-		silent: []time.Duration{4 * m, 10 * m}, fires: 18 * m, labels: `class="other", stage="write"`,
+		gaps:   []time.Duration{4 * m, 10 * m}, fires: 18 * m, labels: `class="other", stage="write"`,
 	},
 	"FlotillaIngesterOutboxLag": {
 		series: []string{`flotilla_ingester_outbox_lag_seconds 0 0 400x20`},
-		silent: []time.Duration{3 * m}, fires: 5 * m,
+		gaps:   []time.Duration{3 * m}, fires: 5 * m,
 	},
 	"FlotillaIngesterSweepAborted": {
 		series: []string{`flotilla_ingester_sweep_aborted_total{kind="Model",reason="threshold"} 0x5 1x90`, `flotilla_ingester_sweep_aborted_total{kind="Project",reason="error"} 0x5 1x90`},
-		silent: []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `kind="Model", reason="threshold"`,
+		gaps:   []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `kind="Model", reason="threshold"`,
 	},
 	"FlotillaIngesterDatabaseBehind": {
 		series: []string{`flotilla_ingester_database_behind 0x5 1x20`},
-		silent: []time.Duration{4 * m}, fires: 6 * m,
+		gaps:   []time.Duration{4 * m}, fires: 6 * m,
 	},
 	"FlotillaIngesterSlow": {
 		series: []string{
@@ -189,7 +189,7 @@ var histories = map[string]history{
 			`flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="10"} 0+10x45`,
 			`flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="+Inf"} 0+10x45`,
 		},
-		silent: []time.Duration{5 * m, 10 * m}, fires: 22 * m,
+		gaps: []time.Duration{5 * m, 10 * m}, fires: 22 * m,
 	},
 }
 
@@ -206,9 +206,9 @@ func TestAlertsFireOnTime(t *testing.T) {
 		t.Run(alert.Alert, func(t *testing.T) {
 			p := load(t, h.series...)
 			if strings.Contains(alert.Expr, "flotilla:") {
-				p.record(t, records, slices.Max(append(h.silent, h.fires)))
+				p.record(t, records, slices.Max(append(h.gaps, h.fires)))
 			}
-			for _, at := range h.silent {
+			for _, at := range h.gaps {
 				if got := p.firing(t, alert, at); len(got) > 0 {
 					t.Errorf("fires after %s: %v", at, got)
 				}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ours matches a code span that begins with a metric of Flotilla, with or without labels, or with the prefix of several.
-var ours = regexp.MustCompile("`((?:flotilla|superset|firebolt)_[a-z0-9_]+)(?:[{\\[][^`]*)?`")
+// ownMetric matches a code span that begins with a metric of Flotilla, with or without labels, or with the prefix of several.
+var ownMetric = regexp.MustCompile("`((?:flotilla|superset|firebolt)_[a-z0-9_]+)(?:[{\\[][^`]*)?`")
 
 // ofTheEngine lists metrics of the Firebolt engine itself.
 var ofTheEngine = []string{"firebolt_running_queries", "firebolt_suspended_queries"}
@@ -26,7 +26,7 @@ func TestPagesNameExistingMetrics(t *testing.T) {
 				return err
 			}
 			raw, err := os.ReadFile(path)
-			for _, m := range ours.FindAllStringSubmatch(string(raw), -1) {
+			for _, m := range ownMetric.FindAllStringSubmatch(string(raw), -1) {
 				if strings.HasSuffix(m[1], "_") || slices.Contains(ofTheEngine, m[1]) {
 					continue
 				}

@@ -23,7 +23,7 @@ var overTime = []string{"rate", "irate", "increase", "resets", "absent", "absent
 var gauges = []string{"firebolt_engine_pods_total"}
 
 // check parses an expression. The error lists unknown metrics and labels, and misused ones.
-func (c catalogue) check(expression string) error {
+func (c catalog) check(expression string) error {
 	expr, err := promQL.ParseExpr(expression)
 	if err != nil {
 		return fmt.Errorf("parse PromQL: %w", err)
@@ -48,7 +48,7 @@ func (c catalogue) check(expression string) error {
 	return errors.Join(problems...)
 }
 
-func (c catalogue) checkSelector(n *parser.VectorSelector, path []parser.Node) error {
+func (c catalog) checkSelector(n *parser.VectorSelector, path []parser.Node) error {
 	known, ok := c.find(n.Name)
 	if !ok {
 		return fmt.Errorf("unknown metric %q", n.Name)
@@ -71,7 +71,7 @@ func isOverTime(n parser.Node) bool {
 }
 
 // checkGrouping returns an error if no series below an aggregation has one of its labels.
-func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
+func (c catalog) checkGrouping(n *parser.AggregateExpr) error {
 	carried := slices.Clone(scraped)
 	parser.Inspect(n.Expr, func(node parser.Node, _ []parser.Node) error {
 		if selector, ok := node.(*parser.VectorSelector); ok {
@@ -89,7 +89,7 @@ func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
 }
 
 func TestCheckRejectsInvalidPromQL(t *testing.T) {
-	c := catalogue{"a_total": {"kind"}, "b": {"kind"}, "c_seconds": {}}
+	c := catalog{"a_total": {"kind"}, "b": {"kind"}, "c_seconds": {}}
 	for expression, ok := range map[string]bool{
 		`sum by (kind) (rate(a_total[5m]))`:                   true,
 		`b{kind="x",job="y"} > 0`:                             true,

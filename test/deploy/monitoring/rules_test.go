@@ -65,7 +65,7 @@ func rules(t *testing.T) (records, alerts []rule) {
 }
 
 // withRecords adds the recorded series, with the labels of the outermost aggregation of their rule.
-func (c catalogue) withRecords(t *testing.T, records []rule) catalogue {
+func (c catalog) withRecords(t *testing.T, records []rule) catalog {
 	t.Helper()
 	for _, r := range records {
 		expr, err := promQL.ParseExpr(r.Expr)
@@ -78,7 +78,7 @@ func (c catalogue) withRecords(t *testing.T, records []rule) catalogue {
 }
 
 // labelsOf returns the labels of the result of an expression.
-func (c catalogue) labelsOf(expr parser.Expr) []string {
+func (c catalog) labelsOf(expr parser.Expr) []string {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
 		known, _ := c.find(e.Name)
@@ -126,7 +126,7 @@ func TestRulesUseExistingMetrics(t *testing.T) {
 var mentioned = regexp.MustCompile(`\$labels\.(\w+)`)
 
 // checkAnnotations reports labels in the annotations of an alert that its expression does not have.
-func (c catalogue) checkAnnotations(t *testing.T, r rule) {
+func (c catalog) checkAnnotations(t *testing.T, r rule) {
 	t.Helper()
 	expr, err := promQL.ParseExpr(r.Expr)
 	if err != nil {

@@ -49,7 +49,7 @@ type Recorder struct {
 // NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{histories: map[string]*History{}} }
 
-// record records an object's status. blind means that earlier states may have been missed.
+// record records an object's status. incomplete means that earlier states may have been missed.
 func (r *Recorder) record(o *unstructured.Unstructured, incomplete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

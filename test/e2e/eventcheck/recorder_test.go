@@ -60,7 +60,7 @@ func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 }
 
 func TestRecorderKeepsTimeChangeWithoutStatus(t *testing.T) {
-	for _, incomplete := range []bool{false, true} { // blind: earlier states may have been missed
+	for _, incomplete := range []bool{false, true} { // incomplete: earlier states may have been missed
 		r := NewRecorder()
 		r.record(object(t, "False", "2026-11-21T10:00:01Z"), false)
 		r.record(object(t, "False", "2026-11-21T10:00:05Z"), incomplete)

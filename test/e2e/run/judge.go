@@ -35,7 +35,7 @@ func ExecutedOnce(phases []load.Figures) error {
 	return errors.Join(problems...)
 }
 
-// MaxGap returns a judge that allows failed answers: each phase must have answers, and its longest gap without a
+// MaxGap returns a check that allows failed answers: each phase must have answers, and its longest gap without a
 // good answer must not exceed allowed seconds.
 func MaxGap(allowed float64) func([]load.Figures) error {
 	return func(phases []load.Figures) error {

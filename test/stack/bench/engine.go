@@ -52,7 +52,7 @@ func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 			"host": "postgres", "database": "firebolt", "credentialsSecretRef": map[string]any{"name": "bench"},
 		}},
 	})
-	if err := e.Bring(ctx, []client.Object{instance}, e.Create, inPhase("Ready")); err != nil {
+	if err := e.CreateAndWait(ctx, []client.Object{instance}, e.Create, inPhase("Ready")); err != nil {
 		return err
 	}
 	return e.WarmUp(ctx, newEngine("warm-up"), engines.arrived)
@@ -94,20 +94,20 @@ func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *b
 		return err
 	}
 	cost, err := e.Raw(ctx, n, func(ctx context.Context) error {
-		return e.Bring(ctx, first.sets(), first.create(e, true), allAre("readyReplicas"))
+		return e.CreateAndWait(ctx, first.sets(), first.create(e, true), allAre("readyReplicas"))
 	})
 	if err != nil {
 		return err
 	}
 	f.Raw(fmt.Sprintf("create%d.raw_statefulsets", n), cost)
 	cost, err = e.Raw(ctx, n, func(ctx context.Context) error {
-		if err := e.Bring(ctx, second.sets(), second.create(e, false), allAre("readyReplicas")); err != nil {
+		if err := e.CreateAndWait(ctx, second.sets(), second.create(e, false), allAre("readyReplicas")); err != nil {
 			return err
 		}
 		if err := benchenv.Each(ctx, first.sets(), first.replaceBy(e, second)); err != nil {
 			return err
 		}
-		return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return gone(ctx, e, "a") })
+		return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return waitDeleted(ctx, e, "a") })
 	})
 	if err != nil {
 		return err
@@ -222,8 +222,8 @@ func (f engineCopies) replaceBy(e *benchenv.Env, other engineCopies) benchenv.Wr
 	}
 }
 
-// gone returns an error while a StatefulSet of the generation exists.
-func gone(ctx context.Context, e *benchenv.Env, suffix string) error {
+// waitDeleted returns an error while a StatefulSet of the generation exists.
+func waitDeleted(ctx context.Context, e *benchenv.Env, suffix string) error {
 	left := &metav1.PartialObjectMetadataList{}
 	left.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSetList"})
 	err := e.Client.List(ctx, left, client.InNamespace(benchenv.RawNamespace), client.MatchingLabels{generationLabel: suffix})

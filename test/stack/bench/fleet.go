@@ -149,7 +149,7 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 		return err
 	}
 	edited := w.new("edited")
-	if err := e.Bring(ctx, []client.Object{edited}, e.Create, w.arrived); err != nil {
+	if err := e.CreateAndWait(ctx, []client.Object{edited}, e.Create, w.arrived); err != nil {
 		return err
 	}
 	phase := func(name string, write benchenv.Write, arrived func(client.Object) bool) error {
@@ -194,11 +194,11 @@ func (w fleet) editing(ctx context.Context, e *benchenv.Env, edited *unstructure
 			return slowest, nil
 		case <-time.After(500 * time.Millisecond):
 		}
-		took, err := w.editOnce(context.WithoutCancel(ctx), e, edited.DeepCopy(), i)
+		duration, err := w.editOnce(context.WithoutCancel(ctx), e, edited.DeepCopy(), i)
 		if err != nil {
 			return slowest, fmt.Errorf("edit %s: %w", edited.GetName(), err)
 		}
-		slowest = max(slowest, took)
+		slowest = max(slowest, duration)
 	}
 }
 

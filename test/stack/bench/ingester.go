@@ -83,7 +83,7 @@ func (r syncRun) run(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 
 // measure starts the ingester, reports the figures until the last commit, and stops it.
 func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n int, flags []string) (perSecond float64, err error) {
-	if err := rest(ctx); err != nil {
+	if err := waitIdle(ctx); err != nil {
 		return 0, err
 	}
 	rows, err := s.inserted(ctx)
@@ -94,7 +94,7 @@ func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n i
 	if err != nil {
 		return 0, err
 	}
-	begin, err := s.env.Operator.Start(append([]string{"--mysql-dsn=" + s.dsn}, flags...)...)
+	start, err := s.env.Operator.Start(append([]string{"--mysql-dsn=" + s.dsn}, flags...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +106,7 @@ func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n i
 	if err != nil {
 		return 0, err
 	}
-	perSecond = float64(n) / end.Sub(begin).Seconds()
+	perSecond = float64(n) / end.Sub(start).Seconds()
 	f.Report(r.name+".objects_per_s", perSecond, "objects/s")
 	reportCPU(f, r.name, n, before, after)
 	failed, err := s.env.Operator.Metric(ctx, "flotilla_ingester_errors_total")
@@ -190,8 +190,8 @@ func resync(ctx context.Context, s *store, f *benchenv.Figures, n int) error {
 	return operator.Stop(ctx)
 }
 
-// rest waits while the servers complete background work after many writes, so it is not measured.
-func rest(ctx context.Context) error {
+// waitIdle waits while the servers complete background work after many writes, so it is not measured.
+func waitIdle(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -222,7 +222,7 @@ func update(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 func updateOne(ctx context.Context, s *store, object, round int) (time.Duration, error) {
 	obj := model(object)
 	patch := fmt.Appendf(nil, `{"spec":{"algorithm":"round-%d"}}`, round)
-	begin := time.Now()
+	start := time.Now()
 	if err := s.env.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return 0, fmt.Errorf("patch %s: %w", obj.GetName(), err)
 	}
@@ -239,14 +239,14 @@ func updateOne(ctx context.Context, s *store, object, round int) (time.Duration,
 	if err != nil {
 		return 0, fmt.Errorf("wait for the row of %s: %w", obj.GetName(), err)
 	}
-	return time.Since(begin), nil
+	return time.Since(start), nil
 }
 
-// memory reports the ingester's resident memory after it has cached and stored many objects.
-func memory(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+// measureMemory reports the ingester's resident memory after it has cached and stored many objects.
+func measureMemory(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n := sizes["cached"]
 	return withStored(ctx, e, n, func(*store) error {
-		if err := rest(ctx); err != nil {
+		if err := waitIdle(ctx); err != nil {
 			return err
 		}
 		rss, err := e.Operator.RSS()

@@ -72,8 +72,8 @@ func (s *store) count(ctx context.Context, query string, args ...any) (n int, er
 	return n, err
 }
 
-// patience is the timeout of each wait.
-const patience = 10 * time.Minute
+// timeout is the timeout of each wait.
+const timeout = 10 * time.Minute
 
 // rowsOf is the number of rows of an object: its own, 3 labels, 2 annotations.
 const rowsOf = 6
@@ -87,7 +87,7 @@ func (s *store) inserted(ctx context.Context) (n int, err error) {
 
 // await waits until n objects are committed, and returns the time. before is the result of inserted before the first of them.
 func (s *store) await(ctx context.Context, n, before int) (time.Time, error) {
-	err := await.Nil(ctx, patience, 20*time.Millisecond, func(ctx context.Context) error {
+	err := await.Nil(ctx, timeout, 20*time.Millisecond, func(ctx context.Context) error {
 		have, err := s.inserted(ctx)
 		if err != nil {
 			return await.Stop(err)
@@ -156,18 +156,18 @@ func rawInserts(ctx context.Context, s *store, f *benchenv.Figures, name, order 
 			}
 		}
 	}
-	if err := rest(ctx); err != nil {
+	if err := waitIdle(ctx); err != nil {
 		return 0, err
 	}
 	before, err := s.cpu()
 	if err != nil {
 		return 0, err
 	}
-	begin := time.Now()
+	start := time.Now()
 	if err := insertAll(ctx, s.db, tables); err != nil {
 		return 0, err
 	}
-	elapsed := time.Since(begin)
+	elapsed := time.Since(start)
 	after, err := s.cpu()
 	if err != nil {
 		return 0, err

@@ -80,13 +80,13 @@ var ingester = benchenv.Benchmark{
 			Module: "services/ingester", Package: "./internal/record", Name: "Build", Time: "2s",
 			Unit: "ns/op", Figure: "compute.ns_per_object", FigureUnit: "ns",
 		}}},
-		{Name: "sync", Late: true, Run: syncRun{name: "sync", size: "objects", then: resyncAndRaw}.run},
-		{Name: "sync_adopt", Late: true, Run: syncRun{name: "sync_adopt", size: "objects", adopt: true}.run},
-		{Name: "sync_one_worker", Late: true, Run: syncRun{
+		{Name: "sync", RunLast: true, Run: syncRun{name: "sync", size: "objects", then: resyncAndRaw}.run},
+		{Name: "sync_adopt", RunLast: true, Run: syncRun{name: "sync_adopt", size: "objects", adopt: true}.run},
+		{Name: "sync_one_worker", RunLast: true, Run: syncRun{
 			name: "sync_one_worker", size: "one", flags: []string{"--concurrent-reconciles=1"},
 		}.run},
-		{Name: "sync_bus", Late: true, Run: syncRun{name: "sync_bus", size: "objects", bus: true}.run},
-		{Name: "update", Late: true, Run: update},
+		{Name: "sync_bus", RunLast: true, Run: syncRun{name: "sync_bus", size: "objects", bus: true}.run},
+		{Name: "update", RunLast: true, Run: update},
 		// Each list returns the newest 100 matches in 100,000 rows. The two labels match one in a hundred rows, the two fields
 		// one in four.
 		{Name: "list", Go: []benchenv.GoBenchmark{
@@ -99,7 +99,7 @@ var ingester = benchenv.Benchmark{
 				Unit: "p99-ms", Figure: "list_by_fields.p99_ms", FigureUnit: "ms",
 			},
 		}},
-		{Name: "memory", Late: true, Run: memory},
+		{Name: "memory", RunLast: true, Run: measureMemory},
 	},
 }
 
@@ -114,8 +114,8 @@ var aggregator = benchenv.Benchmark{
 				Unit: "ns/op", Figure: "offer.unchanged_ns", FigureUnit: "ns",
 			},
 		}},
-		{Name: "latency", Late: true, Aggregator: true, Run: status.Latency},
-		{Name: "load", Late: true, Aggregator: true, Run: status.Load},
+		{Name: "latency", RunLast: true, Aggregator: true, Run: status.Latency},
+		{Name: "load", RunLast: true, Aggregator: true, Run: status.Load},
 	},
 }
 

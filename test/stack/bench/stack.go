@@ -41,7 +41,7 @@ var stackScenarios = []stackScenario{
 
 // runStack starts a stack with make up, runs the scenarios, and stops the stack.
 func runStack(ctx context.Context, names []string) (err error) {
-	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	selected := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	for _, name := range names {
 		known := func(s stackScenario) bool { return s.name == name }
 		if name != "controlplane" && !slices.ContainsFunc(stackScenarios, known) {
@@ -53,7 +53,7 @@ func runStack(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if wanted("controlplane") {
+	if selected("controlplane") {
 		if err := startControlPlane(ctx, filepath.Join(dir, "controlplane")); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func runStack(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	for _, s := range stackScenarios {
-		if !wanted(s.name) {
+		if !selected(s.name) {
 			continue
 		}
 		if err := s.run(ctx, p); err != nil {

@@ -80,7 +80,7 @@ func rawDeployments(ctx context.Context, e *benchenv.Env, supersets fleet, n int
 		}
 	}
 	cost, err := e.Raw(ctx, n, func(ctx context.Context) error {
-		return e.Bring(ctx, objects, e.Create, allAre("availableReplicas"))
+		return e.CreateAndWait(ctx, objects, e.Create, allAre("availableReplicas"))
 	})
 	if err != nil {
 		return err

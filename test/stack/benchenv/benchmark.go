@@ -47,8 +47,8 @@ type Benchmark struct {
 type Scenario struct {
 	Name       string
 	Aggregator bool
-	// Late scenarios start the services themselves.
-	Late bool
+	// RunLast scenarios start the services themselves.
+	RunLast bool
 	// OnRequest scenarios run only if they are named.
 	OnRequest bool
 	Run       func(context.Context, *Env, *Figures) error
@@ -69,7 +69,7 @@ type runner struct {
 
 // Run runs the named scenarios, or all scenarios without OnRequest if names is empty.
 func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
-	chosen, err := b.choose(names)
+	selected, err := b.choose(names)
 	if err != nil {
 		return err
 	}
@@ -82,22 +82,22 @@ func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	// The watchdog kills the processes with the marker and removes the directory when this process exits.
-	folder, err := watchdog.NewDirectory(watchdog.Options{
+	scratch, err := watchdog.NewDirectory(watchdog.Options{
 		Prefix: "flotilla-bench-" + b.Subject + "-", Key: "FLOTILLA_BENCH_" + strings.ToUpper(b.Subject), Container: true,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.Release()) }()
-	r := runner{benchmark: b, root: filepath.Dir(filepath.Dir(module)), dir: folder.Path, marker: folder.Marker, tools: tools}
-	if err := r.build(ctx, chosen); err != nil {
+	defer func() { err = errors.Join(err, scratch.Release()) }()
+	r := runner{benchmark: b, root: filepath.Dir(filepath.Dir(module)), dir: scratch.Path, marker: scratch.Marker, tools: tools}
+	if err := r.build(ctx, selected); err != nil {
 		return err
 	}
 	figures := map[string]*Figures{}
 	for _, suffix := range []string{"", WithAggregator} {
 		figures[suffix] = &Figures{subject: b.Subject, each: b.Each, suffix: suffix}
 	}
-	for _, s := range chosen {
+	for _, s := range selected {
 		Note("--- %s", s.Name)
 		suffix := ""
 		if strings.HasSuffix(s.Name, WithAggregator) {
@@ -114,21 +114,21 @@ func (b Benchmark) choose(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(b.Scenarios), func(s Scenario) bool { return s.OnRequest }), nil
 	}
-	var chosen []Scenario
+	var selected []Scenario
 	for _, name := range names {
 		i := slices.IndexFunc(b.Scenarios, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("unknown scenario %q of %s", name, b.Subject)
 		}
-		chosen = append(chosen, b.Scenarios[i])
+		selected = append(selected, b.Scenarios[i])
 	}
-	return chosen, nil
+	return selected, nil
 }
 
 // build builds the services that the scenarios run.
-func (r runner) build(ctx context.Context, chosen []Scenario) error {
+func (r runner) build(ctx context.Context, selected []Scenario) error {
 	services := map[string]bool{}
-	for _, s := range chosen {
+	for _, s := range selected {
 		services[r.benchmark.Operator] = services[r.benchmark.Operator] || s.Run != nil
 		services[aggregator] = services[aggregator] || s.Aggregator
 	}
@@ -168,7 +168,7 @@ func (r runner) run(ctx context.Context, s Scenario, f *Figures) (err error) {
 			if err != nil {
 				Note("--- end of the log of %s\n%s", p.Log, proc.Tail(p.Log, 40))
 			}
-			p.dismissed.Store(true)
+			p.stopping.Store(true)
 		}
 		err = errors.Join(err, e.stop(context.WithoutCancel(ctx)))
 		cancel(nil)

@@ -52,7 +52,7 @@ type Env struct {
 	profiles  int // number of profiles so far
 }
 
-// start starts the control plane and the services, and warms up the operator. For a Late scenario it starts no service.
+// start starts the control plane and the services, and warms up the operator. For a RunLast scenario it starts no service.
 func (e *Env) start(ctx context.Context, s Scenario) (err error) {
 	if err := e.startControlPlane(ctx); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (e *Env) start(ctx context.Context, s Scenario) (err error) {
 			return err
 		}
 	}
-	if s.Late {
+	if s.RunLast {
 		return nil
 	}
 	var bus []string
@@ -90,7 +90,7 @@ func (e *Env) StartAggregator(ctx context.Context) (flags []string, err error) {
 	if _, err := e.Aggregator.Start(flags...); err != nil {
 		return nil, err
 	}
-	return flags, e.Aggregator.Leads(ctx)
+	return flags, e.Aggregator.WaitForLeader(ctx)
 }
 
 // BusFlags returns the flags that connect a service to a bus.
@@ -169,7 +169,7 @@ func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
 		out[name] = seconds
 		errs = append(errs, err)
 	}
-	if running := e.Operator.running; running != nil && !running.dismissed.Load() {
+	if running := e.Operator.running; running != nil && !running.stopping.Load() {
 		measure(e.Operator.Name, running.PID)
 	}
 	for name, pid := range others {

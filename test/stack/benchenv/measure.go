@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// patience is the timeout of a measurement.
-	patience = 30 * time.Minute
+	// timeout is the timeout of a measurement.
+	timeout = 30 * time.Minute
 	// writers is the number of concurrent writers of objects.
 	writers = 8
-	// quiet is the period without requests after which the services count as settled.
-	quiet = 5 * time.Second
+	// quietPeriod is the period without requests after which the services count as settled.
+	quietPeriod = 5 * time.Second
 )
 
 // Write writes one object with the client of an administrator.
@@ -40,8 +40,8 @@ func Object(group schema.GroupVersion, kind, namespace, name string, spec map[st
 	return obj
 }
 
-// Bring writes the objects with several writers, and waits until each has arrived at its desired state.
-func (e *Env) Bring(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) error {
+// CreateAndWait writes the objects with several writers, and waits until each has arrived at its desired state.
+func (e *Env) CreateAndWait(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -77,19 +77,19 @@ func (e *Env) Create(ctx context.Context, obj client.Object) error { return e.Cl
 // Work measures the services from the first write of the objects until the services have settled. The functions in meanwhile
 // run until all objects have arrived, when their context ends.
 func (e *Env) Work(
-	ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool, meanwhile ...func(context.Context) error,
+	ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool, concurrent ...func(context.Context) error,
 ) (*Cost, error) {
 	var elapsed time.Duration
 	c, err := e.measure(ctx, func(ctx context.Context) error {
 		defer e.profile(ctx)()
 		start := time.Now()
-		end := begin(ctx, meanwhile)
-		err := e.Bring(ctx, objects, write, arrived)
+		end := startAll(ctx, concurrent)
+		err := e.CreateAndWait(ctx, objects, write, arrived)
 		elapsed = time.Since(start)
 		if err := errors.Join(err, end()); err != nil {
 			return err
 		}
-		return e.Settled(ctx)
+		return e.WaitSettled(ctx)
 	})
 	if err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (e *Env) Work(
 	return c, nil
 }
 
-// begin starts the functions. end cancels their context, waits for them, and returns their errors.
-func begin(ctx context.Context, functions []func(context.Context) error) (end func() error) {
+// startAll starts the functions. end cancels their context, waits for them, and returns their errors.
+func startAll(ctx context.Context, functions []func(context.Context) error) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	errs := make([]error, len(functions))
 	var wg sync.WaitGroup
@@ -127,7 +127,7 @@ func (e *Env) Idle(ctx context.Context) (*Cost, error) {
 
 // Raw stops the operator, if it runs, and measures the cost of work on n objects for the control plane alone.
 func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) (*Cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := e.Operator.Stop(ctx); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) 
 
 // WarmUp creates one object, waits until it has arrived, deletes it, and waits until the services have settled.
 func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arrived func(client.Object) bool) error {
-	if err := e.Bring(ctx, []client.Object{first}, e.Create, arrived); err != nil {
+	if err := e.CreateAndWait(ctx, []client.Object{first}, e.Create, arrived); err != nil {
 		return err
 	}
 	if err := e.Client.Delete(ctx, first, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
@@ -164,12 +164,12 @@ func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arri
 	if err != nil {
 		return err
 	}
-	return e.Settled(ctx)
+	return e.WaitSettled(ctx)
 }
 
 // measure returns the cost of the services during work.
 func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*Cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, mark, err := e.audit.Since(0)
 	if err != nil {
@@ -207,15 +207,15 @@ func (e *Env) counters(ctx context.Context) (Counters, error) {
 	return c, errors.Join(errs...)
 }
 
-// Settled waits until no service has sent a request to the API server for the period quiet.
-func (e *Env) Settled(ctx context.Context) error {
+// WaitSettled waits until no service has sent a request to the API server for the period quiet.
+func (e *Env) WaitSettled(ctx context.Context) error {
 	_, mark, err := e.audit.Since(0)
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for last := time.Now(); time.Since(last) < quiet; {
+	for last := time.Now(); time.Since(last) < quietPeriod; {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the services have not settled: %w", context.Cause(ctx))
@@ -264,15 +264,15 @@ func (e *Env) Await(ctx context.Context, objects []client.Object, arrived func(c
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	// The API server ends a watch after some minutes. The next watch starts with the current state of all objects.
 	for len(pending) > 0 {
-		if err := e.strike(ctx, list, objects[0].GetNamespace(), pending, arrived); err != nil {
+		if err := e.removeArrived(ctx, list, objects[0].GetNamespace(), pending, arrived); err != nil {
 			return fmt.Errorf("%d of %d objects of kind %s have not arrived: %w", len(pending), len(objects), kind.Kind, err)
 		}
 	}
 	return nil
 }
 
-// strike watches the objects once, and removes those from pending that have arrived.
-func (e *Env) strike(ctx context.Context, list client.ObjectList, namespace string, pending map[string]bool, arrived func(client.Object) bool) error {
+// removeArrived watches the objects once, and removes those from pending that have arrived.
+func (e *Env) removeArrived(ctx context.Context, list client.ObjectList, namespace string, pending map[string]bool, arrived func(client.Object) bool) error {
 	watch, err := e.Client.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (e *Env) profile(ctx context.Context) (wait func()) {
 		return filepath.Join(dir, fmt.Sprintf("%s-%d-%s.pprof", e.benchmark.Subject, e.profiles, process))
 	}
 	var wg sync.WaitGroup
-	take := func(process, url string, client func() (*http.Client, error)) {
+	capture := func(process, url string, client func() (*http.Client, error)) {
 		wg.Go(func() {
 			c, err := client()
 			if err == nil {
@@ -43,13 +43,13 @@ func (e *Env) profile(ctx context.Context) (wait func()) {
 			}
 		})
 	}
-	take(e.Operator.Name, e.Operator.pprof, func() (*http.Client, error) { return http.DefaultClient, nil })
+	capture(e.Operator.Name, e.Operator.pprof, func() (*http.Client, error) { return http.DefaultClient, nil })
 	config, err := clientcmd.BuildConfigFromFlags("", e.cluster.Kubeconfig)
 	if err != nil {
 		Note("Failed to take a profile of the API server: %v", err)
 		return wg.Wait
 	}
-	take("kube-apiserver", config.Host, func() (*http.Client, error) { return rest.HTTPClientFor(config) })
+	capture("kube-apiserver", config.Host, func() (*http.Client, error) { return rest.HTTPClientFor(config) })
 	return wg.Wait
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Restart measures a restart of the operator with n objects that require no change. The time ends with the n-th reconcile.
 func (e *Env) Restart(ctx context.Context, n int) (*Cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := e.Operator.Stop(ctx); err != nil {
 		return nil, err
@@ -24,11 +24,11 @@ func (e *Env) Restart(ctx context.Context, n int) (*Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin, err := e.Operator.Start()
+	start, err := e.Operator.Start()
 	if err != nil {
 		return nil, err
 	}
-	err = await.Nil(ctx, patience, pollInterval, func(ctx context.Context) error {
+	err = await.Nil(ctx, timeout, pollInterval, func(ctx context.Context) error {
 		done, err := e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
 		if err == nil && done < float64(n) {
 			return fmt.Errorf("%.0f of %d reconciles", done, n)
@@ -38,8 +38,8 @@ func (e *Env) Restart(ctx context.Context, n int) (*Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cost{Objects: n, Seconds: time.Since(begin).Seconds()}
-	if err := e.Settled(ctx); err != nil {
+	c := &Cost{Objects: n, Seconds: time.Since(start).Seconds()}
+	if err := e.WaitSettled(ctx); err != nil {
 		return nil, err
 	}
 	after, err := e.counters(ctx)

@@ -26,7 +26,7 @@ import (
 // process is a process whose exit fails the scenario unless it is dismissed first.
 type process struct {
 	*proc.Child
-	dismissed atomic.Bool
+	stopping atomic.Bool
 }
 
 func (e *Env) launch(name string, args ...string) (*process, error) {
@@ -40,7 +40,7 @@ func (e *Env) launch(name string, args ...string) (*process, error) {
 	e.processes = append(e.processes, p)
 	go func() {
 		<-p.Ended()
-		if !p.dismissed.Load() {
+		if !p.stopping.Load() {
 			e.end(p.Running())
 		}
 	}()
@@ -92,11 +92,11 @@ func (e *Env) renderAccount(ctx context.Context, service string) (string, error)
 	cmd := exec.CommandContext(ctx, e.tools.Path("helm"), "template", service, filepath.Join(e.root, "deploy", "charts", service),
 		"--namespace="+systemNamespace, "--kube-version="+version, "--set=cluster.name="+ClusterName+",bus.url=nats://127.0.0.1:4222",
 		"--show-only=templates/serviceaccount.yaml", "--show-only=templates/rbac.yaml")
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("render the chart of %s: %w: %s", service, err, strings.TrimSpace(complaints.String()))
+		return "", fmt.Errorf("render the chart of %s: %w: %s", service, err, strings.TrimSpace(stderr.String()))
 	}
 	file := filepath.Join(e.dir, service+"-account.yaml")
 	return file, os.WriteFile(file, text, 0o600)
@@ -110,14 +110,14 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 	}
 	metrics, pprof := freeport.Address(ports[0]), freeport.Address(ports[1])
 	s.metrics, s.pprof = "http://"+metrics+"/metrics", "http://"+pprof
-	begin := time.Now()
+	start := time.Now()
 	s.running, err = s.env.launch(s.Name, slices.Concat([]string{
 		s.env.binary(s.Name), "--kubeconfig=" + s.kubeconfig,
 		"--metrics-bind-address=" + metrics, "--metrics-secure=false", "--health-probe-bind-address=0",
 		"--pprof-bind-address=" + pprof,
 		"--leader-election-namespace=" + systemNamespace, "--conditions-lease-namespace=" + systemNamespace,
 	}, s.flags, flags)...)
-	return begin, err
+	return start, err
 }
 
 // Stop terminates the service with SIGTERM, if it runs.
@@ -125,7 +125,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	if s.running == nil {
 		return nil
 	}
-	s.running.dismissed.Store(true)
+	s.running.stopping.Store(true)
 	if s.running.Running() != nil {
 		return nil //nolint:nilerr // the error says that it has ended
 	}
@@ -154,8 +154,8 @@ func (s *Service) user() string { return user(s.Name) }
 
 func user(service string) string { return audit.ServiceAccount(systemNamespace, service) }
 
-// Leads waits until the aggregator holds the Lease that it needs to write conditions.
-func (s *Service) Leads(ctx context.Context) error {
+// WaitForLeader waits until the aggregator holds the Lease that it needs to write conditions.
+func (s *Service) WaitForLeader(ctx context.Context) error {
 	const lease = "flotilla-conditions"
 	return await.Nil(ctx, time.Minute, pollInterval, func(ctx context.Context) error {
 		holder, err := s.env.kubectl.Run(ctx, "", "get", "lease", lease, "--namespace", systemNamespace, "-o", "jsonpath={.spec.holderIdentity}")

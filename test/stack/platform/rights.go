@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/rights"
 )
 
-// Rights returns the permissions of each service, and how often it used them since the stack was created.
-func (p *Platform) Rights(ctx context.Context) ([]rights.Report, error) {
+// PermissionReports returns the permissions of each service, and how often it used them since the stack was created.
+func (p *Platform) PermissionReports(ctx context.Context) ([]rights.Report, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "rights", "--json")
 	cmd.Dir = p.Root
 	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+p.Local)

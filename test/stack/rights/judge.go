@@ -17,7 +17,7 @@ type Unused struct {
 	Reason    string
 }
 
-// Verdict is the result of [Judge].
+// Verdict is the result of [Evaluate].
 type Verdict struct {
 	// Unused lists the permissions that were never used, with or without an explanation.
 	Unused []string
@@ -27,22 +27,22 @@ type Verdict struct {
 	Wrong []string
 }
 
-// Judge compares the used permissions of the reports with the explanations.
-func Judge(reports []Report, explained []Unused) Verdict {
+// Evaluate compares the used permissions of the reports with the explanations.
+func Evaluate(reports []Report, explained []Unused) Verdict {
 	var v Verdict
-	met := map[string]bool{}
+	matched := map[string]bool{}
 	for _, report := range reports {
 		for _, d := range report.Denied {
 			v.Wrong = append(v.Wrong, fmt.Sprintf("%s was denied %s %s of %s/%s, %d times: %s",
 				report.Service, d.Verb, target(d.Group, d.Resource), d.Namespace, d.Name, d.Times, d.Message))
 		}
-		for _, right := range report.Rights {
-			v.judge(report.Service, right, explained, met)
+		for _, permission := range report.Permissions {
+			v.evaluate(report.Service, permission, explained, matched)
 		}
 	}
 	for _, e := range explained {
 		for _, key := range e.lines() {
-			if !met[key] {
+			if !matched[key] {
 				v.Wrong = append(v.Wrong, key+" is explained and not granted")
 			}
 		}
@@ -50,20 +50,20 @@ func Judge(reports []Report, explained []Unused) Verdict {
 	return v
 }
 
-func (v *Verdict) judge(service string, right Right, explained []Unused, met map[string]bool) {
-	key := line(service, right.on(), right.Verb)
-	met[key] = true
+func (v *Verdict) evaluate(service string, permission Permission, explained []Unused, matched map[string]bool) {
+	key := line(service, permission.on(), permission.Verb)
+	matched[key] = true
 	i := slices.IndexFunc(explained, func(e Unused) bool {
 		return slices.Contains(e.lines(), key)
 	})
 	switch {
-	case right.Used == 0:
+	case permission.Used == 0:
 		v.Unused = append(v.Unused, key)
 		if i < 0 {
 			v.Unsettled = append(v.Unsettled, key)
 		}
 	case i >= 0 && !explained[i].Sometimes:
-		v.Wrong = append(v.Wrong, fmt.Sprintf("%s is explained as unused (%s) and was used %d times", key, explained[i].Reason, right.Used))
+		v.Wrong = append(v.Wrong, fmt.Sprintf("%s is explained as unused (%s) and was used %d times", key, explained[i].Reason, permission.Used))
 	}
 }
 

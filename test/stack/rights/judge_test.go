@@ -12,7 +12,7 @@ const text = `[{"service":"a","rights":[
 	{"namespace":"n","group":"","resource":"secrets","names":["x","y"],"verb":"get","used":0},
 	{"group":"","resource":"/metrics","verb":"get","used":1}],"denied":[]}]`
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	deployments := Unused{Service: "a", On: []string{"apps/deployments"}, Verbs: "delete", Reason: "r"}
 	secrets := Unused{Service: "a", On: []string{"core/secrets in n named x,y"}, Verbs: "get", Reason: "r"}
 	cases := map[string]struct {
@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := Judge(reports, c.explained)
+			v := Evaluate(reports, c.explained)
 			if want := []string{"a apps/deployments delete", "a core/secrets get in n named x,y"}; !slices.Equal(v.Unused, want) {
 				t.Errorf("unused %q", v.Unused)
 			}
@@ -49,13 +49,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeReportsDenial(t *testing.T) {
+func TestEvaluateReportsDenial(t *testing.T) {
 	reports, err := Parse([]byte(`[{"service":"a","denied":[{"verb":"get","resource":"pods","namespace":"n","name":"p","message":"m","times":2}]}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"a was denied get core/pods of n/p, 2 times: m"}
-	if got := Judge(reports, nil).Wrong; !slices.Equal(got, want) {
+	if got := Evaluate(reports, nil).Wrong; !slices.Equal(got, want) {
 		t.Errorf("wrong %q", got)
 	}
 }

@@ -9,13 +9,13 @@ import (
 
 // Report is the output of `stack rights --json` for one service.
 type Report struct {
-	Service string
-	Rights  []Right
-	Denied  []Denial
+	Service     string
+	Permissions []Permission `json:"rights"`
+	Denied      []Denial
 }
 
-// Right is a permission: a verb on a resource, and the number of requests that used it.
-type Right struct {
+// Permission is a permission: a verb on a resource, and the number of requests that used it.
+type Permission struct {
 	Namespace string // empty: all
 	Group     string
 	Resource  string
@@ -40,7 +40,7 @@ func Parse(text []byte) ([]Report, error) {
 }
 
 // on returns the resource and the scope in the notation of `stack rights`: "core/secrets in flotilla-system named a".
-func (r Right) on() string {
+func (r Permission) on() string {
 	text := target(r.Group, r.Resource)
 	if r.Namespace != "" {
 		text += " in " + r.Namespace

@@ -25,7 +25,7 @@ fill() {
   echo 'host all all all scram-sha-256' >> "$new/pg_hba.conf"
   quoted "${POSTGRES_DB:-$user}"
   [ "$quoted" = '"postgres"' ] || echo "CREATE DATABASE $quoted" | postgres --single -D "$new" postgres
-  [ ! -e "$PGDATA" ] || rmdir "$PGDATA" || { echo "PGDATA must be a folder inside a volume: $PGDATA" >&2; exit 1; }
+  [ ! -e "$PGDATA" ] || rmdir "$PGDATA" || { echo "PGDATA must be a directory inside a volume: $PGDATA" >&2; exit 1; }
   mv "$new" "$PGDATA"
 }
 

@@ -67,7 +67,7 @@ func TestSupersetManifestsAreValidYAML(t *testing.T) {
 	}
 }
 
-// The judge must have a rule for each phase of Repair.
+// EvaluateWeb must have a rule for each phase of Repair.
 func TestRepairPhasesHaveRules(t *testing.T) {
 	s := Repair(&platform.Platform{})
 	var phases []load.Figures

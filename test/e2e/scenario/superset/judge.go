@@ -29,7 +29,7 @@ type WebPhase struct {
 	Moves bool
 }
 
-// EvaluateWeb returns a judge that requires each answer to be a page of the phase's rule, and each of these pages to be served.
+// EvaluateWeb returns a check that requires each answer to be a page of the phase's rule, and each of these pages to be served.
 // While a Service selects other pods, connections may fail, but a gap may not exceed propagation. note receives the longest
 // gap.
 func EvaluateWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {

@@ -52,7 +52,7 @@ type shopScenario struct {
 	note      func(string, ...any)
 }
 
-// supersetScenario returns a shop, and a scenario without phases that prepares it, judges by these rules, and cleans up.
+// supersetScenario returns a shop, and a scenario without phases that prepares it, evaluates by these rules, and cleans up.
 func supersetScenario(p *platform.Platform, name, title string, phases []WebPhase) (*shopScenario, run.Scenario) {
 	w := &shopScenario{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{

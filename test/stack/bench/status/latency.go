@@ -52,10 +52,10 @@ func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 		return err
 	}
 	benchenv.Note("creating %d Supersets and waiting until they are available", n)
-	if err := e.Bring(ctx, smallSupersets(n), e.Create, isAvailable); err != nil {
+	if err := e.CreateAndWait(ctx, smallSupersets(n), e.Create, isAvailable); err != nil {
 		return err
 	}
-	if err := e.Settled(ctx); err != nil {
+	if err := e.WaitSettled(ctx); err != nil {
 		return err
 	}
 	idle, err := e.Idle(ctx)

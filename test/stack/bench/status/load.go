@@ -50,7 +50,7 @@ func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	if _, err := e.Aggregator.Start(benchenv.BusFlags(url)...); err != nil {
 		return err
 	}
-	if err := e.Aggregator.Leads(ctx); err != nil {
+	if err := e.Aggregator.WaitForLeader(ctx); err != nil {
 		return err
 	}
 	empty, err := e.Aggregator.Metric(ctx, heapTargetMetric)
@@ -67,7 +67,7 @@ func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 		return err
 	}
 	defer o.end()
-	if err := o.sayAll(); err != nil {
+	if err := o.publishAll(); err != nil {
 		return err
 	}
 	if err := e.Await(ctx, objects, isAvailable); err != nil {
@@ -94,8 +94,8 @@ func throughput(ctx context.Context, e *benchenv.Env, o *observer, n int, f *ben
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
-	for time.Since(begin) < flood {
+	start := time.Now()
+	for time.Since(start) < flood {
 		if err := o.change(ctx, n); err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func throughput(ctx context.Context, e *benchenv.Env, o *observer, n int, f *ben
 	if err != nil {
 		return err
 	}
-	f.Report("observations_per_s", (after-before)/time.Since(begin).Seconds(), "observations")
-	return o.sayAll()
+	f.Report("observations_per_s", (after-before)/time.Since(start).Seconds(), "observations")
+	return o.publishAll()
 }
 
 // rebuild restarts the aggregator with all resources, observations and status entries in place.
@@ -113,13 +113,13 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 	if err := e.Await(ctx, objects, isAvailable); err != nil {
 		return err
 	}
-	if err := e.Settled(ctx); err != nil {
+	if err := e.WaitSettled(ctx); err != nil {
 		return err
 	}
 	if err := e.Aggregator.Stop(ctx); err != nil {
 		return err
 	}
-	begin, err := e.Aggregator.Start(benchenv.BusFlags(url)...)
+	start, err := e.Aggregator.Start(benchenv.BusFlags(url)...)
 	if err != nil {
 		return err
 	}
@@ -134,20 +134,20 @@ func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url 
 		{leaseMetric, 1, name + ".seconds"},
 		{writesMetric, float64(len(objects)), name + ".confirmed_seconds"},
 	} {
-		if err := reaches(ctx, e, step.metric, step.least); err != nil {
+		if err := waitForMetric(ctx, e, step.metric, step.least); err != nil {
 			return errors.Join(errors.New("rebuild"), err)
 		}
-		took := time.Since(begin).Seconds()
-		benchenv.Note("%s reached %.0f after %.1f s", step.metric, step.least, took)
+		duration := time.Since(start).Seconds()
+		benchenv.Note("%s reached %.0f after %.1f s", step.metric, step.least, duration)
 		if step.figure != "" {
-			f.Report(step.figure, took, "s")
+			f.Report(step.figure, duration, "s")
 		}
 	}
 	return nil
 }
 
-// reaches waits until a metric of the aggregator is at least least.
-func reaches(ctx context.Context, e *benchenv.Env, metric string, least float64) error {
+// waitForMetric waits until a metric of the aggregator is at least least.
+func waitForMetric(ctx context.Context, e *benchenv.Env, metric string, least float64) error {
 	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		value, err := e.Aggregator.Metric(ctx, metric)
 		if err == nil && value < least {
@@ -161,7 +161,7 @@ func reaches(ctx context.Context, e *benchenv.Env, metric string, least float64)
 // again: the observer must detect the loss and publish, and the aggregator must compute and record all conditions.
 func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	js := o.conn.JetStream()
-	begin := time.Now()
+	start := time.Now()
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, contract.StreamLifecycle} {
 		if err := js.DeleteStream(ctx, stream); err != nil {
 			return fmt.Errorf("wipe %s: %w", stream, err)
@@ -178,7 +178,7 @@ func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	if err != nil {
 		return err
 	}
-	f.Report("rebuild"+benchenv.Thousands(n)+".after_wipe_seconds", time.Since(begin).Seconds(), "s")
+	f.Report("rebuild"+benchenv.Thousands(n)+".after_wipe_seconds", time.Since(start).Seconds(), "s")
 	return nil
 }
 

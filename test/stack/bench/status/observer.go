@@ -38,9 +38,9 @@ func observe(ctx context.Context, e *benchenv.Env, url string) (*observer, error
 	publisher := bus.NewPublisher(o.conn)
 	me := contract.Observer{Name: e.Operator.Name, Instance: "bench"}
 	o.observations = bus.NewObservationPublisher(publisher, benchenv.ClusterName, me, time.Now().UnixMilli)
-	heart := bus.NewHeartbeatPublisher(o.conn, benchenv.ClusterName, me, o.observations.Epoch)
+	heartbeats := bus.NewHeartbeatPublisher(o.conn, benchenv.ClusterName, me, o.observations.Epoch)
 	ctx, cancel := context.WithCancelCause(ctx)
-	for _, run := range []func(context.Context) error{publisher.Run, heart.Run} {
+	for _, run := range []func(context.Context) error{publisher.Run, heartbeats.Run} {
 		go func() {
 			if err := run(ctx); err != nil {
 				cancel(err)
@@ -67,8 +67,8 @@ func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error)
 	return out, nil
 }
 
-// sayAll offers the observation of a healthy state for every object. It does not wait until the bus has them.
-func (o *observer) sayAll() error {
+// publishAll offers the observation of a healthy state for every object. It does not wait until the bus has them.
+func (o *observer) publishAll() error {
 	for _, object := range o.objects {
 		o.observations.Publish(contract.Superset, observation(object, 2))
 	}
