@@ -23,7 +23,9 @@ import (
 )
 
 const (
-	chartsDir = "../../deploy/charts"
+	folder = "../../deploy/charts"
+	// library is the chart with the templates that the charts of the services share.
+	library = "service-library"
 	// system is the namespace of the golden renders.
 	system = "flotilla-system"
 )
@@ -90,7 +92,25 @@ func chart(name string) string { return filepath.Join(chartsDir, name) }
 // render returns the output of helm template for a release with the name of the chart.
 func render(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	return must(t, append([]string{"template", name, chart(name), "--namespace", system}, args...)...)
+	return template(t, name, chart(name), args...)
+}
+
+// template is render with the directory or the package of a chart.
+func template(t testing.TB, name, path string, args ...string) string {
+	t.Helper()
+	return must(t, append([]string{"template", name, path, "--namespace", system}, args...)...)
+}
+
+// pack packages a chart and returns the path of the package.
+func pack(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, append([]string{"package", chart(name), "--destination", dir}, args...)...)
+	packed, err := filepath.Glob(filepath.Join(dir, name+"-*.tgz"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("packed %v, %v", packed, err)
+	}
+	return packed[0]
 }
 
 // renders returns the cases of testdata/values, by service and case.

@@ -13,36 +13,40 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every chart passes helm lint and can be packaged. The test prints the sizes.
+// Every chart passes helm lint, and its package has all that its links point to: the library, the CRDs. The test prints
+// the sizes.
 func TestLintAndPackage(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(chartsDir, "*/Chart.yaml"))
-	if err != nil || len(files) != 2*len(services)-1 {
+	files, err := filepath.Glob(filepath.Join(folder, "*/Chart.yaml"))
+	if err != nil || len(files) != 2*len(services) { // one service has no CRDs, and there is the library
 		t.Fatalf("charts %v, %v", files, err)
 	}
+	cases := renders(t)
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			args := []string{"lint", "--strict", chart(name)}
-			if cases := renders(t)[name]; cases != nil {
-				args = append(args, "--values", cases["default"])
+			if values, ok := cases[name]["default"]; ok {
+				args = append(args, "--values", values)
 			}
 			must(t, args...)
-			dir, start := t.TempDir(), time.Now()
-			must(t, "package", chart(name), "--destination", dir)
-			duration := time.Since(start)
-			packed, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
-			if err != nil || len(packed) != 1 {
-				t.Fatalf("packed %v, %v", packed, err)
-			}
-			info, err := os.Stat(packed[0])
+			start := time.Now()
+			packed := pack(t, name)
+			took := time.Since(start)
+			info, err := os.Stat(packed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A packaged chart contains the files behind the link files/crd.
-			if strings.HasSuffix(name, "-crds") && must(t, "template", name, packed[0], "--namespace", system) != render(t, name) {
-				t.Error("the packaged chart and its directory render differently")
+			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), took.Seconds())
+			const differ = "the packaged chart and its directory render differently"
+			if strings.HasSuffix(name, "-crds") && template(t, name, packed) != render(t, name) {
+				t.Error(differ)
 			}
-			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), duration.Seconds())
+			for kase, values := range cases[name] {
+				want, err := os.ReadFile(filepath.Join("testdata/golden", name+"."+kase+".yaml"))
+				if err != nil || template(t, name, packed, "--values", values) != string(want) {
+					t.Errorf("%s: %s %v", kase, differ, err)
+				}
+			}
 		})
 	}
 }
@@ -84,6 +88,7 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 		{"superset-operator", []string{"serviceMonitor.enabled=true", "metrics.enabled=false"}, "serviceMonitor.enabled needs metrics.enabled"},
 		{"superset-operator", []string{"podDisruptionBudget.minAvailable=1"}, "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude"},
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable="}, "podDisruptionBudget.enabled needs"},
+		{"superset-operator", []string{library + ".replicas=3"}, "'replicas'"},
 		{"superset-operator-crds", []string{"kept=true"}, "'kept'"},
 		{"superset-operator-crds", []string{"keep=perhaps"}, "/keep"},
 		{"engine-operator", []string{"webhooks.certificates=mine"}, "/webhooks/certificates"},
@@ -129,7 +134,7 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 	}
 }
 
-// Helm passes "global" to subcharts.
+// Helm passes "global" to subcharts, also to the library.
 func TestSchemaAcceptsDefaultsOfSubchart(t *testing.T) {
 	for _, service := range services {
 		render(t, service, "--values", renders(t)[service]["default"], "--set", "global.registry=x")

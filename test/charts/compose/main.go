@@ -1,5 +1,5 @@
 // Command compose writes the generated files of the charts: the RBAC rules, webhooks and admission
-// policies from the config of the services, the templates that all charts share, and the values, their
+// policies from the config of the services, the templates of the CRD charts, and the values, their
 // schema and the table of the README from deploy/charts/parts.
 //
 // Usage, in this module: go run ./compose [-root ../..]
@@ -35,7 +35,7 @@ func run(root string) error {
 			parts:   filepath.Join(root, "deploy/charts/parts"),
 			dir:     filepath.Join(root, "deploy/charts", service),
 		}
-		if err := errors.Join(c.copyConfig(), c.copyTemplates(), c.document(c.serviceValues, c.serviceSchema)); err != nil {
+		if err := errors.Join(c.copyConfig(), c.document(c.serviceValues, c.serviceSchema)); err != nil {
 			return fmt.Errorf("%s: %w", service, err)
 		}
 		if _, err := os.Stat(filepath.Join(c.config, "crd")); errors.Is(err, fs.ErrNotExist) {
@@ -64,20 +64,6 @@ func (c chart) copyConfig() error {
 		replace(filepath.Join(c.config, "webhook"), filepath.Join(c.dir, "files/webhook"), "manifests.yaml"),
 		replace(filepath.Join(c.config, "admission"), filepath.Join(c.dir, "files/admission"), "*.yaml"),
 	)
-}
-
-func (c chart) copyTemplates() error {
-	from := filepath.Join(c.parts, "templates")
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if err := copyFile(filepath.Join(from, entry.Name()), filepath.Join(c.dir, "templates", entry.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // copyDefinitions writes the files of a CRD chart except the CRDs: helm follows the link files/crd when it packages the

@@ -1,3 +1,5 @@
+{{/* The Service of the HTTP API and its certificate, for services that have an API. */}}
+{{- define "flotilla.api" }}
 {{- with .Values.api }}
 {{- if .enabled }}
 apiVersion: v1
@@ -12,6 +14,7 @@ spec:
     - {name: api, port: {{ .port }}, targetPort: api, protocol: TCP}
 {{- if eq .certificates "certManager" }}
 {{- include "flotilla.certificate" (dict "root" $ "name" (printf "%s-api" $.Chart.Name) "secret" (include "flotilla.apiSecret" $) "issuerRef" .issuerRef "service" $.Chart.Name) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

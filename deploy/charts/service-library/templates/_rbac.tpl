@@ -113,3 +113,17 @@ Rules about webhook configurations are limited to those of this release. */}}
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* The roles of the service and, for users, those that are not bound. */}}
+{{- define "flotilla.rbac" }}
+{{- if .Values.rbac.create }}
+{{- range include "own.roles" . | fromYamlArray }}
+{{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" (include "flotilla.account" $)) }}
+{{- end }}
+{{- if .Values.rbac.userRoles }}
+{{- range include "own.userRoles" . | fromYamlArray }}
+{{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" "") }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

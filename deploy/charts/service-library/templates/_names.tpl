@@ -1,4 +1,4 @@
-{{/* Names, labels and templates that all charts share. Copied into each chart by make generate. */}}
+{{/* Names, labels and templates that all charts share. */}}
 
 {{- define "flotilla.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}

@@ -1,3 +1,5 @@
+{{/* The NetworkPolicy of the pods. */}}
+{{- define "flotilla.networkPolicy" }}
 {{- with .Values.networkPolicy }}
 {{- if .enabled }}
 apiVersion: networking.k8s.io/v1
@@ -43,5 +45,6 @@ spec:
   {{- with .egress }}
   egress: {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}

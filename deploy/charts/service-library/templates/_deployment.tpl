@@ -1,3 +1,5 @@
+{{/* The Deployment of the service. It also checks the values. */}}
+{{- define "flotilla.deployment" }}
 {{- include "flotilla.check" . }}
 {{- $volumes := concat (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) (include "flotilla.certificateVolumes" . | fromYamlArray) (include "own.volumes" . | fromYamlArray) }}
 apiVersion: apps/v1
@@ -91,3 +93,4 @@ spec:
       {{- with $volumes }}
       volumes: {{- toYaml . | nindent 8 }}
       {{- end }}
+{{- end }}

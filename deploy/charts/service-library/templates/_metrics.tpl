@@ -1,3 +1,5 @@
+{{/* The Service of the metrics and its ServiceMonitor. */}}
+{{- define "flotilla.metrics" }}
 {{- if .Values.metrics.enabled }}
 apiVersion: v1
 kind: Service
@@ -38,6 +40,7 @@ spec:
       # The service makes this certificate itself; the token is what is checked.
       tlsConfig: {insecureSkipVerify: true}
       {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,3 +1,5 @@
+{{/* The ServiceAccount of the pods. */}}
+{{- define "flotilla.serviceAccount" }}
 {{- if .Values.serviceAccount.create }}
 apiVersion: v1
 kind: ServiceAccount
@@ -9,4 +11,5 @@ metadata:
   annotations: {{- toYaml . | nindent 4 }}
   {{- end }}
 automountServiceAccountToken: false
+{{- end }}
 {{- end }}

@@ -1,3 +1,5 @@
+{{/* The PodDisruptionBudget of the pods. */}}
+{{- define "flotilla.podDisruptionBudget" }}
 {{- with .Values.podDisruptionBudget }}
 {{- if .enabled }}
 apiVersion: policy/v1
@@ -16,5 +18,6 @@ spec:
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels: {{- include "flotilla.selector" $ | nindent 6 }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -1,3 +1,5 @@
+{{/* The Service of the webhooks, its certificate, and their configurations, for services that have webhooks. */}}
+{{- define "flotilla.webhook" }}
 {{- with .Values.webhooks }}
 {{- if .enabled }}
 {{- $configuration := include "flotilla.clusterScoped" (dict "root" $ "name" (printf "flotilla-%s" $.Chart.Name)) }}
@@ -35,6 +37,7 @@ metadata:
     cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/{{ $service }}
   {{- end }}
 webhooks: {{- toYaml .webhooks | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
