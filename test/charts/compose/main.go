@@ -1,6 +1,6 @@
 // Command compose writes the generated files of the charts: the RBAC rules, webhooks and admission
-// policies from the config of the services, the templates of the CRD charts, and the values, their
-// schema and the table of the README from deploy/charts/parts.
+// policies from the config of the services, and the values, their schema and the table of the README
+// from deploy/charts/parts.
 //
 // Usage, in this module: go run ./compose [-root ../..]
 package main
@@ -42,7 +42,7 @@ func run(root string) error {
 			continue
 		}
 		c.dir += "-crds"
-		if err := errors.Join(c.copyDefinitions(), c.document(c.definitionValues, c.definitionSchema)); err != nil {
+		if err := c.document(c.definitionValues, c.definitionSchema); err != nil {
 			return fmt.Errorf("%s-crds: %w", service, err)
 		}
 	}
@@ -64,12 +64,6 @@ func (c chart) copyConfig() error {
 		replace(filepath.Join(c.config, "webhook"), filepath.Join(c.dir, "files/webhook"), "manifests.yaml"),
 		replace(filepath.Join(c.config, "admission"), filepath.Join(c.dir, "files/admission"), "*.yaml"),
 	)
-}
-
-// copyDefinitions writes the files of a CRD chart except the CRDs: helm follows the link files/crd when it packages the
-// chart.
-func (c chart) copyDefinitions() error {
-	return copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml"))
 }
 
 // replace makes a directory contain exactly the matching files of another. It treats a missing directory as empty.
