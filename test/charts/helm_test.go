@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	folder = "../../deploy/charts"
+	chartsDir = "../../deploy/charts"
 	// library is the chart with the templates that the charts of the services share.
 	library = "service-library"
 	// system is the namespace of the golden renders.

@@ -126,8 +126,8 @@ var states = map[string]state{
 		units: []contract.Unit{unit(available(1), failing(contract.FailureNodeLost))}, want: "Unknown", kstatus: "InProgress", differs: "not known",
 	},
 	// An engine's own Ready, as specification 001 has it.
-	"an engine that is stable":  {units: []contract.Unit{unit()}, own: metav1.ConditionTrue, want: "Current", says: "Current"},
-	"an engine that is rolling": {units: []contract.Unit{unit(), incoming()}, own: metav1.ConditionFalse, want: "InProgress", says: "InProgress"},
+	"an engine that is stable":  {units: []contract.Unit{unit()}, own: metav1.ConditionTrue, want: "Current", kstatus: "Current"},
+	"an engine that is rolling": {units: []contract.Unit{unit(), incoming()}, own: metav1.ConditionFalse, want: "InProgress", kstatus: "InProgress"},
 	"an engine that is stopped": {
 		units: []contract.Unit{unit(zero)}, change: stopping, own: metav1.ConditionFalse, want: "Current", kstatus: "InProgress", differs: "stopped",
 	},

@@ -50,11 +50,11 @@ func dockerServer(ctx context.Context, cfg Config) (*Server, error) {
 
 // imageOf returns the image to run. If no vendor is requested, the variable may name any server, including MariaDB.
 func imageOf(v Vendor) string {
-	wanted := os.Getenv(EnvImage)
+	override := os.Getenv(EnvImage)
 	switch {
-	case v == MariaDB && !strings.Contains(wanted, "mariadb"):
+	case v == MariaDB && !strings.Contains(override, "mariadb"):
 		return mariaDBImage
-	case wanted == "" || v == MySQL && strings.Contains(wanted, "mariadb"):
+	case override == "" || v == MySQL && strings.Contains(override, "mariadb"):
 		return defaultImage
 	default:
 		return override

@@ -62,7 +62,7 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	if login, err = complete(login); err != nil {
 		return nil, err
 	}
-	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}
+	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: external{}}
 	if cfg.Vendor == AnyVendor {
 		return s, nil
 	}

@@ -20,7 +20,7 @@ const (
 	stopTimeout = 30 * time.Second
 )
 
-func asProgram(ctx context.Context, cfg Config) (*Server, error) {
+func localServer(ctx context.Context, cfg Config) (*Server, error) {
 	ids := programs(ctx, cfg.Vendor)
 	if len(ids) == 0 {
 		return nil, unavailable{fmt.Sprintf("no %s program is on PATH or in %s", cfg.Vendor.displayName(), strings.Join(sbin, ", "))}

@@ -350,7 +350,7 @@ func TestClassDeletionUsesAPIReader(t *testing.T) {
 	s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1)
 	s.remove(a)
 	s.reconcileStale(c, nil)
-	expect.Gone(t, s.api, c)
+	expect.Deleted(t, s.api, c)
 }
 
 // A decision from an old version of the class is never written; it is made again, without an error.

@@ -123,7 +123,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
 	n.setMode(server.Slow, "a-g0-1")
 	waitReason(t, n.testEnv, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
-	n.setMode(server.Sound, "a-g0-1")
+	n.setMode(server.Normal, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
 		t.Fatalf("generation 0 was deleted while it has a query: %v", got)
 	}

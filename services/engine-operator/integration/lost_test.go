@@ -155,7 +155,7 @@ func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	s.run()
 	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
-	expect.Gone(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
+	expect.Deleted(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
 }
 
 // The next number depends on the engine's own objects and its status, not on

@@ -147,7 +147,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	if want := "KIND RELEASED OF THEM TERMINATING " + counted; out != want || err != "" {
 		t.Errorf("release: %s %s", out, err)
 	}
-	expect.Gone(t, s.client, deleted)
+	expect.Deleted(t, s.client, deleted)
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(engine), engine); err != nil || len(engine.GetFinalizers()) != 1 {
 		t.Errorf("finalizers of others: %v, %v", engine.GetFinalizers(), err)
 	}

@@ -239,8 +239,8 @@ func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
 	d.start()
 	d.Patch(recreated, immutable)
 	d.Patch(kept, immutable)
-	expect.Gone(t, d.Client, recreated)
-	expect.Gone(t, d.Client, kept)
+	expect.Deleted(t, d.Client, recreated)
+	expect.Deleted(t, d.Client, kept)
 	expect.Object(t, d.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: checkpoint.Name, Namespace: d.Namespace}}, func(m *corev1.ConfigMap) error {
 		if n := m.Data["number"]; n == "1" {
 			return fmt.Errorf("number %s, which was restored", n)

@@ -80,7 +80,7 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 
 // withExchange records the route and the user of a request in its exchange.
 func (a *handlers) withExchange(path string, next http.Handler) http.Handler {
-	return httpserver.Noted(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return httpserver.WithRoute(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, ok := access.UserFrom(r.Context()); ok {
 			httpserver.ExchangeOf(r.Context()).User = u.GetName()
 		}

@@ -89,15 +89,15 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for _, one := range routes() {
-		mux.Handle("GET "+one.path, httpserver.Noted(one.path, bounded(a.respond(one.respond))))
+		mux.Handle("GET "+one.path, httpserver.WithRoute(one.path, bounded(a.respond(one.respond))))
 	}
 	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.respond((*handlers).events))
-	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
-	mux.Handle(apiPrefix, httpserver.Noted(httpserver.RouteOther, bounded(handleUnrouted(mux))))
+	mux.Handle("GET "+routeEvents, httpserver.WithRoute(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
+	mux.Handle(apiPrefix, httpserver.WithRoute(httpserver.RouteOther, bounded(handleUnrouted(mux))))
 	for path, h := range page.Handlers() {
 		mux.Handle("GET "+path, httpserver.WithRoute(statusapi.PathPage, h))
 	}
-	mux.Handle("/", httpserver.Noted(httpserver.RouteOther, handleUnrouted(mux)))
+	mux.Handle("/", httpserver.WithRoute(httpserver.RouteOther, handleUnrouted(mux)))
 	notStreams := otelhttp.WithFilter(func(r *http.Request) bool { return r.URL.Path != routeEvents })
 	return otelhttp.NewHandler(observer.Observe(httpserver.Recovered(fail, mux)), "api", notStreams), nil
 }

@@ -256,7 +256,7 @@ func (e *env) uninstall() {
 	if err := e.client.Delete(e.Context(), crd); err != nil {
 		e.Fatal(err)
 	}
-	expect.Gone(e, e.client, crd)
+	expect.Deleted(e, e.client, crd)
 }
 
 // createObject creates an object once the API server accepts it.

@@ -41,7 +41,7 @@ func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 			if err := l.client.Delete(t.Context(), sup, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 				t.Fatal(err)
 			}
-			expect.Gone(t, l.client, sup)
+			expect.Deleted(t, l.client, sup)
 			second := l.createRunning(full(image("6.1.0")))
 			for _, kind := range children() {
 				for _, obj := range l.all(kind) {

@@ -129,7 +129,7 @@ func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 				}
 				return nil
 			})
-			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
+			expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
 			l.waitFor(sup, phase(tc.want))
 			l.checkNoTaskWithoutApproval(sup, start)
 		})

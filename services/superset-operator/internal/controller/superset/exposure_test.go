@@ -70,7 +70,7 @@ func TestIngressFollowsSpec(t *testing.T) {
 	}
 	expect.Object(t, e.client, e.ingress(), routesTo("two.example.org"))
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
-	expect.Gone(t, e.client, e.ingress())
+	expect.Deleted(t, e.client, e.ingress())
 	e.waitIdle(sup)
 	if n := e.requests.matching(`^DELETE .*/ingresses/.* 200$`); n != 1 {
 		t.Errorf("%d requests to delete one Ingress", n)

@@ -130,7 +130,7 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 				return nil
 			}))
 			maintenancePage := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: names.Component("lab", names.MaintenancePage)}}
-			expect.Gone(t, l.client, maintenancePage)
+			expect.Deleted(t, l.client, maintenancePage)
 		})
 	}
 }

@@ -323,7 +323,7 @@ func (l *recordedEnv) checkPodsUnchanged(pods []string) {
 // waitDeleted waits until no object of a deleted Superset exists.
 func (l *recordedEnv) waitDeleted(sup *v1alpha1.Superset) {
 	l.t.Helper()
-	expect.Gone(l.t, l.client, sup)
+	expect.Deleted(l.t, l.client, sup)
 	expect.Eventually(l.t, timeout, func() error {
 		for _, list := range []client.ObjectList{
 			&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},

@@ -125,6 +125,6 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 	route := ingress()
 	route.SetNamespace(l.namespace)
 	route.SetName("lab")
-	expect.Gone(t, l.client, route)
+	expect.Deleted(t, l.client, route)
 	l.waitFor(sup, settled)
 }

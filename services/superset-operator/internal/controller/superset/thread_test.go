@@ -272,8 +272,8 @@ func TestRemovedComponentIsDeleted(t *testing.T) {
 		t.Errorf("ready %s", sup.Status.Ready)
 	}
 	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
-	expect.Gone(t, e.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker"}})
-	expect.Gone(t, e.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker-config"}})
+	expect.Deleted(t, e.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker"}})
+	expect.Deleted(t, e.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker-config"}})
 	e.waitFor(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Components.CeleryWorker != nil || s.Status.Ready != "3/3" {
 			return fmt.Errorf("status %s, worker %v", s.Status.Ready, s.Status.Components.CeleryWorker)

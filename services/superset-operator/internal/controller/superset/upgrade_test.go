@@ -39,8 +39,8 @@ func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
 	before := l.frontends()
 	start := l.editAndGetRevision(sup, image("6.1.0"))
 	l.waitFor(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
-	expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
-	expect.Gone(t, l.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page + "-config"}})
+	expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
+	expect.Deleted(t, l.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page + "-config"}})
 	l.history.checkTasks("migrate", "init")
 
 	if diff := cmp.Diff(before, l.frontends()); diff != "" {
