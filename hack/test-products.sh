@@ -7,4 +7,4 @@ for lock in test/e2e/images/superset/[0-9]*.txt; do
   test/e2e/images/superset/venv.sh "$(basename "$lock" .txt)"
 done
 cd services/superset-operator
-GOWORK=off go test -tags products -count=1 -timeout 60m "$@" ./internal/products
+GOWORK=off go test -tags products -count=1 -timeout 180m "$@" ./internal/products

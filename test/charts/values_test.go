@@ -16,7 +16,7 @@ import (
 // Every chart passes helm lint, and its package has all that its links point to: the library, the CRDs. The test prints
 // the sizes.
 func TestLintAndPackage(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(folder, "*/Chart.yaml"))
+	files, err := filepath.Glob(filepath.Join(chartsDir, "*/Chart.yaml"))
 	if err != nil || len(files) != 2*len(services) { // one service has no CRDs, and there is the library
 		t.Fatalf("charts %v, %v", files, err)
 	}

@@ -33,14 +33,14 @@ type ValkeySpec struct {
 	// +optional
 	DataCache *ValkeyCacheSpec `json:"dataCache,omitempty"`
 	// filterStateCache stores the state of dashboard filters (FILTER_STATE_CACHE_CONFIG): database 3, prefix
-	// superset_filter_, 3600 s.
+	// superset_filter_, 90 days since the last use.
 	// +optional
 	FilterStateCache *ValkeyCacheSpec `json:"filterStateCache,omitempty"`
 	// exploreFormDataCache stores the state of charts that are being edited (EXPLORE_FORM_DATA_CACHE_CONFIG): database
-	// 4, prefix superset_explore_, 3600 s.
+	// 4, prefix superset_explore_, 7 days since the last use.
 	// +optional
 	ExploreFormDataCache *ValkeyCacheSpec `json:"exploreFormDataCache,omitempty"`
-	// thumbnailCache stores thumbnails (THUMBNAIL_CACHE_CONFIG): database 5, prefix superset_thumbnail_, 3600 s.
+	// thumbnailCache stores thumbnails (THUMBNAIL_CACHE_CONFIG): database 5, prefix superset_thumbnail_, 7 days.
 	// +optional
 	ThumbnailCache *ValkeyCacheSpec `json:"thumbnailCache,omitempty"`
 	// distributedCoordination stores locks and messages between processes (DISTRIBUTED_COORDINATION_CONFIG): database
