@@ -2,13 +2,13 @@
 # Generates files from the API types: deepcopy functions, CustomResourceDefinitions
 # and, if a service has it, docs/api.md. Copies the samples of each service to
 # deploy/samples, and its roles and webhooks to deploy/charts.
-# Usage: hack/generate.sh [service...]
+# Usage: hack/generate.sh [service...]   only the API types of these
 # The CRDs of the ingester are generated from its registry: go generate ./... there.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 
-operators=(superset-operator engine-operator)
+mapfile -t operators < <(awk '$2 == "service" { sub(".*/", "", $1); print $1 }' modules.txt)
 [ $# -eq 0 ] || operators=("$@")
 
 for name in "${operators[@]}"; do
@@ -32,13 +32,11 @@ if [ $# -eq 0 ] && [ -d services/ingester ] && grep -rqs '^//go:generate' servic
   echo "generate: ingester"
   (cd services/ingester && GOWORK=off go generate ./...)
 fi
-if [ $# -eq 0 ]; then
-  for samples in services/*/config/samples; do
-    copies=deploy/samples/$(basename "${samples%/config/samples}")
-    mkdir -p "$copies"
-    rm -f "$copies"/*.yaml
-    cp "$samples"/*.yaml "$copies/"
-  done
-  echo "generate: charts"
-  (cd test/charts && GOWORK=off go run ./compose)
-fi
+for samples in services/*/config/samples; do
+  copies=deploy/samples/$(basename "${samples%/config/samples}")
+  mkdir -p "$copies"
+  rm -f "$copies"/*.yaml
+  cp "$samples"/*.yaml "$copies/"
+done
+echo "generate: charts"
+(cd test/charts && GOWORK=off go run ./compose)

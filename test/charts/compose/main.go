@@ -13,10 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// services have a chart each. Services with CRDs have a second chart for them.
-var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
+)
 
 func main() {
 	root := flag.String("root", "../..", "the checkout")
@@ -27,7 +26,12 @@ func main() {
 	}
 }
 
+// run composes a chart for each service, and a second one for the CRDs of those that have any.
 func run(root string) error {
+	services, err := goprogram.Services(root)
+	if err != nil {
+		return err
+	}
 	for _, service := range services {
 		c := chart{
 			service: service,

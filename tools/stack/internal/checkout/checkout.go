@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
@@ -80,18 +81,7 @@ func (c Checkout) Marker() string {
 
 // Services lists the services of modules.txt, in its order.
 func (c Checkout) Services() ([]string, error) {
-	data, err := os.ReadFile(c.Path("modules.txt"))
-	if err != nil {
-		return nil, fmt.Errorf("list the services: %w", err)
-	}
-	var names []string
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) >= 2 && !strings.HasPrefix(fields[0], "#") && fields[1] == "service" {
-			names = append(names, filepath.Base(fields[0]))
-		}
-	}
-	return names, nil
+	return goprogram.Services(c.Root)
 }
 
 // Choose returns the services to run: all, or those in a comma-separated list. It returns an error if a service has no

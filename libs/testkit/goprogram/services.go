@@ -1,0 +1,27 @@
+package goprogram
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Services lists the services of a checkout, in the order of its modules.txt.
+func Services(root string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(root, "modules.txt"))
+	if err != nil {
+		return nil, fmt.Errorf("list the services: %w", err)
+	}
+	var names []string
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) >= 2 && !strings.HasPrefix(fields[0], "#") && fields[1] == "service" {
+			names = append(names, filepath.Base(fields[0]))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("list the services: %s/modules.txt has none", root)
+	}
+	return names, nil
+}
