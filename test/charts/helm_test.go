@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 
 var update = flag.Bool("update", false, "update the golden files of the renders")
 
-var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+var services = goprogram.MustServices("../..")
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())

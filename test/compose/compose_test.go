@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
 // composed is a running docker-compose.yaml with its own project, ports and network.
@@ -28,7 +29,7 @@ type composed struct {
 }
 
 var (
-	services    = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+	services    = goprogram.MustServices("../..")
 	longRunning = append([]string{"nats", "mysql"}, services...)
 	once        = []string{"bus-bootstrap", "migrate"}
 )

@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
 // services are the programs of this repository whose flags and subcommands the pages use.
-var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+var services = goprogram.MustServices(root)
 
 // kubectlVerbs are the commands of kubectl that the pages use.
 var kubectlVerbs = wordSet(`annotate api-resources apply config create delete describe explain get label logs patch

@@ -13,13 +13,13 @@ import (
 )
 
 // explained maps directories of code to the page that explains the reasons in it.
-var explained = map[string]string{
-	"libs/conditions":            "services/status-aggregator/docs/guide.md",
-	"services/superset-operator": "services/superset-operator/docs/guide.md",
-	"services/engine-operator":   "services/engine-operator/docs/guide.md",
-	"services/ingester":          "services/ingester/docs/guide.md",
-	"services/status-aggregator": "services/status-aggregator/docs/guide.md",
-}
+var explained = func() map[string]string {
+	out := map[string]string{"libs/conditions": "services/status-aggregator/docs/guide.md"}
+	for _, service := range services {
+		out["services/"+service] = "services/" + service + "/docs/guide.md"
+	}
+	return out
+}()
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 

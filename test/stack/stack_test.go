@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
@@ -27,7 +28,7 @@ var (
 	instances = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltInstance"}
 	projects  = schema.GroupVersionKind{Group: "michelangelo.api", Version: "v2", Kind: "Project"}
 	models    = schema.GroupVersionKind{Group: "michelangelo.api", Version: "v2", Kind: "Model"}
-	services  = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+	services  = goprogram.MustServices("../..")
 )
 
 // healthy maps each kind with conditions to the phase of a healthy resource.

@@ -25,3 +25,12 @@ func Services(root string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// MustServices is [Services] for a variable of a test package. It panics on an error.
+func MustServices(root string) []string {
+	names, err := Services(root)
+	if err != nil {
+		panic(err)
+	}
+	return names
+}

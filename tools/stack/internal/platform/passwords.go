@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,9 +21,22 @@ const (
 	watched = "team-a"
 )
 
-// identities are the users of the bus; see deploy/nats.
-var identities = []string{
-	"superset-operator", "engine-operator", "ingester", "status-aggregator", "bootstrap", "reader", tool,
+// user matches the name of a user in the configuration of the bus.
+var user = regexp.MustCompile(`(?m)^user: (\S+)$`)
+
+// identities returns the users of the bus in deploy/nats.
+func (c Config) identities() ([]string, error) {
+	config, err := c.busConfig()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range slices.Sorted(maps.Keys(config)) {
+		for _, match := range user.FindAllStringSubmatch(config[file], -1) {
+			names = append(names, match[1])
+		}
+	}
+	return names, nil
 }
 
 // passwords are the passwords of the platform. They protect only this machine, but are used like those in production.
@@ -31,21 +45,31 @@ type passwords struct {
 	MySQL string            `json:"mysql"`
 }
 
-// passwords returns the passwords of an earlier install, or creates new ones.
+// passwords returns the passwords of an earlier install, and creates the missing ones.
 func (c Config) passwords() (passwords, error) {
-	var p passwords
-	data, err := os.ReadFile(c.Passwords)
-	if err == nil {
-		return p, json.Unmarshal(data, &p)
+	p := passwords{Bus: map[string]string{}}
+	identities, err := c.identities()
+	if err != nil {
+		return p, err
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	before, err := os.ReadFile(c.Passwords)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		p.MySQL = rand.Text()
+	case err != nil:
 		return p, fmt.Errorf("read the passwords of the platform: %w", err)
+	default:
+		if err := json.Unmarshal(before, &p); err != nil {
+			return p, fmt.Errorf("read the passwords of the platform: %w", err)
+		}
 	}
-	p = passwords{Bus: map[string]string{}, MySQL: rand.Text()}
 	for _, name := range identities {
-		p.Bus[name] = rand.Text()
+		if p.Bus[name] == "" {
+			p.Bus[name] = rand.Text()
+		}
 	}
-	if data, err = json.Marshal(p); err != nil {
+	data, err := json.Marshal(p)
+	if err != nil {
 		return p, fmt.Errorf("write the passwords of the platform: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Passwords), 0o700); err != nil {
