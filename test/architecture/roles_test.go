@@ -196,7 +196,13 @@ func TestControllersDefineRoles(t *testing.T) {
 
 func TestServicesNamePackagesByRole(t *testing.T) {
 	dirs, err := filepath.Glob("../../services/*")
-	if err != nil || len(dirs) != 4 {
+	listed := 0
+	for _, kind := range kinds(t) {
+		if kind == "service" {
+			listed++
+		}
+	}
+	if err != nil || len(dirs) != listed || listed < 4 {
 		t.Fatalf("services: %v, %v", dirs, err)
 	}
 	for _, dir := range dirs {
@@ -220,7 +226,7 @@ func TestServicesNamePackagesByRole(t *testing.T) {
 
 func TestOperatorsHaveRolePackages(t *testing.T) {
 	dirs, err := filepath.Glob("../../services/*-operator")
-	if err != nil || len(dirs) != 2 {
+	if err != nil || len(dirs) < 2 {
 		t.Fatalf("operators: %v, %v", dirs, err)
 	}
 	for _, dir := range dirs {

@@ -21,6 +21,7 @@ type service struct {
 	Group    string // widget.flotilla.dev
 	Team     string // widget
 	Variable string // WIDGET_OPERATOR: the prefix of environment variables
+	Metric   string // widget: the prefix of metrics
 }
 
 var (
@@ -38,7 +39,7 @@ var identities = []string{"bootstrap", "reader", "tool"}
 
 // imported are the packages that the templates import next to the controller's, whose name follows from the kind.
 var imported = []string{
-	"apply", "appsv1", "cache", "client", "conditions", "context", "contract", "fmt", "labels", "names", "runtime", "service",
+	"appsv1", "cache", "client", "context", "contract", "ctrlmetrics", "fmt", "labels", "metrics", "names", "runtime", "service",
 	"slices", "standalone", "v1alpha1",
 }
 
@@ -47,7 +48,7 @@ func newService(root, name, kind, group string) (service, error) {
 	base := strings.TrimSuffix(name, "-operator")
 	s := service{
 		Name: name, Kind: kind, Token: strings.ToLower(kind), Group: group, Team: base,
-		Variable: strings.ToUpper(strings.ReplaceAll(name, "-", "_")),
+		Variable: strings.ToUpper(strings.ReplaceAll(name, "-", "_")), Metric: strings.ReplaceAll(base, "-", "_"),
 	}
 	s.Plural = plural(s.Token)
 	if s.Group == "" {
