@@ -136,7 +136,7 @@ func (r *recorder) Unregister(prometheus.Collector) bool { return false }
 func registered(t *testing.T) []prometheus.Collector {
 	t.Helper()
 	r := &recorder{}
-	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "catalogue", Registerer: r})
+	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "catalog", Registerer: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func registered(t *testing.T) []prometheus.Collector {
 			t.Error(err)
 		}
 	})
-	telemetry.RegisterBuildInfo(r, "catalogue")
+	telemetry.RegisterBuildInfo(r, "catalog")
 	controllers, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
 		t.Fatal("the registry of controller-runtime cannot be described")
