@@ -92,7 +92,7 @@ type BaseTaskSpec struct {
 	// +optional
 	RequiresDrain *bool `json:"requiresDrain,omitempty"`
 	// timeout is the maximum duration of an attempt, for example 30m, including the time until its pod starts.
-	// Defaults to 5m; the minimum is 1s.
+	// Defaults to 5m, or to 30m if init loads the examples; the minimum is 1s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="timeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
@@ -208,7 +208,7 @@ type InitTaskSpec struct {
 	// +optional
 	AdminUser *AdminUserSpec `json:"adminUser,omitempty"`
 	// loadExamples loads the example dashboards of Superset and their data. It is only allowed in the Development
-	// environment.
+	// environment. It takes minutes.
 	// +optional
 	LoadExamples *bool `json:"loadExamples,omitempty"`
 }

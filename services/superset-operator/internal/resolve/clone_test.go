@@ -102,6 +102,28 @@ func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 	}
 }
 
+// TestExamplesExtendInitTimeout loads the examples, which takes longer than the default of other tasks.
+func TestExamplesExtendInitTimeout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		init v1alpha1.InitTaskSpec
+		want time.Duration
+	}{
+		"without examples": {want: 5 * time.Minute},
+		"examples":         {init: v1alpha1.InitTaskSpec{LoadExamples: new(true)}, want: 30 * time.Minute},
+		"a timeout of the user": {
+			init: v1alpha1.InitTaskSpec{LoadExamples: new(true), BaseTaskSpec: v1alpha1.BaseTaskSpec{Timeout: &metav1.Duration{Duration: time.Minute}}},
+			want: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task := taskOf(resolve.Init, func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init = &tc.init })
+			if task.Timeout != tc.want {
+				t.Errorf("the timeout is %s, want %s", task.Timeout, tc.want)
+			}
+		})
+	}
+}
+
 func TestTasksAndRequirements(t *testing.T) {
 	rotate, disabled := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: new(true)}
 	cases := map[string]struct {

@@ -47,7 +47,9 @@ var (
 func TaskKinds() []TaskKind { return []TaskKind{Preflight, Clone, Migrate, Rotate, Init} }
 
 const (
-	defaultTimeout    = 5 * time.Minute
+	defaultTimeout = 5 * time.Minute
+	// examplesTimeout is for init that loads the examples: more than 100,000 rows, one statement each.
+	examplesTimeout   = 30 * time.Minute
 	defaultMaxRetries = 3
 )
 
@@ -78,6 +80,9 @@ func tasks(sup *v1alpha1.Superset) []Task {
 		t := supersetTask(sup, Init, &init.BaseTaskSpec)
 		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
 		t.Python.Examples = t.LoadExamples
+		if t.LoadExamples && init.Timeout == nil {
+			t.Timeout = examplesTimeout
+		}
 		out = append(out, t)
 	}
 	return out
