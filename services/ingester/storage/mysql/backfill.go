@@ -39,9 +39,16 @@ func (s *Storage) Backfill(ctx context.Context, prepare storage.PrepareBackfillP
 		return next, fmt.Errorf("backfill %s: %w", b.kind.Name, err)
 	}
 	if b.rejections > 0 {
-		return next, fmt.Errorf("backfill %s: %d objects were skipped: %w", b.kind.Name, b.rejections, errors.Join(b.rejected...))
+		return next, fmt.Errorf("backfill %s: %s: %w", b.kind.Name, skipped(b.rejections), errors.Join(b.rejected...))
 	}
 	return next, nil
+}
+
+func skipped(objects int) string {
+	if objects == 1 {
+		return "1 object was skipped"
+	}
+	return fmt.Sprintf("%d objects were skipped", objects)
 }
 
 // backfill is one call.
