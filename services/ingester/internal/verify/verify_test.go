@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -62,6 +63,14 @@ func createDifferences(b *cmdutiltest.Env) {
 		b.Fatal(err)
 	}
 	b.Wipe(deleted)
+	changed := b.Model("changed")
+	changed.SetFinalizers([]string{api.IngesterFinalizer, "example.com/other"})
+	changed.SetAnnotations(map[string]string{api.ImmutableAnnotation: "true"})
+	if err := b.Store.Evict(b.Context(), b.Create(changed)); err != nil {
+		b.Fatal(err)
+	}
+	b.Delete(changed)
+	b.Patch(changed, `{"metadata":{"finalizers":["example.com/other"]},"spec":{"algorithm":"lightgbm"}}`)
 	bare := b.Project("bare")
 	bare.SetFinalizers(nil)
 	b.Stored(bare)
@@ -79,7 +88,7 @@ func createDifferences(b *cmdutiltest.Env) {
 
 var (
 	shallow = []string{
-		"ahead ahead", "closed closed", "duplicate twice", "evicted evicted", "finalizer bare", "missing missing", "orphan orphan", "stale stale",
+		"ahead ahead", "closed closed", "duplicate twice", "evicted evicted", "finalizer bare", "missing missing", "orphan orphan", "stale changed", "stale stale",
 	}
 	contents = []string{"content annotation", "content column", "content json", "content label", "content proto"}
 )
@@ -136,12 +145,12 @@ func TestRepairStoresAndCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if repaired.Stored != 8 || repaired.Closed != 1 {
+	if repaired.Stored != 9 || repaired.Closed != 1 {
 		t.Errorf("repaired %+v", repaired)
 	}
 	remaining := []string{"ahead ahead", "content ahead", "content twice", "duplicate twice", "evicted evicted", "finalizer bare"}
 	equal(t, "left", remaining, compare(t, b, verify.Options{Deep: true}))
-	equal(t, "evicted rows", []string{"evicted", "gone"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE evict_time IS NOT NULL AND delete_time IS NULL ORDER BY name"))
+	equal(t, "evicted rows", []string{"changed lightgbm", "evicted xgboost", "gone xgboost"}, dbtest.Strings(t, b.DB, "SELECT CONCAT_WS(' ', name, algorithm) FROM model WHERE evict_time IS NOT NULL AND delete_time IS NULL ORDER BY name"))
 	events := dbtest.Strings(t, b.DB, "SELECT operation FROM outbox WHERE name = 'orphan' ORDER BY id")
 	equal(t, "events of the orphan", []string{"created", "deleted"}, events)
 	for _, u := range repaired.Left {
