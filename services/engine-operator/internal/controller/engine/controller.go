@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -25,6 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/warnings"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observation"
@@ -144,6 +146,10 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 		return ctrl.Result{}, nil
 	default:
 	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) { // the engine is deleted with its namespace
+		s.abandon()
+		result.Requeue, err = engine.RequeueWait, nil
+	}
 	if s.deleted || (err != nil && !s.observed) {
 		return ctrl.Result{}, err
 	}
@@ -179,7 +185,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	if err != nil {
 		return 0, isStale(err), errors.Join(failure, fmt.Errorf("write status: %w", err))
 	}
-	s.newSlot = s.newSlot && failure != nil // recorded in the status
+	s.newSlot = s.newSlot && !s.decided // otherwise the status records it
 	if changed {
 		r.recordEvents(before, s.engine)
 		r.recordNameConflict(s)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
@@ -61,7 +62,7 @@ func (s *reconcileState) outcome(failure error) status.Instance {
 // changes: this is not an error of the reconcile, and it is retried slowly.
 func (s *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
 	switch {
-	case errors.Is(err, apply.ErrBeingDeleted):
+	case errors.Is(err, apply.ErrBeingDeleted), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		s.pending = true
 		return steps.Result{Requeue: requeueFailure}
 	case isStale(err):
