@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -149,5 +151,38 @@ func TestSchemaKeepsTemplateFields(t *testing.T) {
 	}
 	if e.Spec.Template.Labels["team"] != "shop" || e.Spec.Template.Annotations["a"] != "b" {
 		t.Errorf("template metadata was pruned: %+v", e.Spec.Template.ObjectMeta)
+	}
+}
+
+func TestColumnsOfKubectlGet(t *testing.T) {
+	t.Parallel()
+	condition := func(kind string) string { return `.status.conditions[?(@.type=="` + kind + `")].status` }
+	const reason, version, age = `Reason .status.conditions[?(@.type=="Ready")].reason (wide)`, "Version .status.deployedVersion", "Age .metadata.creationTimestamp"
+	for file, want := range map[string][]string{
+		"fireboltengines": {
+			"Replicas .spec.replicas", "Phase .status.phase", "Ready " + condition("Ready"), "Degraded " + condition("Degraded"),
+			"Generation .status.activeGeneration", version, age, reason,
+		},
+		"fireboltinstances": {
+			"Phase .status.phase", "Gateway .status.gatewayReady", "Metadata .status.metadataReady", "Ready " + condition("Ready"),
+			"Degraded " + condition("Degraded"), version, age, reason,
+		},
+		"fireboltengineclasses": {"Bound .status.boundEngines", "Ready " + condition("Ready"), age},
+	} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := convert(manifests(t, "../config/crd/compute.firebolt.io_"+file+".yaml")[0].Object, crd); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+			text := c.Name + " " + c.JSONPath
+			if c.Priority > 0 {
+				text += " (wide)"
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
 	}
 }
