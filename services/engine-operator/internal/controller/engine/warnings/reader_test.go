@@ -1,0 +1,63 @@
+package warnings
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// stubEvents answers a list like the API server: by name, and no more than the limit.
+type stubEvents struct {
+	typedcorev1.EventInterface
+	all     []corev1.Event
+	options []metav1.ListOptions
+}
+
+func (s *stubEvents) Events(string) typedcorev1.EventInterface { return s }
+
+func (s *stubEvents) List(_ context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
+	s.options = append(s.options, options)
+	found := s.all
+	if options.Limit > 0 {
+		found = found[:min(len(found), int(options.Limit))]
+	}
+	return &corev1.EventList{Items: found}, nil
+}
+
+// The newest event is the last one by name.
+func TestLatestReadsAllEvents(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	events := &stubEvents{}
+	for n := range 40 {
+		events.all = append(events.all, corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("a-g0.%02d", n)}, Reason: "FailedCreate",
+			Message: fmt.Sprintf("attempt %d", n), LastTimestamp: metav1.NewTime(now.Add(time.Duration(n-100) * time.Second)),
+		})
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "n", Name: "a-g0", UID: "set", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
+	}}
+	r := New(events, clocktesting.NewFakePassiveClock(now))
+	for range 2 { // the second result is the cached one
+		got, _, err := r.Latest(t.Context(), "engine", set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "StatefulSet a-g0: attempt 39"; got.Message != want {
+			t.Errorf("message = %q, want %q", got.Message, want)
+		}
+	}
+	if len(events.options) != 1 || events.options[0].Limit != 0 {
+		t.Errorf("lists = %+v, want one without a limit", events.options)
+	}
+	if want := "involvedObject.uid=set,type=Warning"; events.options[0].FieldSelector != want {
+		t.Errorf("field selector = %q, want %q", events.options[0].FieldSelector, want)
+	}
+}
