@@ -31,7 +31,10 @@ func Example() { //nolint:testableexamples // It needs a manager and a control p
 					return ctrl.Result{}, err
 				}
 				requeueAfter, err := reporter.Report(ctx, &ship, contract.Observation{ /* the state that the operator observes */ })
-				return ctrl.Result{RequeueAfter: requeueAfter}, err
+				if err != nil {
+					return ctrl.Result{}, err
+				}
+				return ctrl.Result{RequeueAfter: requeueAfter}, nil
 			}))
 	}
 	_ = setUp
