@@ -100,9 +100,16 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return fmt.Errorf("print result: %w", err)
 	}
 	if remaining > 0 {
-		return fmt.Errorf("%d objects got the finalizer again while it was removed; is an operator running?", remaining)
+		return fmt.Errorf("%s the finalizer again while it was removed; is an operator running?", objectsGot(remaining))
 	}
 	return nil
+}
+
+func objectsGot(n int) string {
+	if n == 1 {
+		return "1 object got"
+	}
+	return fmt.Sprintf("%d objects got", n)
 }
 
 // checkLeader returns an error if the Lease shows a running operator.
