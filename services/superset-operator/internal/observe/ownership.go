@@ -35,7 +35,12 @@ func IsOrphan(obj client.Object, labels map[string]string) bool {
 // that name. Deployments and their ReplicaSets are deleted before their pods, so the owner itself may not exist.
 func OfComponent(pod *corev1.Pod, superset, component string) bool {
 	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.Name, names.Component(superset, component)+"-")
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return false
+	}
+	hash, found := strings.CutPrefix(owner.Name, names.Component(superset, component)+"-")
+	// A hash has no dash: with one, the ReplicaSet is of a Deployment whose name is longer.
+	return found && !strings.Contains(hash, "-")
 }
 
 // MustDrain reports whether an object must not exist while a task that requires a drain runs: all but tasks and the

@@ -2,6 +2,7 @@ package superset_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -163,22 +164,30 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 	}
 }
 
+// foreignDeployment returns a Deployment of another owner with the given labels on itself and on its pods.
+func (l *recordedEnv) foreignDeployment(name string, labels, podLabels map[string]string) *appsv1.Deployment {
+	another := map[string]string{"whose": "another"}
+	pod := maps.Clone(another)
+	maps.Copy(pod, podLabels)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: another},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: pod},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			},
+		},
+	}
+}
+
 // TestForeignObjectBlocksDrain creates a foreign Deployment and pod with the labels of the components: an upgrade
 // reports them and drains no component.
 func TestForeignObjectBlocksDrain(t *testing.T) {
 	l := newParallelEnv(t, options{})
 	sup := l.createRunning(full())
 	labels := names.Labels("lab", "celery-worker")
-	other := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "foreign", Labels: labels},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"whose": "another"}},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"whose": "another"}},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
-			},
-		},
-	}
+	other := l.foreignDeployment("foreign", labels, nil)
 	if err := l.client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +215,34 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 		if err := l.client.Delete(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
+	}
+	l.waitFor(sup, settled)
+	l.history.checkTasks("migrate")
+}
+
+// TestForeignPodBlocksDrain creates a foreign Deployment whose name continues that of a component and whose pods have
+// the component's labels.
+func TestForeignPodBlocksDrain(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal())
+	other := l.foreignDeployment("lab-web-server-extra", nil, names.Labels("lab", "web-server"))
+	if err := l.client.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, l.client, other, func(d *appsv1.Deployment) error {
+		if d.Status.Replicas != 1 {
+			return fmt.Errorf("%d pods", d.Status.Replicas)
+		}
+		return nil
+	})
+	l.edit(sup, image("6.1.0"))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "NotOwned")))
+	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Pod lab-web-server-extra-") {
+		t.Errorf("message of LifecycleComplete: %q", text)
+	}
+	l.waitEvents(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})
+	if err := l.client.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
 	}
 	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
