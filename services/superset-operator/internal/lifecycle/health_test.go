@@ -48,6 +48,20 @@ func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestPermanentFailureCountsAttempts(t *testing.T) {
+	for attempts, want := range map[int32]string{
+		1: "Task migrate failed permanently after 1 attempt: No disk.",
+		2: "Task migrate failed permanently after 2 attempts: No disk.",
+	} {
+		in := attempt(attempts, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "No disk"},
+			func(in *lifecycle.Input) { in.Steps[0].MaxRetries = attempts })
+		d := lifecycle.Decide(in)
+		if d.Condition.Message != want || reasons(d) != "TaskFailed" || d.Events[0].Message != want {
+			t.Errorf("condition %q, events %+v, want %q", d.Condition.Message, d.Events, want)
+		}
+	}
+}
+
 func TestTaskStartFailureKeepsAttempt(t *testing.T) {
 	in := attempt(2, lifecycle.Job{StartFailure: "pod unschedulable: no node"}, otherPod)
 	d := lifecycle.Decide(in)
