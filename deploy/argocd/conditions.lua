@@ -1,16 +1,16 @@
 -- Health of a Superset, a FireboltEngine or a FireboltInstance, from the conditions of ADR027.
 -- Argo CD gives a script one second and neither the string nor the math library.
 
--- While one of these is why it moves, trouble of the version before is no reason to fail a sync.
+-- While Progressing has one of these reasons, a failure of the previous version must not fail a sync.
 local rollout = { RollingOut = true, SpecNotObserved = true, JobRunning = true }
 
 local function is(status, message)
   return { status = status, message = message }
 end
 
--- wishes are what the user asks for now. Annotations move no generation, so they are compared with what
--- the conditions say was read.
-local function wishes()
+-- requests returns whether the user requests a pause and a stop. Annotations do not change the generation,
+-- so they are compared with the observed conditions.
+local function requests()
   local command = (obj.metadata.annotations or {})["operator-command"]
   local suspended = obj.spec ~= nil and obj.spec.suspend == true
   return command == "Paused" or suspended, command == "Stopped"
@@ -20,18 +20,18 @@ local function covers(condition)
   return (condition.observedGeneration or 0) >= (obj.metadata.generation or 0)
 end
 
--- intent answers while something is paused, stopped, or waits for a person.
+-- intent returns the health while the object is paused, stopped, or awaits approval.
 local function intent(c)
-  local pause, stop = wishes()
-  -- Paused speaks of the newest spec that the operator has read, applied or not.
+  local pause, stop = requests()
+  -- Paused covers the latest observed spec, applied or not.
   if not covers(c.Paused) or pause ~= (c.Paused.status == "True") then
-    return is("Progressing", "The operator has not read the newest wishes yet.")
+    return is("Progressing", "The latest intent is not observed yet.")
   end
   if pause then
     return is("Suspended", c.Paused.message)
   end
   if stop ~= (c.Stopped.reason ~= "Running") then
-    return is("Progressing", "The operator has not read the newest wishes yet.")
+    return is("Progressing", "The latest intent is not observed yet.")
   end
   if c.Stopped.status == "True" then
     return is("Suspended", c.Stopped.message)
@@ -40,30 +40,30 @@ local function intent(c)
     return is("Progressing", c.Stopped.message)
   end
   if obj.status.phase == "AwaitingApproval" then
-    return is("Suspended", "A change of the image waits for its approval.")
+    return is("Suspended", "An image change awaits approval.")
   end
 end
 
--- judge answers for an object that is meant to run.
-local function judge(c)
-  local progress, trouble = c.Progressing, c.Degraded
-  if trouble.status == "True" and trouble.reason ~= "Recovering" and not rollout[progress.reason] then
-    return is("Degraded", trouble.message)
+-- evaluate returns the health of an object that is neither paused nor stopped.
+local function evaluate(c)
+  local progress, degraded = c.Progressing, c.Degraded
+  if degraded.status == "True" and degraded.reason ~= "Recovering" and not rollout[progress.reason] then
+    return is("Degraded", degraded.message)
   end
   if progress.status == "True" then
     return is("Progressing", progress.message)
   end
-  if trouble.status ~= "False" then
-    return is("Progressing", trouble.message)
+  if degraded.status ~= "False" then
+    return is("Progressing", degraded.message)
   end
-  if not (covers(c.Available) and covers(progress) and covers(trouble)) then
+  if not (covers(c.Available) and covers(progress) and covers(degraded)) then
     return is("Progressing", "The latest spec is not applied to all workloads yet.")
   end
   if c.Available.status == "True" and progress.reason == "AsExpected" then
     return is("Healthy", c.Available.message)
   end
-  if trouble.reason == "WithinTolerance" then
-    return is("Progressing", trouble.message) -- too young to count; Degraded or Healthy will follow
+  if degraded.reason == "WithinTolerance" then
+    return is("Progressing", degraded.message) -- within the hold-down; Degraded or Healthy follows
   end
   if c.Available.status == "Unknown" then
     return is("Unknown", c.Available.message)
@@ -95,4 +95,4 @@ for _, name in ipairs({ "Available", "Progressing", "Degraded", "Paused", "Stopp
     return is("Progressing", c[name].message)
   end
 end
-return intent(c) or judge(c)
+return intent(c) or evaluate(c)

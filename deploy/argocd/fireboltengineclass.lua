@@ -18,7 +18,7 @@ if obj.metadata.deletionTimestamp ~= nil then
   return is("Progressing", "The object is being deleted.")
 end
 if ready == nil or (ready.observedGeneration or 0) < (obj.metadata.generation or 0) then
-  return is("Progressing", "The operator has not read the newest spec yet.")
+  return is("Progressing", "The latest spec is not observed yet.")
 end
 if ready.status == "True" then
   return is("Healthy", ready.message)

@@ -7,7 +7,7 @@ end
 
 local status = obj.status or {}
 
--- How each state is to be read. A state that no list names is Unknown.
+-- Health by state. Unlisted states are Unknown.
 local healthy = {
   "DEPLOYMENT_STATE_HEALTHY", "INFERENCE_SERVER_STATE_SERVING", "PIPELINE_RUN_STATE_SUCCEEDED",
   "PIPELINE_RUN_STATE_SKIPPED", "PIPELINE_STATE_READY", "PROJECT_STATE_READY", "RAY_CLUSTER_STATE_READY",
@@ -26,12 +26,12 @@ local degraded = {
   "PROJECT_STATE_ERROR", "RAY_CLUSTER_STATE_FAILED", "RAY_CLUSTER_STATE_UNHEALTHY", "RAY_JOB_STATE_FAILED",
   "REVISION_STATE_ERROR", "TRIGGER_RUN_STATE_FAILED",
 }
--- What somebody ended, or left empty, on purpose.
+-- Ended or left empty on request.
 local suspended = {
   "DEPLOYMENT_STATE_EMPTY", "INFERENCE_SERVER_STATE_DELETED", "PIPELINE_RUN_STATE_KILLED", "RAY_CLUSTER_STATE_TERMINATED",
   "RAY_JOB_STATE_KILLED", "TRIGGER_RUN_STATE_KILLED", "TRIGGER_RUN_STATE_PAUSED",
 }
--- Stages of a Deployment that its state does not tell of.
+-- Stages of a Deployment that its state does not include.
 local failed = {
   "DEPLOYMENT_STAGE_ROLLOUT_FAILED", "DEPLOYMENT_STAGE_ROLLBACK_COMPLETE", "DEPLOYMENT_STAGE_ROLLBACK_FAILED",
   "DEPLOYMENT_STAGE_CLEAN_UP_FAILED",
@@ -40,13 +40,13 @@ local moving = {
   "DEPLOYMENT_STAGE_VALIDATION", "DEPLOYMENT_STAGE_PLACEMENT", "DEPLOYMENT_STAGE_RESOURCE_ACQUISITION",
   "DEPLOYMENT_STAGE_ROLLBACK_IN_PROGRESS", "DEPLOYMENT_STAGE_CLEAN_UP_IN_PROGRESS",
 }
--- What an object carries before its first state.
+-- Values before the first state.
 local unset = {
   "DEPLOYMENT_STATE_INVALID", "INFERENCE_SERVER_STATE_INVALID", "PIPELINE_RUN_STATE_INVALID", "PIPELINE_STATE_INVALID",
   "PROJECT_STATE_INVALID", "RAY_CLUSTER_STATE_INVALID", "RAY_JOB_STATE_INVALID", "REVISION_STATE_INVALID",
   "TRIGGER_RUN_STATE_INVALID",
 }
--- Kinds that report a state; a first state that is still to come is progress. The others are records.
+-- Kinds that report a state: Progressing before the first one. Other kinds are records.
 local stateful = {
   Deployment = true, InferenceServer = true, Pipeline = true, PipelineRun = true, Project = true, RayCluster = true,
   RayJob = true, Revision = true, TriggerRun = true,
@@ -61,7 +61,7 @@ local function has(list, value)
   return false
 end
 
--- concluded reads the conditions of a kind without a state; nil when there is none that sums it up.
+-- concluded returns the health by the condition Succeeded or Ready, or nil without either.
 local function concluded()
   for _, condition in ipairs(status.statusConditions or {}) do
     if condition.type == "Succeeded" or condition.type == "Ready" then
@@ -109,4 +109,4 @@ end
 if has(healthy, state) then
   return is("Healthy", detail)
 end
-return is("Unknown", "The state " .. state .. " says nothing.")
+return is("Unknown", "The state " .. state .. " is unknown.")

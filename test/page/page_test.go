@@ -100,7 +100,7 @@ func TestPageReconnectsAfterBusOutage(t *testing.T) {
 	before := b.flip(object("team-a", "fine"), contract.EventDegraded, healthy, degraded)
 	b.holds(fmt.Sprintf(`document.querySelector('#feed [data-sequence="%d"]')`, before))
 	b.do(request{NATS: "stop"})
-	b.shows("#connection-text", "Bus away")
+	b.shows("#connection-text", "Bus unavailable")
 	b.shows("#fleet-summary", "3 of 3")
 	b.do(request{NATS: "start"})
 	missed := b.flip(object("team-a", "fine"), contract.EventRecovered, degraded, healthy)

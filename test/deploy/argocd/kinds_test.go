@@ -100,7 +100,7 @@ func TestHealthOfEngineClass(t *testing.T) {
 	}{
 		"engines can be made from it": {class(2, false, "True", "Admissible"), health{healthy, "said the operator"}},
 		"its template is refused":     {class(2, false, "False", "OperatorOwnedFieldSet"), health{degraded, "said the operator"}},
-		"a new spec, not read":        {class(3, false, "True", "Admissible"), health{progressing, "The operator has not read the newest spec yet."}},
+		"a new spec, not read":        {class(3, false, "True", "Admissible"), health{progressing, "The latest spec is not observed yet."}},
 		"deleted":                     {class(2, true, "True", "Admissible"), health{progressing, "The object is being deleted."}},
 		"deleted, but in use":         {class(2, true, "False", "DeletionBlocked"), health{progressing, "said the operator"}},
 	}

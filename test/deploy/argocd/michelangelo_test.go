@@ -111,7 +111,7 @@ func TestHealthOfMichelangeloRecord(t *testing.T) {
 	}{
 		"a record without a state":    {record("Model", nil), health{healthy, "Stored."}},
 		"no state yet":                {record("Project", nil), health{progressing, "No state has been reported yet."}},
-		"an unknown state":            {record("Project", map[string]any{"state": "PROJECT_STATE_NEW"}), health{unknown, "The state PROJECT_STATE_NEW says nothing."}},
+		"an unknown state":            {record("Project", map[string]any{"state": "PROJECT_STATE_NEW"}), health{unknown, "The state PROJECT_STATE_NEW is unknown."}},
 		"an error with its cause":     {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": "no quota"}), health{degraded, "no quota"}},
 		"an error without a cause":    {record("Project", map[string]any{"state": "PROJECT_STATE_ERROR", "errorMessage": ""}), health{degraded, "PROJECT_STATE_ERROR"}},
 		"a job that has not started":  {record("SparkJob", nil), health{progressing, "No state has been reported yet."}},

@@ -58,11 +58,11 @@ export async function detail(namespace, kind, name) {
   return (await request(`api/v1/${path}?limit=500`)).json();
 }
 
-const silence = 45000; // three heartbeats, in milliseconds
+const idleTimeout = 45000; // three heartbeats, in milliseconds
 const longestPause = 30000;
 
 // follow reads the events until the page is closed and resumes after interruptions. It calls
-// onState('open' | 'resumed' | 'lost' | 'away' | 'reset' | 'refused', message): after open
+// onState('open' | 'resumed' | 'lost' | 'unavailable' | 'reset' | 'refused', message): after open
 // and reset, events may have been missed; refused ends the stream.
 export async function follow({onEvent, onState, signal}) {
   let last = '';
@@ -90,7 +90,7 @@ export async function follow({onEvent, onState, signal}) {
         onState('reset', 'Reloading all data');
         continue;
       }
-      onState(error.status === 503 ? 'away' : 'lost', error.status === 503 ? error.message : 'Reconnecting');
+      onState(error.status === 503 ? 'unavailable' : 'lost', error.status === 503 ? error.message : 'Reconnecting');
       pause = Math.min(Math.max(pause * 2, (error.retryAfter || 0) * 1000), longestPause);
     } finally {
       signal.removeEventListener('abort', stop);
@@ -105,7 +105,7 @@ async function read(body, watchdog, onBlock) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
-    const timer = setTimeout(() => watchdog.abort(), silence);
+    const timer = setTimeout(() => watchdog.abort(), idleTimeout);
     const {done, value} = await reader.read().finally(() => clearTimeout(timer));
     if (done) return;
     rest += value;

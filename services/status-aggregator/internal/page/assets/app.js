@@ -75,7 +75,7 @@ async function load() {
 }
 
 function onState(state, message) {
-  connection(state, state === 'away' ? 'Bus away: no live events' : message);
+  connection(state, state === 'unavailable' ? 'Bus unavailable: no live events' : message);
   if (state === 'refused') return denied({status: 401});
   // Events between the last list and now may have been missed.
   if (state !== 'resumed') return load();

@@ -98,7 +98,7 @@ function rows(title, columns, body) {
 }
 
 function units(all = []) {
-  return rows('Units', ['Unit', 'Role', 'Ready', 'Available', 'Updated', 'Trouble'], all.map((u) => [
+  return rows('Units', ['Unit', 'Role', 'Ready', 'Available', 'Updated', 'Failure'], all.map((u) => [
     `${u.name} (${u.kind})`,
     u.role + (u.routed ? '' : ', no traffic') + (u.present ? '' : ', absent'),
     `${u.ready} of ${u.desired}`, String(u.available), String(u.updated),
@@ -112,7 +112,7 @@ function provenance(d) {
   if (!p) return section('Provenance', el('p', {}, 'No observation yet.'));
   return section('Provenance', definitions([
     ['Observer', p.observer.name], ['Process', p.observer.instance], ['Release', p.observer.version],
-    ['Term', new Date(p.epoch).toLocaleString()], ['Observation', String(p.seq)],
+    ['Epoch', new Date(p.epoch).toLocaleString()], ['Observation', String(p.seq)],
     ['Received', time(p.receivedAt)], ['Observed', d.observation ? time(d.observation.observedAt) : null],
     ['Outcome', outcome(d.observation?.reconcile)],
     ['Delayed by damping', p.held ? `${p.held.type} ${p.held.status} since ${new Date(p.held.since).toLocaleString()}, until ${new Date(p.held.until).toLocaleString()}` : null],
@@ -127,5 +127,5 @@ function history(d) {
   const newest = [...d.history].reverse();
   if (newest.length === 0) return section('History', el('p', {}, 'No events.'));
   return section('History', d.historyTruncated ? el('p', {}, 'The stream has older events.') : null,
-    table('Events, the newest first', ['Event', 'What', 'When'], newest.map((e) => [e.event, describe(e), time(e.time)])));
+    table('Events, the newest first', ['Event', 'Details', 'When'], newest.map((e) => [e.event, describe(e), time(e.time)])));
 }

@@ -59,9 +59,9 @@ export const types = ['Available', 'Progressing', 'Degraded', 'Upgradable', 'Pau
 const good = {Available: 'True', Degraded: 'False', Upgradable: 'True', Ready: 'True'};
 const bad = {Available: 'False', Degraded: 'True', Ready: 'False'};
 
-// tone returns the presentation of a condition: good, bad, unsure, busy or calm.
+// tone returns the presentation of a condition: good, bad, unknown, busy or calm.
 export function tone(c) {
-  if (!c || c.status === 'Unknown') return 'unsure';
+  if (!c || c.status === 'Unknown') return 'unknown';
   if (bad[c.type] === c.status) return 'bad';
   if (good[c.type] === c.status) return 'good';
   return c.status === 'True' && types.includes(c.type) ? 'busy' : 'calm';
