@@ -1,6 +1,7 @@
-// Command wording finds expressions that deviate from the usual terms, in the prose of the repository: Go comments and
-// messages, Markdown, comments of YAML and shell, notes of charts, and subjects of commits. words.txt lists the
-// expressions, exceptions.txt the excluded files; docs/glossary.md has the terms to use instead.
+// Command wording finds expressions that deviate from the usual terms, in the prose of the repository: comments and
+// messages of code, Markdown, comments of configuration, dashboards, API descriptions, notes of charts, and subjects of
+// commits. words.txt lists the expressions, exceptions.txt the excluded files; docs/glossary.md has the terms to use
+// instead.
 //
 // Usage: wording [-root DIR] [-counts] [-all] [-commits RANGE] [PATH...]
 package main

@@ -27,6 +27,16 @@ func reader(name string) func([]byte) []line {
 		return ofMarkdown
 	case base == "NOTES.txt", strings.HasSuffix(base, ".tpl"):
 		return all
+	case strings.HasPrefix(name, "deploy/grafana/") && strings.HasSuffix(base, ".json"), base == "openapi.yaml":
+		return all
+	case strings.HasSuffix(base, ".html"):
+		return ofHTML
+	case strings.HasSuffix(base, ".lua"):
+		return ofLua
+	case strings.HasSuffix(base, ".js"), strings.HasSuffix(base, ".css"):
+		return ofScript
+	case strings.HasSuffix(base, ".conf"), strings.HasSuffix(base, ".py"), base == ".helmignore":
+		return ofHash
 	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".sh"), strings.HasSuffix(base, ".mk"),
 		base == "Makefile", base == "Dockerfile", strings.HasPrefix(name, "hack/"), strings.HasPrefix(name, ".ci/"):
 		return ofHash
@@ -79,6 +89,37 @@ func ofMarkdown(text []byte) []line {
 		}
 		l.text = linkTarget.ReplaceAllString(inlineCode.ReplaceAllString(l.text, "``"), "]")
 		out = append(out, l)
+	}
+	return out
+}
+
+var (
+	luaProse    = regexp.MustCompile(`--\s*(.*)$|"([^"]*)"`)
+	scriptProse = regexp.MustCompile(`(?:^|\s)(?://|/\*)\s*(.*?)(?:\*/|$)|'([^']*)'|` + "`([^`]*)`")
+)
+
+// ofHTML returns all text but references to ids.
+func ofHTML(text []byte) []line {
+	return split(1, strings.ReplaceAll(string(text), "aria-labelledby", ""))
+}
+
+// ofLua returns comments and strings of several words.
+func ofLua(text []byte) []line { return groups(text, luaProse) }
+
+// ofScript returns comments and strings of several words of JavaScript, and comments of CSS.
+func ofScript(text []byte) []line { return groups(text, scriptProse) }
+
+// groups returns the text that the groups of an expression match in each line.
+func groups(text []byte, prose *regexp.Regexp) []line {
+	var out []line
+	for _, l := range split(1, string(text)) {
+		for _, found := range prose.FindAllStringSubmatch(l.text, -1) {
+			text := strings.TrimSpace(strings.Join(found[1:], ""))
+			if strings.ContainsAny(found[0][:1], "\"'`") && !strings.Contains(text, " ") {
+				continue
+			}
+			out = append(out, line{l.number, text})
+		}
 	}
 	return out
 }

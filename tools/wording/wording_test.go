@@ -25,8 +25,20 @@ func TestProse(t *testing.T) {
 		"YAML comments":                  {"a.yaml", "a: b # one\n# two\nc: \"#d\"\n", []line{{1, "one"}, {2, "two"}}},
 		"shell comments":                 {"hack/a", "#!/bin/sh\n# one\n", []line{{2, "one"}}},
 		"notes of charts":                {"c/templates/NOTES.txt", "one", []line{{1, "one"}}},
-		"test data":                      {"testdata/a.md", "one", nil},
-		"others":                         {"a.json", "\"one two\"", nil},
+		"Grafana dashboards":             {"deploy/grafana/a.json", "\"title\": \"one two\"", []line{{1, "\"title\": \"one two\""}}},
+		"Lua comments and messages":      {"a.lua", "-- one\nreturn is(\"A\", \"two words\") -- three\n", []line{{1, "one"}, {2, "two words"}, {2, "three"}}},
+		"NATS comments":                  {"a.conf", "# one\na: b # two\n", []line{{1, "one"}, {2, "two"}}},
+		"Python comments":                {"a.py", "a = b  # one\n", []line{{1, "one"}}},
+		"ignored files of charts":        {"c/.helmignore", "# one\n*.swp\n", []line{{1, "one"}}},
+		"JavaScript": {
+			"a.js", "// one\nf('a', 'two words') // three\ng(`four ${x} five`, 'https://a')\n",
+			[]line{{1, "one"}, {2, "two words"}, {2, "three"}, {3, "four ${x} five"}},
+		},
+		"style sheets": {"a.css", "a { b: c; } /* one */\n", []line{{1, "one"}}},
+		"HTML":         {"a.html", "<p aria-labelledby=\"a\">one", []line{{1, "<p =\"a\">one"}}},
+		"OpenAPI":      {"docs/openapi.yaml", "summary: one # two", []line{{1, "summary: one # two"}}},
+		"test data":    {"testdata/a.md", "one", nil},
+		"others":       {"a.json", "\"one two\"", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
