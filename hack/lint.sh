@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs golangci-lint on the modules, one at a time, then checks import rules and size limits, the workflows, and the wording
-# of pages and of the subjects of commits since BASE (default: the last commit).
+# of pages and of the subjects of commits since BASE (default: where the branch left origin/main, or the last commit).
 # It skips checks that have passed on this machine with the same content; FRESH=1 runs all.
 # Usage: hack/lint.sh [MODULE...]   only these modules, even if they have passed
 set -euo pipefail
@@ -39,6 +39,13 @@ if [ -n "${rules:-}" ]; then
 fi
 hack/tool actionlint
 
-base=${BASE:-HEAD~1}
-git rev-parse -q --verify "$base^{commit}" > /dev/null || base=HEAD # a clone without history
+head=$(git rev-parse HEAD)
+base=${BASE:-$(git merge-base origin/main HEAD 2> /dev/null || true)}
+base=$(git rev-parse -q --verify "$base^{commit}" 2> /dev/null || true)
+if [ -z "$base" ] || [ "$base" = "$head" ]; then
+  base=$(git rev-parse -q --verify HEAD~1 || echo "$head") # a clone without history has no HEAD~1
+fi
+# Subjects of commits before this date were checked against another list.
+earlier=$(git rev-list -1 --before=2026-11-26T06:41:00Z HEAD)
+if [ -n "$earlier" ] && git merge-base --is-ancestor "$base" "$earlier"; then base=$earlier; fi
 (cd tools && GOWORK=off go run ./wording -root .. -commits "$base..HEAD")

@@ -25,7 +25,7 @@ var terms string
 //go:embed exceptions.txt
 var exceptions string
 
-// subject is the topic of expressions that apply to the subjects of commits.
+// subject is the topic of expressions that apply only to the subjects of commits.
 const subject = "subject"
 
 // expression is one line of words.txt.
@@ -157,7 +157,7 @@ func check(root string, paths []string, commits string, expressions []expression
 func match(location, text string, expressions []expression, commit bool) []hit {
 	var out []hit
 	for i, e := range expressions {
-		if (e.topic == subject) == commit && e.MatchString(text) {
+		if (commit || e.topic != subject) && e.MatchString(text) {
 			out = append(out, hit{location, i, text})
 		}
 	}

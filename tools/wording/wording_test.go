@@ -123,6 +123,7 @@ func TestSubjects(t *testing.T) {
 		"test: process embedded files":                       true,
 		"libs/bus: the retries of a publish":                 false,
 		"libs/bus: retries of a publish":                     false,
+		"libs/bus: mend retries":                             false,
 		"libs/bus: adding retries":                           false,
 		"libs/bus: added retries":                            false,
 		"retry a publish":                                    false,
