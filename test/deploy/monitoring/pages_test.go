@@ -46,3 +46,36 @@ func TestPagesNameExistingMetrics(t *testing.T) {
 		t.Errorf("found only %d metrics: the parser is broken", named)
 	}
 }
+
+// alertName matches a code span that is the name of an alert.
+var alertName = regexp.MustCompile("`(Flotilla[A-Z]\\w*)`")
+
+func TestPagesNameExistingAlerts(t *testing.T) {
+	_, alerts := rules(t)
+	known := map[string]bool{}
+	for _, a := range alerts {
+		known[a.Alert] = true
+	}
+	named := 0
+	for _, dir := range []string{"docs", "deploy", "services", "libs"} {
+		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".md" || d.Name() == "CHANGELOG.md" {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			for _, m := range alertName.FindAllStringSubmatch(string(raw), -1) {
+				named++
+				if !known[m[1]] {
+					t.Errorf("%s: unknown alert %s", strings.TrimPrefix(path, root), m[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if named == 0 {
+		t.Error("found no alerts: the parser is broken")
+	}
+}
