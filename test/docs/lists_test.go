@@ -39,6 +39,27 @@ func TestArchitectureListsDecisions(t *testing.T) {
 	}
 }
 
+func TestDecisionsHaveSections(t *testing.T) {
+	decisions, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
+	if err != nil || len(decisions) == 0 {
+		t.Fatalf("no ADRs found: %v", err)
+	}
+	for _, d := range decisions {
+		text := "\n" + read(t, "docs/adr/"+filepath.Base(d))
+		for _, section := range []string{"Context", "Decision", "Alternatives", "Consequences", "When to reconsider"} {
+			_, rest, found := strings.Cut(text, "\n## "+section+"\n")
+			if !found {
+				t.Errorf("%s has no section %q after the previous one", filepath.Base(d), section)
+				continue
+			}
+			if body, _, _ := strings.Cut(rest, "\n## "); strings.TrimSpace(body) == "" {
+				t.Errorf("%s: section %q is empty", filepath.Base(d), section)
+			}
+			text = "\n" + rest
+		}
+	}
+}
+
 func TestReadmesListLibraryPackages(t *testing.T) {
 	for _, library := range []string{"libs/kube", "libs/testkit"} {
 		list := read(t, library+"/README.md")
