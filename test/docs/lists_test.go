@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,15 +64,27 @@ func TestDecisionsHaveSections(t *testing.T) {
 func TestReadmesListLibraryPackages(t *testing.T) {
 	for _, library := range []string{"libs/kube", "libs/testkit"} {
 		list := read(t, library+"/README.md")
-		sources, err := filepath.Glob(filepath.Join(root, library, "*", "*.go"))
-		if err != nil || len(sources) == 0 {
-			t.Fatalf("no packages in %s: %v", library, err)
-		}
-		for _, source := range sources {
-			name := filepath.Base(filepath.Dir(source))
+		packages := 0
+		err := filepath.WalkDir(filepath.Join(root, library), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (d.Name() == "internal" || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			name, err := filepath.Rel(filepath.Join(root, library), filepath.Dir(path))
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || name == "." {
+				return err
+			}
+			packages++
+			name = filepath.ToSlash(name)
 			if !strings.Contains(list, "["+name+"]("+name+")") {
 				t.Errorf("%s/README.md does not list %s", library, name)
 			}
+			return nil
+		})
+		if err != nil || packages == 0 {
+			t.Fatalf("no packages in %s: %v", library, err)
 		}
 	}
 }
