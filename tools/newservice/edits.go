@@ -176,8 +176,8 @@ func replace(pattern *regexp.Regexp, content, text string) string {
 	return pattern.ReplaceAllStringFunc(content, func(match string) string {
 		number := pattern.FindStringSubmatch(match)[1]
 		n, err := strconv.Atoi(number)
-		if err != nil { // the group matches digits only
-			panic(err)
+		if err != nil {
+			return match // longer than an int; the parser of the file rejects it
 		}
 		return strings.TrimSuffix(match, number) + strconv.Itoa(n+1)
 	})

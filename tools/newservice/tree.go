@@ -99,7 +99,7 @@ func (t tree) write(s service) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, content, 0o644); err != nil { //nolint:gosec // Git checks files out with this mode.
+		if err := os.WriteFile(target, content, 0o644); err != nil {
 			return err
 		}
 	}

@@ -228,18 +228,18 @@ func ownConditions(present []metav1.Condition, withReady bool) []metav1.Conditio
 
 // sameEntry reports whether two entries are equal, ignoring times and versions.
 func sameEntry(a, b contract.StatusEntry) (bool, error) {
-	encodedA, err := json.Marshal(comparable(a))
+	encodedA, err := json.Marshal(comparableEntry(a))
 	if err != nil {
 		return false, err
 	}
-	encodedB, err := json.Marshal(comparable(b))
+	encodedB, err := json.Marshal(comparableEntry(b))
 	if err != nil {
 		return false, err
 	}
 	return bytes.Equal(encodedA, encodedB), nil
 }
 
-func comparable(e contract.StatusEntry) contract.StatusEntry {
+func comparableEntry(e contract.StatusEntry) contract.StatusEntry {
 	e.Object.ResourceVersion = "" // the controller's own status write changes it
 	e.UpdatedAt = time.Time{}
 	e.Memory = nil
