@@ -89,7 +89,7 @@ func newRejectingEnv(t *testing.T) (*testEnv, *rejections) {
 	return s, r
 }
 
-// A terminating namespace rejects creations: that is no failure of an engine or of an instance. A class creates nothing.
+// A terminating namespace rejects creations: neither an engine nor an instance fails. A class creates nothing.
 func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
 	t.Parallel()
 	s, r := newRejectingEnv(t)

@@ -50,7 +50,7 @@ func (s *errorSink) Error(_ error, m string, kv ...any) {
 	s.lines = append(s.lines, m)
 }
 
-// TestFailedBatchIsLoggedOnce fails a batch of one write, and one of many: the clock stands still, so the second batch
+// TestFailedBatchIsLoggedOnce fails a batch of one write, and one of many: the time does not advance, so the second batch
 // waits until it is full.
 func TestFailedBatchIsLoggedOnce(t *testing.T) {
 	const objects = 7
