@@ -33,7 +33,7 @@ func run(root, name, kind, group string) error {
 		return err
 	}
 	t := tree{root: root, files: map[string][]byte{}}
-	for _, add := range []func(service) error{t.render, t.modules, t.edit} {
+	for _, add := range []func(service) error{t.render, t.modules, t.chart, t.edit} {
 		if err := add(s); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func run(root, name, kind, group string) error {
 	if err := t.write(s); err != nil {
 		return err
 	}
-	fmt.Printf("new-service: wrote %d files for %s\n", len(t.files), name)
+	fmt.Printf("new-service: wrote %d files for %s\n", len(t.files)+len(s.links()), name)
 	return nil
 }
 

@@ -28,7 +28,8 @@ func inputs(t *testing.T) []string {
 func small() []string {
 	parts := []string{
 		"libs/contract/", "services/superset-operator/go.mod", "services/superset-operator/go.sum",
-		"services/superset-operator/api/go.mod", "services/superset-operator/api/go.sum", "services/ingester/go.mod", "deploy/charts/parts/",
+		"services/superset-operator/api/go.mod", "services/superset-operator/api/go.sum", "deploy/charts/parts/",
+		"deploy/charts/superset-operator/templates/",
 	}
 	for _, e := range edits {
 		parts = append(parts, e.file)
@@ -121,7 +122,7 @@ func TestInvalidInputWritesNothing(t *testing.T) {
 		"a path":                {"../widget", "Widget", "", "must be at most 40 lower-case"},
 		"a dash at the end":     {"widget-", "Widget", "", "must be at most 40 lower-case"},
 		"too long":              {strings.Repeat("w", 41), "Widget", "", "must be at most 40 lower-case"},
-		"a service":             {"ingester", "Widget", "", "is taken: services/ingester exists"},
+		"a service":             {"superset-operator", "Widget", "", "is taken: services/superset-operator exists"},
 		"a chart":               {"parts", "Widget", "", "is taken: deploy/charts/parts exists"},
 		"a user of the bus":     {"reader", "Widget", "", "is a user of the bus"},
 		"a lower-case kind":     {"widget-operator", "widget", "", "begin with a capital"},

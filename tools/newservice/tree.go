@@ -84,6 +84,30 @@ func (t tree) modules(s service) error {
 	return nil
 }
 
+// chart adds the templates of the model's chart that only include those of the library chart.
+func (t tree) chart(s service) error {
+	for _, file := range []string{
+		"NOTES.txt", "deployment.yaml", "metrics.yaml", "networkpolicy.yaml", "poddisruptionbudget.yaml", "rbac.yaml", "serviceaccount.yaml",
+	} {
+		text, err := t.read("deploy/charts/" + model + "/templates/" + file)
+		if err != nil {
+			return err
+		}
+		t.files["deploy/charts/"+s.Name+"/templates/"+file] = text
+	}
+	return nil
+}
+
+// links returns the symbolic links of the charts, by path in the checkout: to the library chart, the CRDs, and their template.
+func (s service) links() map[string]string {
+	charts := "deploy/charts/" + s.Name
+	return map[string]string{
+		charts + "/charts/service-library":   "../../service-library",
+		charts + "-crds/templates/crds.yaml": "../../parts/crds.yaml",
+		charts + "-crds/files/crd":           "../../../../services/" + s.Name + "/config/crd",
+	}
+}
+
 // read returns a file as it will be.
 func (t tree) read(path string) ([]byte, error) {
 	if content, ok := t.files[path]; ok {
@@ -92,7 +116,7 @@ func (t tree) read(path string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(t.root, path))
 }
 
-// write writes all files, and the link by which the chart of the CRDs contains them.
+// write writes all files and links.
 func (t tree) write(s service) error {
 	for path, content := range t.files {
 		target := filepath.Join(t.root, path)
@@ -103,9 +127,14 @@ func (t tree) write(s service) error {
 			return err
 		}
 	}
-	link := filepath.Join(t.root, "deploy/charts", s.Name+"-crds/files/crd")
-	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-		return err
+	for path, to := range s.links() {
+		link := filepath.Join(t.root, path)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(to, link); err != nil {
+			return err
+		}
 	}
-	return os.Symlink("../../../../services/"+s.Name+"/config/crd", link)
+	return nil
 }
