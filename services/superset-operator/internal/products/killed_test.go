@@ -24,15 +24,11 @@ type rotation struct {
 	old, texts string
 }
 
-func secrets(t *testing.T, release string, s store) rotation {
+func secrets(t *testing.T, i installation) rotation {
 	t.Helper()
-	r := rotation{installation: installation{release: release, store: s, secrets: map[string]string{
-		"old/key": oldKey, "new/key": newKey, "db/key": s.password,
-	}}}
-	r.task(t, "migrate").succeeds()
-	r.component(t, "web-server").python("store.py")
-	r.old, r.texts = s.encrypted(t), r.component(t, "web-server").python("read.py")
-	return r
+	i.task(t, "migrate").succeeds()
+	i.component(t, "web-server").python("store.py")
+	return rotation{installation: i, old: i.store.encrypted(t), texts: i.component(t, "web-server").python("read.py")}
 }
 
 func (r rotation) rotate(t *testing.T) *container {
@@ -43,28 +39,25 @@ func (r rotation) rotate(t *testing.T) *container {
 // TestRotationKilled kills the rotation before and after each of its statements, and when it reports. Afterwards all
 // stored secrets have the same key, and a repeated rotation completes.
 func TestRotationKilled(t *testing.T) {
-	for kind, newStore := range stores() {
-		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := newStore(t)
-			r := secrets(t, releaseOn[kind], s)
-			s.save(t)
-			task := r.rotate(t)
-			runs := task.startProgram("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
-			equal(t, runs.request(""), "ready")
+	forEachRelease(t, func(t *testing.T, i installation) {
+		r := secrets(t, i)
+		i.store.save(t)
+		task := r.rotate(t)
+		runs := task.startProgram("killed.py", filepath.Join(task.dir, program), "rotate", task.report())
+		equal(t, runs.request(""), "ready")
 
-			// The last run is the first that is not killed.
-			equal(t, runs.request("0"), "ended with 0")
-			stored := s.encrypted(t)
-			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
-			steps := r.killEach(t, runs, stored)
-			for _, step := range []string{
-				"begin", "after SELECT dbs FOR UPDATE", "before UPDATE ssh_tunnels", "after UPDATE database_user_oauth2_tokens",
-				"before COMMIT", "after COMMIT", "before SELECT dbs", "report",
-			} {
-				contains(t, steps, " "+step+"\n")
-			}
-		})
-	}
+		// The last run is the first that is not killed.
+		equal(t, runs.request("0"), "ended with 0")
+		stored := i.store.encrypted(t)
+		equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
+		steps := r.killEach(t, runs, stored)
+		for _, step := range []string{
+			"begin", "after SELECT dbs FOR UPDATE", "before UPDATE ssh_tunnels", "after UPDATE database_user_oauth2_tokens",
+			"before COMMIT", "after COMMIT", "before SELECT dbs", "report",
+		} {
+			contains(t, steps, " "+step+"\n")
+		}
+	})
 }
 
 // killEach kills a rotation at each step, and repeats it. It returns the steps, one a line.
@@ -105,29 +98,44 @@ func (r rotation) killEach(t *testing.T, runs *process, stored string) string {
 
 // TestRotationKilledInStatement kills the rotation's container while the server executes a statement.
 func TestRotationKilledInStatement(t *testing.T) {
-	for kind, newStore := range stores() {
-		t.Run(releaseOn[kind]+"/"+kind, func(t *testing.T) {
-			s := newStore(t)
-			r := secrets(t, releaseOn[kind], s)
-			lock := r.component(t, "web-server").startProgram("hold.py", "ssh_tunnels")
-			equal(t, lock.request(""), "held")
-			task := r.rotate(t)
-			rotation := task.start()
-			// The values of dbs were changed before.
-			expect.Eventually(t, expect.Long, func() error { return s.checkLockWait(t) })
-			rotation.kill()
-			if status, ok := rotation.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-				t.Fatalf("ended with %s: %s", rotation.cmd.ProcessState, tail(rotation.output.String()))
-			}
-			_ = lock.input.Close()
-			equal(t, strconv.Itoa(lock.code()), "0")
-			if s.encrypted(t) != r.old {
-				t.Error("a rotation that was killed before its commit changed stored secrets")
-			}
-			equal(t, task.succeeds(), `{"columns": 9, "values": 13, "reencrypted": 13}`)
-			equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
-		})
-	}
+	forEachRelease(t, func(t *testing.T, i installation) {
+		r := secrets(t, i)
+		lock := r.component(t, "web-server").startProgram("hold.py", "ssh_tunnels")
+		equal(t, lock.request(""), "held")
+		task := r.rotate(t)
+		rotation := task.start()
+		// The values of dbs were changed before.
+		expect.Eventually(t, expect.Long, func() error { return i.store.checkLockWait(t) })
+		rotation.kill()
+		if status, ok := rotation.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			t.Fatalf("ended with %s: %s", rotation.cmd.ProcessState, tail(rotation.output.String()))
+		}
+		_ = lock.input.Close()
+		equal(t, strconv.Itoa(lock.code()), "0")
+		if i.store.encrypted(t) != r.old {
+			t.Error("a rotation that was killed before its commit changed stored secrets")
+		}
+		equal(t, task.succeeds(), `{"columns": 9, "values": 13, "reencrypted": 13}`)
+		equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
+	})
+}
+
+// TestRotationReportsLateWrite stores a password with the previous key directly after the commit.
+func TestRotationReportsLateWrite(t *testing.T) {
+	forEachRelease(t, func(t *testing.T, i installation) {
+		r := secrets(t, i)
+		i.store.query(t, "CREATE TABLE late AS SELECT id, password FROM dbs")
+		task := r.rotate(t)
+		late, err := filepath.Abs("testdata/late.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, output := task.exec("python3", late, filepath.Join(task.dir, program), "rotate", task.report())
+		equal(t, strconv.Itoa(code), "1")
+		contains(t, output, "a value of dbs.password could not be read back with the new key; the change was committed")
+		contains(t, task.succeeds(), `"reencrypted": `)
+		equal(t, r.with(keyed("new")).component(t, "web-server").python("read.py"), r.texts)
+	})
 }
 
 // checkLockWait fails unless a session waits for a lock.

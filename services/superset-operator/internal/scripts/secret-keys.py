@@ -210,17 +210,17 @@ class Keys:
                             .values({c.column.name: sa.bindparam(None, v, type_=c.raw()) for c, v in changed.items()})
                         )
             self.refuse(bad, counts["values"])
-            self.read_back(connection, texts)
+            self.read_back(connection, "nothing was changed", texts)
         with self.engine.connect() as connection:
-            self.read_back(connection, None)
+            self.read_back(connection, "the change was committed: stop what still writes with the previous key, then retry")
         return counts
 
     @staticmethod
     def place(column, identity):
         return column.name, tuple(str(v) for _, v in identity)
 
-    def read_back(self, connection, texts):
-        """Fails unless the current key alone decrypts each value, to the text that it was."""
+    def read_back(self, connection, outcome, texts=None):
+        """Fails unless the current key alone decrypts each value, to the text that it was where texts are given."""
         seen = 0
         for table, columns in self.tables:
             for identity, values in self.rows(connection, table, columns):
@@ -228,9 +228,9 @@ class Keys:
                     good, text = decrypt(column.current, column.dialect, value)
                     seen += 1
                     if not good or texts is not None and texts.get(self.place(column, identity)) != text:
-                        raise Refused(f"a value of {column.name} could not be read back with the new key; nothing was changed")
+                        raise Refused(f"a value of {column.name} could not be read back with the new key; {outcome}")
         if texts is not None and seen != len(texts):
-            raise Refused(f"{len(texts)} values were read and {seen} read back; nothing was changed")
+            raise Refused(f"{len(texts)} values were read and {seen} read back; {outcome}")
 
 
 def run(mode):
