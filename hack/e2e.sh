@@ -63,6 +63,7 @@ up_node() {
   make up NODE=real NODE_FLAGS="--images $images"
   # shellcheck disable=SC1091 # the line above writes it
   . "$FLOTILLA_LOCAL/env"
+  make mysql Q="SELECT 1" > /dev/null # in the server's pod, which only a real node has
 }
 
 up_kind() {
@@ -102,9 +103,10 @@ program_of_scenarios() {
 
 # leave_out removes scenarios from the list that have passed with the current content, and checks the same for the node test.
 leave_out() {
-  local checks=("node=test/node/,tools/,libs/") name services
+  local tools=tools/go.mod,tools/go.sum,tools/stack/ name services
+  local checks=("node=test/node/,$tools,libs/")
   while read -r name services; do
-    checks+=("e2e:$name=test/e2e/,tools/,libs/,deploy/,services/${services//,/,services/}")
+    checks+=("e2e:$name=test/e2e/,$tools,libs/,deploy/,services/${services//,/,services/}")
   done < "$dir/list"
   hack/pending "${checks[@]}" > "$dir/pending"
   sed -n 's/^e2e:\([^ ]*\) .*/\1/p' "$dir/pending" > "$dir/list"

@@ -32,6 +32,6 @@ func (m *MySQL) clientInPod(ctx context.Context, terminal bool, args []string) *
 	if terminal {
 		command = append(command, "--tty")
 	}
-	command = append(command, "--", "sh", "-c", `MYSQL_PWD=$MYSQL_PASSWORD exec mysql --user="$MYSQL_USER" "$MYSQL_DATABASE" "$@"`, "mysql")
+	command = append(command, "--", "sh", "-c", `MYSQL_PWD=$MYSQL_PASSWORD exec mysql --host=127.0.0.1 --user="$MYSQL_USER" "$MYSQL_DATABASE" "$@"`, "mysql")
 	return exec.CommandContext(ctx, m.env.Tools.Path("kubectl"), append(command, args...)...)
 }
