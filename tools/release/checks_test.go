@@ -29,19 +29,19 @@ func (c checkout) pending(keys map[string]string, args ...string) string {
 func TestPendingOmitsPassedChecks(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c, keys := newCheckout(t), map[string]string{}
-	checks := []string{"unit-contract=libs/contract", "unit-bus=libs/bus", "all=libs/contract,services/ingester", "page=docs/"}
+	checks := []string{"unit-contract=libs/contract", "unit-bus=libs/bus", "all=libs/contract,services/ingester", "page=docs/", "file=docs/a/page.md"}
 	want := func(what, names string, args ...string) {
 		t.Helper()
 		if got := c.pending(keys, append(args, checks...)...); got != names {
 			t.Errorf("%s: pending is %q, want %q", what, got, names)
 		}
 	}
-	want("nothing has passed", "unit-contract unit-bus all page")
-	if out, err := c.release("passed", keys["unit-contract"], keys["unit-bus"], keys["page"]); err != nil {
+	want("nothing has passed", "unit-contract unit-bus all page file")
+	if out, err := c.release("passed", keys["unit-contract"], keys["unit-bus"], keys["page"], keys["file"]); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want("three have passed", "all")
-	want("fresh", "unit-contract unit-bus all page", "-fresh")
+	want("four have passed", "all")
+	want("fresh", "unit-contract unit-bus all page file", "-fresh")
 
 	c.write("libs/bus/new.go", "package bus\n")
 	want("an uncommitted file", "unit-bus all")
@@ -58,9 +58,9 @@ func TestPendingOmitsPassedChecks(t *testing.T) {
 	want("another name", "unit-contract unit-bus all")
 	c.git("reset", "--quiet", "--hard")
 	c.write("docs/a/page.md", "# Page\n")
-	want("a page", "unit-bus all page")
+	want("a page", "unit-bus all page file")
 	c.write("hack/test.sh", "exit 0\n")
-	want("a shared script", "unit-contract unit-bus all page")
+	want("a shared script", "unit-contract unit-bus all page file")
 }
 
 func TestPendingKeepsIndex(t *testing.T) {

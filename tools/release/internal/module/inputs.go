@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -19,11 +20,11 @@ type Inputs struct {
 
 // InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites,
 // but not the files that these read. A name that ends in a slash is a directory: all its files are inputs, without the
-// requirements and reads of modules in it.
+// requirements and reads of modules in it. A name with an extension is a file.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
 	in := Inputs{modules: modules, of: names, requiredModules: map[string]bool{}}
 	for _, name := range names {
-		if strings.HasSuffix(name, "/") {
+		if strings.HasSuffix(name, "/") || path.Ext(name) != "" {
 			in.reads = append(in.reads, name)
 			continue
 		}
