@@ -128,6 +128,7 @@ play() {
     ${previous:+--previous "$previous/deploy/charts"} "$@" | tee "$dir/lines" || code=$?
   mapfile -t ok < <(sed -n 's/^E2E \([^ ]*\) ok .*/e2e:\1/p' "$dir/lines")
   passed "${ok[@]}"
+  awk '/^E2E .* FAILED /, /^  waited last for: /' "$dir/lines" >> "${FLOTILLA_FAILURES:-/dev/null}"
   return $code
 }
 

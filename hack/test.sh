@@ -3,7 +3,8 @@
 # Without names, it skips modules whose tests have passed on this machine with the same content of their inputs (FRESH=1
 # runs all), and tests each module in a copy that contains only its inputs: files that modules.txt does not list are missing.
 # TEST_JOBS modules run in parallel (default 2; most tests wait). The output of a module appears when its tests end, with
-# the wall and CPU seconds of the module, compilation included. The last lines are the slowest tests, SLOWEST of them
+# the wall and CPU seconds of the module, compilation included. FLOTILLA_FAILURES names a file to which the failed tests
+# are appended. The last lines are the slowest tests, SLOWEST of them
 # (default 20), and the failed modules. test/stack runs the whole platform; its RIGHTS lines list granted permissions that
 # the scenarios do not use. Tests of the real node are not included (make e2e-node).
 set -euo pipefail
@@ -93,6 +94,7 @@ collect() {
   echo "TEST $module $((SECONDS - started[$pid]))s, CPU $(cpu "$module")s"
   if [ $code -ne 0 ]; then
     failed+=("$module")
+    grep -A 5 "^=== FAIL: " "$out/${module//\//-}" | head -n 50 >> "${FLOTILLA_FAILURES:-/dev/null}" || true
   elif [ -z "${key[$module]:-}" ]; then
     :
   elif ! unchanged "$module"; then
@@ -104,7 +106,7 @@ collect() {
 
 for module in "${modules[@]}"; do
   while [ ${#running[@]} -ge "$jobs" ]; do collect; done
-  if [ ${#modules[@]} -eq 1 ]; then # no need to buffer the output
+  if [ ${#modules[@]} -eq 1 ] && [ -z "${FLOTILLA_FAILURES:-}" ]; then # no need to buffer the output
     run "$module" &
   else
     run "$module" > "$out/${module//\//-}" 2>&1 &

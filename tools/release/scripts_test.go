@@ -96,6 +96,23 @@ func TestTestScriptRepeatsOnlyFailedModules(t *testing.T) {
 	}
 }
 
+func TestTestScriptReportsFailures(t *testing.T) {
+	c := newRepository(t)
+	report := filepath.Join(t.TempDir(), "failures")
+	t.Setenv("FLOTILLA_FAILURES", report)
+	c.tested(false, "libs/bad")
+	c.tested(false)
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"=== FAIL: . TestA", "a_test.go:10: no\n", "stat ../../README.md: no such file"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in the report of failures:\n%s", want, text)
+		}
+	}
+}
+
 // A module that reads the whole checkout is tested in place, where an edit can precede the record.
 func TestTestScriptRepeatsModuleWhoseInputsChanged(t *testing.T) {
 	c := newRepository(t)
