@@ -63,6 +63,9 @@ type LifecycleStatus struct {
 	// status.lastLifecycleImage.
 	// +optional
 	MigratedImage string `json:"migratedImage,omitempty"`
+	// downtime is the current or last time without components, and its parts.
+	// +optional
+	Downtime *DowntimeStatus `json:"downtime,omitempty"`
 	// preflight is the state of the task preflight.
 	// +optional
 	Preflight *TaskRefStatus `json:"preflight,omitempty"`
@@ -81,6 +84,23 @@ type LifecycleStatus struct {
 	// upgrade is the image change in progress.
 	// +optional
 	Upgrade *UpgradeContext `json:"upgrade,omitempty"`
+}
+
+// DowntimeStatus is a time in which the components are removed for tasks. Users get the maintenance page, if there is one.
+type DowntimeStatus struct {
+	// startedAt is when the removal of the components began.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// drainedAt is when all components were removed, and the first task could start. It is empty if the removal was
+	// canceled, for example because the image was reverted.
+	// +optional
+	DrainedAt *metav1.Time `json:"drainedAt,omitempty"`
+	// tasksCompletedAt is when all tasks were complete, and the components could start.
+	// +optional
+	TasksCompletedAt *metav1.Time `json:"tasksCompletedAt,omitempty"`
+	// endedAt is when the web server was ready, or, if the spec has no web server, when the tasks were complete.
+	// +optional
+	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 }
 
 // TaskState is the state of one task.

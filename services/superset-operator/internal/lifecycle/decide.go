@@ -112,9 +112,10 @@ func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	return slug
 }
 
-// finish completes the decision: maintenance page, drain, approvals, events and requeue.
+// finish completes the decision: maintenance page, drain, downtime, approvals, events and requeue.
 func (d *decider) finish() {
 	d.endMaintenance()
+	d.recordDowntime()
 	d.out.Page = d.out.Page || d.status.MaintenanceActive
 	d.out.Drained = d.out.Mode != Apply && (d.componentsRemoved() || d.out.Drain && d.in.Components)
 	change := d.out.Upgrading && d.out.Mode != Apply

@@ -3,6 +3,8 @@ package metrics
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
@@ -17,7 +19,7 @@ const (
 // change holds the changes that one write of a status makes.
 type change struct {
 	runs     []run
-	drain    drain
+	downtime []part
 	approval *approval
 }
 
@@ -29,14 +31,18 @@ type run struct {
 	attempts int32
 }
 
-// drain is the progress of removing the components.
-type drain int
+// part is a part of a downtime that ended.
+type part struct {
+	name     string
+	duration time.Duration
+}
 
+// Parts of a downtime.
 const (
-	drainUnchanged drain = iota
-	drainStarted
-	drainDone
-	drainAbandoned // its reason no longer applies, for example because the image was reverted
+	drain = "drain"
+	tasks = "tasks"
+	start = "start" // of the components
+	total = "total"
 )
 
 // approval is an image change that a user approved.
@@ -60,7 +66,7 @@ func diff(before, after *v1alpha1.LifecycleStatus, now time.Time) change {
 			out.runs = append(out.runs, r)
 		}
 	}
-	out.drain = drained(before.Phase, after.Phase)
+	out.downtime = endedParts(before.Downtime, after.Downtime)
 	out.approval = approved(before.Upgrade, after.Upgrade)
 	return out
 }
@@ -102,21 +108,25 @@ func duration(entry *v1alpha1.TaskRefStatus, now time.Time) time.Duration {
 	return max(end.Sub(entry.StartedAt.Time), 0)
 }
 
-func drained(before, after v1alpha1.LifecyclePhase) drain {
-	switch {
-	case before == after:
-		return drainUnchanged
-	case after == v1alpha1.LifecycleDraining:
-		return drainStarted
-	case before != v1alpha1.LifecycleDraining:
-		return drainUnchanged
+// endedParts returns the parts of a downtime that ended. A downtime whose drain was canceled has none.
+func endedParts(before, after *v1alpha1.DowntimeStatus) []part {
+	if after == nil || after.StartedAt == nil || after.DrainedAt == nil {
+		return nil
 	}
-	for _, kind := range resolve.TaskKinds() {
-		if after == kind.Phase {
-			return drainDone
+	if before == nil || !before.StartedAt.Equal(after.StartedAt) {
+		before = &v1alpha1.DowntimeStatus{}
+	}
+	var out []part
+	add := func(name string, from, to, known *metav1.Time) {
+		if from != nil && to != nil && known == nil {
+			out = append(out, part{name, max(to.Sub(from.Time), 0)})
 		}
 	}
-	return drainAbandoned
+	add(drain, after.StartedAt, after.DrainedAt, before.DrainedAt)
+	add(tasks, after.DrainedAt, after.TasksCompletedAt, before.TasksCompletedAt)
+	add(start, after.TasksCompletedAt, after.EndedAt, before.EndedAt)
+	add(total, after.StartedAt, after.EndedAt, before.EndedAt)
+	return out
 }
 
 func approved(before, after *v1alpha1.UpgradeContext) *approval {

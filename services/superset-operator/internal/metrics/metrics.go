@@ -3,11 +3,9 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
@@ -33,9 +31,6 @@ func Register(registry prometheus.Registerer, list Lister) error {
 // are the Superset as it was read and as the API server returned it; before may be nil.
 func Observe(before, after *v1alpha1.Superset, now time.Time) { shared.observe(before, after, now) }
 
-// Delete drops the state of a deleted Superset.
-func Delete(superset types.NamespacedName) { shared.delete(superset) }
-
 // set holds all metrics of the operator.
 type set struct {
 	instances *instances
@@ -44,15 +39,11 @@ type set struct {
 	runSeconds *prometheus.HistogramVec
 	attempts   *prometheus.HistogramVec
 
-	drains       prometheus.Counter
-	drainSeconds prometheus.Histogram
+	drains          prometheus.Counter
+	downtimeSeconds *prometheus.HistogramVec
 
 	approvals       *prometheus.CounterVec
 	approvalSeconds prometheus.Histogram
-
-	// draining holds the start times of the drains of this process, which the status does not record.
-	mu       sync.Mutex
-	draining map[types.NamespacedName]time.Time
 }
 
 const (
@@ -82,11 +73,12 @@ func newSet() *set {
 			Name: "superset_drains_total",
 			Help: "Total number of completed drains: all components were removed before a task.",
 		}),
-		drainSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "superset_drain_duration_seconds",
-			Help:    "Duration of drains until the last pod of the components was deleted, including the start of a maintenance page.",
-			Buckets: []float64{1, 5, 10, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute},
-		}),
+		downtimeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "superset_downtime_seconds",
+			Help: "Time without components by part: drain, tasks, start until the web server is ready, and their total. " +
+				"Users get the maintenance page, if there is one.",
+			Buckets: []float64{1, 5, 10, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour},
+		}, []string{"part"}),
 		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "superset_approvals_total",
 			Help: "Total number of approved image changes by direction.",
@@ -96,7 +88,6 @@ func newSet() *set {
 			Help:    "Time that image changes waited for their approval.",
 			Buckets: []float64{minute, 10 * minute, 30 * minute, hour, 4 * hour, 12 * hour, day, 3 * day, 7 * day},
 		}),
-		draining: map[types.NamespacedName]time.Time{},
 	}
 	for _, kind := range resolve.TaskKinds() {
 		for _, result := range []string{succeeded, retried, failed} {
@@ -108,7 +99,7 @@ func newSet() *set {
 
 func (s *set) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		s.instances, s.runs, s.runSeconds, s.attempts, s.drains, s.drainSeconds, s.approvals, s.approvalSeconds,
+		s.instances, s.runs, s.runSeconds, s.attempts, s.drains, s.downtimeSeconds, s.approvals, s.approvalSeconds,
 	}
 }
 
@@ -124,7 +115,12 @@ func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
 	for _, r := range n.runs {
 		s.run(r)
 	}
-	s.drain(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, n.drain, now)
+	for _, p := range n.downtime {
+		s.downtimeSeconds.WithLabelValues(p.name).Observe(p.duration.Seconds())
+		if p.name == drain {
+			s.drains.Inc()
+		}
+	}
 	if n.approval != nil {
 		s.approvals.WithLabelValues(n.approval.direction).Inc()
 		s.approvalSeconds.Observe(n.approval.waited.Seconds())
@@ -137,32 +133,4 @@ func (s *set) run(r run) {
 	if r.result != retried {
 		s.attempts.WithLabelValues(r.task, r.result).Observe(float64(r.attempts))
 	}
-}
-
-// drain counts drains that ended. One that another process began has no known duration.
-func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
-	if d == drainUnchanged {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	start, known := s.draining[superset]
-	if d == drainStarted {
-		s.draining[superset] = now
-		return
-	}
-	delete(s.draining, superset)
-	if d == drainAbandoned {
-		return
-	}
-	s.drains.Inc()
-	if known {
-		s.drainSeconds.Observe(now.Sub(start).Seconds())
-	}
-}
-
-func (s *set) delete(superset types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.draining, superset)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
@@ -95,7 +94,7 @@ func TestRunIsCountedAtEnd(t *testing.T) {
 }
 
 // TestSupersetLifecycleCountsOnce records the writes of an installation, a supervised upgrade with a drain and a
-// retry, and an abandoned drain.
+// retry, a canceled drain, and a downtime that one write records.
 func TestSupersetLifecycleCountsOnce(t *testing.T) {
 	s, registry := newSet(), prometheus.NewRegistry()
 	for _, c := range s.collectors() {
@@ -115,6 +114,22 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 	}
 	finished := func(s *v1alpha1.TaskRefStatus) { s.CompletedAt = at(20) }
 	waits := func(s *v1alpha1.TaskRefStatus) { s.NextAttemptAt = at(30) }
+	// downtime adds a downtime with these times: the start, the end of the drain, of the tasks, and its end.
+	downtime := func(sup *v1alpha1.Superset, seconds ...int) *v1alpha1.Superset {
+		if sup == nil {
+			sup = phase(v1alpha1.LifecycleDraining)
+		}
+		d := &v1alpha1.DowntimeStatus{}
+		for i, field := range []**metav1.Time{&d.StartedAt, &d.DrainedAt, &d.TasksCompletedAt, &d.EndedAt} {
+			if i < len(seconds) {
+				*field = at(seconds[i])
+			}
+		}
+		sup.Status.Lifecycle.Downtime = d
+		return sup
+	}
+	canceled := downtime(nil, 510)
+	canceled.Status.Lifecycle.Downtime.EndedAt = at(520)
 	type write struct {
 		second int
 		sup    *v1alpha1.Superset
@@ -127,14 +142,18 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 		{100, upgrade(nil)},
 		{400, upgrade(at(400))},
 		{400, upgrade(at(400))},
-		{401, phase(v1alpha1.LifecycleDraining)},
-		{402, phase(v1alpha1.LifecycleDraining)},
-		{441, task(v1alpha1.TaskRunning, 1)},
-		{450, task(v1alpha1.TaskPending, 1, waits)},
-		{460, task(v1alpha1.TaskRunning, 2)},
-		{470, task(v1alpha1.TaskFailed, 2)},
-		{500, phase(v1alpha1.LifecycleDraining)},
-		{510, phase(v1alpha1.LifecycleRestoring)},
+		{401, downtime(nil, 401)},
+		{402, downtime(nil, 401)},
+		{441, downtime(task(v1alpha1.TaskRunning, 1), 401, 441)},
+		{450, downtime(task(v1alpha1.TaskPending, 1, waits), 401, 441)},
+		{460, downtime(task(v1alpha1.TaskRunning, 2), 401, 441)},
+		{470, downtime(task(v1alpha1.TaskFailed, 2), 401, 441)},
+		{480, downtime(nil, 401, 441, 480)},
+		{500, downtime(nil, 401, 441, 480, 500)},
+		{510, downtime(nil, 510)},
+		{520, canceled},
+		{530, downtime(nil, 530, 531, 532, 533)},
+		{540, downtime(nil, 530, 531, 532, 533)},
 	} {
 		s.observe(before, w.sup, now.Add(time.Duration(w.second)*time.Second))
 		before = w.sup
@@ -146,7 +165,7 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 superset_approvals_total{direction="Upgrade"} 1
 # HELP superset_drains_total Total number of completed drains: all components were removed before a task.
 # TYPE superset_drains_total counter
-superset_drains_total 1
+superset_drains_total 2
 # HELP superset_task_runs_total Total number of ended attempts of lifecycle tasks by result: succeeded, retried, or failed permanently.
 # TYPE superset_task_runs_total counter
 `)
@@ -166,47 +185,23 @@ superset_drains_total 1
 	for _, family := range gather(t, registry) {
 		for _, m := range family.GetMetric() {
 			if h := m.GetHistogram(); h != nil {
-				sums[family.GetName()] += h.GetSampleSum()
+				name := family.GetName()
+				if name == "superset_downtime_seconds" {
+					name += " " + m.GetLabel()[0].GetValue()
+				}
+				sums[name] += h.GetSampleSum()
 			}
 		}
 	}
 	// Runs took 20 s, 450 s and 470 s: all fixtures started at second 0.
 	wantSums := map[string]float64{
 		"superset_task_run_duration_seconds": 940, "superset_task_attempts": 3,
-		"superset_drain_duration_seconds": 40, "superset_approval_wait_seconds": 300,
+		"superset_downtime_seconds drain": 41, "superset_downtime_seconds tasks": 40, "superset_downtime_seconds start": 21,
+		"superset_downtime_seconds total": 102, "superset_approval_wait_seconds": 300,
 	}
 	if diff := cmp.Diff(wantSums, sums); diff != "" {
 		t.Errorf("sums of the histograms differ (-want +got):\n%s", diff)
 	}
-	if len(s.draining) != 0 {
-		t.Errorf("drains that ended are kept: %v", s.draining)
-	}
-}
-
-func TestDrainWithoutStartHasNoDuration(t *testing.T) {
-	s := newSet()
-	s.observe(phase(v1alpha1.LifecycleDraining), phase(v1alpha1.LifecycleMigrating), now)
-	if got := testutil.ToFloat64(s.drains); got != 1 {
-		t.Errorf("%v drains", got)
-	}
-	if got := testutil.CollectAndCount(s.drainSeconds); got != 1 {
-		t.Errorf("%d series", got)
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.drainSeconds)
-	if n := gather(t, registry)[0].GetMetric()[0].GetHistogram().GetSampleCount(); n != 0 {
-		t.Errorf("%d durations", n)
-	}
-}
-
-func TestDeletedDrainingSupersetIsForgotten(t *testing.T) {
-	s := newSet()
-	s.observe(nil, phase(v1alpha1.LifecycleDraining), now)
-	s.delete(types.NamespacedName{Namespace: "default", Name: "x"})
-	if len(s.draining) != 0 {
-		t.Errorf("kept: %v", s.draining)
-	}
-	s.observe(phase(v1alpha1.LifecycleDraining), nil, now)
 }
 
 func TestGaugesFollowExistingSupersets(t *testing.T) {
@@ -277,13 +272,12 @@ func TestMetricsHaveValidNamesWithoutObjects(t *testing.T) {
 		}
 		for _, m := range family.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if name := l.GetName(); name != "phase" && name != "task" && name != "result" && name != "direction" {
+				if name := l.GetName(); name != "phase" && name != "task" && name != "result" && name != "direction" && name != "part" {
 					t.Errorf("%s has the label %s", family.GetName(), name)
 				}
 			}
 		}
 	}
-	Delete(types.NamespacedName{Namespace: "default", Name: "x"})
 }
 
 func gather(t *testing.T, registry *prometheus.Registry) []*dto.MetricFamily {

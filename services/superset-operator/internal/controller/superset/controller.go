@@ -25,7 +25,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset/trackers"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
@@ -137,7 +136,6 @@ func (r *Reconciler) reconcileDelete(key types.NamespacedName) {
 	r.written.Forget(key)
 	r.errors.Forget(key)
 	r.tracer.Forget(key)
-	metrics.Delete(key)
 	r.optional.missing.Forget(key)
 	if object, found := r.uids.Forget(key); found {
 		r.details.Forget(types.UID(object.UID))
