@@ -142,6 +142,8 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 		switch err := c.Client.Delete(ctx, one); {
 		case apierrors.IsNotFound(err):
 			return nil
+		case apierrors.IsForbidden(err):
+			return await.Stop(err)
 		case err != nil:
 			return err
 		}
