@@ -97,7 +97,7 @@ func For(in Input) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		task := Task{Task: t, PodHash: hash, ConfigMap: render.TaskConfigMap(&t)}
+		task := Task{Task: t, PodHash: hash, ConfigMap: render.TaskConfigMap(&t, plan.Components)}
 		if t.Kind.Type == resolve.Preflight.Type {
 			sums := preflight(string(sup.UID), &t)
 			task.Checksum, task.SettingsChecksum, task.KeysChecksum = sums.all, sums.settings, sums.keys

@@ -2,8 +2,10 @@ package desired_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -24,6 +26,23 @@ func preflight(t *testing.T, edit func(*v1alpha1.SupersetSpec)) desired.Task {
 		t.Fatalf("the first task is %s", state.Tasks[0].Slug)
 	}
 	return state.Tasks[0]
+}
+
+func TestPreflightGetsConfigurationOfComponents(t *testing.T) {
+	task := preflight(t, func(s *v1alpha1.SupersetSpec) {
+		s.WebServer = &v1alpha1.WebServerSpec{Config: new("A = 1\n")}
+		s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Config: new("B = 1\n")}
+		s.CeleryWorker.Image = &v1alpha1.ImageOverrideSpec{Tag: new("6.1.0")} // possibly another Python
+	})
+	got := map[string]string{}
+	for key, text := range task.ConfigMap.Data {
+		if strings.HasPrefix(key, "spec.") {
+			got[key] = text
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"spec.webServer.config": "A = 1\n"}, got); diff != "" {
+		t.Errorf("files differ (-want +got):\n%s", diff)
+	}
 }
 
 func TestPreflightChecksumInputs(t *testing.T) {

@@ -39,8 +39,9 @@ func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
 	return configMap(&c.Workload, map[string]string{DocumentKey: document(c)})
 }
 
-// TaskConfigMap renders the ConfigMap of a task; nil for the clone, which runs no Superset.
-func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
+// TaskConfigMap renders the ConfigMap of a task; nil for the clone, which runs no Superset. A task that runs the preflight
+// also gets the configuration that only a component has, such as spec.webServer.config, to check its syntax.
+func TaskConfigMap(t *resolve.Task, components []resolve.Component) *corev1.ConfigMap {
 	if t.Clone != nil {
 		return nil
 	}
@@ -51,6 +52,11 @@ func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
 	}
 	if preflight || t.Checks {
 		c.Data[preflightKey] = scripts.Preflight()
+		for i := range components {
+			if o := &components[i]; o.Python.ComponentConfig != nil && o.Image == t.Image {
+				c.Data["spec."+o.Descriptor.Key+".config"] = *o.Python.ComponentConfig
+			}
+		}
 	}
 	return c
 }

@@ -76,6 +76,17 @@ def load():
     return superset.config
 
 
+def check_components():
+    """Checks the syntax of the configurations that only a component has. They may need its environment to run."""
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "spec.*.config"))):
+        with open(path, encoding="utf-8") as file:
+            try:
+                compile(file.read(), path, "exec")
+            except SyntaxError as error:
+                name = os.path.basename(path)
+                raise Refused(f"{name} fails: line {error.lineno}: SyntaxError: {error.msg}. Correct {name}")
+
+
 def require_mcp_server():
     if os.environ.get(PREFIX + "SERVES_MCP") == "true" and importlib.util.find_spec("superset.mcp_service") is None:
         raise Refused("the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image")
@@ -263,6 +274,7 @@ class Broker:
 
 def check(mode):
     config = load()
+    check_components()
     require_mcp_server()
     try:
         metastore = Metastore(config)

@@ -71,6 +71,12 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 			map[string]string{"superset_config.py": "import sys\nsys.exit('stop')\n"},
 			"superset_config.py fails: line 2: SystemExit: stop. Correct spec.config or the image",
 		},
+		"a syntax error in the configuration of a component": {
+			map[string]string{
+				"superset_config.py": "A = 1\n", "spec.celeryWorker.config": "B = missing\n", "spec.webServer.config": "C = 1\nD = = a-secret-key\n",
+			},
+			"spec.webServer.config fails: line 2: SyntaxError: invalid syntax. Correct spec.webServer.config",
+		},
 		"an image without the MCP server": {
 			map[string]string{"superset_config.py": "A = 1\n"},
 			"the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image",
