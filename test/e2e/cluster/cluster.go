@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,21 +134,27 @@ func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q,"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`, name))
 }
 
-// RemoveNamespace deletes a namespace and waits until it no longer exists.
+// RemoveNamespace deletes a namespace and waits until it no longer exists. Kubernetes deletes the pods first, and returns to
+// the namespace after half of their longest grace period, up to minutes after the last pod ended. A change of the namespace
+// makes it return within seconds.
 func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
 	one := &unstructured.Unstructured{}
 	one.SetGroupVersionKind(Namespace)
 	one.SetName(name)
+	attempts := 0
 	err := await.Nil(ctx, namespaceTimeout, 500*time.Millisecond, func(ctx context.Context) error {
-		switch err := c.Client.Delete(ctx, one); {
+		err := c.Client.Delete(ctx, one.DeepCopy())
+		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case apierrors.IsForbidden(err):
 			return await.Stop(err)
-		case err != nil:
-			return err
 		}
-		return errors.New("it still exists")
+		if attempts++; attempts%4 == 0 {
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"flotilla.dev/attempts":"%d"}}}`, attempts)
+			err = errors.Join(err, client.IgnoreNotFound(c.Client.Patch(ctx, one.DeepCopy(), client.RawPatch(types.MergePatchType, patch))))
+		}
+		return errors.Join(errors.New("it still exists"), err)
 	})
 	if err != nil {
 		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.blockingCause(context.WithoutCancel(ctx), name)))

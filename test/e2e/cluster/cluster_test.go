@@ -77,14 +77,15 @@ func TestConnectFailsWithoutKubeconfig(t *testing.T) {
 	}
 }
 
-// namespaces serves a namespace. Each DELETE request returns the next status; the last status repeats.
+// namespaces serves a namespace. Each DELETE request returns the next status; the last status repeats until the namespace is
+// patched, and then it no longer exists.
 func namespaces(statuses ...int) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	respond := func(w http.ResponseWriter, path, text string) {
 		w.Header().Set("Content-Type", "application/json")
 		if path == "/api/v1" {
-			text = `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace","verbs":["delete","get"]}]}`
+			text = `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace","verbs":["delete","get","patch"]}]}`
 		}
 		_, _ = w.Write([]byte(text))
 	}
@@ -92,8 +93,16 @@ func namespaces(statuses ...int) http.Handler {
 		respond(w, r.URL.Path, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"},"status":{"conditions":[{"type":"Stuck"}]}}`)
 	})
 	var calls atomic.Int32
+	var patched atomic.Bool
+	mux.HandleFunc("PATCH /api/v1/namespaces/n", func(w http.ResponseWriter, r *http.Request) {
+		patched.Store(true)
+		respond(w, r.URL.Path, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"}}`)
+	})
 	mux.HandleFunc("DELETE /api/v1/namespaces/n", func(w http.ResponseWriter, _ *http.Request) {
 		status := statuses[min(int(calls.Add(1)), len(statuses))-1]
+		if patched.Load() {
+			status = http.StatusNotFound
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusConflict: "Conflict", http.StatusForbidden: "Forbidden"}[status]
@@ -105,6 +114,12 @@ func namespaces(statuses ...int) http.Handler {
 func TestRemoveNamespaceWaitsForDeletion(t *testing.T) {
 	c := connect(t, namespaces(http.StatusOK, http.StatusConflict, http.StatusNotFound))
 	if err := c.RemoveNamespace(t.Context(), "n"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRemoveNamespaceHastensDeletion(t *testing.T) {
+	if err := connect(t, namespaces(http.StatusConflict)).RemoveNamespace(t.Context(), "n"); err != nil {
 		t.Error(err)
 	}
 }
