@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,6 +163,8 @@ func finalState(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 	status.Conditions, status.Transitions = nil, nil
 	lc := status.Lifecycle
 	lc.LastCompletedChecksums = nil
+	checkDowntime(l.t, lc.Downtime)
+	lc.Downtime = nil
 	for _, entry := range []*v1alpha1.TaskRefStatus{lc.Preflight, lc.Migrate, lc.Init} {
 		entry.StartedAt, entry.CompletedAt, entry.DesiredChecksum, entry.CompletedChecksum = nil, nil, "", ""
 		entry.Conditions = nil
@@ -174,6 +177,19 @@ func finalState(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 		out["condition "+c.Type] = fmt.Sprint(c.Status, " ", c.Reason, " ", c.ObservedGeneration)
 	}
 	return out
+}
+
+// checkDowntime checks that a downtime has all its times, in order.
+func checkDowntime(t *testing.T, d *v1alpha1.DowntimeStatus) {
+	t.Helper()
+	if d == nil || d.DrainedAt == nil || d.TasksCompletedAt == nil || d.EndedAt == nil {
+		t.Errorf("times are missing: %+v", d)
+		return
+	}
+	times := []time.Time{d.StartedAt.Time, d.DrainedAt.Time, d.TasksCompletedAt.Time, d.EndedAt.Time}
+	if !slices.IsSortedFunc(times, time.Time.Compare) {
+		t.Errorf("times are not in order: %+v", d)
+	}
 }
 
 // settled checks that all tasks are complete and all components run.
