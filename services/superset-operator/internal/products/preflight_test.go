@@ -106,6 +106,15 @@ func config(text string) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) { s.Config = &text }
 }
 
+func features(names ...string) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.FeatureFlags = map[string]bool{}
+		for _, name := range names {
+			s.FeatureFlags[name] = true
+		}
+	}
+}
+
 func driver(name string) func(*v1alpha1.SupersetSpec) {
 	return func(s *v1alpha1.SupersetSpec) { s.Metastore.Driver = &name }
 }
@@ -124,6 +133,10 @@ func TestPreflightRejectsInput(t *testing.T) {
 		"a missing package":         {config("import nowhere\n"), []string{"ModuleNotFoundError: No module named 'nowhere'"}},
 		"a driver without module":   {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
 		"an unknown driver":         {driver("unknown"), []string{"the image lacks the driver unknown"}},
+		"asynchronous queries":      {features("GLOBAL_ASYNC_QUERIES"), []string{"requires a GLOBAL_ASYNC_QUERIES_JWT_SECRET of 32 or more bytes"}},
+		"embedding":                 {features("EMBEDDED_SUPERSET"), []string{"has the GUEST_TOKEN_JWT_SECRET that Superset publishes"}},
+		"a metastore without route": {at(blackholePort(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
+		"a broker without route":    {broker(blackholePort(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
 		"an unresponsive metastore": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
 		"a closed port":             {at(closed(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:", "Connection refused): start it"}},
 		"no such database":          {absent, []string{"the database absent does not exist: create it, or set spec.metastore.createDatabase"}},
@@ -205,6 +218,14 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	i.task(t, "preflight").succeeds()
 	t.Run("no answer", func(t *testing.T) {
 		i.with(at(unresponsive(t))).task(t, "preflight").checkRejection("the metastore does not answer within 10 s")
+	})
+	t.Run("packets dropped", func(t *testing.T) {
+		i.with(at(blackholePort(t))).task(t, "preflight").checkRejection("the metastore does not answer within 10 s")
+	})
+	t.Run("read-only", func(t *testing.T) {
+		i.store.query(t, "SET GLOBAL read_only = ON")
+		t.Cleanup(func() { i.store.query(t, "SET GLOBAL read_only = OFF") })
+		i.task(t, "preflight").checkRejection("the metastore is read-only")
 	})
 	t.Run("a wrong password", func(t *testing.T) {
 		i.secrets["db/key"] = "not-the-password"

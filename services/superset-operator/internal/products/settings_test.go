@@ -47,10 +47,11 @@ func TestSettings(t *testing.T) {
 		i.task(t, "migrate").succeeds()
 		got := i.with(rotating("new", "old"), func(s *v1alpha1.SupersetSpec) {
 			s.Valkey = &v1alpha1.ValkeySpec{Host: "127.0.0.1", Port: &port}
+			s.Config = new("class CeleryConfig(CeleryConfig):\n    task_acks_late = True\n\n\nCELERY_CONFIG = CeleryConfig\n")
 			s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com"}}
 		}).component(t, "celery-worker").python("settings.py")
 		for _, want := range []string{
-			`"schedule": ["reports.prune_log", "reports.scheduler"]`, `"imports": 5`, `"prefetch": 1`, `"reports": true`,
+			`"schedule": ["reports.prune_log", "reports.scheduler"]`, `"imports": 5`, `"prefetch": 1`, `"reports": true`, `"acksLate": true`,
 			fmt.Sprintf(`"broker": "redis://127.0.0.1:%d/0"`, port), `"connectTimeout": {"connect_timeout": 10}`,
 			`"isolation": "READ COMMITTED"`, `"examplesAreTheMetastore": false`, `"proxies": true`,
 			`"links": "http://bi.example.com/"`, `"fallbacks": ["` + oldKey + `"]`,

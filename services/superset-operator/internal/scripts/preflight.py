@@ -25,6 +25,8 @@ SECRETS = ("SECRET_KEY", "PREVIOUS_SECRET_KEY", "DB_URI", "DB_PASS", "VALKEY_PAS
 OLDEST = {"postgresql": (10, "PostgreSQL"), "mysql": (5.7, "MySQL")}
 PORTS = {"postgresql": 5432, "mysql": 3306}
 PACKAGES = {"mysqldb": "mysqlclient", "psycopg2": "psycopg2-binary"}
+SHORTEST = 32  # bytes of the secret of asynchronous queries
+PUBLISHED = "test-guest-secret-change-me"
 BROKERS = ("redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp")  # others may have no server, or need more than to connect
 
 
@@ -85,6 +87,22 @@ def check_components():
             except SyntaxError as error:
                 name = os.path.basename(path)
                 raise Refused(f"{name} fails: line {error.lineno}: SyntaxError: {error.msg}. Correct {name}")
+
+
+def check_features(config):
+    """Refuses features whose own settings keep each process from starting, or let anyone sign tokens."""
+    flags = {**getattr(config, "DEFAULT_FEATURE_FLAGS", {}), **(getattr(config, "FEATURE_FLAGS", None) or {})}
+    secret = getattr(config, "GLOBAL_ASYNC_QUERIES_JWT_SECRET", None) or ""
+    if flags.get("GLOBAL_ASYNC_QUERIES") and len(secret) < SHORTEST:
+        raise Refused(
+            f"the feature GLOBAL_ASYNC_QUERIES requires a GLOBAL_ASYNC_QUERIES_JWT_SECRET of {SHORTEST} or more bytes:"
+            " set it in spec.config, or disable the feature"
+        )
+    if flags.get("EMBEDDED_SUPERSET") and getattr(config, "GUEST_TOKEN_JWT_SECRET", None) == PUBLISHED:
+        raise Refused(
+            "the feature EMBEDDED_SUPERSET has the GUEST_TOKEN_JWT_SECRET that Superset publishes, with which anyone signs"
+            " tokens: set it in spec.config, or disable the feature"
+        )
 
 
 def require_mcp_server():
@@ -275,6 +293,7 @@ class Broker:
 def check(mode):
     config = load()
     check_components()
+    check_features(config)
     require_mcp_server()
     try:
         metastore = Metastore(config)

@@ -15,6 +15,10 @@ const stubConfig = `import importlib.util, os
 spec = importlib.util.spec_from_file_location("superset_config", os.environ["SUPERSET_CONFIG_PATH"])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
+DEFAULT_FEATURE_FLAGS = {"EMBEDDED_SUPERSET": False}
+GLOBAL_ASYNC_QUERIES_JWT_SECRET = "test-secret-change-me"
+GUEST_TOKEN_JWT_SECRET = "test-guest-secret-change-me"
+globals().update(vars(module))
 `
 
 // preflight runs the program in an image with the given files, and returns the last line of its output and the whole
@@ -77,8 +81,19 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 			},
 			"spec.webServer.config fails: line 2: SyntaxError: invalid syntax. Correct spec.webServer.config",
 		},
-		"an image without the MCP server": {
-			map[string]string{"superset_config.py": "A = 1\n"},
+		"asynchronous queries without a secret": {
+			map[string]string{"superset_config.py": "FEATURE_FLAGS = {'GLOBAL_ASYNC_QUERIES': True}\n"},
+			"the feature GLOBAL_ASYNC_QUERIES requires a GLOBAL_ASYNC_QUERIES_JWT_SECRET of 32 or more bytes: set it in spec.config, or disable the feature",
+		},
+		"embedding with the published secret": {
+			map[string]string{"superset_config.py": "FEATURE_FLAGS = {'EMBEDDED_SUPERSET': True}\n"},
+			"the feature EMBEDDED_SUPERSET has the GUEST_TOKEN_JWT_SECRET that Superset publishes, with which anyone signs tokens: set it in spec.config, or disable the feature",
+		},
+		"features with their secrets, and an image without the MCP server": {
+			map[string]string{"superset_config.py": strings.Join([]string{
+				"FEATURE_FLAGS = {'GLOBAL_ASYNC_QUERIES': True, 'EMBEDDED_SUPERSET': True}",
+				"GUEST_TOKEN_JWT_SECRET = 'own'", "GLOBAL_ASYNC_QUERIES_JWT_SECRET = 32 * 'x'", "",
+			}, "\n")},
 			"the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image",
 		},
 		"an error with secrets": {

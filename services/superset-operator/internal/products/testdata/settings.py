@@ -18,6 +18,7 @@ with flask_app.app_context():
                 "schedule": sorted(celery.conf.beat_schedule),
                 "imports": len(celery.conf.imports),
                 "prefetch": celery.conf.worker_prefetch_multiplier,
+                "acksLate": celery.conf.task_acks_late,
                 "broker": celery.conf.broker_url.rpartition("@")[2],
                 "connectTimeout": engine.get("connect_args"),
                 "isolation": isolation,
