@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 )
 
 // env is the environment of the ingesters of one test.
@@ -147,6 +148,9 @@ func (s *env) launch(arguments ...string) *ingester {
 		case <-i.exited:
 		default:
 			i.kill()
+		}
+		if data, err := os.ReadFile(name); err != nil || strings.Contains(string(data), reconciletest.Warning) {
+			s.Errorf("a reconcile returned both a result and an error, or there is no log: %v", err)
 		}
 	})
 	return i

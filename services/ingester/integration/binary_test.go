@@ -81,6 +81,7 @@ func TestBinaryRunsWithLateMySQL(t *testing.T) {
 	})
 	server.Start()
 	expect.Eventually(t, expect.Long, answers("/readyz", http.StatusOK))
+	expect.Eventually(t, expect.Long, answers("/readyz/mysql", http.StatusOK)) // its body names the cause of a failure
 	b.stored(b.finalizer(m))
 	b.events(m, "created")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

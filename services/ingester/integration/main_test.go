@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 )
 
 func TestMain(m *testing.M) {
@@ -106,9 +107,10 @@ func (b *env) start(change ...func(*app.Options)) (stop func()) {
 	for _, c := range change {
 		c(o)
 	}
+	managerLog, checkResults := reconciletest.Watch(b, b.log)
 	skip := true
 	mgr, err := ctrl.NewManager(asIngester(b), ctrl.Options{
-		Scheme: b.client.Scheme(), Logger: b.log,
+		Scheme: b.client.Scheme(), Logger: managerLog,
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},
@@ -141,6 +143,7 @@ func (b *env) start(change ...func(*app.Options)) (stop func()) {
 		once.Do(func() {
 			cancel()
 			wg.Wait()
+			checkResults()
 		})
 	}
 	b.Cleanup(stop)

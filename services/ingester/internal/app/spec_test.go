@@ -1,11 +1,16 @@
 package app
 
 import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 )
@@ -31,4 +36,50 @@ func TestCommandsRequireMySQL(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "set --mysql-dsn (MYSQL_DSN), or --mysql-host") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// pageCommand matches a command of the program in a code span or a code block.
+var pageCommand = regexp.MustCompile("(?m)(?:`|&& |^(?:\\$ )?)ingester ([a-z-]+)([^`\n|&;#]*)")
+
+// TestPagesUseFlagsOfCommands parses the commands on the pages as the program does, with the flags of that command only.
+func TestPagesUseFlagsOfCommands(t *testing.T) {
+	for _, page := range []string{"disaster", "migrations", "operations", "guide", "sweep"} {
+		text, err := os.ReadFile("../../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := pageCommand.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("docs/%s.md has no command: the parser is broken", page)
+		}
+		for _, m := range found {
+			if err := parseCommand(m[1], strings.Fields(m[2])); err != nil {
+				t.Errorf("docs/%s.md: ingester %s%s: %v", page, m[1], m[2], err)
+			}
+		}
+	}
+}
+
+func parseCommand(name string, args []string) error {
+	command, ok := Spec().Commands[name]
+	if !ok {
+		return errors.New("unknown command")
+	}
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	Spec().Flags(fs)
+	if command.Flags != nil {
+		command.Flags(fs)
+	}
+	fs.Usage = func() {}
+	if err := fs.Parse(args); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	known := fs.NArg() == 0
+	if name == "migrate" {
+		known = fs.NArg() == 1 && slices.Contains([]string{"status", "up", "verify"}, fs.Arg(0))
+	}
+	if !known {
+		return errors.New("unexpected arguments")
+	}
+	return nil
 }

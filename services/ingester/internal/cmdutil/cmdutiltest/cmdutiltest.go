@@ -37,6 +37,8 @@ type Env struct {
 	SweepInterval time.Duration
 	// Bus is the bus of the started ingesters, under the cluster name "test"; nil means none.
 	Bus *bus.Conn
+	// Health is the address of /readyz of the newest ingester.
+	Health string
 }
 
 // New returns an environment whose store has the incarnation of the cluster, as after a start of the ingester.

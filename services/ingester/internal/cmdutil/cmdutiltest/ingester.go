@@ -16,8 +16,10 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 )
 
@@ -28,12 +30,20 @@ func (b *Env) Start() (stop func()) {
 	if t, ok := b.TB.(*testing.T); ok && testing.Verbose() {
 		log = testr.New(t)
 	}
+	port, err := freeport.One()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Health = freeport.Address(port)
+	managerLog, checkResults := reconciletest.Watch(b.TB, log)
 	skip := true
 	mgr, err := ctrl.NewManager(cluster.Get(b.TB).Config, ctrl.Options{
-		Scheme: b.Client.Scheme(), Logger: log,
+		Scheme: b.Client.Scheme(), Logger: managerLog,
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.Namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},
+
+		HealthProbeBindAddress: b.Health,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -59,6 +69,7 @@ func (b *Env) Start() (stop func()) {
 		once.Do(func() {
 			cancel()
 			wg.Wait()
+			checkResults()
 		})
 	}
 	b.Cleanup(stop)

@@ -1,0 +1,53 @@
+// Package reconciletest checks in the log of a manager that no reconcile returned both a result
+// and an error.
+package reconciletest
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+)
+
+// Warning begins the message of controller-runtime when it ignores the result next to an error.
+const Warning = "Reconciler returned both"
+
+// Watch returns a logger for the manager, which forwards to log, and a function that fails the
+// test if a reconcile returned both. Call it after the manager has ended.
+func Watch(t testing.TB, log logr.Logger) (logger logr.Logger, check func()) {
+	t.Helper()
+	next := log.GetSink()
+	if next == nil { // of a logger that discards
+		next = funcr.New(func(_, _ string) {}, funcr.Options{}).GetSink()
+	}
+	warned := &atomic.Bool{}
+	return logr.New(&sink{next, warned}), func() {
+		t.Helper()
+		if warned.Load() {
+			t.Error("a reconcile returned both a result and an error")
+		}
+	}
+}
+
+type sink struct {
+	logr.LogSink
+	warned *atomic.Bool
+}
+
+// Info implements logr.LogSink.
+func (s *sink) Info(level int, message string, keysAndValues ...any) {
+	if strings.Contains(message, Warning) {
+		s.warned.Store(true)
+	}
+	s.LogSink.Info(level, message, keysAndValues...)
+}
+
+// WithValues implements logr.LogSink.
+func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
+	return &sink{s.LogSink.WithValues(keysAndValues...), s.warned}
+}
+
+// WithName implements logr.LogSink.
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.LogSink.WithName(name), s.warned} }
