@@ -19,6 +19,8 @@ const (
 	secretKeysKey = "superset_secret_keys.py"
 	// preflightKey is the key of the program that checks the image, the metastore and the broker.
 	preflightKey = "superset_preflight.py"
+	// preflightServersKey is the key of the module that this program imports.
+	preflightServersKey = "superset_preflight_servers.py"
 	// gunicornKey is the key of the web server's configuration of gunicorn.
 	gunicornKey = "superset_gunicorn.py"
 )
@@ -51,7 +53,7 @@ func TaskConfigMap(t *resolve.Task, components []resolve.Component) *corev1.Conf
 		c.Data[secretKeysKey] = scripts.SecretKeys()
 	}
 	if preflight || t.Checks {
-		c.Data[preflightKey] = scripts.Preflight()
+		c.Data[preflightKey], c.Data[preflightServersKey] = scripts.Preflight(), scripts.PreflightServers()
 		for i := range components {
 			if o := &components[i]; o.Python.ComponentConfig != nil && o.Image == t.Image {
 				c.Data["spec."+o.Descriptor.Key+".config"] = *o.Python.ComponentConfig

@@ -26,7 +26,7 @@ globals().update(vars(module))
 func preflight(t *testing.T, files map[string]string) (last, output string) {
 	t.Helper()
 	dir := t.TempDir()
-	files["preflight.py"] = scripts.Preflight()
+	files["preflight.py"], files["superset_preflight_servers.py"] = scripts.Preflight(), scripts.PreflightServers()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

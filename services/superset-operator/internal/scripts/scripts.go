@@ -35,6 +35,8 @@ var (
 	createMySQL string
 	//go:embed preflight.py
 	preflight string
+	//go:embed preflight_servers.py
+	preflightServers string
 	//go:embed secret-keys.py
 	secretKeys string
 	//go:embed gunicorn.py
@@ -62,6 +64,9 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 // Preflight returns the program that checks the image, the metastore and the broker. Its argument is "once", or
 // "wait" to wait for servers that are about to start.
 func Preflight() string { return preflight }
+
+// PreflightServers returns the module superset_preflight_servers, which that program imports from its directory.
+func PreflightServers() string { return preflightServers }
 
 // SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are "check" or
 // "rotate", and the file for its report.

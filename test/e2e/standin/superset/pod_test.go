@@ -61,6 +61,8 @@ func newPod(t *testing.T, release, example, workload string) *pod {
 		workload + "-config.json":          "home/superset-websocket/config.json",
 		"../../../scripts/secret-keys.py":  "app/pythonpath/superset_secret_keys.py",
 		"../../../scripts/preflight.py":    "app/pythonpath/superset_preflight.py",
+
+		"../../../scripts/preflight_servers.py": "app/pythonpath/superset_preflight_servers.py",
 	} {
 		found, err := filepath.Glob(filepath.Join(rendered, example, file))
 		must(t, err)
