@@ -104,7 +104,13 @@ func (a *app) startPlatform(ctx context.Context, chosen []string, images string)
 	if err := a.importImages(ctx, []string{images}); err != nil {
 		return err
 	}
-	return a.platform(chosen, a.env.Kubeconfig(), a.node.Node.Certificates()).Install(ctx)
+	digests, err := a.node.Node.Digests(ctx)
+	if err != nil {
+		return err
+	}
+	config := a.platform(chosen, a.env.Kubeconfig(), a.node.Node.Certificates())
+	config.Digests = digests
+	return config.Install(ctx)
 }
 
 // nodeTools builds and downloads the programs of a real node.

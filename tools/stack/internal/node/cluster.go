@@ -126,6 +126,30 @@ func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 	return imported, nil
 }
 
+// Digests returns the digest of each image in the node, by its name with the registry.
+func (n *Node) Digests(ctx context.Context) (map[string]string, error) {
+	list, err := n.ctr(ctx, "images", "list")
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	return digests(string(list))
+}
+
+// digests parses the table of ctr, whose columns begin with the name, the media type and the digest.
+func digests(table string) (map[string]string, error) {
+	found := map[string]string{}
+	for line := range strings.Lines(table) {
+		columns := strings.Fields(line)
+		if len(columns) < 3 {
+			return nil, fmt.Errorf("list images: unknown line %q", line)
+		}
+		if columns[0] != "REF" {
+			found[columns[0]] = columns[2]
+		}
+	}
+	return found, nil
+}
+
 // importedBefore reports whether a file was imported, by path, size and modification time, and returns the file that
 // records it. That file is removed together with the images.
 func (n *Node) importedBefore(file string) (mark string, had bool, err error) {

@@ -44,6 +44,9 @@ type Config struct {
 	ClusterName string
 	// NATSImage and MySQLImage are images; those of the services are flotilla/<service>:dev.
 	NATSImage, MySQLImage string
+	// Digests are the digests of images by name. They become annotations of pods, so that an image that was built again
+	// under its tag restarts them.
+	Digests map[string]string
 	// Certificates is a directory with ca.crt, nats.crt and nats.key.
 	Certificates string
 	// Passwords is the file that stores the passwords across restarts.
@@ -201,6 +204,9 @@ func (c Config) values(service string) map[string]any {
 		"cluster": map[string]any{"name": c.ClusterName},
 		"image":   map[string]any{"repository": "flotilla/" + service, "tag": "dev"},
 		"bus":     bus(service),
+	}
+	if digest := c.Digests["docker.io/flotilla/"+service+":dev"]; digest != "" {
+		v["podAnnotations"] = map[string]any{"flotilla.dev/image-digest": digest}
 	}
 	switch service {
 	case "status-aggregator":

@@ -82,3 +82,16 @@ func TestPasswordsArePersistent(t *testing.T) {
 		t.Error("passwords are missing or equal")
 	}
 }
+
+func TestImageDigestRestartsPods(t *testing.T) {
+	annotations := func(digests map[string]string) any {
+		return Config{Digests: digests}.values("ingester")["podAnnotations"]
+	}
+	digests := map[string]string{"docker.io/flotilla/ingester:dev": "sha256:aa", "docker.io/flotilla/engine-operator:dev": "sha256:bb"}
+	if diff := cmp.Diff(map[string]any{"flotilla.dev/image-digest": "sha256:aa"}, annotations(digests)); diff != "" {
+		t.Error(diff)
+	}
+	if got := annotations(nil); got != nil {
+		t.Errorf("annotations %v of pods of another cluster", got)
+	}
+}
