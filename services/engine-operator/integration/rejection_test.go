@@ -119,7 +119,8 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 	s.create(e)
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
-			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not controlled by the owner") {
+			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not controlled by the owner") &&
+				strings.Contains(c.Message, "Delete or rename the conflicting object.") {
 				return nil
 			}
 		}

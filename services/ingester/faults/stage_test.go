@@ -28,8 +28,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 )
 
 // env is the environment of the ingesters of one test.

@@ -31,10 +31,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 )
 
 func TestMain(m *testing.M) {

@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 )
 

@@ -146,23 +146,21 @@ func applyOrRemove[T object](ctx context.Context, r *Reconciler, s *reconcileSta
 
 // removeComponent deletes all objects of a component.
 func (r *Reconciler) removeComponent(ctx context.Context, s *reconcileState, name string) error {
-	if err := r.removeWorkload(ctx, s, name); err != nil {
-		return err
-	}
-	if err := r.applier.Delete(ctx, s.snapshot.Services[name]); err != nil {
-		return err
-	}
-	return r.applier.Delete(ctx, s.snapshot.ConfigMaps[name])
+	return errors.Join(
+		r.removeWorkload(ctx, s, name),
+		r.applier.Delete(ctx, s.snapshot.Services[name]),
+		r.applier.Delete(ctx, s.snapshot.ConfigMaps[name]),
+	)
 }
 
-// removeWorkload deletes the objects that run, scale or protect the pods of a component.
+// removeWorkload deletes the objects that run, scale or protect the pods of a component. It attempts all: a refused
+// deletion of one must not leave the pods running.
 func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name string) error {
+	var failed []error
 	for _, obj := range []client.Object{s.snapshot.Autoscalers[name], s.snapshot.Budgets[name], s.snapshot.Deployments[name]} {
-		if err := r.applier.Delete(ctx, obj); err != nil {
-			return err
-		}
+		failed = append(failed, r.applier.Delete(ctx, obj))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // pinImages pins every running component to its current image while the tasks for the desired image wait or are

@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/app"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
@@ -120,10 +121,12 @@ func (e *env) operator(cfg *rest.Config, o options) {
 	cfg.Wrap(e.requests.wrap)
 	cacheOptions := cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}}
 	app.CacheOptions(&cacheOptions)
+	log, checkResults := reconciletest.Watch(e.t, logr.Discard())
+	e.t.Cleanup(checkResults) // after the manager has ended
 	skip := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme(e.t), Cache: cacheOptions, Metrics: server.Options{BindAddress: "0"},
-		Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: &skip},
+		Logger: log, Controller: config.Controller{SkipNameValidation: &skip},
 	})
 	if err != nil {
 		e.t.Fatal(err)

@@ -1,13 +1,20 @@
 package superset_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -127,4 +134,33 @@ func TestRemovedComponentsLeaveNothing(t *testing.T) {
 	route.SetName("lab")
 	expect.Deleted(t, l.client, route)
 	l.waitFor(sup, settled)
+}
+
+// refusingClient refuses the deletion of autoscalers.
+type refusingClient struct{ client.Client }
+
+func (c refusingClient) Delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
+	if _, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler); ok {
+		return apierrors.NewForbidden(autoscalingv2.Resource("horizontalpodautoscalers"), obj.GetName(), errors.New("a webhook denied the request"))
+	}
+	return c.Client.Delete(ctx, obj, options...)
+}
+
+// TestRefusedDeletionKeepsNoPods removes a component whose autoscaler cannot be deleted: its pods, Service and
+// configuration are deleted, and the error is reported.
+func TestRefusedDeletionKeepsNoPods(t *testing.T) {
+	l := newParallelEnv(t, options{wrap: func(c client.Client) client.Client { return refusingClient{c} }})
+	sup := l.createRunning(full())
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
+	meta := metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-worker"}
+	expect.Deleted(t, l.client, &appsv1.Deployment{ObjectMeta: meta})
+	expect.Deleted(t, l.client, &policyv1.PodDisruptionBudget{ObjectMeta: meta})
+	config := metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-worker-config"}
+	expect.Deleted(t, l.client, &corev1.ConfigMap{ObjectMeta: config})
+	l.waitFor(sup, func(s *v1alpha1.Superset) error {
+		if text := message(s, "Degraded"); !strings.Contains(text, "a webhook denied the request") {
+			return fmt.Errorf("message of Degraded: %q", text)
+		}
+		return nil
+	})
 }
