@@ -3,10 +3,12 @@ package superset_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,4 +92,37 @@ func TestForeignObjectsStayUnchanged(t *testing.T) {
 	e.edit(created, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	e.waitFor(created, phase(v1alpha1.PhaseStopped))
 	unchanged("stopped")
+}
+
+// TestForeignJobIsNoAttempt creates a Job of a user with the name and a label of a task: it does not count as
+// an attempt, stays unchanged, and is reported.
+func TestForeignJobIsNoAttempt(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "c"}},
+	}}
+	meta := metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-migrate", Labels: map[string]string{v1alpha1.LabelInstance: "lab"}}
+	foreign := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: pod, Suspend: new(true)}}
+	if err := l.client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	sup := l.create(minimal()(l.env))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("Degraded", metav1.ConditionTrue, "NotOwned"), func(s *v1alpha1.Superset) error {
+		if text := message(s, "Degraded"); !strings.Contains(text, `job "lab-migrate"`) || !strings.Contains(text, "Delete or rename") {
+			return fmt.Errorf("message of Degraded: %q", text)
+		}
+		return nil
+	}))
+	live := &batchv1.Job{}
+	if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), live); err != nil || live.UID != foreign.UID || live.Generation != foreign.Generation || len(live.OwnerReferences) > 0 {
+		t.Errorf("the Job was changed: %v, %v", live, err)
+	}
+	if err := l.client.Delete(t.Context(), foreign, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	l.waitFor(sup, settled)
+	if n := sup.Status.Lifecycle.Migrate.Attempts; n != 1 {
+		t.Errorf("%d attempts, want 1", n)
+	}
+	l.history.checkTasks("migrate")
 }
