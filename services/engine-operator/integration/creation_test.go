@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -127,6 +128,22 @@ func TestEngineReportsFailedPodCreation(t *testing.T) {
 	}
 }
 
+// The service account of a template does not exist yet.
+func TestEngineReportsMissingServiceAccount(t *testing.T) {
+	t.Parallel()
+	s := newTestEnv(t)
+	e := engineOf("a", 1)
+	e.Spec.Template = template("example.com/engine:1.0")
+	e.Spec.Template.Spec.ServiceAccountName = "runner"
+	s.create(e)
+	waitReason(t, s, e, "FailedCreate")
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		return checkMessages(e.Status.Conditions, `serviceaccount "runner" not found`, "Ready", "Degraded")
+	})
+	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "runner"}})
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+}
+
 // The same for an instance: its Deployments and its own database.
 func TestInstanceReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
@@ -144,5 +161,47 @@ func TestInstanceReportsFailedPodCreation(t *testing.T) {
 		return checkMessages(i.Status.Conditions, o.message, "Degraded", v1alpha1.ConditionGatewayReady)
 	})
 	remove()
+	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// Objects of a user have the names of an instance's components: each is reported with the remedy and stays unchanged.
+func TestInstanceReportsForeignObjects(t *testing.T) {
+	t.Parallel()
+	s := &testEnv{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	labels := map[string]string{"by": "hand"}
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels}
+	}
+	foreign := map[string]client.Object{
+		v1alpha1.ConditionGatewayReady: &corev1.Service{ObjectMeta: meta("shop-gateway"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		v1alpha1.ConditionMetadataReady: &appsv1.StatefulSet{ObjectMeta: meta("shop-metadata-pg"), Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), Selector: selector, Template: pod,
+		}},
+	}
+	for _, obj := range foreign {
+		s.create(obj)
+	}
+	s.volume("10Gi")
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
+	for condition, obj := range foreign {
+		expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
+			if err := checkMessages(i.Status.Conditions, obj.GetName(), condition); err != nil {
+				return err
+			}
+			return checkMessages(i.Status.Conditions, "Delete or rename the conflicting object.", condition)
+		})
+		uid, generation := obj.GetUID(), obj.GetGeneration()
+		if s.read(obj); obj.GetUID() != uid || obj.GetGeneration() != generation || len(obj.GetOwnerReferences()) > 0 {
+			t.Errorf("%T was changed: %v", obj, obj)
+		}
+		s.remove(obj)
+	}
 	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
