@@ -134,7 +134,7 @@ func TestPreflightRejectsInput(t *testing.T) {
 		"a driver without module":   {driver("asyncpg"), []string{"the image lacks the driver asyncpg that spec.metastore names (No module named 'asyncpg')"}},
 		"an unknown driver":         {driver("unknown"), []string{"the image lacks the driver unknown"}},
 		"asynchronous queries":      {features("GLOBAL_ASYNC_QUERIES"), []string{"requires a GLOBAL_ASYNC_QUERIES_JWT_SECRET of 32 or more bytes"}},
-		"embedding":                 {features("EMBEDDED_SUPERSET"), []string{"has the GUEST_TOKEN_JWT_SECRET that Superset publishes"}},
+		"embedding":                 {features("EMBEDDED_SUPERSET"), []string{"has the published GUEST_TOKEN_JWT_SECRET"}},
 		"a metastore without route": {at(blackholePort(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
 		"a broker without route":    {broker(blackholePort(t)), []string{"the broker does not answer within 10 s (127.0.0.1:"}},
 		"an unresponsive metastore": {at(unresponsive(t)), []string{"the metastore does not answer within 10 s (127.0.0.1:"}},
@@ -224,7 +224,7 @@ func TestPreflightRejectsMySQL(t *testing.T) {
 	})
 	t.Run("read-only", func(t *testing.T) {
 		i.store.query(t, "SET GLOBAL read_only = ON")
-		t.Cleanup(func() { i.store.query(t, "SET GLOBAL read_only = OFF") })
+		defer i.store.query(t, "SET GLOBAL read_only = OFF") // before the context of the test ends
 		i.task(t, "preflight").checkRejection("the metastore is read-only")
 	})
 	t.Run("a wrong password", func(t *testing.T) {

@@ -77,8 +77,8 @@ def check_features(config):
         )
     if flags.get("EMBEDDED_SUPERSET") and getattr(config, "GUEST_TOKEN_JWT_SECRET", None) == PUBLISHED:
         raise Refused(
-            "the feature EMBEDDED_SUPERSET has the GUEST_TOKEN_JWT_SECRET that Superset publishes, with which anyone signs"
-            " tokens: set it in spec.config, or disable the feature"
+            "the feature EMBEDDED_SUPERSET has the published GUEST_TOKEN_JWT_SECRET, with which anyone can sign in as a guest:"
+            " set it in spec.config, or disable the feature"
         )
 
 

@@ -87,7 +87,7 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 		},
 		"embedding with the published secret": {
 			map[string]string{"superset_config.py": "FEATURE_FLAGS = {'EMBEDDED_SUPERSET': True}\n"},
-			"the feature EMBEDDED_SUPERSET has the GUEST_TOKEN_JWT_SECRET that Superset publishes, with which anyone signs tokens: set it in spec.config, or disable the feature",
+			"the feature EMBEDDED_SUPERSET has the published GUEST_TOKEN_JWT_SECRET, with which anyone can sign in as a guest: set it in spec.config, or disable the feature",
 		},
 		"features with their secrets, and an image without the MCP server": {
 			map[string]string{"superset_config.py": strings.Join([]string{
