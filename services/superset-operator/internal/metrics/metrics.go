@@ -94,6 +94,9 @@ func newSet() *set {
 			s.runs.WithLabelValues(kind.Slug, result)
 		}
 	}
+	for _, name := range []string{drain, tasks, start, total} {
+		s.downtimeSeconds.WithLabelValues(name)
+	}
 	return s
 }
 
