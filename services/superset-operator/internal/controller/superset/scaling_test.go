@@ -88,7 +88,8 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l := newParallelEnv(t, options{})
 	sup := l.createRunning(full())
-	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("1s"))(s); image("6.1.0")(s) })
+	// The task lasts until the suspension, also on a busy machine.
+	l.edit(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("20s"))(s); image("6.1.0")(s) })
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.podOf("migrate", corev1.PodRunning)
 	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
@@ -116,7 +117,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
 	l := newParallelEnv(t, options{})
 	sup := l.createRunning(full())
-	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("700ms"))(s); image("6.1.0")(s) })
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) { tasks(finishAfter("10s"))(s); image("6.1.0")(s) })
 	l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.waitFor(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
