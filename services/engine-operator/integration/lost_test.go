@@ -2,10 +2,12 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -212,5 +214,39 @@ func TestForeignNameSkipsGenerationNumber(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A foreign object with a name of the serving generation is reported, and blocks neither the next rollout nor the
+// deletion of the other objects.
+func TestForeignServiceOfServingGenerationBlocksNoRollout(t *testing.T) {
+	t.Parallel()
+	s := newTestEnv(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+	s.waitForIdle()
+	s.stopAndWait()
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}}
+	s.remove(foreign)
+	foreign = &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	s.create(foreign)
+	s.run()
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, "Degraded")
+		if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "a-g0-hl") || !strings.Contains(c.Message, "Delete or rename") {
+			return fmt.Errorf("Degraded = %+v", c)
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.waitForRollout(e, v1alpha1.PhaseStable, 1)
+	waitReason(t, s, e, v1alpha1.ReasonEngineReady)
+	s.checkChildren(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	if live := fetch(s, foreign); live.UID != foreign.UID || live.Generation != foreign.Generation || live.DeletionTimestamp != nil {
+		t.Errorf("the foreign Service changed: %+v", live.ObjectMeta)
 	}
 }

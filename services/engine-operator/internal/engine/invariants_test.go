@@ -34,6 +34,7 @@ var invariants = map[string]string{
 	"LostServingComesBack":                         "A reconcile that changes no phase leaves the serving generation with a StatefulSet, when its rendering is known and no two others existed when the reconcile began.",
 	"RestoredFromNothing":                          "A StatefulSet is only restored to its former state.",
 	"LabelsComeBack":                               "A StatefulSet that lost its labels has them again in a terminal phase.",
+	"CreatedWithoutDependencies":                   "With a cache that shows all objects, a StatefulSet with the current rendering is created only after its configuration and its headless Service.",
 	"NumbersFitTheModel":                           "The number of generations in progress never exceeds what the model can distinguish.",
 }
 
@@ -53,6 +54,7 @@ func (p *reconcile) checkWrite(wr Write, before children) {
 	switch wr.Op {
 	case EnsureConfig, EnsureHeadless, CreateStatefulSet, RestoreStatefulSet:
 		p.violatesIf("NumberUsedTwice", c.retired)
+		p.violatesIf("CreatedWithoutDependencies", wr.Op == CreateStatefulSet && !p.state.childrenStale && (!c.hl || !c.cm))
 		p.violatesIf("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != uninitialized)
 		p.violatesIf("AtMostTwoGenerationsStand", (wr.Op == CreateStatefulSet || wr.Op == RestoreStatefulSet) && !p.state.childrenStale && existingStatefulSets(p.state.children) > 2)
 	case RouteService:

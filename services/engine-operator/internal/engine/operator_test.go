@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // view is the input of one reconcile: an engine object, fresh or cached, and the children in the
 // cache.
 type view struct {
@@ -108,16 +110,25 @@ func (m *model) decide(w *modelState, v view) decided {
 	return d
 }
 
-// execute executes the reconcile, which crashes before write number `crash`; the status write is the last.
-func (m *model) execute(w modelState, d decided, crash int) outcome {
+// accepted is the number of the refused write in a reconcile without one.
+const accepted = -1
+
+// execute executes the reconcile. The API server refuses write number `refused`, and the operator crashes before write
+// number `crash`; the status write is the last.
+func (m *model) execute(w modelState, d decided, refused, crash int) outcome {
 	out := outcome{state: w, plan: d.plan, readAPI: d.readAPI, violated: d.violated}
 	if d.unconfirmed || d.violated != "" {
 		return out
 	}
 	p := &reconcile{model: m, view: d.view, before: &w, plan: d.plan, state: &out.state, cached: w.cachedChildren()}
-	for _, wr := range d.writes {
+	var failed []Write
+	for i, wr := range d.writes {
 		if crash--; crash < 0 {
 			return out
+		}
+		if i == refused || slices.ContainsFunc(failed, wr.Requires) {
+			failed = append(failed, wr)
+			continue
 		}
 		did, ok := p.write(wr)
 		if did {
@@ -130,6 +141,8 @@ func (m *model) execute(w modelState, d decided, crash int) outcome {
 	if crash--; crash < 0 || !d.current {
 		return out
 	}
+	p.refused = len(failed) > 0
+	p.plan.Settled = p.plan.Settled && !p.refused
 	p.record()
 	out.violated = p.violated
 	return out
@@ -143,6 +156,7 @@ type reconcile struct {
 	plan     Plan
 	state    *modelState
 	cached   *children
+	refused  bool // the API server refused a write
 	violated string
 }
 
@@ -227,7 +241,9 @@ func (p *reconcile) record() {
 	next := newRecord(p.plan.Next)
 	p.checkRecord(next)
 	if next == w.eng.st && (!p.plan.Settled || !w.eng.specChanged) {
-		p.checkWaiting()
+		if !p.refused {
+			p.checkWaiting()
+		}
 		return
 	}
 	if next.phase != w.eng.st.phase {

@@ -66,25 +66,39 @@ func (s *search) visit(w modelState, parent int32, desc string) {
 	s.from = append(s.from, arrival{parent, desc})
 }
 
-// operator runs every reconcile: from the fresh or the cached engine, throttled or not, and with a crash
-// before each of its writes.
+// operator runs every reconcile: from the fresh or the cached engine, throttled or not, with a crash before each of its
+// writes, and with each of its writes refused.
 func (s *search) operator(w modelState, add func(string, modelState)) (violated, desc string) {
 	for _, v := range s.views(w) {
 		d := s.decide(&w, v)
-		for crash := range len(d.writes) + 2 {
-			o := s.execute(w, d, crash)
-			if o.violated != "" {
-				return o.violated, fmt.Sprintf("reconcile (cached=%t raced=%t held=%t) %+v", v.cached, v.raced, v.throttled, o.plan)
+		run := func(refused, crash int) bool {
+			o := s.execute(w, d, refused, crash)
+			if violated = o.violated; violated != "" {
+				desc = fmt.Sprintf("reconcile (cached=%t raced=%t held=%t refused=%d) %+v", v.cached, v.raced, v.throttled, refused, o.plan)
+				return false
 			}
-			add(name(v), o.state)
+			add(name(v, refused), o.state)
+			return true
+		}
+		for crash := range len(d.writes) + 2 {
+			if !run(accepted, crash) {
+				return violated, desc
+			}
+		}
+		for refused := range d.writes {
+			if !run(refused, len(d.writes)) || !run(refused, len(d.writes)+1) { // the status write is refused too, or not
+				return violated, desc
+			}
 		}
 	}
 	return "", ""
 }
 
-// name returns a constant for a view: formatting would cost more than the reconcile.
-func name(v view) string {
+// name returns a constant for a reconcile: formatting would cost more than the reconcile.
+func name(v view, refused int) string {
 	switch {
+	case refused != accepted:
+		return "a reconcile with a refused write"
 	case v.raced:
 		return "a reconcile, the spec is edited meanwhile"
 	case v.cached:
@@ -112,7 +126,7 @@ func (s *search) views(w modelState) []view {
 // stepWithoutFaults runs one complete reconcile and the reaction of the cluster.
 func (s *search) stepWithoutFaults(w modelState) (outcome, modelState) {
 	d := s.decide(&w, view{object: w.eng})
-	o := s.execute(w, d, len(d.writes)+1)
+	o := s.execute(w, d, accepted, len(d.writes)+1)
 	n := o.state
 	for i := range n.children.gens {
 		c := &n.children.gens[i]

@@ -66,3 +66,22 @@ func (p Plan) Writes() []Write {
 	}
 	return out
 }
+
+// Requires reports whether the write must not be executed after a failure of an earlier write of the
+// same plan. Pods need the configuration and the headless Service of their generation, and a
+// generation is deleted only after its traffic was routed elsewhere. All other writes are independent,
+// so that one refused object does not block the others.
+func (w Write) Requires(earlier Write) bool {
+	switch w.Op {
+	case CreateStatefulSet, RestoreStatefulSet:
+		return earlier.Generation == w.Generation
+	case ConfirmUnrouted:
+		return earlier.Op == RouteService
+	case DeleteStatefulSet:
+		return earlier == Write{ConfirmUnrouted, w.Generation}
+	case DeleteHeadless, DeleteConfig: // the StatefulSet may serve again
+		return earlier == Write{DeleteStatefulSet, w.Generation}
+	case EnsureConfig, EnsureHeadless, RepairLabels, RouteService:
+	}
+	return false
+}

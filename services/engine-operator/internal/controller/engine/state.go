@@ -37,6 +37,7 @@ type reconcileState struct {
 	snapshot engine.Snapshot
 	plan     engine.Plan
 	decided  bool
+	executed bool // all independent writes of the plan were attempted
 	newSlot  bool // a rollout slot was acquired and is not recorded yet
 }
 
@@ -45,9 +46,14 @@ func (s *reconcileState) start() {
 	s.plan = engine.Plan{Route: engine.None, Next: engine.StateOf(s.engine.Status)}
 }
 
-// abandon drops a decision that was not executed: its state must not be recorded.
+// abandon handles a failure: the state of a decision whose writes were not all attempted must not be
+// recorded, and a decision with a failed write does not settle the engine.
 func (s *reconcileState) abandon() {
-	s.start()
+	if s.executed {
+		s.plan.Settled = false
+	} else {
+		s.start()
+	}
 	s.decided = false
 }
 

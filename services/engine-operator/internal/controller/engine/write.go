@@ -135,21 +135,32 @@ func (r *Reconciler) confirm(ctx context.Context, s *reconcileState) error {
 	return nil
 }
 
-// write executes the plan in order. It attempts all deletions and stops at
-// the first failure of any other write, since later writes depend on it.
+// write executes the plan in order. A failed write prevents only those that require it. What the plan
+// records next follows from what was observed, so it is recorded also after a failure, except that
+// the engine is settled.
 func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	var failed []error
+	var result steps.Result
+	var failed []engine.Write
+	var failures []error
 	for _, w := range s.plan.Writes() {
-		err := r.writeOne(ctx, s, w)
-		if errors.Is(err, apply.ErrBeingDeleted) {
-			return steps.Result{Requeue: engine.RequeueWait}, nil // its deletion enqueues the engine
+		if slices.ContainsFunc(failed, w.Requires) {
+			failed = append(failed, w)
+			continue
 		}
-		if err != nil && w.Op < engine.DeleteStatefulSet {
+		switch err := r.writeOne(ctx, s, w); {
+		case err == nil:
+			continue
+		case isStale(err):
 			return steps.Result{}, err
+		case errors.Is(err, apply.ErrBeingDeleted): // its deletion enqueues the engine
+			result.Requeue = engine.RequeueWait
+		default:
+			failures = append(failures, err)
 		}
-		failed = append(failed, err)
+		failed = append(failed, w)
 	}
-	return steps.Result{}, errors.Join(failed...)
+	s.executed = true
+	return result, errors.Join(failures...)
 }
 
 func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.Write) error {
