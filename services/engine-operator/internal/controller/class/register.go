@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
 )
 
 // SetupWithManager adds the controller to the manager. The cache must have the index that
@@ -22,6 +23,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
 		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
+		WithOptions(backoff.Options()).
 		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: bindingChanged})).
 		Complete(r)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -78,6 +79,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
 		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
+		WithOptions(backoff.Options()).
 		Watches(&v1alpha1.FireboltEngine{}, enqueue.Edits()).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).

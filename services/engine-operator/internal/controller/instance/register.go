@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/backoff"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -27,6 +28,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("instance").
 		For(&v1alpha1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
+		WithOptions(backoff.Options()).
 		Owns(&appsv1.Deployment{}).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).

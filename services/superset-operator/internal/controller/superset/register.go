@@ -3,6 +3,7 @@ package superset
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -35,6 +37,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
+// Delays before a failed reconcile is retried. A user who removes the cause of a failure that no watch shows, such as a
+// quota or a foreign object, waits no longer than maxBackoff; the default of controller-runtime is 1000 s.
+const (
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = time.Minute
+)
+
 // SetupWithManager adds the controller to the manager, and the indexes to its cache.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lease *standalone.LeaseWatcher, workers int) error {
 	if err := Index(ctx, mgr); err != nil {
@@ -45,7 +54,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
 		For(&v1alpha1.Superset{}, builder.WithPredicates(r.shouldReconcile())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		})
 	b = b.Watches(&v1alpha1.Superset{}, enqueue.Edits())
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
