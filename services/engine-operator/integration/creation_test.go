@@ -178,24 +178,34 @@ func TestInstanceReportsForeignObjects(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels}
 	}
-	foreign := map[string]client.Object{
-		v1alpha1.ConditionGatewayReady: &corev1.Service{ObjectMeta: meta("shop-gateway"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
-		v1alpha1.ConditionMetadataReady: &appsv1.StatefulSet{ObjectMeta: meta("shop-metadata-pg"), Spec: appsv1.StatefulSetSpec{
+	foreign := []struct {
+		condition string
+		object    client.Object
+	}{
+		{v1alpha1.ConditionGatewayReady, &corev1.Service{ObjectMeta: meta("shop-gateway"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}},
+		{v1alpha1.ConditionGatewayReady, &appsv1.Deployment{ObjectMeta: meta("shop-gateway"), Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(0)), Selector: selector, Template: pod,
-		}},
+		}}},
+		{v1alpha1.ConditionMetadataReady, &appsv1.StatefulSet{ObjectMeta: meta("shop-metadata-pg"), Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), Selector: selector, Template: pod,
+		}}},
+		{v1alpha1.ConditionMetadataReady, &appsv1.Deployment{ObjectMeta: meta("shop-metadata"), Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Selector: selector, Template: pod,
+		}}},
 	}
-	for _, obj := range foreign {
-		s.create(obj)
+	for _, f := range foreign {
+		s.create(f.object)
 	}
 	s.volume("10Gi")
 	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
-	for condition, obj := range foreign {
+	for _, f := range foreign {
+		obj := f.object
 		expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
-			if err := checkMessages(i.Status.Conditions, obj.GetName(), condition); err != nil {
+			if err := checkMessages(i.Status.Conditions, obj.GetName(), f.condition); err != nil {
 				return err
 			}
-			return checkMessages(i.Status.Conditions, "Delete or rename the conflicting object.", condition)
+			return checkMessages(i.Status.Conditions, "Delete or rename the conflicting object.", f.condition)
 		})
 		uid, generation := obj.GetUID(), obj.GetGeneration()
 		if s.read(obj); obj.GetUID() != uid || obj.GetGeneration() != generation || len(obj.GetOwnerReferences()) > 0 {

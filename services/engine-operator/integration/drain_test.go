@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
 // drained returns an engine whose rollouts wait for its queries.
@@ -121,6 +123,7 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 		})
 	}
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
+	n.restartAndScrape(server.Broken, "a-g0-1")
 	n.setMode(server.Slow, "a-g0-1")
 	waitReason(t, n.testEnv, e, v1alpha1.ReasonRolling) // the query still runs, and the check reports it
 	n.setMode(server.Normal, "a-g0-1")
@@ -131,6 +134,45 @@ func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	<-end
 	n.waitForRollout(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, n.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	n.checkRecoveredOnce()
+}
+
+// restartAndScrape restarts the operator, and waits until it has scraped a pod twice in a mode.
+func (n *nodes) restartAndScrape(mode server.Mode, pod string) {
+	n.t.Helper()
+	n.setMode(mode, pod)
+	n.stopAndWait()
+	scrapes := func() int {
+		s, err := n.process(pod).Stats(n.t.Context())
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		return s.Scrapes
+	}
+	before := scrapes()
+	n.run()
+	expect.Eventually(n.t, expect.Long, func() error {
+		if now := scrapes(); now < before+2 {
+			return fmt.Errorf("scraped %d times since the restart", now-before)
+		}
+		return nil
+	})
+}
+
+// checkRecoveredOnce checks that the recovery of the drain check was recorded once: a restart is none.
+func (n *nodes) checkRecoveredOnce() {
+	n.t.Helper()
+	expect.Eventually(n.t, expect.Long, func() error {
+		var list eventsv1.EventList
+		if err := n.api.List(n.t.Context(), &list, client.InNamespace(n.namespace)); err != nil {
+			return err
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(o eventsv1.Event) bool { return o.Reason != statusevents.EventDrainCheckRecovered })
+		if len(list.Items) != 1 || list.Items[0].Series != nil {
+			return fmt.Errorf("got events %v, want one", list.Items)
+		}
+		return nil
+	})
 }
 
 // noTimeout waits for a pod without a timeout, unlike a real transport.

@@ -54,10 +54,12 @@ type operator struct {
 	newClient client.NewClientFunc
 	// newCache, if set, creates the operator's cache.
 	newCache cache.NewCacheFunc
-	clock    clock.WithTicker
-	requests *counter
-	stop     context.CancelFunc
-	done     chan error
+	// conflicts, if set, rejects status writes of a stale client.
+	conflicts *conflicts
+	clock     clock.WithTicker
+	requests  *counter
+	stop      context.CancelFunc
+	done      chan error
 }
 
 // start runs an operator until the test ends.
