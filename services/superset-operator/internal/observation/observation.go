@@ -46,7 +46,7 @@ func For(in Input) contract.Observation {
 		DeployedVersion: sup.Status.DeployedVersion,
 		Reconcile:       in.Outcome,
 		Intent:          in.Intent,
-		Jobs:            jobs(sup, in.Intent),
+		Jobs:            jobs(in),
 	}
 	if in.Desired != nil && in.Snapshot != nil {
 		o.Units = units(in)
@@ -120,17 +120,20 @@ func failureMessage(cause string) string {
 }
 
 // jobs returns the tasks from the status, which outlives their Jobs.
-func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
-	if sup.Status.Lifecycle == nil {
+func jobs(in Input) []contract.Job {
+	state := in.Superset.Status.Lifecycle
+	if state == nil {
 		return nil
 	}
-	phase := sup.Status.Lifecycle.Phase
-	waits := intent.Stopped || intent.Paused || phase == v1alpha1.LifecycleBlocked || phase == v1alpha1.LifecycleAwaitingApproval
+	waits := in.Intent.Stopped || in.Intent.Paused || in.Outcome.Terminal ||
+		state.Phase == v1alpha1.LifecycleBlocked || state.Phase == v1alpha1.LifecycleAwaitingApproval
 	var out []contract.Job
 	for _, kind := range resolve.TaskKinds() {
-		entry := *kind.StatusRef(sup.Status.Lifecycle)
-		if entry == nil || entry.State == v1alpha1.TaskPending && waits {
-			// A task that must not start does not indicate progress.
+		entry := *kind.StatusRef(state)
+		// A task that must not start does not indicate progress, and neither does an attempt whose Job cannot be
+		// created.
+		if entry == nil || waits && entry.State == v1alpha1.TaskPending ||
+			in.Outcome.Terminal && entry.State == v1alpha1.TaskRunning && !hasJob(in.Snapshot, kind.Slug) {
 			continue
 		}
 		job := contract.Job{Name: kind.Slug, State: contract.JobState(entry.State), Message: entry.Message}
@@ -141,3 +144,5 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	}
 	return out
 }
+
+func hasJob(s *snapshot.Snapshot, slug string) bool { return s != nil && s.Jobs[slug] != nil }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -228,6 +229,21 @@ func reasonRows() []reasonRow {
 		{
 			"NotOwned", fails(fmt.Errorf("apply Service %q: %w", "x-web-server", apply.ErrNotOwned)), "Blocked",
 			"TFTFFF NotOwned NotOwned", "Delete or rename the object",
+		},
+		{
+			"NotOwned, the Job of a task", drained(func(m *scenario) {
+				m.decide(wait, "", "TaskInProgress", active, pending)
+				m.failure = fmt.Errorf("create job %q: %w", "x-migrate", apply.ErrNotOwned)
+			}), "Blocked",
+			"FFTFFF NotOwned NotOwned", "Delete or rename the object",
+		},
+		{
+			"NotOwned, during a task", drained(func(m *scenario) {
+				m.decide(wait, "", "TaskInProgress", active, pending)
+				m.snapshot.Jobs = map[string]*batchv1.Job{"migrate": {}}
+				m.failure = fmt.Errorf("apply Service %q: %w", "x-web-server", apply.ErrNotOwned)
+			}), "Blocked",
+			"FTTFFF JobRunning NotOwned", "Delete or rename the object",
 		},
 		{"ApplyRefused", fails(fmt.Errorf("apply: %w", invalid)), "Blocked", "TFTFFF ApplyRefused ApplyRefused", "is invalid"},
 		{"ReconcileError", fails(errors.New("forbidden")), "Running", "TTTFFF SpecNotObserved ReconcileError", "forbidden"},

@@ -107,12 +107,13 @@ func TestForeignJobIsNoAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	sup := l.create(minimal()(l.env))
-	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("Degraded", metav1.ConditionTrue, "NotOwned"), func(s *v1alpha1.Superset) error {
-		if text := message(s, "Degraded"); !strings.Contains(text, `job "lab-migrate"`) || !strings.Contains(text, "Delete or rename") {
-			return fmt.Errorf("message of Degraded: %q", text)
-		}
-		return nil
-	}))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), condition("Degraded", metav1.ConditionTrue, "NotOwned"),
+		condition("Progressing", metav1.ConditionFalse, "NotOwned"), func(s *v1alpha1.Superset) error {
+			if text := message(s, "Degraded"); !strings.Contains(text, `job "lab-migrate"`) || !strings.Contains(text, "Delete or rename") {
+				return fmt.Errorf("message of Degraded: %q", text)
+			}
+			return nil
+		}))
 	live := &batchv1.Job{}
 	if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), live); err != nil || live.UID != foreign.UID || live.Generation != foreign.Generation || len(live.OwnerReferences) > 0 {
 		t.Errorf("the Job was changed: %v, %v", live, err)
