@@ -9,13 +9,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -25,24 +22,31 @@ import (
 )
 
 // TestRecreatedSupersetAdoptsOrphans deletes a Superset with --cascade=orphan, also during a migration, and applies
-// it again.
+// it again. A backup tool restores the objects without an owner.
 func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
-	for name, before := range map[string]func(*recordedEnv, *v1alpha1.Superset){
-		"at rest": func(*recordedEnv, *v1alpha1.Superset) {},
-		"during a migration": func(l *recordedEnv, sup *v1alpha1.Superset) {
+	atRest := func(*recordedEnv, *v1alpha1.Superset) {}
+	for name, tc := range map[string]struct {
+		before func(*recordedEnv, *v1alpha1.Superset)
+		after  func(*recordedEnv)
+	}{
+		"at rest": {atRest, func(*recordedEnv) {}},
+		"during a migration": {func(l *recordedEnv, sup *v1alpha1.Superset) {
 			l.edit(sup, func(s *v1alpha1.Superset) { disablePreflight(s); tasks(finishAfter("1h"))(s); image("6.1.0")(s) })
 			l.waitFor(sup, task("migrate", v1alpha1.TaskRunning, 1))
 			l.podOf("migrate", corev1.PodRunning)
-		},
+		}, func(*recordedEnv) {}},
+		"restored from a backup": {atRest, (*recordedEnv).restoreChildren},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newParallelEnv(t, options{})
 			sup := l.createRunning(full())
-			before(l, sup)
+			tc.before(l, sup)
 			if err := l.client.Delete(t.Context(), sup, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 				t.Fatal(err)
 			}
 			expect.Deleted(t, l.client, sup)
+			tc.after(l)
+			orphans := l.permanentChildren()
 			second := l.createRunning(full(image("6.1.0")))
 			for _, kind := range children() {
 				for _, obj := range l.all(kind) {
@@ -51,43 +55,12 @@ func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 					}
 				}
 			}
-			events := l.events()
-			if events["Normal Adopted"] < 10 || events["Warning ReconcileError"] > 0 {
-				t.Errorf("events %v", events)
+			l.waitAdopted(orphans)
+			if events := l.events(); len(orphans) < 10 || events["Warning ReconcileError"] > 0 {
+				t.Errorf("orphans %v, events %v", orphans, events)
 			}
 		})
 	}
-}
-
-// children lists the kinds of objects that a Superset has.
-func children() []client.ObjectList {
-	return []client.ObjectList{
-		&appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{},
-		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.IngressList{},
-		&networkingv1.NetworkPolicyList{},
-	}
-}
-
-// all lists the objects of a kind with the label of the Superset.
-func (l *recordedEnv) all(list client.ObjectList) []client.Object {
-	l.t.Helper()
-	err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelParent: "lab"})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	var out []client.Object
-	err = meta.EachListItem(list, func(item runtime.Object) error {
-		obj, ok := item.(client.Object)
-		if !ok {
-			return fmt.Errorf("%T is not a client.Object", item)
-		}
-		out = append(out, obj)
-		return nil
-	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return out
 }
 
 // conflicting returns foreign objects with the names of desired objects: one of each kind that the components have.
