@@ -108,11 +108,13 @@ type CeleryWorkerProcessSpec struct {
 	// +optional
 	PrefetchMultiplier *int32 `json:"prefetchMultiplier,omitempty"`
 	// softTimeLimit is the number of seconds after which a task gets an exception that it can handle. Defaults to 0,
-	// never.
+	// never. Limits that Superset sets on its own tasks take precedence, for example SQLLAB_ASYNC_TIME_LIMIT_SEC on
+	// queries of SQL Lab.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SoftTimeLimit *int32 `json:"softTimeLimit,omitempty"`
-	// timeLimit is the number of seconds after which a task is terminated. Defaults to 0, never.
+	// timeLimit is the number of seconds after which a task is terminated. Defaults to 0, never. Limits that Superset
+	// sets on its own tasks take precedence.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TimeLimit *int32 `json:"timeLimit,omitempty"`
