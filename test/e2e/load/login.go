@@ -8,7 +8,9 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Login is the Superset account with which each client begins its own session.
@@ -56,7 +58,7 @@ func (c *client) login(ctx context.Context) error {
 	if token == nil {
 		return fmt.Errorf("%s has no field csrf_token", form.Path)
 	}
-	answer, err := c.send(ctx, http.MethodPost, form.String(), url.Values{
+	answer, err := c.submit(ctx, form.String(), url.Values{
 		"csrf_token": {string(token[1])}, "username": {c.Login.User}, "password": {c.Login.Password},
 	})
 	if err != nil {
@@ -69,11 +71,30 @@ func (c *client) login(ctx context.Context) error {
 	return nil
 }
 
+// submit sends the login form, and again while Superset answers that too many logins come from this address: it limits
+// them per second, and all clients have the same address.
+func (c *client) submit(ctx context.Context, form string, fields url.Values) (page, error) {
+	for {
+		answer, err := c.send(ctx, http.MethodPost, form, fields)
+		if err != nil || answer.status != http.StatusTooManyRequests {
+			return answer, err
+		}
+		next := time.NewTimer(answer.retryAfter)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return answer, nil
+		case <-next.C:
+		}
+	}
+}
+
 // page is an answer to a request of the login.
 type page struct {
-	status   int
-	location string
-	body     []byte
+	status     int
+	location   string
+	retryAfter time.Duration // of an answer that rejects the request for now
+	body       []byte
 }
 
 // send sends a request of the login, with form fields unless they are nil.
@@ -91,5 +112,9 @@ func (c *client) send(ctx context.Context, method, to string, fields url.Values)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	return page{response.StatusCode, response.Header.Get("Location"), body}, err
+	retryAfter := time.Second
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		retryAfter = time.Duration(seconds) * time.Second
+	}
+	return page{response.StatusCode, response.Header.Get("Location"), retryAfter, body}, err
 }

@@ -54,6 +54,25 @@ func TestLoginBeginsSession(t *testing.T) {
 	}
 }
 
+func TestLoginIsRepeatedWhenLimited(t *testing.T) {
+	rejected := 0
+	address := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && rejected < 2 {
+			rejected++
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		superset(w, r)
+	})
+	c := newClient(Request{
+		Method: http.MethodGet, URL: address + "/superset/welcome/", Timeout: 5 * time.Second, Login: &Login{"admin", "secret"},
+	}, true)
+	if err := c.login(t.Context()); err != nil || rejected != 2 {
+		t.Errorf("login after %d rejections: %v", rejected, err)
+	}
+}
+
 func TestParseLogin(t *testing.T) {
 	if l, err := ParseLogin("admin:a:b"); err != nil || *l != (Login{"admin", "a:b"}) {
 		t.Errorf("%v, %v", l, err)
