@@ -66,7 +66,7 @@ const (
 	longestGap = 5 * time.Second
 )
 
-// killEngine kills a pod without a grace period. The queries that it runs fail; none may be executed twice.
+// killEngine kills a pod with the shortest grace period. The queries that it runs fail; none may be executed twice.
 func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, longestQuery); err != nil {
 		return err

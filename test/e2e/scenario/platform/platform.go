@@ -125,7 +125,8 @@ func (p *Platform) Leftovers(ctx context.Context, namespace string, labels map[s
 	return nil
 }
 
-// KillPods deletes the pods of a service without a grace period, which simulates a crash.
+// KillPods deletes the pods of a service with the shortest grace period, which simulates a crash. It is not zero: a forced
+// deletion frees the name of a pod before its containers have ended, and then two servers write to one volume.
 func (p *Platform) KillPods(ctx context.Context, namespace string, labels map[string]string) error {
 	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
 	if err != nil {
@@ -135,7 +136,7 @@ func (p *Platform) KillPods(ctx context.Context, namespace string, labels map[st
 		return fmt.Errorf("no pod in %s has the labels %v", namespace, labels)
 	}
 	for i := range pods {
-		if err := client.IgnoreNotFound(p.Client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))); err != nil {
+		if err := client.IgnoreNotFound(p.Client.Delete(ctx, &pods[i], client.GracePeriodSeconds(1))); err != nil {
 			return fmt.Errorf("kill pod %s: %w", pods[i].GetName(), err)
 		}
 	}
