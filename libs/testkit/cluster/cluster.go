@@ -45,7 +45,7 @@ type Cluster struct {
 
 const (
 	markerKey    = "FLOTILLA_TEST_CLUSTER"
-	startTimeout = 3 * time.Minute
+	startTimeout = 10 * time.Minute // of a control plane with its CRDs, next to compilers on a small machine
 )
 
 // shared is the one cluster of this test binary.

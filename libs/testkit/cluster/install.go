@@ -30,6 +30,9 @@ func (c *Cluster) install(ctx context.Context, o Options) error {
 	return nil
 }
 
+// servedTimeout is the maximum time until the kinds of applied CRDs are discovered.
+const servedTimeout = 5 * time.Minute
+
 // discovered waits until discovery is complete. Shortly after a CRD is established, discovery can list its group without
 // resources, or return 404 for its version; clients would fail on either.
 func (c *Cluster) discovered(ctx context.Context) error {
@@ -37,7 +40,7 @@ func (c *Cluster) discovered(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create a discovery client: %w", err)
 	}
-	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(context.Context) error { return checkVersions(client) })
+	return await.Nil(ctx, servedTimeout, 100*time.Millisecond, func(context.Context) error { return checkVersions(client) })
 }
 
 func checkVersions(client discovery.DiscoveryInterface) error {

@@ -43,6 +43,7 @@ func (c Component) Running() bool {
 
 const (
 	createAttempts = 3
+	startTimeout   = 3 * time.Minute // next to compilers on a small machine; else seconds
 	readyTimeout   = 2 * time.Minute
 )
 
@@ -100,7 +101,7 @@ func (c *Cluster) create(ctx context.Context) error {
 		return fmt.Errorf("write the configuration of kwokctl: %w", err)
 	}
 	err = c.kwokctl(ctx, "create", "cluster", "--config", file, "--kubeconfig", c.Kubeconfig,
-		"--timeout", "60s", "--wait", "60s")
+		"--timeout", startTimeout.String(), "--wait", startTimeout.String())
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,8 @@ func (c *Cluster) startMissing(ctx context.Context) error {
 	if err := c.removeStalePIDs(); err != nil {
 		return err
 	}
-	if err := c.kwokctl(ctx, "start", "cluster", "--timeout", "60s", "--wait", "60s"); err != nil {
+	err := c.kwokctl(ctx, "start", "cluster", "--timeout", startTimeout.String(), "--wait", startTimeout.String())
+	if err != nil {
 		return fmt.Errorf("start cluster %q: %w%s", c.Name, err, c.logTail())
 	}
 	return nil
@@ -248,7 +250,7 @@ func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
 }
 
 func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
 	args = append([]string{"--name", c.Name}, args...)
 	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)

@@ -73,6 +73,8 @@ func (c Config) render(t Tools) (string, error) {
 		"options":    options,
 		"componentsPatches": []any{
 			flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
+			// With little CPU the API server validates a large CRD for longer than the default of a minute.
+			flag("kube-apiserver", "request-timeout", "5m"),
 			// Leader election is pointless with a single replica, and on a machine with too little CPU a component
 			// would lose its Lease and exit.
 			flag("kube-controller-manager", "leader-elect", "false"),

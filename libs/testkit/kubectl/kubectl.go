@@ -39,6 +39,9 @@ func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, 
 	return out.Bytes(), nil
 }
 
+// servedTimeout is the maximum time until an applied CRD is served, next to compilers on a small machine.
+const servedTimeout = 5 * time.Minute
+
 // ApplyCRDs applies files or directories of CustomResourceDefinitions and returns when they are served.
 func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
 	var files []string
@@ -49,8 +52,8 @@ func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
 		return err
 	}
 	// kubectl wait fails immediately for a new CRD that has no conditions yet.
-	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
-		_, err := c.Run(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, files...)...)
+	return await.Nil(ctx, servedTimeout, 100*time.Millisecond, func(ctx context.Context) error {
+		_, err := c.Run(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=" + servedTimeout.String()}, files...)...)
 		return err
 	})
 }
