@@ -145,7 +145,7 @@ func TestProductionSettings(t *testing.T) {
 		if timeout := got["SUPERSET_WEBSERVER_TIMEOUT"]; (timeout == 60.0) != (slug == "web-server") {
 			t.Errorf("%s: web server's timeout: %v", slug, timeout)
 		}
-		if _, found := got["MCP_ONLY"]; found != (slug == "mcp-server") {
+		if _, found := got["MCP_JWT_ALGORITHM"]; found != (slug == "mcp-server") {
 			t.Errorf("%s: Python of the MCP server: %v", slug, found)
 		}
 		if _, required := got["MCP_AUTH_FACTORY"]; required != (slug == "mcp-server") {

@@ -149,7 +149,7 @@ sys.excepthook = _print_cause
 ROW_LIMIT = 5000
 
 # component config
-MCP_ONLY = True
+MCP_JWT_ALGORITHM = "HS256"
 
 
 
