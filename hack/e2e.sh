@@ -125,7 +125,7 @@ passed() { # CHECK...
 play() {
   local code=0 ok
   "$dir/e2e" --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" \
-    ${previous:+--previous "$previous/deploy/charts"} "$@" | tee "$dir/lines" || code=$?
+    ${previous:+--previous "$previous/deploy/charts"} "$@" | (trap '' INT TERM; exec tee "$dir/lines") || code=$?
   mapfile -t ok < <(sed -n 's/^E2E \([^ ]*\) ok .*/e2e:\1/p' "$dir/lines")
   passed "${ok[@]}"
   awk '/^E2E .* FAILED /, /^  waited last for: /' "$dir/lines" >> "${FLOTILLA_FAILURES:-/dev/null}"
@@ -160,6 +160,7 @@ if [ -s "$dir/list" ]; then
   if grep -q '^upgrades' "$dir/list"; then step "the previous commit" previous; fi
   if grep -q '^superset-product' "$dir/list"; then hack/ensure chromium; fi
   step images build
+  trap 'exit 130' INT TERM # after the current program has ended: the scenarios clean up before the cluster is removed
   [ "${KEEP:-}" = yes ] || trap down EXIT
   step cluster "up_$cluster"
   helm=$(program helm) kubectl=$(program kubectl)
