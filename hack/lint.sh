@@ -6,12 +6,32 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
-export GOWORK=$top/go.work # without it golangci-lint checks nothing and reports no issue
-# A cache per checkout: cached results of another checkout contain paths that do not exist here.
-export GOLANGCI_LINT_CACHE=$top/.local/golangci-lint
+cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}/lint
+
+# copy copies the checkout to the path at which golangci-lint reads all checkouts. Its cached results contain absolute
+# paths, so those of one checkout are of no use in another.
+copy() {
+  mkdir -p "$cache"
+  exec 8> "$cache/lock"
+  flock --nonblock 8 || { echo "hack/lint.sh: waiting for another run" >&2 && flock 8; }
+  rm -rf "$cache/checkout"
+  mkdir "$cache/checkout"
+  # shellcheck disable=SC2016 # the inner shell expands
+  git ls-files -z --cached --others --exclude-standard |
+    xargs -0 bash -c 'for file; do if [ -e "$file" ] || [ -L "$file" ]; then printf "%s\0" "$file"; fi; done' bash | # without deleted files
+    tar -c --null --no-recursion --files-from=- | tar -x -C "$cache/checkout"
+}
+
+# golangci runs golangci-lint on packages of the copy. Without GOWORK it checks nothing and reports no issue.
+golangci() { # PACKAGES...
+  (cd "$cache/checkout" && GOWORK=$cache/checkout/go.work GOLANGCI_LINT_CACHE=$cache/results "$top/hack/tool" golangci-lint run "$@" 8>&-)
+}
+
 if [ $# -gt 0 ]; then
   packages=("${@/#/./}")
-  exec hack/tool golangci-lint run "${packages[@]/%//...}"
+  copy
+  golangci "${packages[@]/%//...}"
+  exit
 fi
 mapfile -t modules < <(hack/modules)
 packages=() keys=()
@@ -24,11 +44,12 @@ while read -r check key; do
 done <<< "$pending"
 failed=
 lint() { # PACKAGES
-  hack/tool golangci-lint run "$1" || return
+  golangci "$1" || return
   # golangci-lint skips files with build tags, and no other check of CI compiles them.
   [ "$1" != ./services/superset-operator/... ] ||
     (cd services/superset-operator && GOWORK=off go vet -tags products ./internal/products)
 }
+[ ${#packages[@]} -eq 0 ] || copy
 for i in "${!packages[@]}"; do # linting all modules at once requires more memory than many machines have
   if lint "${packages[i]}"; then hack/pending --passed "${keys[i]}"; else failed=yes; fi
 done
