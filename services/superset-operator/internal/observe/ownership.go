@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +18,8 @@ import (
 )
 
 // IsOrphan reports whether an object has no owner and carries all the given labels, as the remaining objects of a Superset
-// that was deleted without them do. The caller has compared its name.
+// that was deleted without them do. The caller has compared its name. A Deployment with another selector is not an orphan:
+// the operator never created it, since selectors are immutable.
 func IsOrphan(obj client.Object, labels map[string]string) bool {
 	if len(obj.GetOwnerReferences()) > 0 || obj.GetDeletionTimestamp() != nil {
 		return false
@@ -28,7 +30,13 @@ func IsOrphan(obj client.Object, labels map[string]string) bool {
 			return false
 		}
 	}
-	return true
+	deployment, isDeployment := obj.(*appsv1.Deployment)
+	return !isDeployment || hasSelector(deployment, names.Selector(labels[v1alpha1.LabelInstance], labels[v1alpha1.LabelComponent]))
+}
+
+func hasSelector(d *appsv1.Deployment, want map[string]string) bool {
+	got := d.Spec.Selector
+	return got != nil && len(got.MatchExpressions) == 0 && maps.Equal(got.MatchLabels, want)
 }
 
 // OfComponent reports whether a pod is of the current or a former Deployment of a component: its owner is a ReplicaSet of

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // contradictions returns invalid specs that the schema accepts, with the path that the message must name.
@@ -150,33 +151,52 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 }
 
 // TestForeignNameBlocksAndIsReported checks that a foreign object with the name of a desired object is reported with
-// the remedy, also before the operator creates another object, and that the reconcile continues after its deletion.
+// the remedy, also before the operator creates another object, and that the reconcile continues after its deletion. The
+// object stays unchanged.
 func TestForeignNameBlocksAndIsReported(t *testing.T) {
-	l := newParallelEnv(t, options{})
-	foreign := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-web-server"},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "other"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
-	if err := l.client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
+	for name, tc := range map[string]struct {
+		foreign client.Object
+		remedy  string
+	}{
+		"without labels": {&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, "Delete or rename"},
+		"with all labels and another selector": {&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Labels: names.Labels("lab", "web-server")},
+			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod},
+		}, "Delete them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, foreign := newParallelEnv(t, options{}), tc.foreign
+			foreign.SetNamespace(l.namespace)
+			foreign.SetName("lab-web-server")
+			if err := l.client.Create(t.Context(), foreign); err != nil {
+				t.Fatal(err)
+			}
+			sup := l.create(minimal()(l.env))
+			l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("NotOwned", metav1.ConditionTrue)))
+			for _, part := range []string{foreign.GetName(), tc.remedy} {
+				if text := message(sup, "Degraded"); !strings.Contains(text, part) {
+					t.Errorf("%q is not in the message: %s", part, text)
+				}
+			}
+			expect.Eventually(t, timeout, func() error {
+				if all := l.eventList(); !slices.ContainsFunc(all, func(e eventsv1.Event) bool {
+					return e.Reason == "NotOwned" && strings.Contains(e.Note, tc.remedy)
+				}) {
+					return fmt.Errorf("no event has the reason and the remedy: %v", l.events())
+				}
+				return nil
+			})
+			if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || len(foreign.GetOwnerReferences()) > 0 {
+				t.Errorf("the object has the owners %v, want none (%v)", foreign.GetOwnerReferences(), err)
+			}
+			if err := l.client.Delete(t.Context(), foreign); err != nil {
+				t.Fatal(err)
+			}
+			l.waitFor(sup, settled)
+		})
 	}
-	sup := l.create(minimal()(l.env))
-	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("NotOwned", metav1.ConditionTrue)))
-	for _, part := range []string{foreign.Name, "Delete or rename"} {
-		if text := message(sup, "Degraded"); !strings.Contains(text, part) {
-			t.Errorf("%q is not in the message: %s", part, text)
-		}
-	}
-	expect.Eventually(t, timeout, func() error {
-		if all := l.eventList(); !slices.ContainsFunc(all, func(e eventsv1.Event) bool {
-			return e.Reason == "NotOwned" && strings.Contains(e.Note, "Delete or rename")
-		}) {
-			return fmt.Errorf("no event has the reason and the remedy: %v", l.events())
-		}
-		return nil
-	})
-	if err := l.client.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-	l.waitFor(sup, settled)
 }
