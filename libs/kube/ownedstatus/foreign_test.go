@@ -40,6 +40,28 @@ func TestApplyRestoresPatchedField(t *testing.T) {
 	}
 }
 
+// A list of conditions that another manager wrote goes with its last item: it does not become null.
+func TestApplyRemovesListOfOtherManager(t *testing.T) {
+	for name, written := range map[string]conditions{
+		"with a condition of another Writer": {condition("Suspended", "True"), condition("Degraded", "True")},
+		"with its own condition":             {condition("Suspended", "True")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setUp(t)
+			f.kubectlPatch("conditions", conditions{condition("Suspended", "False")})
+			ship := f.read()
+			ship.Status = apitest.ShipStatus{Phase: "Foreign", Conditions: written}
+			if err := f.c.Status().Update(t.Context(), ship, client.FieldOwner(operator)); err != nil {
+				t.Fatal(err)
+			}
+			f.apply(f.operator(), true, apitest.ShipStatus{Phase: "Running"})
+			if got := f.read().Status; got.Phase != "Running" || len(got.Conditions) != 0 {
+				t.Errorf("got %+v, want no conditions", got)
+			}
+		})
+	}
+}
+
 // history is one Ship with its two owners, and other managers that write their fields.
 type history struct {
 	rt *rapid.T

@@ -16,23 +16,33 @@ const conditionsField = "conditions"
 // the same manager owns other fields too: then it wrote the whole status, as an earlier
 // release or a restore does, and keeps nothing. The reserved types among them have no
 // owner until their Writer applies them. A manager that owns only conditions of other
-// types keeps them.
+// types keeps them. One that owns only the list itself loses it: the list would stay
+// after its last item was removed, as null, which the API server rejects.
 func (w *Writer) scopeOf(desired map[string]any) managedfields.Scope {
 	types := w.types.Union(typesOf(desired))
 	return func(set *fieldpath.Set) (claimed, kept *fieldpath.Set) {
-		fields, own, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
+		fields, own, reserved, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
+		ownsList := false
 		set.Iterate(func(path fieldpath.Path) {
 			switch conditionType, part := partOf(path); {
 			case part == field:
 				fields.Insert(path.Copy())
-			case part == item && types.Has(conditionType):
+			case part == list:
+				ownsList = true
+			case part == frame:
+			case types.Has(conditionType):
 				own.Insert(path.Copy())
-			case part == item && !w.reserved.Has(conditionType):
+			case w.reserved.Has(conditionType):
+				reserved.Insert(path.Copy())
+			default:
 				unknown.Insert(path.Copy())
 			}
 		})
-		if !fields.Empty() {
+		switch {
+		case !fields.Empty():
 			return fields.Union(own).Union(unknown), &fieldpath.Set{}
+		case ownsList && reserved.Empty() && unknown.Empty():
+			return own, &fieldpath.Set{}
 		}
 		return own, set.Difference(own)
 	}
@@ -47,7 +57,8 @@ func onlyConditions(desired map[string]any) bool {
 type part int
 
 const (
-	frame part = iota // the status itself, or its list of conditions
+	frame part = iota // the status itself
+	list              // its list of conditions
 	field             // any other field, or something in it
 	item              // a condition
 )
@@ -60,14 +71,14 @@ func partOf(path fieldpath.Path) (conditionType string, _ part) {
 		return "", field
 	}
 	if len(path) < 3 || path[2].Key == nil {
-		return "", frame
+		return "", list
 	}
 	for _, key := range *path[2].Key {
 		if key.Name == "type" && key.Value.IsString() {
 			return key.Value.AsString(), item
 		}
 	}
-	return "", frame
+	return "", list
 }
 
 // typesOf returns the condition types in a status as toJSON returns it.
