@@ -5,7 +5,7 @@
 # TEST_JOBS modules run in parallel (default 2; most tests wait). The output of a module appears when its tests end, with
 # the wall and CPU seconds of the module, compilation included. FLOTILLA_FAILURES names a file to which the failed tests
 # are appended. The last lines are the slowest tests, SLOWEST of them
-# (default 20), and the failed modules. test/stack runs the whole platform; its RIGHTS lines list granted permissions that
+# (default 20), and the failed modules. test/stack runs the whole platform; its PERMISSION lines list granted permissions that
 # the scenarios do not use. Tests of the real node are not included (make e2e-node).
 set -euo pipefail
 set -m # each module has its own process group, so that an interrupt ends its test binaries too

@@ -3,7 +3,7 @@ package stack_test
 import (
 	"slices"
 
-	"github.com/flotilla-dev/flotilla/test/stack/rights"
+	"github.com/flotilla-dev/flotilla/test/stack/permissions"
 )
 
 // Reasons that several services share.
@@ -17,7 +17,7 @@ const (
 	kept    = "the scenarios do not remove running components"
 )
 
-// Resources in the notation of `stack rights`.
+// Resources in the notation of `stack permissions`.
 var (
 	supersetMade = []string{
 		"core/configmaps", "core/serviceaccounts", "core/services", "apps/deployments", "autoscaling/horizontalpodautoscalers",
@@ -47,50 +47,50 @@ var (
 var unused = slices.Concat(ofSuperset, ofEngine, ofIngester, ofAggregator)
 
 var ofSuperset = of("superset-operator",
-	rights.Unused{Verbs: "delete", On: supersetMade, Reason: kept},
-	rights.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
-	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs", "superset.apache.org/supersets"}), Sometimes: true, Reason: unshown},
-	rights.Unused{Verbs: "patch", On: []string{"batch/jobs"}, Reason: "no Superset was deleted without its objects"},
-	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no legacy operator has written fields to adopt"},
-	rights.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},
-	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
-	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
-	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pod of a task is missing for seconds"},
-	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+	permissions.Unused{Verbs: "delete", On: supersetMade, Reason: kept},
+	permissions.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
+	permissions.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs", "superset.apache.org/supersets"}), Sometimes: true, Reason: unshown},
+	permissions.Unused{Verbs: "patch", On: []string{"batch/jobs"}, Reason: "no Superset was deleted without its objects"},
+	permissions.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no legacy operator has written fields to adopt"},
+	permissions.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},
+	permissions.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
+	permissions.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
+	permissions.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
+	permissions.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pod of a task is missing for seconds"},
+	permissions.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
 var ofEngine = of("engine-operator",
-	rights.Unused{Verbs: "list", On: slices.Concat(engineOnce, engineKinds, aggregation, []string{"core/configmaps", "core/pods", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: listed},
-	rights.Unused{Verbs: "get", On: slices.Concat(engineOnce, aggregation, []string{"core/configmaps", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: unshown},
-	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pods of a StatefulSet are missing"},
-	rights.Unused{Verbs: "get", On: []string{"core/persistentvolumeclaims"}, Reason: given},
-	rights.Unused{Verbs: "create patch", On: []string{"core/secrets"}, Reason: given},
-	rights.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate expires during the test"},
-	rights.Unused{Verbs: "update", On: []string{"compute.firebolt.io/fireboltengines/finalizers", "compute.firebolt.io/fireboltinstances/finalizers"}, Reason: owners},
-	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+	permissions.Unused{Verbs: "list", On: slices.Concat(engineOnce, engineKinds, aggregation, []string{"core/configmaps", "core/pods", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: listed},
+	permissions.Unused{Verbs: "get", On: slices.Concat(engineOnce, aggregation, []string{"core/configmaps", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: unshown},
+	permissions.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "used when the pods of a StatefulSet are missing"},
+	permissions.Unused{Verbs: "get", On: []string{"core/persistentvolumeclaims"}, Reason: given},
+	permissions.Unused{Verbs: "create patch", On: []string{"core/secrets"}, Reason: given},
+	permissions.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate expires during the test"},
+	permissions.Unused{Verbs: "update", On: []string{"compute.firebolt.io/fireboltengines/finalizers", "compute.firebolt.io/fireboltinstances/finalizers"}, Reason: owners},
+	permissions.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
+	permissions.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
 var ofIngester = of("ingester",
-	rights.Unused{Verbs: "patch", On: metadata, Reason: "the scenarios delete only a Project"},
-	rights.Unused{Verbs: "delete", On: slices.Concat(metadata, project), Reason: "no object is evicted or deleted by annotation"},
-	rights.Unused{Verbs: "get", On: slices.Concat(metadata, project), Sometimes: true, Reason: unshown},
-	rights.Unused{Verbs: "create", On: []string{"core/configmaps in flotilla-system"}, Sometimes: true, Reason: "no object is evicted"},
-	rights.Unused{Verbs: "update", On: []string{"core/configmaps in flotilla-system named ingester-checkpoint"}, Sometimes: true, Reason: "no object is evicted"},
-	rights.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "emitted for objects that cannot be stored"},
-	rights.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+	permissions.Unused{Verbs: "patch", On: metadata, Reason: "the scenarios delete only a Project"},
+	permissions.Unused{Verbs: "delete", On: slices.Concat(metadata, project), Reason: "no object is evicted or deleted by annotation"},
+	permissions.Unused{Verbs: "get", On: slices.Concat(metadata, project), Sometimes: true, Reason: unshown},
+	permissions.Unused{Verbs: "create", On: []string{"core/configmaps in flotilla-system"}, Sometimes: true, Reason: "no object is evicted"},
+	permissions.Unused{Verbs: "update", On: []string{"core/configmaps in flotilla-system named ingester-checkpoint"}, Sometimes: true, Reason: "no object is evicted"},
+	permissions.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "emitted for objects that cannot be stored"},
+	permissions.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
+	permissions.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
 var ofAggregator = of("status-aggregator",
-	rights.Unused{Verbs: "get list", On: []string{"compute.firebolt.io/fireboltengines", "compute.firebolt.io/fireboltinstances", "superset.apache.org/supersets"}, Sometimes: true, Reason: listed + "; " + unshown},
-	rights.Unused{Verbs: "list", On: []string{"apiextensions.k8s.io/customresourcedefinitions"}, Sometimes: true, Reason: listed},
-	rights.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
-	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+	permissions.Unused{Verbs: "get list", On: []string{"compute.firebolt.io/fireboltengines", "compute.firebolt.io/fireboltinstances", "superset.apache.org/supersets"}, Sometimes: true, Reason: listed + "; " + unshown},
+	permissions.Unused{Verbs: "list", On: []string{"apiextensions.k8s.io/customresourcedefinitions"}, Sometimes: true, Reason: listed},
+	permissions.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
+	permissions.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 
-func of(service string, explained ...rights.Unused) []rights.Unused {
+func of(service string, explained ...permissions.Unused) []permissions.Unused {
 	for i := range explained {
 		explained[i].Service = service
 	}

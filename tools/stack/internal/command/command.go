@@ -31,7 +31,7 @@ const usage = `usage: stack COMMAND
   status                  show the components and the sample resources
   logs [--follow] NAME    show a log
   mysql [-- ARGS...]      open the database in the client of MySQL or MariaDB, with these arguments
-  rights [--json]         show the permissions of each service, how often it used them since the control plane
+  permissions [--json]    show the permissions of each service, how often it used them since the control plane
                           was created, and each denied request
   tools [--node real]     build the control plane tools and the NATS server, fetch Envoy; with --node real
                           also the programs of a real node
@@ -122,7 +122,7 @@ func (a *app) do(ctx context.Context, o options) error {
 		return a.logs(ctx, o.args, o.follow)
 	case "mysql":
 		return a.mysql(ctx, o.args)
-	case "rights":
+	case "permissions":
 		return a.permissions(ctx, o.asJSON)
 	case "start", "stop", "restart", "kill":
 		return a.control(ctx, o.name, o.args)

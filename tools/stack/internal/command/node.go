@@ -47,7 +47,7 @@ func (a *app) startNode(ctx context.Context, services string, o nodeOptions) err
 	// Recorded first, so that `down` cleans up after a killed start.
 	a.env.State.RealNode, a.env.State.Services = true, nil
 	if !o.bare {
-		a.env.State.Services = chosen // `rights` reports their permissions
+		a.env.State.Services = chosen // `permissions` reports theirs
 	}
 	if err := a.env.State.Save(); err != nil {
 		return err

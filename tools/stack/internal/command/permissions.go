@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/table"
 )
 
-// servicePermissions is an item of the output of `rights --json`.
+// servicePermissions is an item of the output of `permissions --json`.
 type servicePermissions struct {
 	Service string `json:"service"`
 	permissions.Report

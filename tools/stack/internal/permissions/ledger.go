@@ -21,7 +21,7 @@ type Denial struct {
 
 // Report describes how an account used its permissions.
 type Report struct {
-	Permissions []Use    `json:"rights"`
+	Permissions []Use    `json:"permissions"`
 	Denied      []Denial `json:"denied"`
 }
 

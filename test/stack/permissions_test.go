@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	"github.com/flotilla-dev/flotilla/test/stack/rights"
+	"github.com/flotilla-dev/flotilla/test/stack/permissions"
 )
 
 // permissionsAreUsed checks that no request was denied, and that each permission was used or has a reason in unused_test.go.
 func (s *suite) permissionsAreUsed(t *testing.T) {
 	t.Helper()
-	var verdict rights.Verdict
+	var verdict permissions.Verdict
 	expect.Eventually(t, expect.Long, func() error {
 		reports, err := s.PermissionReports(t.Context())
 		if err != nil {
@@ -22,7 +22,7 @@ func (s *suite) permissionsAreUsed(t *testing.T) {
 		if len(reports) != len(services) {
 			return fmt.Errorf("got permissions of %d services, want %v", len(reports), services)
 		}
-		verdict = rights.Evaluate(reports, unused)
+		verdict = permissions.Evaluate(reports, unused)
 		if len(verdict.Wrong) > 0 {
 			return nil // no later request changes this
 		}
@@ -32,7 +32,7 @@ func (s *suite) permissionsAreUsed(t *testing.T) {
 		return nil
 	})
 	for _, permission := range verdict.Unused {
-		t.Logf("RIGHTS unused %s", permission)
+		t.Logf("PERMISSION unused %s", permission)
 	}
 	for _, wrong := range verdict.Wrong {
 		t.Error(wrong)

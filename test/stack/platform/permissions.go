@@ -7,12 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/flotilla-dev/flotilla/test/stack/rights"
+	"github.com/flotilla-dev/flotilla/test/stack/permissions"
 )
 
 // PermissionReports returns the permissions of each service, and how often it used them since the stack was created.
-func (p *Platform) PermissionReports(ctx context.Context) ([]rights.Report, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "rights", "--json")
+func (p *Platform) PermissionReports(ctx context.Context) ([]permissions.Report, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "permissions", "--json")
 	cmd.Dir = p.Root
 	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+p.Local)
 	cmd.Stderr = p.Out
@@ -20,5 +20,5 @@ func (p *Platform) PermissionReports(ctx context.Context) ([]rights.Report, erro
 	if err != nil {
 		return nil, fmt.Errorf("get the permissions of the services: %w", err)
 	}
-	return rights.Parse(text)
+	return permissions.Parse(text)
 }

@@ -1,4 +1,4 @@
-package rights
+package permissions
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const text = `[{"service":"a","rights":[
+const text = `[{"service":"a","permissions":[
 	{"group":"","resource":"pods","verb":"get","used":3},
 	{"group":"apps","resource":"deployments","verb":"delete","used":0},
 	{"namespace":"n","group":"","resource":"secrets","names":["x","y"],"verb":"get","used":0},

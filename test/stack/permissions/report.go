@@ -1,5 +1,5 @@
-// Package rights compares the permissions that the charts grant to the services of the stack with those that they used.
-package rights
+// Package permissions compares the permissions that the charts grant to the services of the stack with those that they used.
+package permissions
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Report is the output of `stack rights --json` for one service.
+// Report is the output of `stack permissions --json` for one service.
 type Report struct {
 	Service     string
-	Permissions []Permission `json:"rights"`
+	Permissions []Permission `json:"permissions"`
 	Denied      []Denial
 }
 
@@ -39,7 +39,7 @@ func Parse(text []byte) ([]Report, error) {
 	return reports, nil
 }
 
-// on returns the resource and the scope in the notation of `stack rights`: "core/secrets in flotilla-system named a".
+// on returns the resource and the scope in the notation of `stack permissions`: "core/secrets in flotilla-system named a".
 func (r Permission) on() string {
 	text := target(r.Group, r.Resource)
 	if r.Namespace != "" {
