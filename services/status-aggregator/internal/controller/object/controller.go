@@ -100,7 +100,7 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 		{Name: "check permission", Run: r.guard},
 		{Name: "load", Run: r.load},
 		{Name: "replace incarnation", Run: r.replace},
-		{Name: "fold", Run: r.fold},
+		{Name: "compute", Run: r.compute},
 		{Name: "publish phases", Run: r.phases},
 		{Name: "record", Run: r.record},
 		{Name: "publish events", Run: r.events},

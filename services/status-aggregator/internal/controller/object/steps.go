@@ -80,8 +80,8 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 	return steps.Result{}, r.cfg.History.Flush(ctx, s.ref)
 }
 
-// fold decides and computes the next conditions.
-func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
+// compute decides and computes the next conditions.
+func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result, error) {
 	f := r.decisionInputs(s)
 	r.recordInputs(s, f)
 	s.received = f.received
@@ -117,7 +117,7 @@ func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 	return result, nil
 }
 
-// inputs returns the inputs of the decision. It has no side effects.
+// decisionInputs returns the inputs of the decision. It has no side effects.
 func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
 	f := inputs{now: s.now, entry: s.known(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
