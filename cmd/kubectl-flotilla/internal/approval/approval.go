@@ -69,14 +69,14 @@ func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
 	c.Approved = upgrade("approvedAt") != "" || c.Token != "" && u.GetAnnotations()[c.Annotation] == c.Token
 	switch {
 	case observed < u.GetGeneration():
-		return Change{}, fmt.Errorf("%w yet: the operator has observed generation %d of the spec, which is at %d; try again in a moment",
+		return Change{}, fmt.Errorf("%w yet: the operator has observed generation %d of the spec, want %d: try again in a moment",
 			ErrNoPendingChange, observed, u.GetGeneration())
 	case c.Token == "":
-		return Change{}, fmt.Errorf("%w: no image change waits (the phase is %q)", ErrNoPendingChange, read("status", "phase"))
+		return Change{}, fmt.Errorf("%w: no image change is pending (the phase is %q)", ErrNoPendingChange, read("status", "phase"))
 	case older && !downgrade:
 		return Change{}, fmt.Errorf("%w as an upgrade: %s to %s is a downgrade. %s Then use --downgrade", ErrNoPendingChange, c.From, c.To, c.Warning())
 	case !older && downgrade:
-		return Change{}, fmt.Errorf("%w as a downgrade: %s to %s is of direction %s; leave --downgrade out", ErrNoPendingChange, c.From, c.To, c.Direction)
+		return Change{}, fmt.Errorf("%w as a downgrade: %s to %s is of direction %s: omit --downgrade", ErrNoPendingChange, c.From, c.To, c.Direction)
 	case !older && !c.Approved && read("spec", "lifecycle", "upgradeMode") != "Supervised":
 		return Change{}, fmt.Errorf("%w: the change from %s to %s needs no approval, since spec.lifecycle.upgradeMode is not Supervised",
 			ErrNoPendingChange, c.From, c.To)

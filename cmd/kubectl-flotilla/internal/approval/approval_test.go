@@ -39,7 +39,7 @@ func TestDecide(t *testing.T) {
 		"an automatic upgrade":         {superset("Automatic", "Upgrade", nil, nil), false, false, "", "needs no approval"},
 		"a downgrade with the flag":    {superset("Automatic", "Downgrade", nil, nil), true, false, approval.AnnotationDowngrade, ""},
 		"a downgrade without the flag": {superset("Supervised", "Downgrade", nil, nil), false, false, "", "is a downgrade"},
-		"an upgrade with the flag":     {superset("Supervised", "Upgrade", nil, nil), true, false, "", "leave --downgrade out"},
+		"an upgrade with the flag":     {superset("Supervised", "Upgrade", nil, nil), true, false, "", "omit --downgrade"},
 		"no change":                    {superset("Supervised", "", nil, none), false, false, "", `the phase is "P"`},
 		"an approved upgrade":          {superset("Supervised", "Upgrade", nil, func(u map[string]any) { u["approvedAt"] = "2026-03-01T12:00:00Z" }), false, true, approval.AnnotationUpgrade, ""},
 		"an annotated upgrade":         {superset("Supervised", "Upgrade", map[string]string{approval.AnnotationUpgrade: "sha256:one"}, nil), false, true, approval.AnnotationUpgrade, ""},

@@ -43,7 +43,7 @@ func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 	}
 	page, err := os.ReadFile(argument)
 	if err != nil || !strings.Contains(string(page), "0; url=http://127.0.0.1:1/S3CRET/?a=1&amp;b=2\"") {
-		t.Errorf("the file leads to %s, %v", page, err)
+		t.Errorf("the file redirects to %s, %v", page, err)
 	}
 	if info, err := os.Stat(argument); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others can read the file: %v, %v", info, err)
@@ -51,7 +51,7 @@ func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 	stop()
 	expect.Eventually(t, expect.Long, func() error {
 		if _, err := os.Stat(argument); !os.IsNotExist(err) {
-			return fmt.Errorf("the file is still there: %w", err)
+			return fmt.Errorf("the file still exists: %w", err)
 		}
 		return nil
 	})

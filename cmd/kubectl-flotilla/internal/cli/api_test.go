@@ -202,7 +202,7 @@ func TestHistory(t *testing.T) {
 	}
 	api.Fail(http.StatusServiceUnavailable, "Unavailable", "The bus is unavailable.")
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
-	if !strings.Contains(s.err.String(), "the status API did not respond (read superset/main: the status API answers Unavailable: The bus is unavailable.)") {
+	if !strings.Contains(s.err.String(), "the status API did not respond (read superset/main: the status API returned Unavailable: The bus is unavailable.)") {
 		t.Errorf("the message is missing: %q", s.err)
 	}
 }
@@ -235,7 +235,7 @@ func TestEventsKeepStreamOrder(t *testing.T) {
 	api.Expire(44)
 	s.fail("Gone", "events", "--since=41")
 	api.Fail(http.StatusForbidden, "Forbidden", "You may not.")
-	s.fail("the status API answers Forbidden: You may not.", "events", "-f")
+	s.fail("the status API returned Forbidden: You may not.", "events", "-f")
 }
 
 func TestEventsFollowAcrossReconnects(t *testing.T) {

@@ -88,10 +88,10 @@ func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	s := newShell(t, ns)
-	s.fail(`no image change waits (the phase is "Degraded")`, "approve-upgrade", "main", "--yes")
+	s.fail(`no image change is pending (the phase is "Degraded")`, "approve-upgrade", "main", "--yes")
 	waiting(t, sup, "Automatic", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
 	s.fail("needs no approval", "approve-upgrade", "main", "--yes")
-	s.fail("leave --downgrade out", "approve-upgrade", "main", "--yes", "--downgrade")
+	s.fail("omit --downgrade", "approve-upgrade", "main", "--yes", "--downgrade")
 	s.fail("the operator has observed generation 0", "approve-upgrade", "new", "--yes")
 	s.fail("only one superset", "approve-upgrade", "fireng", "shop")
 }

@@ -24,7 +24,7 @@ func TestEventsSinceReportsUnavailableAPI(t *testing.T) {
 		return nil
 	})
 	c.Step(requestTimeout)
-	const want = "no answer within 15s: follow events: the status API answers Unavailable: The bus is unavailable."
+	const want = "no answer within 15s: follow events: the status API returned Unavailable: The bus is unavailable."
 	if err := <-done; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", err, want)
 	}

@@ -22,7 +22,7 @@ func TestStatusListsInstalledKinds(t *testing.T) {
 	s.golden("status-wide.txt", s.run("status", "-o", "wide"))
 	s.golden("status-kind.txt", s.run("status", "fireng"))
 	if all := s.run("status", "-A", "--no-headers"); !strings.Contains(all, ns+" ") {
-		t.Errorf("the namespace is no column of\n%s", all)
+		t.Errorf("got no namespace column in\n%s", all)
 	}
 }
 

@@ -41,7 +41,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("the status API answers %s: %s", e.Code, e.Message)
+	return fmt.Sprintf("the status API returned %s: %s", e.Code, e.Message)
 }
 
 // Refused returns the API's own error in err, or nil if the API was unreachable.
