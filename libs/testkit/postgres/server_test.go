@@ -18,7 +18,7 @@ func TestDatabaseIsEmptyAndSeparate(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := server.Query(t, second, "SELECT to_regclass('boat') IS NULL"); got != "t" {
-		t.Errorf("a fresh database holds the other's table: %s", got)
+		t.Errorf("a new database contains the table of another: %s", got)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *testEnv) waitForReason(c *v1alpha1.FireboltEngineClass, reason string, 
 			return fmt.Errorf("%d engines, Ready = %+v", c.Status.BoundEngines, found)
 		}
 		if c.Status.ObservedGeneration != c.Generation || found.ObservedGeneration != c.Generation {
-			return fmt.Errorf("status speaks of generation %d, Ready of %d, not of %d", c.Status.ObservedGeneration, found.ObservedGeneration, c.Generation)
+			return fmt.Errorf("status observed generation %d, Ready %d, want %d", c.Status.ObservedGeneration, found.ObservedGeneration, c.Generation)
 		}
 		ready = *found
 		return nil
@@ -270,7 +270,7 @@ func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	s.create(e)
 	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
 	ready := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
-	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be exposed (inherited from FireboltEngineClass "c").`
+	want := `spec.template.spec.volumes[v].secret.secretName: the Secret is managed by the operator or used by the instance and must not be exposed (inherited from FireboltEngineClass "c").`
 	if ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}

@@ -138,7 +138,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 			return err
 		}
 		if *metadata.Spec.Replicas != 1 {
-			return fmt.Errorf("metadata was stopped below a running engine")
+			return fmt.Errorf("metadata was stopped while an engine runs")
 		}
 		return nil
 	})
@@ -157,7 +157,7 @@ func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 	expect.Never(t, short, func() error {
 		s.read(metadata)
 		if *metadata.Spec.Replicas != 0 {
-			return fmt.Errorf("metadata runs below a stopped instance")
+			return fmt.Errorf("metadata runs although the instance is stopped")
 		}
 		return nil
 	})
@@ -189,7 +189,7 @@ func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	})
 	s.read(metadata)
 	if metadata.Status.Replicas != 0 {
-		t.Errorf("the database stopped below %d pods of the metadata service", metadata.Status.Replicas)
+		t.Errorf("the database stopped before %d pods of the metadata service", metadata.Status.Replicas)
 	}
 	expect.Condition(t, s.api, s.getInstance(), "Stopped", metav1.ConditionTrue)
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })

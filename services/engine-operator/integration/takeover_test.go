@@ -214,7 +214,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 				p.Containers = append(p.Containers, sidecar, corev1.Container{Name: "engine-web", Image: "example.com/web:of-the-earlier-operator"})
 			},
 		},
-		"fields that nothing comes of": {
+		"fields without an effect": {
 			name: "old",
 			spec: func(e *v1alpha1.FireboltEngine) {
 				p := &e.Spec.Template.Spec

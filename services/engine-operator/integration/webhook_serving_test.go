@@ -260,7 +260,7 @@ func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := round(); err != nil || a.servedCertificate(s) != before {
-		t.Errorf("a deleted Secret does not come back as it was: %v", err)
+		t.Errorf("a deleted Secret is not restored: %v", err)
 	}
 	corrupt := func(patch string) {
 		if err := a.api.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -269,7 +269,7 @@ func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 	}
 	corrupt(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
 	if err := round(); err != nil || a.servedCertificate(s) != before {
-		t.Errorf("a damaged Secret is not restored from what is served: %v", err)
+		t.Errorf("a damaged Secret is not restored from the serving certificate: %v", err)
 	}
 	corrupt(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
 	fresh, other := a.rotator()
@@ -291,7 +291,7 @@ func TestLateWebhookConfigurationGetsCABundle(t *testing.T) {
 		t.Fatalf("without configurations: %v", err)
 	}
 	if err := a.api.Get(t.Context(), client.ObjectKey{Name: a.namespace}, &admissionv1.ValidatingWebhookConfiguration{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a configuration was made: %v", err)
+		t.Errorf("a configuration was created: %v", err)
 	}
 	a.register(true)
 	if err := k.Reconcile(t.Context()); err != nil || !strings.HasPrefix(a.bundle(), begin) {

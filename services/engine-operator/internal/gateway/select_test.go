@@ -47,7 +47,7 @@ func TestScriptRoutesRequestToNamedEngine(t *testing.T) {
 		"another parameter's broken name":             {request("/?%zz=1&engine=etl"), "etl", "/?%zz=1"},
 		"a second question mark":                      {request("/?a=?engine=x&engine=etl"), "etl", "/?a=?engine=x"},
 		"a name before the question mark":             {request("/engine=x", "etl"), "etl", "/engine=x"},
-		"the client's authority counts for nothing":   {headers{":method": {"POST"}, ":path": {"/"}, ":authority": {"169.254.169.254"}, "x-firebolt-engine": {"etl"}}, "etl", "/"},
+		"the client's authority is ignored":           {headers{":method": {"POST"}, ":path": {"/"}, ":authority": {"169.254.169.254"}, "x-firebolt-engine": {"etl"}}, "etl", "/"},
 		"a name that ends like a Service is only one": {request("/", "etl-service"), "etl-service", "/"},
 	}
 	e := newFiltering(t, instance("main", "data"))

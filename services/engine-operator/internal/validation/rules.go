@@ -136,6 +136,6 @@ const (
 	isDuplicate  = "the name must be unique in the template"
 	isVolume     = "the operator creates a volume of this name"
 	isMountPath  = "the operator mounts its own volume at this path"
-	isProtected  = "the Secret belongs to the operator or to the instance and must not be exposed"
+	isProtected  = "the Secret is managed by the operator or used by the instance and must not be exposed"
 	isSecretMade = "the volume holds a Secret of the operator"
 )

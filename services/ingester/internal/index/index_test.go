@@ -101,15 +101,15 @@ func TestValuesOfAllTypes(t *testing.T) {
 		object       map[string]any
 		want         any
 	}{
-		"an absent boolean":               {"TriggerRun", "auto_flip", nil, false},
-		"a boolean":                       {"TriggerRun", "auto_flip", map[string]any{"spec": map[string]any{"autoFlip": true}}, true},
-		"an integer":                      {"Project", "tier", map[string]any{"spec": map[string]any{"tier": int64(3)}}, int64(3)},
-		"an absent state":                 {"InferenceServer", "state", nil, "INFERENCE_SERVER_STATE_INVALID"},
-		"a state":                         {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": "INFERENCE_SERVER_STATE_SERVING"}}, "INFERENCE_SERVER_STATE_SERVING"},
-		"a state by its number":           {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": int64(3)}}, "INFERENCE_SERVER_STATE_SERVING"},
-		"the kind of a type":              {"Revision", "base_type", map[string]any{"spec": map[string]any{"baseType": map[string]any{"kind": "Pipeline"}}}, "Pipeline"},
-		"a reference two messages deep":   {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{"resume": map[string]any{"pipelineRun": map[string]any{"name": "r"}}}}, "r"},
-		"a reference whose parent is not": {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{}}, nil},
+		"an absent boolean":             {"TriggerRun", "auto_flip", nil, false},
+		"a boolean":                     {"TriggerRun", "auto_flip", map[string]any{"spec": map[string]any{"autoFlip": true}}, true},
+		"an integer":                    {"Project", "tier", map[string]any{"spec": map[string]any{"tier": int64(3)}}, int64(3)},
+		"an absent state":               {"InferenceServer", "state", nil, "INFERENCE_SERVER_STATE_INVALID"},
+		"a state":                       {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": "INFERENCE_SERVER_STATE_SERVING"}}, "INFERENCE_SERVER_STATE_SERVING"},
+		"a state by its number":         {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": int64(3)}}, "INFERENCE_SERVER_STATE_SERVING"},
+		"the kind of a type":            {"Revision", "base_type", map[string]any{"spec": map[string]any{"baseType": map[string]any{"kind": "Pipeline"}}}, "Pipeline"},
+		"a reference two messages deep": {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{"resume": map[string]any{"pipelineRun": map[string]any{"name": "r"}}}}, "r"},
+		"a reference with no parent":    {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{}}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

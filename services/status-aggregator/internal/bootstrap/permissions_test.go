@@ -300,6 +300,6 @@ func TestOperatorCannotWriteHistory(t *testing.T) {
 		t.Errorf("error is %v, want %v", err, bus.ErrDenied)
 	}
 	if v := f.Violations(); len(v) == 0 || !strings.Contains(v[0], operator) {
-		t.Errorf("the server noted %v", v)
+		t.Errorf("the server reported %v", v)
 	}
 }

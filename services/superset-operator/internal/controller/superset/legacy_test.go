@@ -155,7 +155,7 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 	l.waitFor(sup, settled)
 	l.waitRolledOut("web-server", func(d *appsv1.Deployment) error {
 		if fmt.Sprintf("%s generation %d", d.UID, d.Generation) == before[d.Name] {
-			return fmt.Errorf("not rolled yet")
+			return fmt.Errorf("not rolled out yet")
 		}
 		return nil
 	})
@@ -164,7 +164,7 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 	}
 	for _, slug := range []string{"celery-worker", "websocket-server"} {
 		if d := l.deployment(slug); fmt.Sprintf("%s generation %d", d.UID, d.Generation) != before[d.Name] {
-			t.Errorf("%s was rolled too", d.Name)
+			t.Errorf("%s was rolled out too", d.Name)
 		}
 	}
 	l.history.catchUp()
