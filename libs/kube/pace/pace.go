@@ -60,7 +60,7 @@ func (r *Reconciler) wait(req ctrl.Request, now time.Time) time.Duration {
 	return end.Sub(now)
 }
 
-// pause records the end of a pause until then: the map holds busy objects only.
+// pause starts the pause of an object. The entry is removed at the end, so the map holds only objects that pause.
 func (r *Reconciler) pause(req ctrl.Request, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
