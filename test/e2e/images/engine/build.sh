@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# The stand-in engine, where the operator's start script expects a real one. dev-2 is the same under another version.
+# The stub engine, where the operator's start script expects a real one. dev-2 is the same under another version.
 debian bookworm bash busybox-static
 take "$root" bin/bash
 libraries "$root" bin/bash

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# The stand-in metadata service, under the path of a real one.
+# The stub metadata service, under the path of a real one.
 compile "$root" test/e2e/standin ./cmd/metadata dedicated-pensieve
 users "$root" metadata:1111 metadata-ng:1112
 install -d --mode=1777 "$root/tmp"

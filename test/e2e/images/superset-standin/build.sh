@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# The stand-in Superset in three releases: dev, dev-2, to which dev can be upgraded, and broken, whose migration fails.
+# The Superset stub in three releases: dev, dev-2, to which dev can be upgraded, and broken, whose migration fails.
 for release in dev=6.0.0 dev-2=6.1.0 broken=6.2.0; do
   rm -rf "$root"
   "$here/root.sh" "$root" "${release#*=}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the file system of the stand-in Superset's image, for its build.sh and for the stand-in's own tests.
+# Makes the file system of the Superset stub's image, for its build.sh and for the stub's own tests.
 # Usage: test/e2e/images/superset-standin/root.sh DIR VERSION      (DIR must not be there; as root on Debian)
 set -euo pipefail
 root=$(realpath --canonicalize-missing "$1") version=$2

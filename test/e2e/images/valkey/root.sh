@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the file system of the Valkey image, for its build.sh and for the tests of the stand-in Superset.
+# Makes the file system of the Valkey image, for its build.sh and for the tests of the Superset stub.
 # Usage: test/e2e/images/valkey/root.sh DIR      (DIR must not be there; as root on Debian)
 set -euo pipefail
 root=$(realpath --canonicalize-missing "$1")
