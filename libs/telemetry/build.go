@@ -72,7 +72,7 @@ func RegisterBuildInfo(reg prometheus.Registerer, service string) {
 	b := BuildInfo()
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "flotilla_build_info",
-		Help: "Which build is running; the value is always 1.",
+		Help: "Build of the running service; the value is always 1.",
 		ConstLabels: prometheus.Labels{
 			"service": service, "version": b.Version, "revision": b.Revision, "goversion": b.Go,
 		},

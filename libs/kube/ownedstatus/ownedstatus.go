@@ -151,7 +151,7 @@ func (w *Writer) reclaim(ctx context.Context, current client.Object, gvk schema.
 	if err != nil {
 		return false, classify(err)
 	}
-	logr.FromContextOrDiscard(ctx).Info("Took back status fields",
+	logr.FromContextOrDiscard(ctx).Info("Reclaimed status fields",
 		"kind", gvk.Kind, "name", current.GetName(), "manager", w.manager, "from", former)
 	current.SetResourceVersion(target.GetResourceVersion())
 	current.SetManagedFields(target.GetManagedFields())

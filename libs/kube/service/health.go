@@ -100,7 +100,7 @@ type readiness struct {
 func newReadiness(api *apiServer, c clock.PassiveClock, reg prometheus.Registerer) (*readiness, error) {
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "flotilla_api_server_reachable",
-		Help: "Whether the last readiness probe reached the API server (1) or not (0).",
+		Help: "Result of the last readiness probe of the API server: 1 if reached, 0 if not.",
 	})
 	if err := reg.Register(gauge); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type Metrics struct {
 func New(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		Connected: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "flotilla_bus_connected", Help: "Whether the client is connected to NATS (1) or not (0).",
+			Name: "flotilla_bus_connected", Help: "Connection to NATS: 1 if connected, 0 if not.",
 		}),
 		Reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flotilla_bus_reconnects_total", Help: "Total number of reconnects to NATS.",

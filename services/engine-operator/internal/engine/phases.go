@@ -214,7 +214,7 @@ func (d *decider) cleaning() {
 	d.rebuild()
 	switch {
 	case !s.outgoing():
-		d.settle("NothingToClean", "No generation is left to clean.")
+		d.settle("NothingToClean", "No generation is left to remove.")
 	case d.lost() && d.generation(s.Draining).StatefulSet == Present:
 		d.revert()
 	case d.generation(s.Draining).removed():

@@ -47,7 +47,7 @@ func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 		Lag:       gauge("bus_lag_seconds", "Age of the newest message when it was read.", "stream"),
 		LeaseHeld: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: prefix + "lease_held",
-			Help: "Whether this process holds the Lease for writing conditions.",
+			Help: "Lease for writing conditions: 1 if this process holds it, 0 if not.",
 		}),
 		Observer: gauge("observer", "State of an observer, one series for each state.", "observer", "state"),
 		LastSeen: gauge("observer_last_seen_timestamp_seconds", "Time of the last heartbeat or observation of an observer.", "observer"),
