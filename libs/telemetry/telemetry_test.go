@@ -91,9 +91,9 @@ func TestBuild(t *testing.T) {
 		want              Build
 	}{
 		"the linker wins":              {"v9", "def", stamped, Build{Version: "v9", Revision: "def"}},
-		"else the toolchain tells":     {"", "", stamped, Build{Version: "v1.2.3", Revision: "abc-dirty"}},
+		"else the toolchain sets it":   {"", "", stamped, Build{Version: "v1.2.3", Revision: "abc-dirty"}},
 		"a build in a work tree":       {"", "", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Build{Version: "devel", Revision: Unknown}},
-		"nothing known is never empty": {"", "", &debug.BuildInfo{}, Build{Version: "devel", Revision: Unknown}},
+		"unknown values are not empty": {"", "", &debug.BuildInfo{}, Build{Version: "devel", Revision: Unknown}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

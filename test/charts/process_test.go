@@ -208,10 +208,10 @@ var without = map[string]string{
 	"kubeconfig":                "a pod has its account",
 	"leader-election-namespace": "that of the pod",
 	"bus-bootstrap":             "for development; bus.bootstrapJob has an identity of its own",
-	"config":                    "a file of an earlier installation; values say the same",
+	"config":                    "a file of an earlier installation; values set the same",
 	"enable-metadata-storage":   "on as soon as there is a database",
 	"mysql-dsn":                 "from a Secret by the environment",
 	"mysql-password":            "from a Secret by a file",
 	"pprof-bind-address":        "without authentication, and only while profiles are read",
-	"webhook-cert-secret":       "its name is in the rights",
+	"webhook-cert-secret":       "its name is in the Role",
 }

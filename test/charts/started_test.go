@@ -133,7 +133,7 @@ func (s *started) probes(ready bool) {
 	}
 	expect.Eventually(s, expect.Long, func() error {
 		for path, status := range want {
-			if got, err := s.ask(path); err != nil || got != status {
+			if got, err := s.get(path); err != nil || got != status {
 				return fmt.Errorf("%s answers %d, want %d: %w", path, got, status, err)
 			}
 		}
@@ -141,7 +141,7 @@ func (s *started) probes(ready bool) {
 	})
 }
 
-func (s *started) ask(path string) (status int, err error) {
+func (s *started) get(path string) (status int, err error) {
 	client := http.Client{Timeout: 5 * time.Second}
 	resp, err := client.Get("http://" + s.health + path) //nolint:noctx // the client has a timeout
 	if err != nil {

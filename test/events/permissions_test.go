@@ -182,8 +182,8 @@ func TestIngesterHasLeastPrivilege(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	ask := "$JS.API.DIRECT.GET." + contract.StreamChanges + "." + contract.ChangePrefix + ".prod.team-a.model.main.*"
-	reply, err := conn.JetStream().Conn().RequestWithContext(t.Context(), ask, nil)
+	subject := "$JS.API.DIRECT.GET." + contract.StreamChanges + "." + contract.ChangePrefix + ".prod.team-a.model.main.*"
+	reply, err := conn.JetStream().Conn().RequestWithContext(t.Context(), subject, nil)
 	if err != nil || string(reply.Data) != "{}" {
 		t.Errorf("last event: %v, %v", reply, err)
 	}
@@ -236,9 +236,9 @@ func TestToolHasLeastPrivilege(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.say("team-a", "a")
-			g.say("team-b", "b")
-			g.say("team-a", "c")
+			g.publish("team-a", "a")
+			g.publish("team-b", "b")
+			g.publish("team-a", "c")
 
 			consumer, err := js.Consumer(t.Context(), contract.StreamLifecycle, "pager")
 			if err != nil {
@@ -270,8 +270,8 @@ func TestToolHasLeastPrivilege(t *testing.T) {
 	}
 }
 
-// say publishes a lifecycle event and a status entry of a namespace.
-func (g guarded) say(namespace, what string) {
+// publish publishes a lifecycle event and a status entry of a namespace.
+func (g guarded) publish(namespace, what string) {
 	g.Helper()
 	if _, err := g.admin.Publish(g.Context(), contract.LifecyclePrefix+".prod."+namespace+".superset.main.phase", []byte(what)); err != nil {
 		g.Fatal(err)
@@ -340,8 +340,8 @@ func TestServerDeniesForbiddenRequests(t *testing.T) {
 	g := newGuarded(t)
 	makeConsumer(t, g.admin, contract.StreamLifecycle, "pager", contract.LifecyclePrefix+".prod.team-a.>")
 	makeConsumer(t, g.admin, contract.StreamLifecycle, "other", contract.LifecyclePrefix+".prod.team-b.>")
-	g.say("team-a", "a")
-	g.say("team-b", "b")
+	g.publish("team-a", "a")
+	g.publish("team-b", "b")
 	before := g.state()
 	for identity, attempts := range forbidden() {
 		t.Run(identity, func(t *testing.T) {
@@ -375,7 +375,7 @@ func TestServerRejectsMissingPassword(t *testing.T) {
 // permission, and tool.conf can grant it.
 func TestConsumerCreationBypassesPublishPermission(t *testing.T) {
 	g := newGuarded(t)
-	g.say("team-a", "an event, not an observation")
+	g.publish("team-a", "an event, not an observation")
 	const target = "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"
 	victim, err := g.admin.Conn().SubscribeSync(target)
 	if err == nil {

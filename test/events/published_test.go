@@ -97,8 +97,8 @@ func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.say("team-a", "abandoned")
-	g.say("team-a", "ended")
+	g.publish("team-a", "abandoned")
+	g.publish("team-a", "ended")
 	for _, end := range []bool{false, true} {
 		m, err := c.Next()
 		if err != nil {

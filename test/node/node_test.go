@@ -66,15 +66,15 @@ func (s *stack) kubectl(stdin string, args ...string) string {
 	return s.run(cmd)
 }
 
-// eventually calls ask until it returns nil.
-func (s *stack) eventually(what string, ask func() error) {
+// eventually calls check until it returns nil.
+func (s *stack) eventually(what string, check func() error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := ask()
+		err := check()
 		if err == nil {
 			return
 		}

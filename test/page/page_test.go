@@ -212,7 +212,7 @@ func TestPageFollowsTheme(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#theme"))) // dark
 	b.run(prefers("light"))
 	is(black)
-	b.run(chromedp.Click(chromedp.CSS("#theme"))) // as the system says
+	b.run(chromedp.Click(chromedp.CSS("#theme"))) // as the system prefers
 	is(white)
 	b.shows("#theme", "Theme: system")
 }

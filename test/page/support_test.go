@@ -109,7 +109,7 @@ func (b *tab) expectNoErrors() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.errorLog) > 0 {
-		b.Errorf("the browser says:\n%s", strings.Join(b.errorLog, "\n"))
+		b.Errorf("errors of the browser:\n%s", strings.Join(b.errorLog, "\n"))
 	}
 }
 
@@ -144,7 +144,7 @@ func (b *tab) run(steps ...step) {
 	ctx, cancel := context.WithTimeout(b.ctx, expect.Long)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
-		b.Fatalf("%v; the page says:\n%s", err, b.text("body"))
+		b.Fatalf("%v; the page shows:\n%s", err, b.text("body"))
 	}
 }
 

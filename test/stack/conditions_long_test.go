@@ -130,12 +130,12 @@ func (s *suite) imageIsMissing(t *testing.T) {
 
 func (s *suite) podsAreUnschedulable(t *testing.T) {
 	spec := s.newSuperset(t, "no-node")
-	asked := time.Now()
+	applied := time.Now()
 	spec["webServer"] = map[string]any{"replicas": int64(1), "podTemplate": map[string]any{"nodeSelector": map[string]any{"disk": "made-of-gold"}}}
 	s.apply(t, supersets, "no-node", spec)
 	s.wait(t, supersets, "no-node", reports("Available=True", "Progressing=False/Stalled", "Degraded=False/WithinTolerance", "Upgradable=False/Unschedulable"))
 	s.wait(t, supersets, "no-node", reports("Available=True", "Degraded=True/Unschedulable"))
-	s.lasted(t, supersets, "no-node", asked, missingHold)
+	s.lasted(t, supersets, "no-node", applied, missingHold)
 	s.apply(t, supersets, "no-node", superset("4.1.1"))
 	s.wait(t, supersets, "no-node", isHealthy)
 }

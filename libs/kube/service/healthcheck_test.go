@@ -9,10 +9,10 @@ import (
 )
 
 func TestHealthcheckUsesServiceSettings(t *testing.T) {
-	var asked string
+	var requested string
 	code := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.Path
+		requested = r.URL.Path
 		w.WriteHeader(code)
 		if _, err := io.WriteString(w, "[-]api failed\n"); err != nil {
 			t.Error(err)
@@ -26,9 +26,9 @@ func TestHealthcheckUsesServiceSettings(t *testing.T) {
 		return execute(t.Context(), Spec{Name: "test-service"}, []string{"healthcheck", "--health-probe-bind-address=" + address}, io.Discard)
 	}
 	for _, listening := range []string{address, ":" + port, "0.0.0.0:" + port} {
-		asked = ""
-		if err := check(listening); err != nil || asked != "/readyz" {
-			t.Errorf("at %s %q was requested: %v", listening, asked, err)
+		requested = ""
+		if err := check(listening); err != nil || requested != "/readyz" {
+			t.Errorf("at %s %q was requested: %v", listening, requested, err)
 		}
 	}
 	code = http.StatusInternalServerError

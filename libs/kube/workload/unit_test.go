@@ -73,7 +73,7 @@ func TestDeployment(t *testing.T) {
 		"past its progress deadline it is stalled": {
 			d: with(deadline), want: unit(func(u *contract.Unit) { counts(u); u.Stalled = true }),
 		},
-		"the deadline of an older spec says nothing": {
+		"the deadline of an older spec is ignored": {
 			d: with(deadline), seen: workload.Inputs{AppliedGeneration: 5},
 			want: unit(func(u *contract.Unit) { counts(u); u.Observed = false }),
 		},

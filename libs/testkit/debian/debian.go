@@ -20,7 +20,7 @@ const timeout = 10 * time.Minute
 // lockFile is shared with hack/ensure: apt-get does not wait for another apt-get that reads package lists.
 const lockFile = "/run/lock/flotilla-apt.lock"
 
-// Install installs packages with apt-get, without recommended packages. It calls say before it changes the machine. The
+// Install installs packages with apt-get, without recommended packages. It calls progress before it changes the machine. The
 // error gives the reason if the installation is not possible. The environment is added to that of apt-get.
 func Install(ctx context.Context, progress func(format string, args ...any), environment []string, packages ...string) error {
 	if _, err := os.Stat("/etc/debian_version"); err != nil {

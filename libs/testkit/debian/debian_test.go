@@ -68,6 +68,6 @@ func TestInstallUpdatesListsForMissingPackage(t *testing.T) {
 		t.Errorf("apt-get was called for %q: %v", calls(), err)
 	}
 	if !strings.Contains(reported, "one and two") {
-		t.Errorf("said %q", reported)
+		t.Errorf("reported %q", reported)
 	}
 }

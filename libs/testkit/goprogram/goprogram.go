@@ -81,7 +81,7 @@ func Start(t testing.TB, pkg string, environment []string, args ...string) *proc
 	t.Cleanup(func() {
 		c.Kill()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(pkg), proc.Tail(c.Log, 50))
+			t.Logf("log of %s:\n%s", filepath.Base(pkg), proc.Tail(c.Log, 50))
 		}
 	})
 	return c

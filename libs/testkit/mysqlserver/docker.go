@@ -39,7 +39,7 @@ func dockerServer(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	image := imageOf(cfg.Vendor)
 	if _, err := run(ctx, dockerAnswer, docker, "image", "inspect", image); err != nil {
-		cfg.Say("pulling the image %s", image)
+		cfg.Logf("pulling the image %s", image)
 		if _, err := run(ctx, pullTimeout, docker, "pull", "--quiet", image); err != nil {
 			return nil, unavailable{fmt.Sprintf("the image %s is not there and cannot be pulled (%v); "+
 				"`make offline-images` builds it without a registry", image, err)}

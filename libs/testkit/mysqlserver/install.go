@@ -15,7 +15,7 @@ func installed(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Vendor == MySQL {
 		return nil, unavailable{}
 	}
-	if err := debian.Install(ctx, cfg.Say, nil, debianPackages...); err != nil {
+	if err := debian.Install(ctx, cfg.Logf, nil, debianPackages...); err != nil {
 		return nil, unavailable{err.Error()}
 	}
 	return localServer(ctx, cfg)

@@ -31,8 +31,8 @@ type Config struct {
 	Vendor Vendor
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
-	// Say receives messages about slow steps and about changes of the machine.
-	Say func(format string, args ...any)
+	// Logf receives messages about slow steps and about changes of the machine.
+	Logf func(format string, args ...any)
 }
 
 // Server is a MySQL-compatible server.

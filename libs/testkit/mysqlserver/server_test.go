@@ -116,7 +116,7 @@ func TestExistingFindsPrivateServerByDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Name: filepath.Base(dir), Dir: dir, Port: port, Marker: marker, Log: filepath.Join(dir, "log", "mysql.log"), Say: t.Logf,
+		Name: filepath.Base(dir), Dir: dir, Port: port, Marker: marker, Log: filepath.Join(dir, "log", "mysql.log"), Logf: t.Logf,
 	}
 	first, err := choose(t.Context(), cfg, localServer, installed)
 	if err != nil {

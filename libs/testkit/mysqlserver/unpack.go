@@ -36,7 +36,7 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return nil, fmt.Errorf("create the cache directory: %w", err)
 		}
-		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Say("waiting for another download of MySQL") })
+		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Logf("waiting for another download of MySQL") })
 		if err != nil {
 			return nil, fmt.Errorf("lock the directory of MySQL: %w", err)
 		}
@@ -61,7 +61,7 @@ func unpack(ctx context.Context, cfg Config, dir string) error {
 	if err != nil {
 		return err
 	}
-	cfg.Say("getting MySQL from Debian %s into %s (a minute, once)", mysqlSuite, dir)
+	cfg.Logf("getting MySQL from Debian %s into %s (a minute, once)", mysqlSuite, dir)
 	part, packages := dir+".part", dir+".packages"
 	if err := errors.Join(os.RemoveAll(part), os.RemoveAll(packages)); err != nil {
 		return fmt.Errorf("remove the remains of an earlier attempt: %w", err)
@@ -103,7 +103,7 @@ func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
 	if path := find("debootstrap"); path != "" {
 		return path, nil
 	}
-	if err := debian.Install(ctx, cfg.Say, nil, "debootstrap"); err != nil {
+	if err := debian.Install(ctx, cfg.Logf, nil, "debootstrap"); err != nil {
 		return "", unavailable{err.Error()}
 	}
 	return find("debootstrap"), nil

@@ -175,21 +175,21 @@ func startOnce(ctx context.Context, v Vendor) (*mysqlserver.Server, *watchdog.Gu
 	}
 	// Creating a schema of 40 tables waits for hundreds of disk writes. A crash of the server loses no data in memory
 	// either.
-	folder, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
+	directory, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	server, err := mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: filepath.Base(folder.Path), Dir: folder.Path, Port: port, Vendor: v, Marker: folder.Marker, Say: say,
+		Name: filepath.Base(directory.Path), Dir: directory.Path, Port: port, Vendor: v, Marker: directory.Marker, Logf: logf,
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, folder.Release())
+		return nil, nil, errors.Join(err, directory.Release())
 	}
-	return server, folder.Guard, nil
+	return server, directory.Guard, nil
 }
 
-// say bypasses the output buffering of go test: an installation must be visible at once.
-func say(format string, args ...any) {
+// logf bypasses the output buffering of go test: an installation must be visible at once.
+func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "mysqltest: "+format+"\n", args...)
 }
 

@@ -56,8 +56,8 @@ func (b *env) caller(address string) *caller {
 	return &caller{env: b, address: address, token: token.Status.Token, client: &http.Client{Transport: transport}}
 }
 
-// ask sends one request and returns the code, the source (cluster or storage) and the object.
-func (c *caller) ask(method, path string) (code int, source string, object unstructured.Unstructured, err error) {
+// send sends one request and returns the code, the source (cluster or storage) and the object.
+func (c *caller) send(method, path string) (code int, source string, object unstructured.Unstructured, err error) {
 	url := fmt.Sprintf("https://%s/apis/%s/namespaces/%s/%s", c.address, api.GroupVersion, c.namespace, path)
 	req, err := http.NewRequestWithContext(c.Context(), method, url, nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *caller) answers(method, path string, code int, source string) unstructu
 	c.Helper()
 	var object unstructured.Unstructured
 	expect.Eventually(c, expect.Long, func() error {
-		gotCode, gotSource, got, err := c.ask(method, path)
+		gotCode, gotSource, got, err := c.send(method, path)
 		if err != nil || gotCode != code || gotSource != source {
 			return fmt.Errorf("%s %s: %d from %q, want %d from %q: %w", method, path, gotCode, gotSource, code, source, err)
 		}
@@ -112,13 +112,13 @@ func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 		t.Errorf("storage answers with uid %s, want %s", got.GetUID(), kept.GetUID())
 	}
 
-	if code, _, _, err := c.ask(http.MethodDelete, "models/ended"); err != nil || code != http.StatusAccepted {
+	if code, _, _, err := c.send(http.MethodDelete, "models/ended"); err != nil || code != http.StatusAccepted {
 		t.Errorf("deleting what is in the cluster: %d, %v", code, err)
 	}
 	b.expectDeleted(ended)
 	b.row(ended, "closed", open)
 	c.answers(http.MethodGet, "models/ended", http.StatusNotFound, "")
-	_, _, list, err := c.ask(http.MethodGet, "models?labelSelector=team%3Dgrowth")
+	_, _, list, err := c.send(http.MethodGet, "models?labelSelector=team%3Dgrowth")
 	if err != nil {
 		t.Error(err)
 	}
@@ -126,7 +126,7 @@ func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 		t.Errorf("%d models are listed, want 1: %v", len(items), err)
 	}
 
-	if code, _, _, err := c.ask(http.MethodDelete, "models/kept"); err != nil || code/100 != 2 {
+	if code, _, _, err := c.send(http.MethodDelete, "models/kept"); err != nil || code/100 != 2 {
 		t.Errorf("deleting what is in storage only: %d, %v", code, err)
 	}
 	b.row(kept, "closed", open)

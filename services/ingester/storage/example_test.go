@@ -11,7 +11,7 @@ import (
 func ExampleErrNotFound() {
 	err := fmt.Errorf("Model default/churn: %w", storage.ErrNotFound)
 	if errors.Is(err, storage.ErrNotFound) {
-		fmt.Println("ask the cluster, or answer 404")
+		fmt.Println("read from the cluster, or respond with 404")
 	}
-	// Output: ask the cluster, or answer 404
+	// Output: read from the cluster, or respond with 404
 }

@@ -217,7 +217,7 @@ func (w *simulation) apply(writer string, current *unstructured.Unstructured, co
 	w.compare(writer, live, before, conditions)
 	if last := w.observedAt[live.GetUID()]; conditions[0].Status != metav1.ConditionUnknown {
 		if observedAt.Before(last) {
-			w.reportViolation("B2: at %s %s says of %s what was so at %s, it showed what was so at %s",
+			w.reportViolation("B2: at %s %s wrote conditions of %s from %s, after conditions from %s",
 				w.now().Format(time.TimeOnly), writer, live.GetName(), observedAt.Format(time.TimeOnly), last.Format(time.TimeOnly))
 		}
 		w.observedAt[live.GetUID()] = observedAt
@@ -238,7 +238,7 @@ func (w *simulation) compare(writer string, u *unstructured.Unstructured, before
 				continue
 			}
 			if a.ObservedGeneration < b.ObservedGeneration {
-				w.reportViolation("B2: at %s %s says %s=%s/%s of %s for generation %d, before %s/%s for %d", w.now().Format("15:04:05"), writer, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
+				w.reportViolation("B2: at %s %s wrote %s=%s/%s of %s for generation %d, after %s/%s for %d", w.now().Format("15:04:05"), writer, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
 			}
 			if a.ObservedGeneration > u.GetGeneration() {
 				w.reportViolation("B2: %s of %s claims generation %d of %d", a.Type, u.GetName(), a.ObservedGeneration, u.GetGeneration())

@@ -224,7 +224,7 @@ func (r *run) check(expected map[string]conditions.Result, when string, without 
 			r.reportViolation("B1: %v", err)
 		}
 		if got, want := summary(present, without), summary(want.Conditions, without); got != want {
-			r.reportViolation("B1: %s %s says %s, true is %s", when, name, got, want)
+			r.reportViolation("B1: %s %s has %s, want %s", when, name, got, want)
 		}
 		var e contract.StatusEntry
 		if err := json.Unmarshal(r.bucket[ref(name)].value, &e); err != nil {
@@ -238,7 +238,7 @@ func (r *run) check(expected map[string]conditions.Result, when string, without 
 			})
 		}
 		if got, want := summary(filtered, nil), summary(present, nil); got != want {
-			r.reportViolation("B1: %s the entry of %s says %s, the object %s", when, name, got, want)
+			r.reportViolation("B1: %s the entry of %s has %s, the object %s", when, name, got, want)
 		}
 	}
 	for of := range r.bucket {

@@ -91,18 +91,18 @@ func TestHealthOfEngineClass(t *testing.T) {
 		if deleted {
 			meta["deletionTimestamp"] = "2026-11-21T10:00:00Z"
 		}
-		ready := map[string]any{"type": "Ready", "status": status, "reason": reason, "message": "said the operator", "observedGeneration": 2}
+		ready := map[string]any{"type": "Ready", "status": status, "reason": reason, "message": "of the operator", "observedGeneration": 2}
 		return map[string]any{"kind": "FireboltEngineClass", "metadata": meta, "status": map[string]any{"conditions": []any{ready}}}
 	}
 	tests := map[string]struct {
 		object map[string]any
 		want   health
 	}{
-		"engines can be made from it": {class(2, false, "True", "Admissible"), health{healthy, "said the operator"}},
-		"its template is refused":     {class(2, false, "False", "OperatorOwnedFieldSet"), health{degraded, "said the operator"}},
-		"a new spec, not read":        {class(3, false, "True", "Admissible"), health{progressing, "The latest spec is not observed yet."}},
-		"deleted":                     {class(2, true, "True", "Admissible"), health{progressing, "The object is being deleted."}},
-		"deleted, but in use":         {class(2, true, "False", "DeletionBlocked"), health{progressing, "said the operator"}},
+		"a valid class":            {class(2, false, "True", "Admissible"), health{healthy, "of the operator"}},
+		"its template is rejected": {class(2, false, "False", "OperatorOwnedFieldSet"), health{degraded, "of the operator"}},
+		"a new spec, not read":     {class(3, false, "True", "Admissible"), health{progressing, "The latest spec is not observed yet."}},
+		"deleted":                  {class(2, true, "True", "Admissible"), health{progressing, "The object is being deleted."}},
+		"deleted, but in use":      {class(2, true, "False", "DeletionBlocked"), health{progressing, "of the operator"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

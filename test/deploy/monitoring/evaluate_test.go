@@ -48,8 +48,8 @@ func load(t *testing.T, series ...string) *evaluator {
 	return e
 }
 
-// ask evaluates an expression at a time since the start.
-func (p *evaluator) ask(t *testing.T, expression string, at time.Duration) promql.Vector {
+// query evaluates an expression at a time since the start.
+func (p *evaluator) query(t *testing.T, expression string, at time.Duration) promql.Vector {
 	t.Helper()
 	q, err := p.engine.NewInstantQuery(t.Context(), p.memory, nil, expression, time.Unix(0, 0).Add(at))
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *evaluator) record(t *testing.T, records []rule, until time.Duration) {
 	t.Helper()
 	for at := time.Duration(0); at <= until; at += step {
 		for _, r := range records { // in order: later rules may use the series of earlier ones
-			for _, s := range p.ask(t, r.Expr, at) {
+			for _, s := range p.query(t, r.Expr, at) {
 				p.memory.add(labels.NewBuilder(s.Metric).Set(model.MetricNameLabel, r.Record).Labels(), at, s.F)
 			}
 		}
@@ -89,7 +89,7 @@ func (p *evaluator) firing(t *testing.T, alert rule, at time.Duration) []string 
 	var persistent map[string]bool
 	for moment := at - time.Duration(hold); moment <= at; moment += step {
 		now := map[string]bool{}
-		for _, s := range p.ask(t, alert.Expr, moment) {
+		for _, s := range p.query(t, alert.Expr, moment) {
 			now[labels.NewBuilder(s.Metric).Del(model.MetricNameLabel).Labels().String()] = true
 		}
 		if persistent == nil {

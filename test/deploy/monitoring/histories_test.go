@@ -245,7 +245,7 @@ func TestShareOfAvailableResources(t *testing.T) {
 		`flotilla_status_resources{kind="superset",type="Available",status="False"} 1x5`,
 		`flotilla_status_resources{kind="superset",type="Available",status="Unknown"} 0x5`)
 	p.record(t, records, 5*m)
-	if got := p.ask(t, `flotilla:resources_available:ratio{kind="superset"}`, 5*m); len(got) != 1 || got[0].F != 0.5 {
+	if got := p.query(t, `flotilla:resources_available:ratio{kind="superset"}`, 5*m); len(got) != 1 || got[0].F != 0.5 {
 		t.Errorf("share: %v, want 0.5", got)
 	}
 }

@@ -99,17 +99,17 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
 
 // Reset deletes all figures and begins a phase.
 func (a *Loadgen) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
-	return a.ask(ctx, http.MethodPost, "/reset?name="+url.QueryEscape(phase))
+	return a.request(ctx, http.MethodPost, "/reset?name="+url.QueryEscape(phase))
 }
 
 // Phase begins a phase.
 func (a *Loadgen) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
-	return a.ask(ctx, http.MethodPost, "/phase?name="+url.QueryEscape(phase))
+	return a.request(ctx, http.MethodPost, "/phase?name="+url.QueryEscape(phase))
 }
 
 // Figures returns the figures of all phases.
 func (a *Loadgen) Figures(ctx context.Context) ([]load.Figures, error) {
-	return a.ask(ctx, http.MethodGet, "/counts")
+	return a.request(ctx, http.MethodGet, "/counts")
 }
 
 // WaitForClass waits for an answer of this class in the current phase.
@@ -126,8 +126,8 @@ func (a *Loadgen) WaitForClass(ctx context.Context, step *run.Step, class string
 	})
 }
 
-// ask sends a request, and retries it while the API server is busy. All requests are idempotent.
-func (a *Loadgen) ask(ctx context.Context, method, path string) (figures []load.Figures, err error) {
+// request sends a request, and retries it while the API server is busy. All requests are idempotent.
+func (a *Loadgen) request(ctx context.Context, method, path string) (figures []load.Figures, err error) {
 	err = await.Nil(ctx, timeout, time.Second, func(ctx context.Context) (err error) {
 		figures, err = a.once(ctx, method, path)
 		return err

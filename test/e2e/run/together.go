@@ -31,10 +31,10 @@ func (t together) Figures(ctx context.Context) ([]load.Figures, error) {
 	return t.each(func(a Loadgen) ([]load.Figures, error) { return a.Figures(ctx) })
 }
 
-func (t together) each(ask func(Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
+func (t together) each(request func(Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
 	var all [][]load.Figures // by phase, then by load generator
 	for i, one := range t {
-		figures, err := ask(one.Loadgen)
+		figures, err := request(one.Loadgen)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.Name, err)
 		}

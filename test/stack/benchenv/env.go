@@ -120,7 +120,7 @@ func (e *Env) Database(ctx context.Context) (*mysqlserver.Server, error) {
 		return nil, err
 	}
 	return mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: filepath.Base(e.runner.dir), Dir: filepath.Join(e.dir, "mysql"), Port: port, Marker: e.marker, Say: Note,
+		Name: filepath.Base(e.runner.dir), Dir: filepath.Join(e.dir, "mysql"), Port: port, Marker: e.marker, Logf: Note,
 		Vendor: mysqlserver.Vendor(os.Getenv(DatabaseVariable)),
 	})
 }

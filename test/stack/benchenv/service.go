@@ -127,7 +127,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	}
 	s.running.stopping.Store(true)
 	if s.running.Running() != nil {
-		return nil //nolint:nilerr // the error says that it has ended
+		return nil //nolint:nilerr // the error means that it has ended
 	}
 	return proc.Terminate(ctx, s.running.PID, 20*time.Second)
 }

@@ -213,7 +213,7 @@ func TestHistoryWithoutBusReportsMissingEvents(t *testing.T) {
 	api.DisconnectBus()
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
 	if !strings.Contains(s.err.String(), statustest.BusUnavailable+"; showing the phase changes of its status") {
-		t.Errorf("history does not say where its changes come from: %q", s.err)
+		t.Errorf("history does not name the source of its changes: %q", s.err)
 	}
 	s.fail("events may be missing: "+statustest.BusUnavailable, "events")
 	s.fail("events may be missing: "+statustest.BusUnavailable, "events", "superset/main")

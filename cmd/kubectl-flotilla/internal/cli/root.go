@@ -49,7 +49,7 @@ const long = `Shows the state of Flotilla's resources, its causes and its histor
 Resources are written kind/name or kind name, as in "superset/main" or "fireng shop". Kinds are superset,
 fireboltinstance (fire), fireboltengine (fireng) and fireboltengineclass (firengc); plurals work too.
 
-status, wait, pause, resume, stop, start and approve-upgrade need the Kubernetes API only. why and history ask the
+status, wait, pause, resume, stop, start and approve-upgrade need the Kubernetes API only. why and history query the
 status aggregator and fall back to the Kubernetes API; events and page need the aggregator. It is reached
 through the API server, or at --status-url.
 

@@ -116,20 +116,20 @@ func TestProxyRejectsForeignRequests(t *testing.T) {
 		method, path string
 		change       func(*http.Request)
 	}{
-		"without the secret":                     {http.MethodGet, "/api/v1/resources", nil},
-		"at the root":                            {http.MethodGet, "/", nil},
-		"with a part of the secret":              {http.MethodGet, "/" + secret[:3] + "/api/v1/resources", nil},
-		"with the secret elsewhere":              {http.MethodGet, "/api/v1/resources?" + secret, nil},
-		"under another name (DNS rebinding)":     {http.MethodGet, validPath, func(r *http.Request) { r.Host = "evil.example.org" }},
-		"from another origin":                    {http.MethodGet, validPath, header("Origin", "http://evil.example.org")},
-		"from another port of this machine":      {http.MethodGet, validPath, header("Origin", "http://127.0.0.1:1")},
-		"from a sandboxed page":                  {http.MethodGet, validPath, header("Origin", "null")},
-		"from another site, as the browser says": {http.MethodGet, validPath, header("Sec-Fetch-Site", "cross-site")},
-		"from another port, as the browser says": {http.MethodGet, validPath, header("Sec-Fetch-Site", "same-site")},
-		"to write":                               {http.MethodPost, validPath, nil},
-		"to delete":                              {http.MethodDelete, validPath, nil},
-		"with a Referer without the secret":      {http.MethodGet, "/api/v1/resources", header("Referer", local.URL+"/")},
-		"with a Referer of another origin":       {http.MethodGet, "/api/v1/resources", header("Referer", "http://evil.example.org/"+secret+"/")},
+		"without the secret":                 {http.MethodGet, "/api/v1/resources", nil},
+		"at the root":                        {http.MethodGet, "/", nil},
+		"with a part of the secret":          {http.MethodGet, "/" + secret[:3] + "/api/v1/resources", nil},
+		"with the secret elsewhere":          {http.MethodGet, "/api/v1/resources?" + secret, nil},
+		"under another name (DNS rebinding)": {http.MethodGet, validPath, func(r *http.Request) { r.Host = "evil.example.org" }},
+		"from another origin":                {http.MethodGet, validPath, header("Origin", "http://evil.example.org")},
+		"from another port of this machine":  {http.MethodGet, validPath, header("Origin", "http://127.0.0.1:1")},
+		"from a sandboxed page":              {http.MethodGet, validPath, header("Origin", "null")},
+		"another site, by Sec-Fetch-Site":    {http.MethodGet, validPath, header("Sec-Fetch-Site", "cross-site")},
+		"another port, by Sec-Fetch-Site":    {http.MethodGet, validPath, header("Sec-Fetch-Site", "same-site")},
+		"to write":                           {http.MethodPost, validPath, nil},
+		"to delete":                          {http.MethodDelete, validPath, nil},
+		"with a Referer without the secret":  {http.MethodGet, "/api/v1/resources", header("Referer", local.URL+"/")},
+		"with a Referer of another origin":   {http.MethodGet, "/api/v1/resources", header("Referer", "http://evil.example.org/"+secret+"/")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, body := send(t, tc.method, local.URL+tc.path, tc.change)

@@ -98,7 +98,7 @@ func TestRefusedReturnsAPIError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := clientOf(t, "http://127.0.0.1:1", "").Check(t.Context()); err == nil || statusclient.Refused(err) != nil {
-		t.Errorf("an API that is not there refuses nothing, got %v", err)
+		t.Errorf("an unreachable API rejects nothing, got %v", err)
 	}
 }
 

@@ -50,7 +50,7 @@ func isRow(a sdkResult) bool {
 		strings.Join(a.Columns, " ") == "pod query"
 }
 
-// TestSDKQueriesEngine asks an engine by Firebolt's own client, through the gateway and directly.
+// TestSDKQueriesEngine queries an engine with Firebolt's own client, through the gateway and directly.
 func TestSDKQueriesEngine(t *testing.T) {
 	s := newSystem(t, 2)
 	pods := newPods(t, s)
@@ -75,7 +75,7 @@ func TestSDKQueriesEngine(t *testing.T) {
 	})
 }
 
-// TestSDKQueriesDuringRemoval ends one of two engines while Firebolt's own client asks: no query fails.
+// TestSDKQueriesDuringRemoval ends one of two engines while Firebolt's own client sends queries: no query fails.
 func TestSDKQueriesDuringRemoval(t *testing.T) {
 	const queries, before = 400, 50
 	s := newSystem(t, 2)

@@ -55,7 +55,7 @@ func TestScriptRoutesRequestToNamedEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := e.request(t, tc.in)
 			if got.Status != "" {
-				t.Fatalf("refused: %s", got.Body)
+				t.Fatalf("rejected: %s", got.Body)
 			}
 			want := tc.in.clone()
 			want[":authority"] = []string{tc.engine + suffix}

@@ -130,7 +130,7 @@ func evaluate(o contract.Observation, generation int64, after time.Duration) (st
 type reasonRow struct {
 	name        string // the reason, and a suffix that distinguishes its rows
 	observation contract.Observation
-	want        string // see says
+	want        string // see evaluate
 	message     string // of Degraded or Upgradable
 }
 
@@ -151,7 +151,7 @@ func (r reasonRow) check(t *testing.T) {
 		t.Errorf("Degraded has message %q, Upgradable %q; want %q in one of them", d.Message, u.Message, r.message)
 	}
 	if slices.Contains(slices.Concat(conditions.TerminalReasons(), conditions.WaitingReasons()), p.Reason) && (p.ObservedGeneration != 4 || d.ObservedGeneration != 4 || u.ObservedGeneration != 4) {
-		t.Errorf("%s is said of the generations %d, %d and %d, want the present one", p.Reason, p.ObservedGeneration, d.ObservedGeneration, u.ObservedGeneration)
+		t.Errorf("%s has the generations %d, %d and %d, want the latest one", p.Reason, p.ObservedGeneration, d.ObservedGeneration, u.ObservedGeneration)
 	}
 }
 

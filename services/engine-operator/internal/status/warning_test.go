@@ -46,7 +46,7 @@ func TestLatestWarningText(t *testing.T) {
 			[]corev1.Event{warned("FailedCreate", "quota", 0, func(e *corev1.Event) { e.Count = 7 })},
 			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota (x7)", Cause: "quota"},
 		},
-		"a series tells its own time and count": {
+		"a series has its own time and count": {
 			[]corev1.Event{warned("FailedCreate", "late", time.Minute), warned("FailedCreate", "series", 0, series(3))},
 			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: series (x3)", Cause: "series"},
 		},

@@ -79,7 +79,7 @@ var (
 	draining5 = engineWith(creating, to(v1alpha1.PhaseSwitching, 20, "PodsReady", ""), to(v1alpha1.PhaseDraining, 21, "Switched", ""), generations(5, 5), drainsOld(4),
 		ready(v1alpha1.ReasonRolling, ""))
 	cleaning = engineWith(draining5, to(v1alpha1.PhaseCleaning, 30, "Drained", ""))
-	failing  = engineWith(draining5, ready(v1alpha1.ReasonDrainCheckFailing, "Generation 4 cannot be asked."))
+	failing  = engineWith(draining5, ready(v1alpha1.ReasonDrainCheckFailing, "Generation 4 cannot be queried."))
 )
 
 func end(s *v1alpha1.FireboltEngineStatus) { s.RolloutStartedAt, s.DrainingGeneration = nil, nil }
@@ -130,7 +130,7 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			[]Event{{Warning: true, Reason: "DrainTimeoutExceeded", Message: "Phase cleaning, was draining, generation 5. Generation 4 goes with its queries."}},
 		},
 		"the drain check fails": {
-			draining5, failing, []Event{{Warning: true, Reason: "DrainCheckFailing", Message: "Generation 4 cannot be asked."}},
+			draining5, failing, []Event{{Warning: true, Reason: "DrainCheckFailing", Message: "Generation 4 cannot be queried."}},
 		},
 		"the drain check recovers": {
 			failing, engineWith(failing, ready(v1alpha1.ReasonRolling, "")),

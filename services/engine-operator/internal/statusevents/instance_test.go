@@ -63,10 +63,10 @@ func TestInstanceEvents(t *testing.T) {
 		"it cannot become ready": {provisioning, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed, v1alpha1.ReasonPostgresCredentialsLost, "Gone."), []Event{
 			{Warning: true, Reason: "PostgresCredentialsLost", Message: "Phase Failed, was Provisioning. Gone."},
 		}},
-		"its deletion is held up": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
+		"its deletion is blocked": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
 			{Warning: true, Reason: "DeletionBlocked", Message: "2 engines use it."},
 		}},
-		"its deletion is held up, which the phase tells too": {readyInstance, instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonDeletionBlocked, "2 engines use it.", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
+		"its deletion is blocked, also in the phase": {readyInstance, instance(v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.ReasonDeletionBlocked, "2 engines use it.", conditionTrue(ready, v1alpha1.ReasonDeletionBlocked, "2 engines use it.")), []Event{
 			{Warning: true, Reason: "DeletionBlocked", Message: "Phase Degraded, was Ready. 2 engines use it."},
 		}},
 		"it is stopped": {readyInstance, instance(v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, "", "", conditionTrue(metadata, v1alpha1.ReasonStopped, "Stopped by annotation.")), []Event{

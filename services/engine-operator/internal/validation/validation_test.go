@@ -150,7 +150,7 @@ func TestClassTemplateRejectsInstanceSecret(t *testing.T) {
 		t.Errorf("engine (-want +got):\n%s", diff)
 	}
 	if want := `inherited from FireboltEngineClass "big"`; !strings.Contains(Message(got), want) {
-		t.Errorf("message %q does not say %q", Message(got), want)
+		t.Errorf("message %q does not contain %q", Message(got), want)
 	}
 	if got := EngineInherited(class, nil); got != nil {
 		t.Errorf("without an instance: %v", got)
@@ -163,13 +163,13 @@ func TestAutoStopIsUnsupported(t *testing.T) {
 		engine, class *v1alpha1.AutoStopSpec
 		want          string
 	}{
-		"nowhere":                      {nil, nil, ""},
-		"off in the engine":            {off, nil, ""},
-		"on in the engine":             {on, nil, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
-		"on in the class":              {nil, on, `spec.autoStop.enabled: is not supported by this release of the engine operator (inherited from FireboltEngineClass "c").`},
-		"the engine switches it off":   {off, on, ""},
-		"the engine switches it on":    {on, off, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
-		"both, and the engine is said": {on, on, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
+		"nowhere":                    {nil, nil, ""},
+		"off in the engine":          {off, nil, ""},
+		"on in the engine":           {on, nil, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
+		"on in the class":            {nil, on, `spec.autoStop.enabled: is not supported by this release of the engine operator (inherited from FireboltEngineClass "c").`},
+		"the engine switches it off": {off, on, ""},
+		"the engine switches it on":  {on, off, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
+		"on in both":                 {on, on, "spec.autoStop.enabled: is not supported by this release of the engine operator."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestIgnoredFieldsAreWarnings(t *testing.T) {
 				t.Errorf("paths (-want +got):\n%s", diff)
 			}
 			if got := EngineAll(e, nil, nil, Bounds{}); got != nil {
-				t.Errorf("refused: %v", got)
+				t.Errorf("rejected: %v", got)
 			}
 			class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.FireboltEngineClassSpec{Template: *e.Spec.Template}}
 			if got := Message(EngineIgnored(&v1alpha1.FireboltEngine{}, class)); !strings.Contains(got, `inherited from FireboltEngineClass "c"`) {

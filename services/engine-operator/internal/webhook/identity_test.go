@@ -44,12 +44,12 @@ func TestDefect8RecreatedInstanceGetsIDOfItsData(t *testing.T) {
 		apiReader    staleReader
 		want         string // empty: left to the controller
 	}{
-		"its database is still there":        {`{"spec":{}}`, "shop", staleReader{annotations: old}, "old"},
-		"nothing was left":                   {`{"spec":{}}`, "other", staleReader{annotations: old}, "new"},
-		"credentials that know no id":        {`{"spec":{}}`, "shop", staleReader{}, "new"},
-		"it names an external database":      {`{"spec":{"metadata":{"postgres":{"host":"db"}}}}`, "shop", staleReader{annotations: old}, "new"},
-		"a generated name":                   {`{"spec":{}}`, "", staleReader{annotations: old}, "new"},
-		"the API server cannot be asked now": {`{"spec":{}}`, "shop", staleReader{failure: errors.New("timeout")}, ""},
+		"its database is still there":   {`{"spec":{}}`, "shop", staleReader{annotations: old}, "old"},
+		"nothing was left":              {`{"spec":{}}`, "other", staleReader{annotations: old}, "new"},
+		"credentials that know no id":   {`{"spec":{}}`, "shop", staleReader{}, "new"},
+		"it names an external database": {`{"spec":{"metadata":{"postgres":{"host":"db"}}}}`, "shop", staleReader{annotations: old}, "new"},
+		"a generated name":              {`{"spec":{}}`, "", staleReader{annotations: old}, "new"},
+		"the API server is unavailable": {`{"spec":{}}`, "shop", staleReader{failure: errors.New("timeout")}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -101,8 +101,8 @@ func FuzzParse(f *testing.F) {
 
 var now = time.Unix(1000, 0)
 
-// asked are the writes that a server has received.
-var asked []string
+// received are the writes that a server has received.
+var received []string
 
 // client returns a client of a server with a fixed response.
 func client(t *testing.T, status int, answer string) *object.Client {
@@ -113,7 +113,7 @@ func client(t *testing.T, status int, answer string) *object.Client {
 			t.Error(err)
 		}
 		if req.Method != http.MethodGet {
-			asked = append(asked, req.Method+" "+req.URL.String()+" "+string(body))
+			received = append(received, req.Method+" "+req.URL.String()+" "+string(body))
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -185,7 +185,7 @@ func TestPatchAndDeleteRequireVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked = nil
+	received = nil
 	got, err := client(t, http.StatusOK, whole).PatchFinalizers(t.Context(), o, "test", []string{"one"})
 	if err != nil || got.Name != "churn" {
 		t.Error(got, err)
@@ -200,7 +200,7 @@ func TestPatchAndDeleteRequireVersion(t *testing.T) {
 		`DELETE /apis/michelangelo.api/v2/namespaces/default/models/churn ` +
 			`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1","resourceVersion":"7"}}`,
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
+	if diff := cmp.Diff(want, received); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

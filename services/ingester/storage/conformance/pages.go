@@ -55,19 +55,19 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)
-	ask := func(kind, namespace string, o metav1.ListOptions, ext *storage.ListOptionsExt) (storage.ListResponse, error) {
+	list := func(kind, namespace string, o metav1.ListOptions, ext *storage.ListOptionsExt) (storage.ListResponse, error) {
 		var response storage.ListResponse
 		err := s.List(t.Context(), typeOf(kind), namespace, &o, ext, &response)
 		return response, err
 	}
 	order := &storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "metadata.name"}}}
-	first, err := ask("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team,size"}, order)
+	first, err := list("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team,size"}, order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := first.Continue
 	// The same request in another form, with another limit.
-	next, err := ask("Model", "", metav1.ListOptions{Limit: 5, LabelSelector: " size, team", Continue: token}, &storage.ListOptionsExt{
+	next, err := list("Model", "", metav1.ListOptions{Limit: 5, LabelSelector: " size, team", Continue: token}, &storage.ListOptionsExt{
 		OrderBy: []storage.OrderBy{{Field: "name", Dir: storage.SortAsc}}, ReturnedFieldSkipList: []string{"spec"},
 	})
 	if err != nil {
@@ -78,29 +78,29 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 	}
 	same := metav1.ListOptions{Limit: 1, LabelSelector: "team,size", Continue: token}
 	requests := map[string]func() error{
-		"kind":      func() error { _, err := ask("Project", "", same, order); return err },
-		"namespace": func() error { _, err := ask("Model", "one", same, order); return err },
-		"order":     func() error { _, err := ask("Model", "", same, nil); return err },
+		"kind":      func() error { _, err := list("Project", "", same, order); return err },
+		"namespace": func() error { _, err := list("Model", "one", same, order); return err },
+		"order":     func() error { _, err := list("Model", "", same, nil); return err },
 		"direction": func() error {
-			_, err := ask("Model", "", same, &storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "name", Dir: storage.SortDesc}}})
+			_, err := list("Model", "", same, &storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "name", Dir: storage.SortDesc}}})
 			return err
 		},
 		"labels": func() error {
-			_, err := ask("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team", Continue: token}, order)
+			_, err := list("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team", Continue: token}, order)
 			return err
 		},
 		"fields": func() error {
-			_, err := ask("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team,size", FieldSelector: "metadata.name!=x", Continue: token}, order)
+			_, err := list("Model", "", metav1.ListOptions{Limit: 1, LabelSelector: "team,size", FieldSelector: "metadata.name!=x", Continue: token}, order)
 			return err
 		},
 		"criteria": func() error {
 			ext := criteria(storage.Criterion{FieldName: "name", Operator: storage.OpIsNotNull})
 			ext.OrderBy = order.OrderBy
-			_, err := ask("Model", "", same, ext)
+			_, err := list("Model", "", same, ext)
 			return err
 		},
 		"offset": func() error {
-			_, err := ask("Model", "", same, &storage.ListOptionsExt{OrderBy: order.OrderBy, Pagination: &storage.Pagination{Offset: 1}})
+			_, err := list("Model", "", same, &storage.ListOptionsExt{OrderBy: order.OrderBy, Pagination: &storage.Pagination{Offset: 1}})
 			return err
 		},
 	}

@@ -80,23 +80,23 @@ func templates(t *testing.T, open Open) {
 func templatesAreChecked(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
-	ask := func(id string, ext *storage.ListOptionsExt) error {
+	query := func(id string, ext *storage.ListOptionsExt) error {
 		return s.QueryByTemplateID(t.Context(), typeOf("PipelineRun"), id, ext, &storage.ListResponse{})
 	}
-	invalid(t, ask("unicorn", nil), "runs-by-state-since(state, since, [namespace])")
-	invalid(t, ask("models-by-family", nil), "models-by-family") // of another kind
-	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one")), `"name" is required`)
-	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one", "name", "")), `"name"`)
-	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one", "name", 3)), `"name"`)
-	invalid(t, ask("runs-by-actor", parameters("actor", "ada", "unicorn", 1)), `unknown parameter "unicorn"`)
-	invalid(t, ask("runs-by-actor", parameters("actor", "ada", "actor", "bob")), "twice")
-	invalid(t, ask("created-since", parameters("since", "yesterday")), "yesterday")
+	invalid(t, query("unicorn", nil), "runs-by-state-since(state, since, [namespace])")
+	invalid(t, query("models-by-family", nil), "models-by-family") // of another kind
+	invalid(t, query("runs-of-pipeline", parameters("namespace", "one")), `"name" is required`)
+	invalid(t, query("runs-of-pipeline", parameters("namespace", "one", "name", "")), `"name"`)
+	invalid(t, query("runs-of-pipeline", parameters("namespace", "one", "name", 3)), `"name"`)
+	invalid(t, query("runs-by-actor", parameters("actor", "ada", "unicorn", 1)), `unknown parameter "unicorn"`)
+	invalid(t, query("runs-by-actor", parameters("actor", "ada", "actor", "bob")), "twice")
+	invalid(t, query("created-since", parameters("since", "yesterday")), "yesterday")
 	other := parameters("actor", "ada")
 	other.Operation.Criteria[0].Operator = storage.OpLike
-	invalid(t, ask("runs-by-actor", other), "EQUAL")
+	invalid(t, query("runs-by-actor", other), "EQUAL")
 	nested := &storage.ListOptionsExt{Operation: &storage.CriterionOperation{SubOperations: []storage.CriterionOperation{*parameters("actor", "ada").Operation}}}
-	invalid(t, ask("runs-by-actor", nested), "nesting")
+	invalid(t, query("runs-by-actor", nested), "nesting")
 	ordered := parameters("actor", "ada")
 	ordered.OrderBy = []storage.OrderBy{{Field: "name"}}
-	invalid(t, ask("runs-by-actor", ordered), "order")
+	invalid(t, query("runs-by-actor", ordered), "order")
 }

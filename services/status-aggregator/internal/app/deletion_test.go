@@ -85,7 +85,7 @@ func TestTombstoneOfUnknownObject(t *testing.T) {
 	o.observe(u, 2)
 	expect.Eventually(t, expect.Long, func() error {
 		if obs, err := f.latestObservation("ghost"); obs == nil {
-			return errors.Join(errors.New("nothing is said yet"), err)
+			return errors.Join(errors.New("no observation yet"), err)
 		}
 		return nil
 	})
@@ -143,7 +143,7 @@ func (f *fixture) waitForPhases(u *unstructured.Unstructured, seq int64) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
 		if e := f.entry(contract.Superset, u); e.LastTransitionSeq != seq {
-			return fmt.Errorf("told up to %d, want %d", e.LastTransitionSeq, seq)
+			return fmt.Errorf("published up to %d, want %d", e.LastTransitionSeq, seq)
 		}
 		return nil
 	})

@@ -161,7 +161,7 @@ func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 		t.Errorf("verify returned %v: %q", err, out)
 	}
 	if out := f.bus("bootstrap"); !strings.Contains(out, "FLOTILLA_OBS: max_msgs_per_subject changed from 7 to 1\n") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("got output\n%s", out)
 	}
 	if out, err := command(t.Context(), t, f.As("bootstrap"), "verify", "--lifecycle-max-age=24h"); !errors.Is(err, errDiffers) {
 		t.Errorf("verify with an age returned %v: %q", err, out)

@@ -89,7 +89,7 @@ func TestBootstrapWithThreeReplicas(t *testing.T) {
 	}
 	want(t, bus("bootstrap"), append(forEachStream("up to date"), "FLOTILLA_STATUS: up to date")...)
 	if out := bus("bootstrap", "--changes-max-age=24h"); !strings.Contains(out, "FLOTILLA_CHANGES: max_age changed from 168h0m0s to 24h0m0s") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("got output\n%s", out)
 	}
 	want(t, bus("verify", "--replicas=3", "--placement-tags=bus", "--changes-max-age=24h"), "The bus is up to date.")
 	want(t, bus("consumer", "pager", "--filter="+contract.LifecyclePrefix+".prod.team-a.>"),

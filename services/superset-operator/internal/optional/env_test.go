@@ -207,7 +207,7 @@ func (e *env) requestFree() {
 	before := len(e.requested())
 	expect.Never(e, quietPeriod, func() error {
 		if now := e.requested(); len(now) > before {
-			return fmt.Errorf("asked %v", now[before:])
+			return fmt.Errorf("requested %v", now[before:])
 		}
 		return nil
 	})

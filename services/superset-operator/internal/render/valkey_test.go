@@ -138,7 +138,7 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 		ssl  v1alpha1.ValkeySSLSpec
 		want map[string]any
 	}{
-		"nothing said":       {want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
+		"nothing set":        {want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
 		"an empty string":    {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required", "ssl_check_hostname": true}},
 		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("none")}, want: map[string]any{"ssl_cert_reqs": "none", "ssl_check_hostname": false}},
 		"optional with files": {

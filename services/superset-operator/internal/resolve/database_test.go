@@ -106,7 +106,7 @@ func TestCreateDatabaseRequiresStructuredMetastore(t *testing.T) {
 	}{
 		"none":       {},
 		"a URI":      {metastore: &v1alpha1.MetastoreSpec{URI: new("x"), CreateDatabase: new(true)}},
-		"not asked":  {metastore: &v1alpha1.MetastoreSpec{Host: new("h")}},
+		"unset":      {metastore: &v1alpha1.MetastoreSpec{Host: new("h")}},
 		"turned off": {metastore: &v1alpha1.MetastoreSpec{Host: new("h"), CreateDatabase: new(false)}},
 		"configured": {metastore: &v1alpha1.MetastoreSpec{Host: new("h"), CreateDatabase: new(true)}, want: true},
 	}

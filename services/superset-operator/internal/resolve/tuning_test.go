@@ -225,7 +225,7 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 		want            int32
 		wantAutoscaling bool
 	}{
-		"nothing said":                  {want: 1},
+		"nothing set":                   {want: 1},
 		"a number":                      {replicas: new(int32(4)), last: 9, want: 4},
 		"no pods":                       {replicas: new(int32(0)), want: 0},
 		"the first time":                {own: scaling(new(int32(2)), 8), want: 2, wantAutoscaling: true},

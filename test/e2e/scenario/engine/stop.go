@@ -81,14 +81,14 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
-	early, err := e.asked(ctx)
+	early, err := e.currentFigures(ctx)
 	if err != nil {
 		return err
 	}
 	if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
 		return err
 	}
-	late, err := e.asked(ctx)
+	late, err := e.currentFigures(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 	return e.clear(ctx)
 }
 
-// asked returns the figures of the current phase.
-func (e *Engine) asked(ctx context.Context) (load.Figures, error) {
+// currentFigures returns the figures of the current phase.
+func (e *Engine) currentFigures(ctx context.Context) (load.Figures, error) {
 	phases, err := e.loadgen.Figures(ctx)
 	if err != nil {
 		return load.Figures{}, err
@@ -140,7 +140,7 @@ func (e *Engine) asked(ctx context.Context) (load.Figures, error) {
 // clear returns an error unless the engine answered or the gateway rejected every query of the current phase: a query
 // must not be cut off or time out.
 func (e *Engine) clear(ctx context.Context) error {
-	now, err := e.asked(ctx)
+	now, err := e.currentFigures(ctx)
 	if err != nil {
 		return err
 	}

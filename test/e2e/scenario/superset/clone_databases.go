@@ -32,10 +32,10 @@ func (a loadgens) Figures(ctx context.Context) ([]load.Figures, error) {
 	return a.each(func(one *cluster.Loadgen) ([]load.Figures, error) { return one.Figures(ctx) })
 }
 
-func (a loadgens) each(ask func(*cluster.Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
+func (a loadgens) each(request func(*cluster.Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
 	var out []load.Figures
 	for i, one := range a {
-		figures, err := ask(one)
+		figures, err := request(one)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (m *MySQL) config(port portFunc) (mysqlserver.Config, error) {
 		Port:   number,
 		Log:    m.env.Checkout.Log(m.Name()),
 		Marker: m.env.Checkout.Marker(),
-		Say:    m.env.Logf,
+		Logf:   m.env.Logf,
 	}, err
 }
 

@@ -107,6 +107,6 @@ func TestNamespacesShareSlotsFairly(t *testing.T) {
 	cache.engines = cache.engines[:1]
 	clock.SetTime(testTime.Add(time.Minute))
 	if !acquires(t, limiter, rollingEngine("big", "3", v1alpha1.PhaseStable, 0)) {
-		t.Error("big waits for an engine that asks no more")
+		t.Error("big waits for an engine that no longer exists")
 	}
 }
