@@ -259,11 +259,11 @@ func TestObservedGenerationOfRejectedSpec(t *testing.T) {
 	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
 	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
 	for name, o := range map[string]*contract.Observation{
-		"refused":            healthy(rejected(conditions.ReasonInvalidSpec)),
-		"waiting":            healthy(awaiting(conditions.ReasonAwaitingApproval)),
-		"a task failed":      healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending), older),
-		"paused":             healthy(paused, older),
-		"refused from birth": healthy(rejected(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
+		"rejected":               healthy(rejected(conditions.ReasonInvalidSpec)),
+		"waiting":                healthy(awaiting(conditions.ReasonAwaitingApproval)),
+		"a task failed":          healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending), older),
+		"paused":                 healthy(paused, older),
+		"rejected from creation": healthy(rejected(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range conditions.Compute(fresh(o)).Conditions {

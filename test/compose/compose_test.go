@@ -151,7 +151,7 @@ func (c *composed) healthy(t *testing.T) map[string]container {
 	return all
 }
 
-func TestComposeRunsBesideKind(t *testing.T) {
+func TestComposeRunsNextToKind(t *testing.T) {
 	c := newComposed(t)
 	t.Log(c.run(t, "hack/kind.sh", "up"))
 	all := c.healthy(t)

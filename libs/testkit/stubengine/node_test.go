@@ -165,7 +165,7 @@ func TestKilledNodeCutsQueries(t *testing.T) {
 	}
 }
 
-func TestFrozenNodeAnswersNothing(t *testing.T) {
+func TestFrozenNodeDoesNotRespond(t *testing.T) {
 	n := stubengine.Start(t)
 	finish, running := startQuery(t, n)
 	if err := n.Freeze(t.Context()); err != nil {

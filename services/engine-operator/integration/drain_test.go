@@ -190,13 +190,13 @@ func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	n.stopAndWait()
 	n.transport, n.workers = noTimeout{n.transport}, 1
 	n.run()
-	unresponsive, responsive := drained("silent", 2, 100*time.Millisecond), drained("good", 1, 500*time.Millisecond)
+	unresponsive, responsive := drained("unresponsive", 2, 100*time.Millisecond), drained("good", 1, 500*time.Millisecond)
 	n.serving(unresponsive)
 	n.serving(responsive)
-	n.setMode(server.Unresponsive, "silent-g0-0", "silent-g0-1")
+	n.setMode(server.Unresponsive, "unresponsive-g0-0", "unresponsive-g0-1")
 	n.startRollout(unresponsive)
 	expect.Eventually(t, expect.Long, func() error {
-		if s, err := n.process("silent-g0-0").Stats(t.Context()); err != nil || s.Scrapes == 0 {
+		if s, err := n.process("unresponsive-g0-0").Stats(t.Context()); err != nil || s.Scrapes == 0 {
 			return fmt.Errorf("stats %+v, %w", s, err)
 		}
 		return nil

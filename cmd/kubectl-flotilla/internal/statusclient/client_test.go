@@ -222,7 +222,7 @@ func TestFollowReportsExpiredEvents(t *testing.T) {
 	}
 }
 
-func TestFollowReconnectsSilentConnection(t *testing.T) {
+func TestFollowReconnectsIdleConnection(t *testing.T) {
 	connections := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connections++

@@ -281,7 +281,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 	runSynctest(t, func(t *testing.T, b *testEnv) {
 		t.Helper()
 		for i := range 20 {
-			name := fmt.Sprintf("silent%02d", i)
+			name := fmt.Sprintf("unresponsive%02d", i)
 			b.Check(query(name, 0, many(name, 200)...))
 		}
 		synctest.Wait()
@@ -305,7 +305,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 			t.Errorf("%d pods were queried at a time", b.pods.max)
 		}
 		for i := range 20 {
-			name := fmt.Sprintf("silent%02d", i)
+			name := fmt.Sprintf("unresponsive%02d", i)
 			if v := b.Check(query(name, 0, many(name, 200)...)); !strings.Contains(v.Error, name+"-000") {
 				t.Errorf("error = %q", v.Error)
 			}

@@ -186,7 +186,7 @@ func engineReasons() []reasonRow {
 		row("EngineReady", nil, true, nil, "TFFTFF AsExpected AsExpected", ""),
 		row("EngineReady, waiting for a slot", func(e *status.Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for a rollout slot"),
 		row("EngineReady, rolled back", func(e *status.Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
-		row("EngineReady, paused from birth", func(e *status.Engine) {
+		row("EngineReady, paused from creation", func(e *status.Engine) {
 			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 			e.Object.Status = v1alpha1.FireboltEngineStatus{}
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}

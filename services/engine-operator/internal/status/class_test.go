@@ -36,9 +36,9 @@ func TestClassStatus(t *testing.T) {
 		"a template that is fine": {
 			Class{Object: &live, Engines: []string{"a", "b"}}, "True", v1alpha1.ReasonAdmissible, "The class is valid.",
 		},
-		"a template that is refused": {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
-		"an unsupported feature":     {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1alpha1.ReasonNotSupported, "spec.y: no."},
-		"the template comes first":   {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "x"},
+		"a rejected template":      {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
+		"an unsupported feature":   {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1alpha1.ReasonNotSupported, "spec.y: no."},
+		"the template comes first": {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "x"},
 		"a deletion comes before all": {
 			Class{Object: new(deletedClass(live)), Engines: []string{"a"}, Rejected: "x"},
 			"False", v1alpha1.ReasonDeletionBlocked,

@@ -35,7 +35,7 @@ func TestValidate(t *testing.T) {
 		"so are its parts":            {parts, ""},
 		"a DSN without a database":    {[]string{"--mysql-dsn=user:secret@tcp(db:3306)/"}, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) must name a database"},
 		"a DSN and a part":            {[]string{dsn, "--mysql-host=db"}, "--mysql-dsn and --mysql-host, --mysql-user"},
-		"a DSN that trusts anybody":   {[]string{dsn + "?tls=skip-verify"}, "tls=skip-verify"},
+		"a DSN without verification":  {[]string{dsn + "?tls=skip-verify"}, "tls=skip-verify"},
 		"a DSN that may not encrypt":  {[]string{dsn + "?tls=preferred"}, "tls=preferred"},
 		"no user":                     {[]string{"--mysql-host=db", "--mysql-database=m"}, "--mysql-user is required"},
 		"no database":                 {parts[:2], "--mysql-database is required"},

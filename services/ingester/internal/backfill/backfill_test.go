@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-var birth = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+var firstCreation = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 // newEnv returns an environment with n Models, one created each second, whose columns and protobuf are wrong.
 func newEnv(t *testing.T, n int) cmdutil.Env {
@@ -39,7 +39,7 @@ func newEnv(t *testing.T, n int) cmdutil.Env {
 	env.Store.SetIncarnation(1)
 	for i := range n {
 		m := dbtest.Model(fmt.Sprintf("m%02d", i), fmt.Sprintf("uid-%02d", i), 7)
-		m.SetCreationTimestamp(metav1.NewTime(birth.Add(time.Duration(i) * time.Second)))
+		m.SetCreationTimestamp(metav1.NewTime(firstCreation.Add(time.Duration(i) * time.Second)))
 		if err := env.Store.Upsert(t.Context(), m, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestRowsAreSelected(t *testing.T) {
 	exec(t, env, "UPDATE model SET delete_time = NOW(6) WHERE uid = 'uid-11'")
 	exec(t, env, "UPDATE model SET namespace = 'elsewhere' WHERE uid = 'uid-10'")
 	c := command("index")
-	c.ExcludeDeleted, c.Namespaces, c.StartTime = true, []string{"default"}, birth.Add(3*time.Second).Format(time.RFC3339)
+	c.ExcludeDeleted, c.Namespaces, c.StartTime = true, []string{"default"}, firstCreation.Add(3*time.Second).Format(time.RFC3339)
 	if _, err := run(t.Context(), t, c, env); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestBackfillResumesFromState(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "run the same command again to resume from --state "+c.State) {
 		t.Errorf("error %v", err)
 	}
-	if counts.Done || counts.Next == nil || !counts.Next.Equal(birth.Add(5*time.Second)) {
+	if counts.Done || counts.Next == nil || !counts.Next.Equal(firstCreation.Add(5*time.Second)) {
 		t.Errorf("counts %+v", counts)
 	}
 	equal(t, "wrong after the break", "7 7 7", wrong(t, env))

@@ -269,7 +269,7 @@ func TestKindInstalledLater(t *testing.T) {
 	// The schema rejects a status without the operator's own fields; with them it accepts the conditions.
 	expect.Eventually(t, expect.Long, func() error {
 		if n := r.metric(t, "flotilla_status_condition_writes_total", map[string]string{"outcome": "refused"}); n == 0 {
-			return errors.New("no write was refused")
+			return errors.New("no write was rejected")
 		}
 		return nil
 	})

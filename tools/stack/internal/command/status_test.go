@@ -8,7 +8,7 @@ import (
 func TestNextStepsNameRunningServices(t *testing.T) {
 	all := []string{"engine-operator", "ingester", "status-aggregator", "superset-operator"}
 	for name, tc := range map[string]struct {
-		running, says, silent []string
+		running, contains, lacks []string
 	}{
 		"all": {
 			all,
@@ -28,12 +28,12 @@ func TestNextStepsNameRunningServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := nextSteps("ENV", tc.running, all)
-			for _, want := range tc.says {
+			for _, want := range tc.contains {
 				if !strings.Contains(text, want) {
 					t.Errorf("text lacks %q:\n%s", want, text)
 				}
 			}
-			for _, unwanted := range tc.silent {
+			for _, unwanted := range tc.lacks {
 				if strings.Contains(text, unwanted) {
 					t.Errorf("text contains %q:\n%s", unwanted, text)
 				}

@@ -37,7 +37,7 @@ func TestLivenessInRealTime(t *testing.T) {
 		kind schema.GroupVersionKind
 	}{{"superset-operator", supersets}, {"engine-operator", engines}} {
 		s.stack(t, "kill", observer.name)
-		last := s.lastBeat(t, observer.name)
+		last := s.lastHeartbeat(t, observer.name)
 		name := s.list(t, observer.kind)[0].GetName()
 		s.wait(t, observer.kind, name, reports("Available=Unknown/ObserverStale"))
 		after := time.Since(last)
@@ -70,8 +70,8 @@ func (s *suite) unknown(t *testing.T) int {
 	return count
 }
 
-// lastBeat returns the time of the last heartbeat of an observer in the stream.
-func (s *suite) lastBeat(t *testing.T, observer string) time.Time {
+// lastHeartbeat returns the time of the last heartbeat of an observer in the stream.
+func (s *suite) lastHeartbeat(t *testing.T, observer string) time.Time {
 	t.Helper()
 	subject, err := contract.HeartbeatSubject("local", observer) // the stack's --cluster-name
 	if err != nil {
