@@ -46,7 +46,7 @@ func TestResource(t *testing.T) {
 		"webServer (Deployment)", "1 of 2", "1 × CrashLoop", "web-0", // units
 		"migrate", "Complete", "Service db", "no endpoints", // jobs, dependencies
 		"superset-operator-0", "1.2.3", // provenance
-		"First sight", "Degraded: False → True (CrashLoop)") // history
+		"First observation", "Degraded: False → True (CrashLoop)") // history
 	b.holds(`document.querySelectorAll('.track').length === 3`)
 	b.holds(`document.querySelector('.timeline [role=img]').getAttribute('aria-label').includes('Degraded was False, then True')`)
 	b.holds(`[...document.querySelectorAll('.segment')].every(s => s.offsetWidth > 0)`)
@@ -113,7 +113,7 @@ func TestPageRequestsToken(t *testing.T) {
 	b := newTab(t, three()...)
 	b.accept("good")
 	b.open("")
-	b.shows("#token-title", "Who are you?")
+	b.shows("#token-title", "Sign in")
 	b.run(chromedp.SendKeys(chromedp.CSS("#token-input"), "bad"+kb.Enter))
 	b.shows("#token-error", "not accepted")
 	b.run(chromedp.SendKeys(chromedp.CSS("#token-input"), "good"+kb.Enter))
@@ -122,7 +122,7 @@ func TestPageRequestsToken(t *testing.T) {
 	b.run(chromedp.Reload())
 	b.shows("#fleet-summary", "3 of 3")
 	b.run(chromedp.Click(chromedp.CSS("#forget")))
-	b.shows("#token-title", "Who are you?")
+	b.shows("#token-title", "Sign in")
 	b.holds(`sessionStorage.length === 0 && !document.body.innerText.includes('broken')`)
 	b.expectNoErrors()
 }

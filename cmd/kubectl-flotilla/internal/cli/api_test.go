@@ -81,7 +81,7 @@ func lifecycleEvents(namespace string) []statustest.Event {
 	up := contract.Condition{Type: "Available", Status: "True", Reason: "AllComponentsReady"}
 	down := contract.Condition{Type: "Available", Status: "False", Reason: "InsufficientReplicas", Message: "webServer: 0 of 2 replicas are available."}
 	return []statustest.Event{
-		{Sequence: 41, Time: noon.Add(-3 * time.Hour), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventSnapshot, Gap: true, Conditions: []contract.Condition{up}, Message: "The history was lost."}},
+		{Sequence: 41, Time: noon.Add(-3 * time.Hour), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventSnapshot, Gap: true, Conditions: []contract.Condition{up}, Message: "The history is missing."}},
 		{Sequence: 42, Time: noon.Add(-2 * time.Hour), Lifecycle: contract.Lifecycle{Object: shop, Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 3, From: "switching", To: "draining", Reason: "Switched"}}},
 		{Sequence: 44, Time: noon.Add(-3 * time.Minute), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventUnavailable, Condition: &contract.ConditionChange{Type: "Available", Before: &up, After: down}}},
 		{Sequence: 45, Time: noon.Add(-3 * time.Minute), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 3, From: "Running", To: "Degraded", Reason: "ComponentsNotReady", Message: "Components are not ready: webServer."}}},
@@ -108,7 +108,7 @@ func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell,
 }
 
 func TestWhyWithStatusAPI(t *testing.T) {
-	s, _ := asReader(t, func(d *statusapi.ResourceDetail) { d.Incomplete = "The stream gave no answer." })
+	s, _ := asReader(t, func(d *statusapi.ResourceDetail) { d.Incomplete = "The stream did not respond." })
 	s.golden("why-api.txt", s.run("why", "superset/main"))
 	var report struct {
 		Source     string
@@ -148,7 +148,7 @@ func TestWhyWithoutStatusAPI(t *testing.T) {
 	})
 	s.kubeconfig = withToken(t, reader(t, ns), ns, ns)
 	out := s.run("why", "superset/main")
-	if !strings.Contains(out, "Could not be read\n  - pods: pods is forbidden") || !strings.Contains(out, "Degraded            True") {
+	if !strings.Contains(out, "Read errors\n  - pods: pods is forbidden") || !strings.Contains(out, "Degraded            True") {
 		t.Errorf("without permission to read pods:\n%s", out)
 	}
 }

@@ -124,7 +124,7 @@ func (a *App) approve(
 			return fmt.Errorf("%s has changed meanwhile: %w", t, err)
 		}
 		if now.Token != change.Token {
-			return fmt.Errorf("%s: %w: the pending change is now from %s to %s, not as shown", t, approval.ErrNoPendingChange, now.From, now.To)
+			return fmt.Errorf("%s: %w: the change is now from %s to %s, not as shown", t, approval.ErrNoPendingChange, now.From, now.To)
 		}
 	}
 	fmt.Fprintf(a.Streams.Out, "%s: %s to %s approved%s\n", t, change.From, change.To, dryRunSuffix(o.dryRun))

@@ -39,8 +39,8 @@ func (a *App) eventsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [KIND/NAME]",
 		Short: "Show the events of all managed resources, or follow them live",
-		Long: `Shows lifecycle events: changes of conditions and phases, resources that are created and deleted. Each line begins with the time
-and the sequence of the event; a later call resumes behind any of them with --since.
+		Long: `Shows lifecycle events: changes of conditions and phases, and resources that are created and deleted.
+Each line begins with the time and the sequence of the event; a later call with --since resumes after it.
 
 Without -f: the newest events of the existing resources, or all events after --since; exits with 1 if the bus does not
 respond, since events may be missing then. With -f: new events, or all events after

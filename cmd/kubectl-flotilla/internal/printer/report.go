@@ -41,7 +41,7 @@ func Report(w io.Writer, r evidence.Report, now time.Time) error {
 		}
 		out.table(nil, rows)
 	}
-	list(out, "Could not be read", r.ReadErrors)
+	list(out, "Read errors", r.ReadErrors)
 	return out.done()
 }
 
@@ -66,7 +66,7 @@ func observation(out *writer, o *contract.Observation, now time.Time) {
 		if r.Since != nil {
 			since = " for " + age(*r.Since, now)
 		}
-		out.line("\nReconciling fails%s: %s: %s", since, cell(r.Reason), cell(r.Message))
+		out.line("\nReconcile error%s: %s: %s", since, cell(r.Reason), cell(r.Message))
 	}
 	if len(o.Units) > 0 {
 		out.line("\nWorkloads")
@@ -81,7 +81,7 @@ func observation(out *writer, o *contract.Observation, now time.Time) {
 		out.table(nil, rows)
 	}
 	if len(o.Dependencies) > 0 {
-		out.line("\nNeeds")
+		out.line("\nDependencies")
 		rows := make([][]string, len(o.Dependencies))
 		for i, d := range o.Dependencies {
 			state := "NotReady"
@@ -92,7 +92,7 @@ func observation(out *writer, o *contract.Observation, now time.Time) {
 		}
 		out.table(nil, rows)
 	}
-	list(out, "No upgrade now, because", o.UpgradeBlockers)
+	list(out, "Upgrade blockers", o.UpgradeBlockers)
 }
 
 func units(out *writer, all []contract.Unit) {

@@ -12,7 +12,7 @@ const (
 	Components  = "Components"
 	Tasks       = "Tasks"
 	Generations = "Generations"
-	References  = "Needs"
+	References  = "References"
 )
 
 // groups returns the components and other parts of one kind. Other kinds have none.

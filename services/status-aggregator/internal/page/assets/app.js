@@ -26,7 +26,7 @@ function view(name, title, focus) {
 
 // route shows the view of the URL; focus moves the keyboard focus to it.
 function route(focus) {
-  if (refused) return view('token', 'Who are you?', focus);
+  if (refused) return view('token', 'Sign in', focus);
   const parts = location.hash.replace(/^#\//, '').split('/').map(decode);
   resource.close();
   if (parts[0] === 'resource' && parts.length === 4) {

@@ -12,7 +12,7 @@ export function describe(l) {
     parts.push(`Phase: ${way}${l.phase.reason ? ` (${l.phase.reason})` : ''}`);
     if (l.phase.message) parts.push(l.phase.message);
   }
-  if (l.event === 'snapshot') parts.unshift('First sight');
+  if (l.event === 'snapshot') parts.unshift('First observation');
   if (l.event === 'deleted') parts.unshift('Deleted');
   if (l.gap) parts.push('Earlier changes are missing');
   if (l.message) parts.push(l.message);
