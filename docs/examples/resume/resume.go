@@ -147,7 +147,7 @@ func (r *reader) snapshot(ctx context.Context, info *jetstream.StreamInfo) (err 
 			}
 			var entry contract.StatusEntry
 			if err := json.Unmarshal(update.Value(), &entry); err == nil && entry.Object.UID != "" {
-				fresh.enter(entry)
+				fresh.add(entry)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (r *reader) reread(ctx context.Context, o contract.Object) error {
 	}
 	var entry contract.StatusEntry
 	if err := json.Unmarshal(update.Value(), &entry); err == nil && entry.Object.UID == o.UID {
-		r.table.enter(entry)
+		r.table.add(entry)
 	}
 	return nil
 }

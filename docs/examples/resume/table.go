@@ -33,8 +33,8 @@ func key(o contract.Object) string {
 	return o.Namespace + "/" + strings.ToLower(o.Kind) + "/" + o.Name
 }
 
-// enter adds a status entry to the table.
-func (t *table) enter(e contract.StatusEntry) {
+// add adds a status entry to the table.
+func (t *table) add(e contract.StatusEntry) {
 	o := object{UID: e.Object.UID, Phase: e.Phase, Conditions: statuses(e.Conditions), Events: t.Objects[key(e.Object)].Events}
 	t.Objects[key(e.Object)] = o
 }

@@ -40,7 +40,7 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	if err := named(getter, config); err != nil {
+	if err := requireCluster(getter, config); err != nil {
 		return nil, err
 	}
 	namespace, _, err := getter.ToRawKubeConfigLoader().Namespace()
@@ -61,8 +61,8 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 // fallback is the server that client-go uses if no cluster is configured.
 const fallback = "http://localhost:8080"
 
-// named rejects the fallback if no kubeconfig names a cluster: a refused connection to it would be a confusing error.
-func named(getter genericclioptions.RESTClientGetter, config *rest.Config) error {
+// requireCluster returns an error if no kubeconfig names a cluster. Otherwise a command would fail to connect to the fallback.
+func requireCluster(getter genericclioptions.RESTClientGetter, config *rest.Config) error {
 	loader := getter.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
 	if err != nil {

@@ -106,7 +106,7 @@ func Note(r view.Resource) string {
 // isOutdated reports whether the status belongs to an older spec.
 func isOutdated(r view.Resource) bool {
 	if c, ok := r.Condition("Available"); ok {
-		return r.CoveredBy(c) < r.Generation
+		return r.ObservedGenerationOf(c) < r.Generation
 	}
 	return r.ObservedGeneration < r.Generation
 }

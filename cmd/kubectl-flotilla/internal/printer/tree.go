@@ -119,8 +119,8 @@ func conditionRows(r view.Resource, now time.Time) [][]string {
 
 // stale returns a remark for a condition of an older spec.
 func stale(r view.Resource, c contract.Condition) string {
-	if covered := r.CoveredBy(c); covered < r.Generation {
-		return fmt.Sprintf(" [observed generation %d, latest is %d]", covered, r.Generation)
+	if observed := r.ObservedGenerationOf(c); observed < r.Generation {
+		return fmt.Sprintf(" [observed generation %d, latest is %d]", observed, r.Generation)
 	}
 	return ""
 }

@@ -135,7 +135,7 @@ func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 	s.Publish(event(1, "a"), event(2, "a"), event(3, "a"))
 	connections := 0
 	since := uint64(1)
-	f := statusclient.Follower{Since: &since, Pause: time.Millisecond}
+	f := statusclient.Follower{Since: &since, MinBackoff: time.Millisecond}
 	f.Connected = func() {
 		connections++
 		if connections < 5 {
@@ -161,7 +161,7 @@ func TestFollowResumesFromStart(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(1, "a"), event(2, "a"))
 	connections := 0
-	f := statusclient.Follower{Pause: time.Millisecond}
+	f := statusclient.Follower{MinBackoff: time.Millisecond}
 	f.Connected = func() {
 		if connections++; connections == 1 {
 			s.Disconnect()
@@ -195,7 +195,7 @@ func TestFollowStopsOnlyOnPermanentError(t *testing.T) {
 			s.Publish(event(1, "a"))
 			s.Fail(status, "Code", "As the test says.")
 			since, failures := uint64(0), 0
-			f := statusclient.Follower{Since: &since, Pause: time.Millisecond, OnError: func(error) {
+			f := statusclient.Follower{Since: &since, MinBackoff: time.Millisecond, OnError: func(error) {
 				if failures++; failures == 3 {
 					s.Fail(0, "", "")
 				}
@@ -238,7 +238,7 @@ func TestFollowReconnectsIdleConnection(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var failures []string
-	f := statusclient.Follower{IdleTimeout: 300 * time.Millisecond, Pause: time.Millisecond, OnError: func(err error) {
+	f := statusclient.Follower{IdleTimeout: 300 * time.Millisecond, MinBackoff: time.Millisecond, OnError: func(err error) {
 		failures = append(failures, err.Error())
 		if len(failures) == 3 {
 			cancel()

@@ -33,8 +33,8 @@ type Follower struct {
 	// IdleTimeout is how long a connection may deliver no data, not even a heartbeat, before it counts as broken; 0 means
 	// 45 s. The server sends a heartbeat every 15 s.
 	IdleTimeout time.Duration
-	// Pause is the delay before the first attempt to resume; it doubles up to 30 s. 0 means 1 s.
-	Pause time.Duration
+	// MinBackoff is the delay before the first attempt to resume; it doubles up to 30 s. 0 means 1 s.
+	MinBackoff time.Duration
 	// Connected, if set, is called for each connection when the server has sent its first data.
 	Connected func()
 	// OnError, if set, receives the error that ended a connection, or the error of an event that could not be decoded.
@@ -47,7 +47,7 @@ const maxBackoff = 30 * time.Second
 // returns that error. It resumes broken connections. If the server no longer has the events after Since, the error is Gone.
 func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) error) error {
 	f = f.withDefaults()
-	last, pause := f.Since, f.Pause
+	last, backoff := f.Since, f.MinBackoff
 	for {
 		got := false
 		err := c.stream(ctx, f, last, func(sequence uint64, e *Event) error {
@@ -71,14 +71,14 @@ func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) erro
 		}
 		f.OnError(err)
 		if got {
-			pause = f.Pause
+			backoff = f.MinBackoff
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-f.Clock.After(pause):
+		case <-f.Clock.After(backoff):
 		}
-		pause = min(2*pause, maxBackoff)
+		backoff = min(2*backoff, maxBackoff)
 	}
 }
 
@@ -89,8 +89,8 @@ func (f Follower) withDefaults() Follower {
 	if f.IdleTimeout == 0 {
 		f.IdleTimeout = 45 * time.Second
 	}
-	if f.Pause == 0 {
-		f.Pause = time.Second
+	if f.MinBackoff == 0 {
+		f.MinBackoff = time.Second
 	}
 	if f.OnError == nil {
 		f.OnError = func(error) {}

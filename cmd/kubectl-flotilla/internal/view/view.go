@@ -69,8 +69,8 @@ func (r Resource) Condition(conditionType string) (contract.Condition, bool) {
 	return contract.Condition{}, false
 }
 
-// CoveredBy returns the observed generation of a condition: its own, or that of the whole status.
-func (r Resource) CoveredBy(c contract.Condition) int64 {
+// ObservedGenerationOf returns the observed generation of a condition: its own, or that of the whole status.
+func (r Resource) ObservedGenerationOf(c contract.Condition) int64 {
 	return cmp.Or(c.ObservedGeneration, r.ObservedGeneration)
 }
 

@@ -98,7 +98,7 @@ func (g Criterion) missingCondition(r view.Resource) string {
 	case !strings.EqualFold(c.Status, g.want):
 		return fmt.Sprintf("condition %s is %s (%s)", c.Type, c.Status, sentence(c))
 	}
-	return lag(fmt.Sprintf("condition %s is %s but", c.Type, c.Status), r.CoveredBy(c), r.Generation)
+	return lag(fmt.Sprintf("condition %s is %s but", c.Type, c.Status), r.ObservedGenerationOf(c), r.Generation)
 }
 
 func (g Criterion) missingPhase(r view.Resource) string {
@@ -127,14 +127,14 @@ func (g Criterion) missingVersion(r view.Resource) string {
 }
 
 // lag describes how far a status is behind the spec; it is empty if the status is current.
-func lag(what string, covered, generation int64) string {
+func lag(what string, observed, generation int64) string {
 	switch {
-	case covered >= generation && covered > 0:
+	case observed >= generation && observed > 0:
 		return ""
-	case covered == 0:
+	case observed == 0:
 		return what + " has no observed generation"
 	}
-	return fmt.Sprintf("%s observed generation %d, want %d", what, covered, generation)
+	return fmt.Sprintf("%s observed generation %d, want %d", what, observed, generation)
 }
 
 func sentence(c contract.Condition) string {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// UpToDate reports whether applying the value wanted would change nothing: set contains
+// UpToDate reports whether applying the desired value would change nothing: set contains
 // each part of it, and live has the same value. All values are JSON values as
 // encoding/json decodes them, with int64 for whole numbers.
 func UpToDate(set *fieldpath.Set, desired, live any) bool {

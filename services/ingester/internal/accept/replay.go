@@ -81,7 +81,7 @@ func (r *replayer) rows(ctx context.Context, kind *registry.Kind, part []rows.Ro
 			others = append(others, row)
 		}
 	}
-	if _, err := r.Store.KeepRows(ctx, kind, others); err != nil {
+	if _, err := r.Store.EvictRows(ctx, kind, others); err != nil {
 		return fmt.Errorf("keep rows of %s: %w", kind.Name, err)
 	}
 	if _, err := r.Store.CloseRows(ctx, kind, deleted); err != nil {

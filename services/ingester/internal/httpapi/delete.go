@@ -62,11 +62,11 @@ func anyObject(*unstructured.Unstructured) error { return nil }
 // remove deletes the object of that name. It decides from the current object and deletes
 // with that uid as a precondition. If another object takes the name meanwhile, it decides
 // again.
-func (a *handlers) remove(ctx context.Context, t target, options *metav1.DeleteOptions, wanted accept) (outcome, error) {
+func (a *handlers) remove(ctx context.Context, t target, options *metav1.DeleteOptions, check accept) (outcome, error) {
 	var err error
 	for range attempts {
 		var result outcome
-		if result, err = a.removeOnce(ctx, t, options, wanted); !errors.Is(err, errMoved) {
+		if result, err = a.removeOnce(ctx, t, options, check); !errors.Is(err, errMoved) {
 			return result, err
 		}
 	}
@@ -76,7 +76,7 @@ func (a *handlers) remove(ctx context.Context, t target, options *metav1.DeleteO
 // errMoved means that the object was replaced, or moved between stores, since it was read.
 var errMoved = errors.New("the object changed while it was to be deleted")
 
-func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.DeleteOptions, wanted accept) (outcome, error) {
+func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.DeleteOptions, check accept) (outcome, error) {
 	object, source, err := a.find(ctx, t)
 	if err != nil {
 		return 0, err
@@ -84,7 +84,7 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 	if err := checkPreconditions(t, object, options.Preconditions); err != nil {
 		return 0, err
 	}
-	if err := wanted(object); err != nil {
+	if err := check(object); err != nil {
 		return 0, err
 	}
 	if source == sourceStorage {

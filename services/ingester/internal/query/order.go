@@ -116,15 +116,15 @@ func (p *Plan) orderIndex() string {
 		}
 		columns = append(columns, k.Column)
 	}
-	wanted := strings.Join(columns, ",")
+	requested := strings.Join(columns, ",")
 	switch {
-	case wanted == "create_time":
+	case requested == "create_time":
 		return "idx_create_time"
-	case wanted == "namespace,name", wanted == "name" && p.namespace != "":
+	case requested == "namespace,name", requested == "name" && p.namespace != "":
 		return namespaceIndex
 	}
 	for _, k := range p.kind.Keys {
-		if strings.Join(k.Columns, ",") == wanted {
+		if strings.Join(k.Columns, ",") == requested {
 			return k.Name
 		}
 	}

@@ -67,8 +67,8 @@ func (f *ActualTable) Text(column string) bool {
 func (f *ActualTable) requiredExtraColumns(want Table) []string {
 	var out []string
 	for name, c := range f.columns {
-		wanted := slices.ContainsFunc(want.Columns, func(w Column) bool { return w.Name == name })
-		if c.required && !wanted {
+		desired := slices.ContainsFunc(want.Columns, func(w Column) bool { return w.Name == name })
+		if c.required && !desired {
 			out = append(out, name)
 		}
 	}

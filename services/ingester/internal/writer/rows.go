@@ -15,13 +15,13 @@ import (
 // their change events in the same transaction. A row that is closed already is Unchanged; one that
 // has another version than the given one, or was evicted meanwhile, is Stale and stays. The
 // outcomes are parallel to the rows. Pass at most a few hundred rows.
-func (w *Writer) CloseRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) ([]Outcome, error) {
-	if len(wanted) == 0 {
+func (w *Writer) CloseRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) ([]Outcome, error) {
+	if len(targets) == 0 {
 		return nil, nil
 	}
 	var outcomes []Outcome
-	err := w.retries.Do(ctx, kind.Name, len(wanted), func(ctx context.Context) (err error) {
-		outcomes, err = w.batches.CloseRows(ctx, kind, wanted)
+	err := w.retries.Do(ctx, kind.Name, len(targets), func(ctx context.Context) (err error) {
+		outcomes, err = w.batches.CloseRows(ctx, kind, targets)
 		return err
 	})
 	if err != nil {
@@ -35,22 +35,22 @@ func (w *Writer) CloseRows(ctx context.Context, kind *registry.Kind, wanted []ro
 	return outcomes, nil
 }
 
-// KeepRows marks live rows as evicted with their stored content, with their change events, for
+// EvictRows marks live rows as evicted with their stored content, with their change events, for
 // objects that may have been evicted without this database. A row that has changed meanwhile is
 // Stale and one that is closed Unchanged, as in [Writer.CloseRows].
-func (w *Writer) KeepRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (kept int, err error) {
-	if len(wanted) == 0 {
+func (w *Writer) EvictRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) (evicted int, err error) {
+	if len(targets) == 0 {
 		return 0, nil
 	}
-	err = w.retries.Do(ctx, kind.Name, len(wanted), func(ctx context.Context) (err error) {
-		kept, err = w.batches.EvictRows(ctx, kind, wanted)
+	err = w.retries.Do(ctx, kind.Name, len(targets), func(ctx context.Context) (err error) {
+		evicted, err = w.batches.EvictRows(ctx, kind, targets)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	w.cfg.Metrics.Evictions.WithLabelValues(kind.Name).Add(float64(kept))
-	return kept, nil
+	w.cfg.Metrics.Evictions.WithLabelValues(kind.Name).Add(float64(evicted))
+	return evicted, nil
 }
 
 // CloseChosen locks rows, calls choose with the live ones, and closes those that it selects with

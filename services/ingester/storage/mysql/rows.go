@@ -16,17 +16,17 @@ import (
 )
 
 // CloseRows closes rows with their stored content; see the writer's method. Errors: ErrNotReady.
-func (s *Storage) CloseRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) ([]writer.Outcome, error) {
+func (s *Storage) CloseRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) ([]writer.Outcome, error) {
 	w, err := s.await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return w.CloseRows(ctx, kind, wanted)
+	return w.CloseRows(ctx, kind, targets)
 }
 
-// KeepRows marks live rows as evicted with their stored content; see the writer's method. It needs no incarnation.
-func (s *Storage) KeepRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (int, error) {
-	return s.direct.KeepRows(ctx, kind, wanted)
+// EvictRows marks live rows as evicted with their stored content; see the writer's method. It needs no incarnation.
+func (s *Storage) EvictRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) (int, error) {
+	return s.direct.EvictRows(ctx, kind, targets)
 }
 
 // Abandon implements storage.IngesterStorage.

@@ -136,7 +136,7 @@ func (b *backups) accept() {
 		if err != nil {
 			b.h.Fatal(err)
 		}
-		if _, err := store.KeepRows(b.h.Context(), b.model, page); err != nil {
+		if _, err := store.EvictRows(b.h.Context(), b.model, page); err != nil {
 			b.h.Fatal(err)
 		}
 	case b.h.object.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer):

@@ -17,11 +17,11 @@ import (
 // CloseRows closes rows with their stored content and adds their change events. A row that is
 // closed already is Unchanged; one that has another version, or was evicted meanwhile, is Stale
 // and stays. The outcomes are parallel to the rows.
-func (r *Runner) CloseRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (outcomes []decision.Outcome, err error) {
+func (r *Runner) CloseRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) (outcomes []decision.Outcome, err error) {
 	err = r.transact(ctx, kind, func(b *batch) (bool, error) {
 		var closed []liveRow
 		var err error
-		if closed, outcomes, err = b.lockVersions(ctx, wanted); err != nil {
+		if closed, outcomes, err = b.lockVersions(ctx, targets); err != nil {
 			return false, fmt.Errorf("lock rows: %w", err)
 		}
 		if len(closed) == 0 {
@@ -33,9 +33,9 @@ func (r *Runner) CloseRows(ctx context.Context, kind *registry.Kind, wanted []ro
 }
 
 // lockVersions locks the rows in the order of their uids and decides the outcome of each.
-func (b *batch) lockVersions(ctx context.Context, wanted []rows.Row) (closed []liveRow, outcomes []decision.Outcome, err error) {
-	args := make([]any, 0, len(wanted))
-	for _, r := range wanted {
+func (b *batch) lockVersions(ctx context.Context, targets []rows.Row) (closed []liveRow, outcomes []decision.Outcome, err error) {
+	args := make([]any, 0, len(targets))
+	for _, r := range targets {
 		args = append(args, r.UID)
 	}
 	found := map[string]liveRow{}
@@ -55,7 +55,7 @@ func (b *batch) lockVersions(ctx context.Context, wanted []rows.Row) (closed []l
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, r := range wanted {
+	for _, r := range targets {
 		o, ok := found[r.UID]
 		switch {
 		case !ok || !open[r.UID]:
@@ -94,9 +94,9 @@ func (b *batch) closeRows(ctx context.Context, closed []liveRow) error {
 // EvictRows marks live rows as evicted with their stored content and adds their change events. A
 // row that has changed meanwhile is Stale and one that is closed Unchanged, as in CloseRows. It
 // returns the number of rows that it marked.
-func (r *Runner) EvictRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (evicted int, err error) {
+func (r *Runner) EvictRows(ctx context.Context, kind *registry.Kind, targets []rows.Row) (evicted int, err error) {
 	err = r.transact(ctx, kind, func(b *batch) (bool, error) {
-		chosen, _, err := b.lockVersions(ctx, wanted)
+		chosen, _, err := b.lockVersions(ctx, targets)
 		if err != nil {
 			return false, fmt.Errorf("lock rows: %w", err)
 		}
