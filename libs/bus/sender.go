@@ -49,7 +49,7 @@ func (b *sharedBackoff) recordFailure(now time.Time) {
 
 // send publishes the newest message of a subject once.
 func (p *Publisher) send(ctx context.Context, e *entry) {
-	message, err := p.take(e)
+	message, err := p.nextMessage(e)
 	if err != nil {
 		p.handleBuildError(e, err)
 		return
@@ -72,9 +72,9 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 	}
 }
 
-// take returns the message to send: the newest offer, built now, or the one of the
+// nextMessage returns the message to send: the newest offer, built now, or the one of the
 // previous attempt.
-func (p *Publisher) take(e *entry) (*Message, error) {
+func (p *Publisher) nextMessage(e *entry) (*Message, error) {
 	p.mu.Lock()
 	build := e.build
 	if build == nil {

@@ -13,7 +13,7 @@ import (
 // permissionsAreUsed checks that no request was denied, and that each permission was used or has a reason in unused_test.go.
 func (s *suite) permissionsAreUsed(t *testing.T) {
 	t.Helper()
-	var verdict permissions.Verdict
+	var result permissions.Result
 	expect.Eventually(t, expect.Long, func() error {
 		reports, err := s.PermissionReports(t.Context())
 		if err != nil {
@@ -22,19 +22,19 @@ func (s *suite) permissionsAreUsed(t *testing.T) {
 		if len(reports) != len(services) {
 			return fmt.Errorf("got permissions of %d services, want %v", len(reports), services)
 		}
-		verdict = permissions.Evaluate(reports, unused)
-		if len(verdict.Wrong) > 0 {
+		result = permissions.Evaluate(reports, unused)
+		if len(result.Wrong) > 0 {
 			return nil // no later request changes this
 		}
-		if len(verdict.Unsettled) > 0 {
-			return errors.New("permissions that were never used and are not explained in unused_test.go:\n" + strings.Join(verdict.Unsettled, "\n"))
+		if len(result.Unexplained) > 0 {
+			return errors.New("permissions that were never used and are not explained in unused_test.go:\n" + strings.Join(result.Unexplained, "\n"))
 		}
 		return nil
 	})
-	for _, permission := range verdict.Unused {
+	for _, permission := range result.Unused {
 		t.Logf("PERMISSION unused %s", permission)
 	}
-	for _, wrong := range verdict.Wrong {
+	for _, wrong := range result.Wrong {
 		t.Error(wrong)
 	}
 }

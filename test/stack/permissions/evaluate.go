@@ -17,19 +17,19 @@ type Unused struct {
 	Reason    string
 }
 
-// Verdict is the result of [Evaluate].
-type Verdict struct {
+// Result is the result of [Evaluate].
+type Result struct {
 	// Unused lists the permissions that were never used, with or without an explanation.
 	Unused []string
-	// Unsettled lists the permissions that were not used yet and have no explanation.
-	Unsettled []string
+	// Unexplained lists the permissions that were not used yet and have no explanation.
+	Unexplained []string
 	// Wrong lists the violations that later requests cannot resolve.
 	Wrong []string
 }
 
 // Evaluate compares the used permissions of the reports with the explanations.
-func Evaluate(reports []Report, explained []Unused) Verdict {
-	var v Verdict
+func Evaluate(reports []Report, explained []Unused) Result {
+	var v Result
 	matched := map[string]bool{}
 	for _, report := range reports {
 		for _, d := range report.Denied {
@@ -50,7 +50,7 @@ func Evaluate(reports []Report, explained []Unused) Verdict {
 	return v
 }
 
-func (v *Verdict) evaluate(service string, permission Permission, explained []Unused, matched map[string]bool) {
+func (v *Result) evaluate(service string, permission Permission, explained []Unused, matched map[string]bool) {
 	key := line(service, permission.on(), permission.Verb)
 	matched[key] = true
 	i := slices.IndexFunc(explained, func(e Unused) bool {
@@ -60,7 +60,7 @@ func (v *Verdict) evaluate(service string, permission Permission, explained []Un
 	case permission.Used == 0:
 		v.Unused = append(v.Unused, key)
 		if i < 0 {
-			v.Unsettled = append(v.Unsettled, key)
+			v.Unexplained = append(v.Unexplained, key)
 		}
 	case i >= 0 && !explained[i].Sometimes:
 		v.Wrong = append(v.Wrong, fmt.Sprintf("%s is explained as unused (%s) and was used %d times", key, explained[i].Reason, permission.Used))

@@ -64,15 +64,15 @@ func instanceDesc(name, help string, more ...string) *prometheus.Desc {
 }
 
 var (
-	enginePhase      = engineDesc("status_phase", "1 for the phase that the engine is in, 0 for the others.", labelPhase)
-	engineCondition  = engineDesc("status_condition", "1 while the condition is True.", labelType)
-	engineReplicas   = engineDesc("spec_replicas", "Desired nodes.")
-	engineActive     = engineDesc("active_generation", "Generation that serves, -1 before the first.")
-	engineDraining   = engineDesc("draining_generation", "Generation that is drained, -1 for none.")
-	enginePodsReady  = engineDesc("pods_ready", "Pods of the serving generation that are ready.")
-	enginePodsTotal  = engineDesc("pods_total", "Pods of the serving generation.")
-	engineReconciled = engineDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
-	rolloutsHeld     = prometheus.NewDesc("firebolt_engine_rollouts_held",
+	enginePhase       = engineDesc("status_phase", "1 for the phase that the engine is in, 0 for the others.", labelPhase)
+	engineCondition   = engineDesc("status_condition", "1 while the condition is True.", labelType)
+	engineReplicas    = engineDesc("spec_replicas", "Desired nodes.")
+	engineActive      = engineDesc("active_generation", "Generation that serves, -1 before the first.")
+	engineDraining    = engineDesc("draining_generation", "Generation that is drained, -1 for none.")
+	enginePodsReady   = engineDesc("pods_ready", "Pods of the serving generation that are ready.")
+	enginePodsTotal   = engineDesc("pods_total", "Pods of the serving generation.")
+	engineReconciled  = engineDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
+	rolloutsThrottled = prometheus.NewDesc("firebolt_engine_rollouts_held",
 		"Engines whose external rollout waits for a rollout slot.", nil, nil)
 
 	instancePhase      = instanceDesc("status_phase", "1 for the phase that the instance is in, 0 for the others.", labelPhase)
@@ -89,30 +89,30 @@ type collector struct {
 	list               atomic.Pointer[Lister]
 	engines, instances *reconcileTimes
 
-	mu   sync.Mutex
-	held map[types.NamespacedName]bool
+	mu        sync.Mutex
+	throttled map[types.NamespacedName]bool
 }
 
 func newCollector() *collector {
-	return &collector{engines: newReconcileTimes(), instances: newReconcileTimes(), held: map[types.NamespacedName]bool{}}
+	return &collector{engines: newReconcileTimes(), instances: newReconcileTimes(), throttled: map[types.NamespacedName]bool{}}
 }
 
 func (c *collector) use(list Lister) { c.list.Store(&list) }
 
-func (c *collector) hold(engine types.NamespacedName, held bool) {
+func (c *collector) setThrottled(engine types.NamespacedName, throttled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if held {
-		c.held[engine] = true
+	if throttled {
+		c.throttled[engine] = true
 		return
 	}
-	delete(c.held, engine)
+	delete(c.throttled, engine)
 }
 
-func (c *collector) holding() int {
+func (c *collector) throttledCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.held)
+	return len(c.throttled)
 }
 
 // reconcileTimes records when a reconcile last ended without an error. The status does not have that time,
@@ -150,7 +150,7 @@ func (p *reconcileTimes) last(namespace, name string) (time.Time, bool) {
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		enginePhase, engineCondition, engineReplicas, engineActive, engineDraining, enginePodsReady, enginePodsTotal,
-		engineReconciled, rolloutsHeld, instancePhase, instanceCondition, instanceInfo, instanceReconciled,
+		engineReconciled, rolloutsThrottled, instancePhase, instanceCondition, instanceInfo, instanceReconciled,
 	} {
 		out <- d
 	}
@@ -159,7 +159,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]. If the cache cannot be read, it yields no series
 // instead of zeros, which would look like an empty fleet.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	out <- prometheus.MustNewConstMetric(rolloutsHeld, prometheus.GaugeValue, float64(c.holding()))
+	out <- prometheus.MustNewConstMetric(rolloutsThrottled, prometheus.GaugeValue, float64(c.throttledCount()))
 	list := c.list.Load()
 	if list == nil {
 		return

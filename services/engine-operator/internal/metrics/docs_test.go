@@ -99,7 +99,7 @@ func TestRegisterServesProcessMetrics(t *testing.T) {
 	DrainCheckFailed(key, "main")
 	DrainCheckFailed(types.NamespacedName{Namespace: "shop", Name: "other"}, "main")
 	EventReadFailed()
-	EngineHeld(key, true)
+	EngineThrottled(key, true)
 	EngineReconciled(key, second(0))
 	InstanceReconciled(instance, second(0))
 	got := values(t, registry)

@@ -18,7 +18,7 @@ var shared = newSet()
 // Register registers the metrics; list returns the existing objects at each scrape. A second
 // call replaces list and keeps the counts.
 func Register(registry prometheus.Registerer, list Lister) error {
-	shared.now.use(list)
+	shared.collector.use(list)
 	for _, c := range shared.collectors() {
 		var registeredErr prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &registeredErr) {
@@ -34,17 +34,19 @@ func Engine(before, after *v1alpha1.FireboltEngine, now time.Time) { shared.engi
 
 // EngineReconciled records that a reconcile of an engine ended without an error.
 func EngineReconciled(engine types.NamespacedName, now time.Time) {
-	shared.now.engines.reconciled(engine, now)
+	shared.collector.engines.reconciled(engine, now)
 }
 
-// EngineHeld records whether a rollout that the engine's own spec did not request waits
+// EngineThrottled records whether a rollout that the engine's own spec did not request waits
 // for others to end. Each reconcile with a decision sets it.
-func EngineHeld(engine types.NamespacedName, held bool) { shared.now.hold(engine, held) }
+func EngineThrottled(engine types.NamespacedName, throttled bool) {
+	shared.collector.setThrottled(engine, throttled)
+}
 
 // DeleteEngine drops the state of a deleted engine.
 func DeleteEngine(engine types.NamespacedName) {
-	shared.now.engines.forget(engine)
-	shared.now.hold(engine, false)
+	shared.collector.engines.forget(engine)
+	shared.collector.setThrottled(engine, false)
 	shared.drainErrors.DeletePartialMatch(prometheus.Labels{labelNamespace: engine.Namespace, labelName: engine.Name})
 }
 
@@ -61,15 +63,15 @@ func Instance(before, after *v1alpha1.FireboltInstance, _ time.Time) { shared.in
 
 // InstanceReconciled records that a reconcile of an instance ended without an error.
 func InstanceReconciled(instance types.NamespacedName, now time.Time) {
-	shared.now.instances.reconciled(instance, now)
+	shared.collector.instances.reconciled(instance, now)
 }
 
 // DeleteInstance drops the state of a deleted instance.
-func DeleteInstance(instance types.NamespacedName) { shared.now.instances.forget(instance) }
+func DeleteInstance(instance types.NamespacedName) { shared.collector.instances.forget(instance) }
 
 // set holds all metrics of the operator.
 type set struct {
-	now *collector
+	collector *collector
 
 	engineMoves, instanceMoves *prometheus.CounterVec
 
@@ -90,7 +92,7 @@ const (
 
 func newSet() *set {
 	s := &set{
-		now:         newCollector(),
+		collector:   newCollector(),
 		engineMoves: counters("firebolt_engine_phase_transitions_total", "Changes of the phase of engines.", labelFrom, labelTo),
 		rollouts: counters("firebolt_engine_rollouts_total",
 			"Rollouts of a generation that ended, by outcome.", labelOutcome),
@@ -133,7 +135,7 @@ func histograms(name, help string) *prometheus.HistogramVec {
 
 func (s *set) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		s.now, s.engineMoves, s.rollouts, s.rolloutSeconds, s.abandoned,
+		s.collector, s.engineMoves, s.rollouts, s.rolloutSeconds, s.abandoned,
 		s.drains, s.drainSeconds, s.drainErrors, s.unread, s.instanceMoves,
 	}
 }

@@ -35,7 +35,7 @@ func engine(status v1alpha1.FireboltEngineStatus) *v1alpha1.FireboltEngine {
 func registered(t *testing.T, list Lister) (*set, *prometheus.Registry) {
 	t.Helper()
 	s, registry := newSet(), prometheus.NewRegistry()
-	s.now.use(list)
+	s.collector.use(list)
 	for _, c := range s.collectors() {
 		registry.MustRegister(c)
 	}
@@ -279,12 +279,12 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	expect(map[string]float64{
 		"firebolt_engine_spec_replicas": 2, "firebolt_engine_active_generation": -1, "firebolt_engine_draining_generation": -1,
 	})
-	if n := testutil.CollectAndCount(s.now, "firebolt_engine_status_condition"); n != 1 {
+	if n := testutil.CollectAndCount(s.collector, "firebolt_engine_status_condition"); n != 1 {
 		t.Errorf("an engine without conditions has %d series of conditions, Ready alone is known", n)
 	}
 	engines, instances = []v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{i}
-	s.now.engines.reconciled(key, second(0))
-	s.now.hold(key, true)
+	s.collector.engines.reconciled(key, second(0))
+	s.collector.setThrottled(key, true)
 	want := map[string]float64{
 		"firebolt_engine_status_phase draining":             1,
 		"firebolt_engine_status_condition InstanceReady":    1,
@@ -305,8 +305,8 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	failure = errors.New("the cache is not filled")
 	expect(map[string]float64{"firebolt_engine_rollouts_held": 1})
 	failure = nil
-	s.now.hold(key, false)
-	s.now.engines.forget(key)
+	s.collector.setThrottled(key, false)
+	s.collector.engines.forget(key)
 	delete(want, "firebolt_engine_rollouts_held")
 	delete(want, "firebolt_engine_last_reconciled_timestamp_seconds")
 	expect(want)

@@ -54,7 +54,7 @@ func (l *Ledger) Add(e Event) {
 		l.denied[Denial{Request: e.Request, Message: e.Message}]++
 		return
 	}
-	for _, q := range asked(e) {
+	for _, q := range authorizationChecks(e) {
 		l.use(q)
 	}
 }
@@ -75,10 +75,10 @@ func (l *Ledger) use(q Request) {
 	}
 }
 
-// asked lists the authorization checks of the API server for a request. The event of a create has the name of the object,
+// authorizationChecks lists the checks of the API server for a request. The event of a create has the name of the object,
 // which the authorizer did not get. A patch or an update that created its object also required the permission to create
 // it, by its name.
-func asked(e Event) []Request {
+func authorizationChecks(e Event) []Request {
 	q := e.Request
 	switch {
 	case q.Verb == "create" && !strings.Contains(q.Resource, "/"):

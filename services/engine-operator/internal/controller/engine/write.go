@@ -68,7 +68,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		}
 	}
 	s.plan, s.decided = plan, true
-	metrics.EngineHeld(client.ObjectKeyFromObject(s.engine), plan.Waiting)
+	metrics.EngineThrottled(client.ObjectKeyFromObject(s.engine), plan.Waiting)
 	if plan.Waiting {
 		remaining = throttle.RetryInterval
 	}

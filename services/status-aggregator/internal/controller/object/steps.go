@@ -44,8 +44,8 @@ type reconcileState struct {
 	span     trace.Span      // nil until the reconcile writes something
 }
 
-// known returns the last status entry of the current incarnation.
-func (s *reconcileState) known() *contract.StatusEntry {
+// knownEntry returns the last status entry of the current incarnation.
+func (s *reconcileState) knownEntry() *contract.StatusEntry {
 	if s.record.Entry.Object.UID != string(s.live.GetUID()) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result
 	result := steps.Result{Requeue: until(d.retryAt, s.now)}
 	s.held = d.hold
 	if d.hold {
-		known := s.known()
+		known := s.knownEntry()
 		if known == nil {
 			return steps.Result{Stop: true, Requeue: result.Requeue}, nil
 		}
@@ -100,7 +100,7 @@ func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result
 			Deleting:   s.live.GetDeletionTimestamp() != nil,
 			Freshness:  d.freshness,
 			Now:        s.now,
-			Previous:   previous(f.present, s.known()),
+			Previous:   previous(f.present, s.knownEntry()),
 			Memory:     s.record.Memory,
 			WithReady:  s.kind.WithReady,
 		}
@@ -119,7 +119,7 @@ func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result
 
 // decisionInputs returns the inputs of the decision. It has no side effects.
 func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
-	f := inputs{now: s.now, entry: s.known(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
+	f := inputs{now: s.now, entry: s.knownEntry(), present: ownConditions(s.live.Conditions, s.kind.WithReady)}
 	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
 		state = liveness.Unconfirmed // past its deadline, but the watchdog has not probed the stream yet
@@ -256,7 +256,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 // previous entry.
 func newEntry(s *reconcileState, received *model.Received, freshness conditions.Freshness) contract.StatusEntry {
 	e := contract.StatusEntry{Conditions: toContract(s.result.Conditions)}
-	if known := s.known(); known != nil && known.Provenance != nil && freshness != conditions.Fresh {
+	if known := s.knownEntry(); known != nil && known.Provenance != nil && freshness != conditions.Fresh {
 		before := *known.Provenance
 		before.Held = nil // no flip is pending without a fresh observation
 		e.Provenance, e.DeployedVersion = &before, known.DeployedVersion

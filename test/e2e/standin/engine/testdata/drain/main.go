@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 )
 
@@ -20,9 +20,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	prober := drain.NewProber(map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: drain.NewPodIP(port)}, clock.RealClock{})
+	prober := drain.NewProber(map[v1alpha1.ScrapeMode]drain.Transport{v1alpha1.ScrapePodIP: drain.NewPodIP(port)}, clock.RealClock{})
 	pod := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: os.Args[1]}}
-	sample := prober.Sample(context.Background(), v1.ScrapePodIP, []corev1.Pod{pod})
+	sample := prober.Sample(context.Background(), v1alpha1.ScrapePodIP, []corev1.Pod{pod})
 	if sample.Err != nil {
 		fmt.Fprintln(os.Stderr, sample.Err)
 		os.Exit(1)
