@@ -48,7 +48,7 @@ type Server struct {
 	backend backend
 }
 
-// backend is one way to run a server. Its start finds a running server of the same Config and leaves it alone.
+// backend is one way to run a server. Its start finds a running server of the same Config and keeps it.
 type backend interface {
 	start(ctx context.Context, s *Server) error
 	stop(ctx context.Context) error

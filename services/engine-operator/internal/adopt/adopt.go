@@ -26,7 +26,7 @@ const (
 	Apply Action = iota
 	// Annotate records the hash on the workload of an earlier operator and changes nothing else.
 	Annotate
-	// Skip leaves the workload alone: it is annotated, and its desired state has not changed since.
+	// Skip leaves the workload unchanged: it is annotated, and its desired state has not changed since.
 	Skip
 )
 

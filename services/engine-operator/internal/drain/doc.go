@@ -7,7 +7,7 @@
 // [Prober] runs a check: it reads the two query gauges of the running pods, four pods of a
 // generation and sixteen in total at a time, each with a timeout. [Evaluate] decides, and
 // is pure: a generation is drained after two consecutive samples of zero, the first of them
-// at least [Settle] after traffic was moved away, so that a query sent through a stale
+// at least [Settle] after traffic was routed away from it, so that a query sent through a stale
 // address is not cut off. A pod that cannot be queried is not drained; the error is reported, and
 // the pod is queried again (specification 001, "Pod readiness and drain checks").
 package drain

@@ -27,7 +27,7 @@ type State struct {
 }
 
 // Evaluate adds a sample to the state and reports whether the generation is drained. switched is
-// when traffic was moved away, interval the time between two samples: an earlier check, because
+// when traffic was routed away from the generation, interval the time between two samples: an earlier check, because
 // another event enqueued the engine, does not count as another sample.
 func Evaluate(m State, s Sample, switched time.Time, interval time.Duration) (State, bool) {
 	switch {

@@ -35,7 +35,7 @@ type Query struct {
 	Generation int64
 	Mode       v1alpha1.ScrapeMode
 	Pods       []corev1.Pod
-	// Switched is when traffic was moved away from the generation. If it is zero (unknown),
+	// Switched is when traffic was routed away from the generation. If it is zero (unknown),
 	// the time of the first query for the generation is used.
 	Switched time.Time
 	// Interval is the time between two checks.
@@ -174,7 +174,7 @@ func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
 	w.pending = append(w.pending, e)
 	select {
 	case w.started <- struct{}{}:
-	default: // a token is there already
+	default: // a token is already queued
 	}
 }
 

@@ -100,7 +100,7 @@ func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 	return i.Spec.MetricScrapeMode
 }
 
-// switchedAt returns the time at which traffic was moved away from the draining generation: the
+// switchedAt returns the time at which traffic was routed away from the draining generation: the
 // start of the phase, plus one second, because recorded times are truncated. It is zero for an
 // engine that an earlier operator left in draining.
 func switchedAt(transitions []transition.Entry) time.Time {
