@@ -43,7 +43,7 @@ func (c Component) Running() bool {
 
 const (
 	createAttempts = 3
-	startTimeout   = 3 * time.Minute // next to compilers on a small machine; else seconds
+	startTimeout   = time.Minute // after it, kwokctl ends without an error
 	readyTimeout   = 2 * time.Minute
 )
 
@@ -250,7 +250,7 @@ func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
 }
 
 func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*startTimeout)
 	defer cancel()
 	args = append([]string{"--name", c.Name}, args...)
 	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)

@@ -87,15 +87,17 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 		t.Error("a running API server was restarted")
 	}
 
-	// Like on a machine with too little CPU, where the API server is not healthy in time.
-	if err := proc.Terminate(ctx, component(t, c, "kube-controller-manager").PID, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.waitControllers(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Ready(ctx); err != nil {
-		t.Errorf("after the end of a controller manager: %v", err)
+	// Like on a machine with too little CPU, where they are not ready in time.
+	for _, name := range []string{"kube-controller-manager", "kube-apiserver"} {
+		if err := proc.Terminate(ctx, component(t, c, name).PID, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.waitControllers(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ready(ctx); err != nil {
+			t.Errorf("after the end of %s: %v", name, err)
+		}
 	}
 
 	if err := c.Stop(ctx); err != nil {

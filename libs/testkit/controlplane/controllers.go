@@ -13,17 +13,26 @@ import (
 // probe is an unused account that kube-controller-manager creates again after its deletion.
 var probe = []string{"serviceaccount", "default", "--namespace=kube-public"}
 
-// waitControllers waits until kube-controller-manager reconciles, and restarts components that exited: it exits if the
-// API server is not healthy within ten seconds, which happens on a machine with too little CPU.
+// waitControllers waits until kube-controller-manager reconciles, and restarts components that exited. On a machine with
+// too little CPU the API server exits if a hook at its start takes longer than it allows, and the others if the API server
+// is not healthy within ten seconds.
 func (c *Cluster) waitControllers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := c.kubectl(ctx, slices.Concat([]string{"delete", "--ignore-not-found", "--wait=false"}, probe)...); err != nil {
-		return fmt.Errorf("wait for the controllers of cluster %q: %w", c.Name, err)
-	}
 	var last error
+	deleted := false
+	reconciled := func(ctx context.Context) bool {
+		if !deleted {
+			last = c.kubectl(ctx, slices.Concat([]string{"delete", "--ignore-not-found", "--wait=false"}, probe)...)
+			deleted = last == nil
+		}
+		if deleted {
+			last = c.kubectl(ctx, slices.Concat([]string{"get"}, probe)...)
+		}
+		return last == nil
+	}
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		if last = c.kubectl(ctx, slices.Concat([]string{"get"}, probe)...); last == nil {
+		if reconciled(ctx) {
 			return true, nil
 		}
 		ended, err := c.ended()
