@@ -21,8 +21,8 @@ const conditionsField = "conditions"
 func (w *Writer) scopeOf(desired map[string]any) managedfields.Scope {
 	types := w.types.Union(typesOf(desired))
 	return func(set *fieldpath.Set) (claimed, kept *fieldpath.Set) {
-		fields, own, reserved, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
-		ownsList := false
+		fields, own, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
+		ownsList, ownsOthers := false, false // the list, and conditions that are not the Writer's
 		set.Iterate(func(path fieldpath.Path) {
 			switch conditionType, part := partOf(path); {
 			case part == field:
@@ -32,16 +32,17 @@ func (w *Writer) scopeOf(desired map[string]any) managedfields.Scope {
 			case part == frame:
 			case types.Has(conditionType):
 				own.Insert(path.Copy())
-			case w.reserved.Has(conditionType):
-				reserved.Insert(path.Copy())
 			default:
-				unknown.Insert(path.Copy())
+				ownsOthers = true
+				if !w.reserved.Has(conditionType) {
+					unknown.Insert(path.Copy())
+				}
 			}
 		})
 		switch {
 		case !fields.Empty():
 			return fields.Union(own).Union(unknown), &fieldpath.Set{}
-		case ownsList && reserved.Empty() && unknown.Empty():
+		case ownsList && !ownsOthers:
 			return own, &fieldpath.Set{}
 		}
 		return own, set.Difference(own)
