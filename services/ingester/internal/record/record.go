@@ -23,7 +23,7 @@ const (
 	Live     State = iota // the object is in the cluster
 	Closed                // deleted: the row keeps the final state
 	Evicted               // live in MySQL only: the object was removed from the cluster on request
-	Released              // Terminating without our finalizer: an evicted row stays evicted, any other one is closed
+	Released              // Terminating without our finalizer: an evicted row stays evicted, any other existing one is closed
 )
 
 // Record is one object as MySQL stores it.

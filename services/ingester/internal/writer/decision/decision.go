@@ -2,6 +2,7 @@
 package decision
 
 import (
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 )
 
@@ -72,7 +73,7 @@ func (r *Row) Ended() bool { return r.Closed || r.Evicted }
 // reopens it.
 func Decide(row *Row, r *record.Record, v Version) Outcome {
 	if row == nil {
-		return decideNew(r.State)
+		return decideNew(r)
 	}
 	order := v.Compare(row.Version)
 	switch r.State {
@@ -138,11 +139,15 @@ func decideLive(row *Row, order int) Outcome {
 	}
 }
 
-func decideNew(s record.State) Outcome {
-	switch s {
-	case record.Closed, record.Released:
+// decideNew decides about a record without a row. A released object had a row, so an older database was
+// restored: an immutable one may have been evicted, and its row must not be closed as the only copy.
+func decideNew(r *record.Record) Outcome {
+	switch {
+	case r.State == record.Released && api.IsSet(r.Annotations, api.ImmutableAnnotation):
+		return Evicted
+	case r.State == record.Closed, r.State == record.Released:
 		return Deleted
-	case record.Evicted:
+	case r.State == record.Evicted:
 		return Evicted
 	default:
 		return Created
