@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -267,10 +266,15 @@ func (s *testEnv) checkWarning(e *v1alpha1.FireboltEngine, reason, text string) 
 	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list.Items, func(o eventsv1.Event) bool {
-		return o.Regarding.Name == e.Name && o.Type == corev1.EventTypeWarning && o.Reason == reason && strings.Contains(o.Note, text)
-	}) {
-		return nil
+	var others []string
+	for _, o := range list.Items {
+		if o.Regarding.Name != e.Name {
+			continue
+		}
+		if o.Type == corev1.EventTypeWarning && o.Reason == reason && strings.Contains(o.Note, text) {
+			return nil
+		}
+		others = append(others, o.Type+" "+o.Reason+": "+o.Note)
 	}
-	return fmt.Errorf("no event %s with %q among %d", reason, text, len(list.Items))
+	return fmt.Errorf("no event %s with %q among %q", reason, text, others)
 }

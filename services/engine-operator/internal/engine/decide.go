@@ -33,7 +33,22 @@ func Decide(in Input) Plan {
 	if in.State.Phase != v1alpha1.PhaseDraining && in.State.Phase != v1alpha1.PhaseCleaning {
 		d.plan.Next.Draining = None
 	}
-	switch in.State.Phase {
+	d.decidePhase()
+	d.deleteUnreferenced()
+	d.relabel()
+	if !in.Confirmed && d.needsConfirmation() {
+		return Plan{Confirm: true, Next: in.State, Route: None}
+	}
+	return d.plan
+}
+
+// decidePhase decides the next step of the recorded phase, unless the cluster Service contradicts the record.
+func (d *decider) decidePhase() {
+	if d.mustFollowService() {
+		d.followService()
+		return
+	}
+	switch d.State.Phase {
 	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
 		d.terminal()
 	case v1alpha1.PhaseCreating:
@@ -47,12 +62,6 @@ func Decide(in Input) Plan {
 	default:
 		d.settle("UnknownPhase", "The recorded phase is unknown to this release.")
 	}
-	d.deleteUnreferenced()
-	d.relabel()
-	if !in.Confirmed && d.needsConfirmation() {
-		return Plan{Confirm: true, Next: in.State, Route: None}
-	}
-	return d.plan
 }
 
 type decider struct {

@@ -163,6 +163,16 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 		m.change(&n, func(o *object) { o.st = newRecord(StateOf(v1alpha1.FireboltEngineStatus{})) }, true, false)
 		add("the status is lost", n)
 	}
+	if m.foreignStatus && w.eng.st.phase != uninitialized {
+		for _, st := range foreignRecords(w) {
+			n := w
+			for i := range n.children.gens { // the status no longer tells which numbers were used
+				n.children.gens[i].retired = false
+			}
+			m.change(&n, func(o *object) { o.st = st }, true, false)
+			add("another client writes the status", n)
+		}
+	}
 	if w.children.route == int8(None) {
 		return
 	}
@@ -178,6 +188,25 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 			mutate("the selector is edited", func(k *children) { k.route = int8(i) })
 		}
 	}
+}
+
+// foreignRecords lists the records of all phases with existing numbers, with one that was never allocated, and with
+// none. The greatest allocated number is kept, as by a merge patch.
+func foreignRecords(w modelState) (out []record) {
+	unused := min(max(latest(w.children), w.eng.st.allocated)+1, slots-1)
+	for phase := stable; phase <= cleaning; phase++ {
+		for current := range unused + 1 {
+			for active := int8(None); active <= unused; active++ {
+				for draining := int8(None); draining <= unused; draining++ {
+					out = append(out, record{
+						phase: phase, current: current, active: active, draining: draining,
+						allocated: max(w.eng.st.allocated, current, active), rejected: w.eng.st.rejected,
+					})
+				}
+			}
+		}
+	}
+	return out
 }
 
 // latest returns the greatest generation with an existing object.

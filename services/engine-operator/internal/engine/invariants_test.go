@@ -35,6 +35,8 @@ var invariants = map[string]string{
 	"RestoredFromNothing":                          "A StatefulSet is only restored to its former state.",
 	"LabelsComeBack":                               "A StatefulSet that lost its labels has them again in a terminal phase.",
 	"CreatedWithoutDependencies":                   "With a cache that shows all objects, a StatefulSet with the current rendering is created only after its configuration and its headless Service.",
+	"ActiveChangesOnlyForTraffic":                  "Outside switching, an active generation that was seen to have ready pods stays active.",
+	"ReadyPodsKeepTraffic":                         "The cluster Service leaves a generation that was seen to have ready pods only for another one with ready pods, or, while no replicas are desired, for one without pods; and a StatefulSet only for a generation that has one or can be restored.",
 	"NumbersFitTheModel":                           "The number of generations in progress never exceeds what the model can distinguish.",
 }
 
@@ -62,6 +64,7 @@ func (p *reconcile) checkWrite(wr Write, before children) {
 		routable := (p.cached.gens[n].routable() || activeLost) && st.phase == switching && n == st.current
 		p.violatesIf("NoClusterServiceBeforeFirstServing", before.route == int8(None) && st.active == int8(None) && st.phase != switching)
 		p.violatesIf("ClusterServiceSelectsExistingReadyGeneration", !routable && n != st.active)
+		p.checkTraffic(n)
 	case DeleteStatefulSet, DeleteHeadless, DeleteConfig:
 		now := p.before.eng.st
 		outgoing := now.phase == cleaning && n == now.draining
@@ -70,6 +73,22 @@ func (p *reconcile) checkWrite(wr Write, before children) {
 		p.violatesIf("ServingDeleted", (now.phase != uninitialized && now.references(n) && !outgoing) || n == before.route || n == p.before.children.route)
 	case RepairLabels, ConfirmUnrouted:
 	}
+}
+
+// serviceSelects reports whether the Service was seen to select a generation with a StatefulSet.
+func (p *reconcile) serviceSelects(n int8) bool {
+	return n == p.cached.route && p.cached.gens[n].sts == int8(Present)
+}
+
+// checkTraffic checks a write of the Service against what the reconcile saw.
+func (p *reconcile) checkTraffic(to int8) {
+	if p.cached.route < 0 || p.cached.route == to {
+		return
+	}
+	before, after := p.cached.gens[p.cached.route], p.cached.gens[to]
+	stopped := after.sts == int8(Present) && after.stsRendering.replicas() == 0 && p.view.desired().replicas() == 0
+	p.violatesIf("ReadyPodsKeepTraffic", before.hasReadyPod() && !after.hasReadyPod() && !stopped)
+	p.violatesIf("ReadyPodsKeepTraffic", before.sts == int8(Present) && after.sts != int8(Present) && after.lastVersion == noRendering)
 }
 
 // latestCached returns the greatest number of which the reconcile read an object: a number beyond the
@@ -100,12 +119,12 @@ func (p *reconcile) checkRecord(next record) {
 	outgoing := was.state().outgoing()
 	p.violatesIf("NumbersFitTheModel", next.current >= slots)
 	p.violatesIf("AllocatedWentBack", next.allocated < was.allocated)
-	p.violatesIf("NumberUsedTwice", was.phase != uninitialized && next.current != was.current && !isNew && next.current != was.active)
+	p.violatesIf("NumberUsedTwice", was.phase != uninitialized && next.current != was.current && !isNew && next.current != was.active && !p.serviceSelects(next.current))
 	p.violatesIf("NewGenerationDuringTransition", isNew && (was.phase == switching || was.phase == draining || was.phase == cleaning))
 	p.violatesIf("AtMostTwoGenerationsReferenced", referenced(next) > 2)
 	p.violatesIf("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
 	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
-	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining && p.cached.gens[was.active].sts != int8(Present)
+	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining && (p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining))
 	p.violatesIf("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !reverted &&
 		!p.state.drained && !p.state.expired && p.cached.gens[was.draining].sts != int8(Absent))
 	p.violatesIf("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
@@ -117,6 +136,7 @@ func (p *reconcile) checkRecord(next record) {
 	if was.phase == switching && next.active == was.current && was.active >= 0 {
 		p.violatesIf("ClusterServiceSelectsExistingReadyGeneration", p.cached.gens[was.current].sts != int8(Present) && p.cached.gens[was.active].sts == int8(Present))
 	}
+	p.violatesIf("ActiveChangesOnlyForTraffic", was.phase != switching && was.phase != uninitialized && was.active >= 0 && next.active != was.active && p.cached.gens[was.active].hasReadyPod())
 	if was.phase == creating && next.terminal() && next.current != was.current {
 		p.violatesIf("ReturnsToWhatStands", p.cached.gens[next.current].sts != int8(Present))
 	}

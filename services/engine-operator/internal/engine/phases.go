@@ -11,7 +11,7 @@ import (
 func (d *decider) terminal() {
 	s := d.State
 	if s.Active == None || s.Active != s.Current {
-		d.settle("Inconsistent", "The recorded generations do not fit a terminal phase.")
+		d.settle(ReasonInconsistent, "The recorded generations do not fit a terminal phase.")
 		return
 	}
 	d.serve(s.Active)
@@ -65,6 +65,10 @@ func (d *decider) creating() {
 		return
 	}
 	g := d.generation(s.Current)
+	if d.Snapshot.Route == s.Current && (s.Active == None || d.servesElsewhere()) {
+		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic is already routed to generation %d.", s.Current))
+		return
+	}
 	d.serve(s.Active)
 	if d.replaces(g) {
 		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d has ready pods.", s.Active, s.Current))
@@ -74,8 +78,6 @@ func (d *decider) creating() {
 		d.rebuild()
 	}
 	switch {
-	case s.Active == None && d.Snapshot.Route == s.Current:
-		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic is already routed to generation %d.", s.Current))
 	case !d.Renderable:
 		d.plan.Requeue = RequeueDependency
 	case d.reverted(g):
@@ -156,7 +158,7 @@ func (d *decider) switching() {
 	case d.Snapshot.Route == s.Current && (g.StatefulSet == Present || !d.canRevert()):
 		d.serve(s.Current)
 		d.switched()
-	case g.ready() || d.replaces(g):
+	case g.ready() && d.serves(g) || d.replaces(g):
 		d.serve(s.Current)
 		d.plan.Requeue = RequeueNow
 	default:

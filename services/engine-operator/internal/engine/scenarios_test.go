@@ -28,6 +28,7 @@ type model struct {
 	nameConflicts      bool // a user may take a name
 	finalizers         bool // StatefulSets may get a foreign finalizer, forever
 	losesStatus        bool // the status may be lost
+	foreignStatus      bool // another client may write any status
 	serving            bool // starts with a generation that serves
 	arbitraryStart     bool // starts with every possible record, also invalid ones
 	limit              int  // more states are an error of the model
@@ -121,6 +122,10 @@ func scenarios(full bool) []model {
 		{
 			name: "lost-status", quick: budget{1, 2, 0}, full: budget{4, 2, 0},
 			specs: 2, losesStatus: true, stale: true, veryStale: true, serving: true,
+		},
+		{
+			name: "foreign-status", quick: budget{1, 1, 0}, full: budget{2, 1, 0},
+			specs: 3, foreignStatus: true, stale: true, serving: true,
 		},
 		{
 			name: "lost-serving", quick: budget{1, 2, 0}, full: budget{2, 2, 0},

@@ -7,9 +7,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// ReasonNameTaken is the reason for abandoning a number because an object of another
-// owner has one of its names.
-const ReasonNameTaken = "NameTaken"
+// Reasons of decisions that the controller reports in addition to the change of phase.
+const (
+	// ReasonNameTaken is the reason for abandoning a number because an object of another
+	// owner has one of its names.
+	ReasonNameTaken = "NameTaken"
+	// ReasonInconsistent is the reason for replacing a recorded state that does not fit the objects.
+	ReasonInconsistent = "Inconsistent"
+)
 
 // None stands for "no generation".
 const None int64 = -1

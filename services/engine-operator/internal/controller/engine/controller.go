@@ -188,7 +188,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	s.newSlot = s.newSlot && !s.decided // otherwise the status records it
 	if changed {
 		r.recordEvents(before, s.engine)
-		r.recordNameConflict(s)
+		r.recordDecision(before, s)
 	}
 	if s.isTransitional() {
 		return 0, false, failure

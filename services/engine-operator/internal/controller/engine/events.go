@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
@@ -23,11 +24,20 @@ func (r *Reconciler) recordEvents(before, after *v1alpha1.FireboltEngine) {
 	}
 }
 
-// recordNameConflict emits an event with the names of the objects that made a generation number unusable.
-func (r *Reconciler) recordNameConflict(s *reconcileState) {
-	if s.decided && s.plan.Reason == engine.ReasonNameTaken {
-		r.Recorder.Eventf(s.engine, nil, corev1.EventTypeWarning, engine.ReasonNameTaken, "Reconcile",
-			"%s belongs to another owner; generation %d is built instead. Remove or rename the object to free its name.",
+// recordDecision emits the events of decisions that need not be transitions: a generation number that names of
+// other objects made unusable, with these names, and a status that contradicted the cluster Service.
+func (r *Reconciler) recordDecision(before *v1alpha1.FireboltEngine, s *reconcileState) {
+	if !s.decided {
+		return
+	}
+	warn := func(note string, args ...any) {
+		r.Recorder.Eventf(s.engine, nil, corev1.EventTypeWarning, s.plan.Reason, "Reconcile", note, args...)
+	}
+	switch {
+	case s.plan.Reason == engine.ReasonNameTaken:
+		warn("%s belongs to another owner; generation %d is built instead. Remove or rename the object to free its name.",
 			strings.Join(s.children.NameConflicts, ", "), s.plan.Next.Current)
+	case s.plan.Reason == engine.ReasonInconsistent && equality.Semantic.DeepEqual(before.Status.Transitions, s.engine.Status.Transitions):
+		warn("%s", s.plan.Message)
 	}
 }
