@@ -5,9 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OnlyDetailsDiffer reports whether an object has all conditions of a list with the same statuses, and not all with the same
-// reason, message and observed generation. A writer may delay such a change: a client that waits for a status of the latest
-// generation returns later, and never early.
+// OnlyDetailsDiffer reports whether an object has all conditions of a list with the same statuses and observed generations,
+// and not all with the same reason and message. A writer may delay such a change: no client waits for it.
 func OnlyDetailsDiffer(present, desired []metav1.Condition) bool {
 	old := indexByType(present)
 	differ := false
@@ -16,8 +15,8 @@ func OnlyDetailsDiffer(present, desired []metav1.Condition) bool {
 		if !found {
 			return false
 		}
-		differ = differ || was.Reason != c.Reason || was.Message != c.Message || was.ObservedGeneration != c.ObservedGeneration
-		c.Reason, c.Message, c.ObservedGeneration = was.Reason, was.Message, was.ObservedGeneration
+		differ = differ || was.Reason != c.Reason || was.Message != c.Message
+		c.Reason, c.Message = was.Reason, was.Message
 		if !equality.Semantic.DeepEqual(was, c) {
 			return false
 		}

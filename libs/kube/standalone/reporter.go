@@ -48,7 +48,7 @@ func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.Observa
 // Report offers o to the bus and, while this process must write, applies the
 // conditions to cr. It returns the time after which the conditions may change without
 // a change of the object; zero means never. A change of details only, with all statuses
-// the same, is written no sooner than [coalesce.Interval] after the last write.
+// and observed generations the same, is written no sooner than [coalesce.Interval] after the last write.
 //
 // cr is the object as read from the cache, after the operator's own status write if
 // it made one; after a write it carries the new resourceVersion. The error is

@@ -79,7 +79,7 @@ type Writer interface {
 // Reconciler reconciles managed objects by their name on the bus.
 type Reconciler struct {
 	cfg     Config
-	details *coalesce.Details[contract.Ref] // limits the writes that leave all statuses
+	details *coalesce.Details[contract.Ref] // limits the writes of reasons and messages only
 
 	mu      sync.Mutex
 	written map[contract.Ref]string    // resourceVersion before the controller's last write

@@ -213,8 +213,8 @@ func (r *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.withTrace(ctx), s.ref)
 }
 
-// write applies the conditions if they differ and the process is still permitted to. A change that keeps all
-// statuses may be delayed.
+// write applies the conditions if they differ and the process is still permitted to. A change of reasons and
+// messages only may be delayed.
 func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if !r.cfg.Permitted() {
 		return steps.Result{Stop: true}, nil
