@@ -24,12 +24,8 @@ func Decide(in Input) Plan {
 		d.initialize()
 		return d.plan
 	}
-	if observed := in.Snapshot.latest(); observed > in.State.Allocated {
-		if !in.Confirmed {
-			return Plan{Confirm: true, Next: in.State, Route: None}
-		}
-		d.plan.Next.Allocated = observed
-	}
+	// An older status may lack numbers that were allocated since.
+	d.plan.Next.Allocated = max(in.State.Allocated, in.Snapshot.latest())
 	if in.State.Phase != v1alpha1.PhaseDraining && in.State.Phase != v1alpha1.PhaseCleaning {
 		d.plan.Next.Draining = None
 	}
@@ -193,10 +189,15 @@ func (d *decider) relabel() {
 	slices.Sort(d.plan.Relabel)
 }
 
+// movesService reports whether the plan changes which generation the Service selects.
+func (d *decider) movesService() bool {
+	return d.plan.Route != None && d.plan.Route != d.Snapshot.Route
+}
+
 // deleteUnreferenced deletes generations without a reference: abandoned ones, and those that a
-// crash or an earlier operator left behind.
+// crash or an earlier operator left behind. While the Service moves, the cache does not tell what it selects.
 func (d *decider) deleteUnreferenced() {
-	if d.recordOnly {
+	if d.recordOnly || d.movesService() {
 		return
 	}
 	d.plan.Delete = append(d.plan.Delete, d.unreferenced()...)
@@ -219,16 +220,11 @@ func (d *decider) referenced(n int64) bool {
 	return n == d.Snapshot.Route || d.State.names(n) || d.plan.Next.names(n)
 }
 
-// needsConfirmation reports whether the plan contains an action that is unsafe from stale state. Deletions
-// of unreferenced generations are safe: a number without references is never reused,
-// and one that is newer than the state was confirmed. They only require that
-// the Service does not select the generation, see [ConfirmUnrouted]. The drained generation may
-// serve again if its successor is lost.
+// needsConfirmation reports whether the plan contains an action that is unsafe from stale state. A deletion is one: the
+// status may have named the generation since, because the Service selected it or because the successor of a draining one
+// was lost. Whether the Service selects it now is checked later, see [ConfirmUnrouted].
 func (d *decider) needsConfirmation() bool {
-	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
-		return true
-	}
-	if slices.Contains(d.plan.Delete, d.State.Draining) {
+	if len(d.plan.Delete) > 0 || d.movesService() {
 		return true
 	}
 	return slices.ContainsFunc(d.plan.Ensure, func(e Ensure) bool {

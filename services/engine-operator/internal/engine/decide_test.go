@@ -124,7 +124,7 @@ func TestDecideEdges(t *testing.T) {
 			})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseCreating, 1, 0, None),
-				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.", Requeue: RequeueNow,
+				Reason: "NoLongerReady", Message: "Generation 1 is no longer ready to serve.", Requeue: RequeueNow,
 			},
 		},
 		"switching records a moved Service and drains the old generation": {

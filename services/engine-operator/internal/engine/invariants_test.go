@@ -22,7 +22,7 @@ var invariants = map[string]string{
 	"NoMatchingGenerationDeleted":                  "A generation that was seen to match the spec is never abandoned, except by a rollback; so only generations that were abandoned, or drained, while they did not match are deleted.",
 	"NewGenerationDuringTransition":                "No number is allocated in switching, draining and cleaning.",
 	"TerminalWithTwoGenerations":                   "In a terminal phase the current generation is the active one, and none is draining.",
-	"OldGenerationLeft":                            "Cleaning ends when nothing of the old generation was seen any more, except objects that a foreign finalizer holds.",
+	"OldGenerationLeft":                            "Cleaning ends when nothing of the old generation was seen any more, except objects that a foreign finalizer holds, or when the generation that the Service selects replaces the active one; and at a fixed point nothing of another generation is left.",
 	"DrainCutShort":                                "Draining ends when no query is left, or its timeout expires, or it is disabled, or nothing is left that could run one; it is skipped only when it is disabled.",
 	"RunningConfigOverwritten":                     "The configuration of a StatefulSet is never replaced by that of another rendering.",
 	"RenderedBlind":                                "Nothing is rendered while the instance's id or endpoint is unknown, nor for another number than the current one.",
@@ -123,7 +123,8 @@ func (p *reconcile) checkRecord(next record) {
 	p.violatesIf("NewGenerationDuringTransition", isNew && (was.phase == switching || was.phase == draining || was.phase == cleaning))
 	p.violatesIf("AtMostTwoGenerationsReferenced", referenced(next) > 2)
 	p.violatesIf("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
-	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
+	replaced := outgoing && next.active != was.active && p.serviceSelects(next.active) && p.cached.gens[was.draining].sts != int8(Present)
+	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !replaced && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
 	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining && (p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining))
 	p.violatesIf("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !reverted &&
 		!p.state.drained && !p.state.expired && p.cached.gens[was.draining].sts != int8(Absent))
@@ -234,6 +235,11 @@ func (m *model) checkFixedPoint(o outcome) string {
 		return "NoWritesAtFixedPoint"
 	case a < 0 || w.children.route != a:
 		return "ActiveObjectsExistWhileServing"
+	}
+	for n, c := range w.children.gens {
+		if int8(n) != a && int8(n) != w.eng.st.draining && !c.absent() && !c.held() {
+			return "OldGenerationLeft"
+		}
 	}
 	if c := w.children.gens[a]; c.sts != int8(Present) || !c.hl || (!c.cm && (!drains || c.stsRendering == w.eng.desired())) {
 		return "ActiveObjectsExistWhileServing"

@@ -163,7 +163,7 @@ func (d *decider) switching() {
 		d.plan.Requeue = RequeueNow
 	default:
 		d.serve(s.Active)
-		d.enter(v1alpha1.PhaseCreating, "NoLongerReady", fmt.Sprintf("The pods of generation %d are no longer ready.", s.Current))
+		d.enter(v1alpha1.PhaseCreating, "NoLongerReady", fmt.Sprintf("Generation %d is no longer ready to serve.", s.Current))
 	}
 }
 

@@ -170,7 +170,7 @@ func TestDecideReturns(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(1, map[int64]Generation{0: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
-				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.",
+				Reason: "NoLongerReady", Message: "Generation 1 is no longer ready to serve.",
 			},
 		},
 	})

@@ -80,15 +80,15 @@ func arbitraryStates(w modelState) (out []modelState) {
 func scenarios(full bool) []model {
 	list := []model{
 		{
-			name: "first-rollout", quick: budget{1, 0, 1}, full: budget{2, 1, 1},
+			name: "first-rollout", quick: budget{1, 0, 1}, full: budget{1, 1, 1},
 			specs: 3, stale: true, instance: true,
 		},
 		{
-			name: "edits", quick: budget{2, 0, 0}, full: budget{unlimited, 1, 0},
+			name: "edits", quick: budget{2, 0, 0}, full: budget{4, 1, 0},
 			specs: 3, stale: true, veryStale: true, deadline: true, rollback: true, expires: true, serving: true,
 		},
 		{
-			name: "disturbances", quick: budget{1, 2, 0}, full: budget{unlimited, 2, 0},
+			name: "disturbances", quick: budget{1, 2, 0}, full: budget{3, 2, 0},
 			specs: 3, expires: true, serving: true,
 		},
 		{
@@ -96,11 +96,11 @@ func scenarios(full bool) []model {
 			specs: 2, class: true, endpoint: true, instance: true, throttles: true, stale: true, serving: true,
 		},
 		{
-			name: "rollback", quick: budget{1, 1, 0}, full: budget{unlimited, 1, 0},
+			name: "rollback", quick: budget{1, 1, 0}, full: budget{4, 1, 0},
 			specs: 3, deadline: true, rollback: true, stale: true, serving: true,
 		},
 		{
-			name: "hopeless-pods", quick: budget{2, 0, 0}, full: budget{unlimited, 0, 0},
+			name: "hopeless-pods", quick: budget{2, 0, 0}, full: budget{4, 0, 0},
 			specs: 3, class: true, failingSpec: 1, deadline: true, rollback: true, throttles: true, stale: true, serving: true,
 		},
 		{
@@ -108,7 +108,11 @@ func scenarios(full bool) []model {
 			specs: 2, stale: true, serving: true,
 		},
 		{
-			name: "recreate", quick: budget{1, 1, 0}, full: budget{unlimited, 1, 0},
+			name: "old-children-stopped", quick: budget{2, 1, 1}, full: budget{3, 1, 1},
+			specs: 3, serving: true,
+		},
+		{
+			name: "recreate", quick: budget{1, 1, 0}, full: budget{4, 1, 0},
 			specs: 3, skip: true, stale: true, veryStale: true, serving: true,
 		},
 		{
@@ -120,7 +124,7 @@ func scenarios(full bool) []model {
 			specs: 2, finalizers: true, serving: true,
 		},
 		{
-			name: "lost-status", quick: budget{1, 2, 0}, full: budget{4, 2, 0},
+			name: "lost-status", quick: budget{1, 2, 0}, full: budget{3, 2, 0},
 			specs: 2, losesStatus: true, stale: true, veryStale: true, serving: true,
 		},
 		{

@@ -79,7 +79,7 @@ func TestDecideFollowsService(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: older(), 1: noPods})},
 			want: Plan{
 				Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}}, Next: at(v1alpha1.PhaseCreating, 1, 0, None), Requeue: RequeueNow,
-				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.",
+				Reason: "NoLongerReady", Message: "Generation 1 is no longer ready to serve.",
 			},
 		},
 		"an edited selector is restored while the active generation serves": {
