@@ -73,12 +73,25 @@ func (c *cachedClient) get(key types.NamespacedName) (*object.Object, error) {
 	if informer == nil {
 		return nil, nil // a namespace that is not watched
 	}
-	item, found, err := informer.GetStore().GetByKey(key.String())
+	o, err := informer.cached(key)
+	if o != nil || err != nil {
+		return o, err
+	}
+	if o := informer.initialList.get(key); o != nil {
+		return o, nil
+	}
+	// The buffer drops an object after the informer stored it: it may have moved since the first look.
+	return informer.cached(key)
+}
+
+// cached returns the object that the informer has, or nil.
+func (i *informer) cached(key types.NamespacedName) (*object.Object, error) {
+	item, found, err := i.GetStore().GetByKey(key.String())
 	if err != nil {
 		return nil, fmt.Errorf("get %s from the cache: %w", key, err)
 	}
 	if !found {
-		return informer.initialList.get(key), nil // nil: not found
+		return nil, nil
 	}
 	o, ok := item.(*object.Object)
 	if !ok {

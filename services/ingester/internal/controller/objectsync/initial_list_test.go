@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -151,6 +153,48 @@ func TestInitialListDropsInformerDuplicates(t *testing.T) {
 	}
 	if !passes(listed(t, "other", "u3", "1")) {
 		t.Error("an object that never came early is dropped")
+	}
+}
+
+// movingStore moves an object from the buffer to the informer during the first read.
+type movingStore struct {
+	cache.Store
+	move func()
+}
+
+func (s *movingStore) GetByKey(key string) (any, bool, error) {
+	item, found, err := s.Store.GetByKey(key)
+	s.move()
+	return item, found, err
+}
+
+type movingInformer struct {
+	cache.SharedIndexInformer
+	store *movingStore
+}
+
+func (i movingInformer) GetStore() cache.Store { return i.store }
+
+// A reconcile that reads while the object moves from the buffer to the informer finds it. Otherwise the object would
+// count as deleted, and no event would enqueue it again.
+func TestInitialListObjectIsFoundWhileItMoves(t *testing.T) {
+	e, o := newInitialListBuffer(), listed(t, "a", "u1", "7")
+	if err := e.start(t.Context(), newQueue(t)); err != nil {
+		t.Fatal(err)
+	}
+	e.add(o)
+	store := &movingStore{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+	store.move = sync.OnceFunc(func() {
+		if err := store.Add(o); err != nil {
+			t.Fatal(err)
+		}
+		if e.notEnqueued().Create(event.CreateEvent{Object: o}) {
+			t.Error("the informer enqueues the object again")
+		}
+	})
+	c := &cachedClient{informers: map[string]*informer{"": {SharedIndexInformer: movingInformer{store: store}, initialList: e}}}
+	if got, err := c.get(key("a")); err != nil || got != o {
+		t.Errorf("got %v, %v, want the object", got, err)
 	}
 }
 
