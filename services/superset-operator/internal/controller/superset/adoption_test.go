@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // TestRecreatedSupersetAdoptsOrphans deletes a Superset with --cascade=orphan, also during a migration, and applies
@@ -112,6 +113,16 @@ func TestForeignObjectsAreReportedAndKept(t *testing.T) {
 				}
 				if err := l.client.Create(t.Context(), obj); err != nil {
 					t.Fatalf("%T: %v", obj, err)
+				}
+			}
+			for _, obj := range others {
+				if d, ok := obj.(*appsv1.Deployment); ok { // until it is known to have no pods, it blocks the migration
+					expect.Object(t, l.client, d, func(d *appsv1.Deployment) error {
+						if !snapshot.Idle(d) {
+							return fmt.Errorf("status %+v", d.Status)
+						}
+						return nil
+					})
 				}
 			}
 			sup := l.create(full()(l.env))
