@@ -2,7 +2,7 @@
 //
 // While a workload starts, the counters, reasons and messages of a status change several times a second. Each write costs the
 // API server as much as the creation of a workload, and every watcher decodes the whole object. What a client waits for (a
-// phase, the status of a condition) is never delayed.
+// phase, the status of a condition, the observed generation) is never delayed.
 package coalesce
 
 import (
