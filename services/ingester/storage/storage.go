@@ -99,7 +99,7 @@ type IngesterStorage interface {
 	Evict(ctx context.Context, object runtime.Object) error
 	// Release stores a later state of an object that is Terminating without our finalizer. An
 	// evicted row stays evicted, any other row is closed. An older database may lack the row: that of an
-	// object with the immutable annotation becomes evicted. Errors: ErrStale, ErrRejected, ErrNotReady.
+	// object that the ingester may have evicted becomes evicted. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Release(ctx context.Context, object runtime.Object) error
 	// Abandon closes an object's row, found by uid, with its stored content: for an object whose
 	// final state is rejected. The row of an evicted object that is Terminating without our

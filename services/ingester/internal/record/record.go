@@ -41,6 +41,9 @@ type Record struct {
 	Indexed         []any // parallel to Kind.Columns
 	Labels          map[string]string
 	Annotations     map[string]string
+	// MayBeEvicted applies to a Released record without a row: the ingester may have evicted the object, so the row
+	// must stay live as the only copy.
+	MayBeEvicted bool
 	// TraceParent is the W3C trace context of the write, for the change event.
 	TraceParent string
 }

@@ -70,9 +70,10 @@ func TestReleasedObjectWithoutRow(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db)
 	evicted, deleted := dbtest.Model("m", "a", 3), dbtest.Model("n", "b", 4)
-	evicted.SetAnnotations(map[string]string{"michelangelo/Immutable": "true"})
-	equal(t, "immutable", writer.Evicted, write(t, w, build(t, evicted, record.Released)))
-	equal(t, "not immutable", writer.Deleted, write(t, w, build(t, deleted, record.Released)))
+	released := build(t, evicted, record.Released)
+	released.MayBeEvicted = true
+	equal(t, "may be evicted", writer.Evicted, write(t, w, released))
+	equal(t, "never evicted", writer.Deleted, write(t, w, build(t, deleted, record.Released)))
 	equal(t, "rows", []string{"a 1 3 live evicted algorithm-3", "b 1 4 closed algorithm-4"}, rows(t, db))
 	equal(t, "events", []string{"a 3 evicted", "b 4 deleted"}, events(t, db))
 }

@@ -81,6 +81,7 @@ func (s *Storage) enqueue(ctx context.Context, object runtime.Object, state reco
 	if err != nil {
 		return "", err
 	}
+	r.MayBeEvicted = api.IsSet(r.Annotations, api.ImmutableAnnotation) || r.Kind.Immutable && s.options.EvictImmutableKinds
 	w, err := s.await(ctx)
 	if err != nil {
 		return "", err

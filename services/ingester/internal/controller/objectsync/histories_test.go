@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -41,12 +39,36 @@ const (
 // foreign finalizers occur in any order between the steps of the real controller on a real
 // database, while its cache is stale, requests fail, and it restarts. In the end the row must
 // hold the last content that the API server acknowledged. It must be closed if a user deleted
-// the object, and evicted otherwise. The database is restored from older backups at any moment,
+// the object, and evicted otherwise. Half of the ingesters evict the kind without the annotation. The database is
+// restored from older backups at any moment,
 // and the real sweep runs in between: it must not close the only copy of an object.
 // FLOTILLA_SEED repeats one history.
 func TestDeletionHistories(t *testing.T) {
 	db, dsn := dbtest.Migrated(t)
-	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true})
+	stores := map[bool]storage.IngesterStorage{true: openStore(t, dsn, true), false: openStore(t, dsn, false)}
+	n := histories
+	if os.Getenv("FLOTILLA_SEED") != "" {
+		n = 1
+	}
+	for i := range n {
+		seed := rand.Uint64() >> 32
+		if text := os.Getenv("FLOTILLA_SEED"); text != "" {
+			var err error
+			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := newHistory(t, db, stores, seed, i)
+		h.run()
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, strings.Join(h.log, "\n"))
+		}
+	}
+}
+
+func openStore(t *testing.T, dsn string, evictImmutableKinds bool) *mysql.Storage {
+	t.Helper()
+	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true, EvictImmutableKinds: evictImmutableKinds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,23 +78,7 @@ func TestDeletionHistories(t *testing.T) {
 		}
 	})
 	store.SetIncarnation(1)
-	n := histories
-	if os.Getenv("FLOTILLA_SEED") != "" {
-		n = 1
-	}
-	for i := range n {
-		seed := rand.Uint64() >> 32
-		if text := os.Getenv("FLOTILLA_SEED"); text != "" {
-			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		h := newHistory(t, db, store, seed, i)
-		h.run()
-		if t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, strings.Join(h.log, "\n"))
-		}
-	}
+	return store
 }
 
 // history is the history of one object.
@@ -91,48 +97,15 @@ type history struct {
 	log []string
 }
 
-// faulty is storage whose calls fail before or after they took effect.
-type faulty struct {
-	storage.IngesterStorage
-	fault func() bool
-}
-
-var errBroke = errors.New("broke off")
-
-func (f *faulty) Upsert(ctx context.Context, o runtime.Object, _ bool, _ []storage.IndexedField) error {
-	return f.call(func() error { return f.IngesterStorage.Upsert(ctx, o, false, nil) })
-}
-
-func (f *faulty) Finish(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.IngesterStorage.Finish(ctx, o) })
-}
-
-func (f *faulty) Evict(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.IngesterStorage.Evict(ctx, o) })
-}
-
-func (f *faulty) Release(ctx context.Context, o runtime.Object) error {
-	return f.call(func() error { return f.IngesterStorage.Release(ctx, o) })
-}
-
-func (f *faulty) call(do func() error) error {
-	if f.fault() {
-		return errBroke
-	}
-	err := do()
-	if f.fault() {
-		return errBroke
-	}
-	return err
-}
-
-func newHistory(t *testing.T, db *sql.DB, store storage.IngesterStorage, seed uint64, i int) *history {
+// newHistory returns the history of a seed. The stores are by whether they evict immutable kinds.
+func newHistory(t *testing.T, db *sql.DB, stores map[bool]storage.IngesterStorage, seed uint64, i int) *history {
 	t.Helper()
 	h := &history{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
 	random := rand.New(rand.NewPCG(seed, 2))
 	h.users = &users{apiServer: &apiServer{t: t}, rand: random}
 	h.fault = func() bool { return !h.calm && random.IntN(10) == 0 }
-	h.store = &faulty{store, h.fault}
+	evictsKind := seed%2 == 1
+	h.store = &faulty{stores[evictsKind], h.fault}
 	o := dbtest.Model(h.key.Name, h.uid, 1)
 	o.SetFinalizers([]string{api.IngesterFinalizer})
 	h.content = "algorithm-1"
@@ -156,7 +129,7 @@ func newHistory(t *testing.T, db *sql.DB, store storage.IngesterStorage, seed ui
 	h.controller = &Reconciler{
 		config: Config{
 			Kind: model, Store: h.store, Metrics: m, Checkpoint: h.backups, Clock: clock.RealClock{}, RequeuePeriod: time.Second,
-			OnDelete: func(string, string) {},
+			EvictImmutableKinds: evictsKind, OnDelete: func(string, string) {},
 		}, client: c, events: events.NewFakeRecorder(100), backoff: newBackoff(time.Minute),
 	}
 	return h
@@ -200,7 +173,8 @@ func (h *history) run() {
 			h.change(func(o *unstructured.Unstructured) {
 				o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
 			})
-		case h.object.GetDeletionTimestamp() == nil && !api.IsSet(h.object.GetAnnotations(), api.ImmutableAnnotation) &&
+		case h.object.GetDeletionTimestamp() == nil && !h.controller.config.EvictImmutableKinds &&
+			!api.IsSet(h.object.GetAnnotations(), api.ImmutableAnnotation) &&
 			!api.IsSet(h.object.GetAnnotations(), api.DeletingAnnotation):
 			h.note("delete at the end")
 			h.deleted = true

@@ -2,7 +2,6 @@
 package decision
 
 import (
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 )
 
@@ -139,16 +138,14 @@ func decideLive(row *Row, order int) Outcome {
 	}
 }
 
-// decideNew decides about a record without a row. A released object had a row, so an older database was
-// restored: an immutable one may have been evicted, and its row must not be closed as the only copy.
+// decideNew decides about a record without a row. A released object may have had one before an older
+// database was restored.
 func decideNew(r *record.Record) Outcome {
 	switch {
-	case r.State == record.Released && api.IsSet(r.Annotations, api.ImmutableAnnotation):
+	case r.State == record.Evicted, r.State == record.Released && r.MayBeEvicted:
 		return Evicted
 	case r.State == record.Closed, r.State == record.Released:
 		return Deleted
-	case r.State == record.Evicted:
-		return Evicted
 	default:
 		return Created
 	}
