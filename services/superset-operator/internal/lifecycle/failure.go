@@ -29,7 +29,11 @@ func Backoff(failed int32) time.Duration {
 
 // fail records a failed Job.
 func (d *decider) fail(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
-	entry.Message, entry.ExitCode, entry.LogTail = job.Message, job.ExitCode, job.LogTail
+	cause := job.Message
+	if entry.Message != "" && job.ExitCode == nil {
+		cause += "; its pod could not start: " + entry.Message
+	}
+	entry.Message, entry.ExitCode, entry.LogTail = cause, job.ExitCode, job.LogTail
 	if entry.Attempts >= step.MaxRetries {
 		d.warning(statusevents.EventTaskFailed, "%s", failureMessage(step, entry))
 		d.failPermanently(step, entry)
@@ -44,7 +48,7 @@ func (d *decider) fail(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
 	}
 	entry.State = v1alpha1.TaskPending
 	entry.NextAttemptAt = &metav1.Time{Time: finished.Add(Backoff(entry.Attempts)).Truncate(time.Second)}
-	d.warning(statusevents.EventTaskRetry, "Attempt %d of %d of task %s failed: %s", entry.Attempts, step.MaxRetries, step.Kind.Slug, sentence(job.Message))
+	d.warning(statusevents.EventTaskRetry, "Attempt %d of %d of task %s failed: %s", entry.Attempts, step.MaxRetries, step.Kind.Slug, sentence(cause))
 	d.waitForRetry(step, entry)
 }
 

@@ -48,6 +48,34 @@ func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestTimeoutOfPodThatCannotStartHasItsCause fails an attempt at its deadline, when the Job controller has already deleted
+// the pod that could not start.
+func TestTimeoutOfPodThatCannotStartHasItsCause(t *testing.T) {
+	in := attempt(1, lifecycle.Job{PodHash: "p1", StartFailure: "pod unschedulable: no node"})
+	for _, next := range []lifecycle.Job{
+		{Failing: true},
+		{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "DeadlineExceeded: too long"},
+	} {
+		in.Status = lifecycle.Decide(in).Status
+		next.UID, next.Checksum, next.Attempt, next.PodHash = "job-uid", "m1", 1, "p1"
+		in.Jobs["migrate"] = next
+	}
+	d := lifecycle.Decide(in)
+	want := "DeadlineExceeded: too long; its pod could not start: pod unschedulable: no node"
+	if d.Status.Migrate.Message != want || !strings.Contains(d.Condition.Message, want) {
+		t.Errorf("message %q, condition %q, want %q", d.Status.Migrate.Message, d.Condition.Message, want)
+	}
+	in.Status, in.Jobs = d.Status, nil
+	in.Now = d.Status.Migrate.NextAttemptAt.Time
+	in.Status = lifecycle.Decide(in).Status
+	in.Jobs = map[string]lifecycle.Job{"migrate": {
+		UID: "job-uid", Checksum: "m1", Attempt: 2, PodHash: "p1", State: lifecycle.JobFailed, FinishedAt: &metav1.Time{Time: in.Now}, Message: "another",
+	}}
+	if d := lifecycle.Decide(in); d.Status.Migrate.Message != "another" {
+		t.Errorf("message of attempt 2: %q", d.Status.Migrate.Message)
+	}
+}
+
 func TestPermanentFailureCountsAttempts(t *testing.T) {
 	for attempts, want := range map[int32]string{
 		1: "Task migrate failed permanently after 1 attempt: No disk.",

@@ -78,6 +78,15 @@ func TestJobHasChecksumAndAttempt(t *testing.T) {
 	}
 }
 
+func TestFailingJobIsActive(t *testing.T) {
+	got := readJob(taskJob(func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: "True", Reason: "DeadlineExceeded"}}
+	}))
+	if !got.Failing || got.State != lifecycle.JobActive {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestW22FailedJobReportsExitCodeAndLog(t *testing.T) {
 	got := readJob(taskJob(failed),
 		taskPod("earlier", terminated(9, "of an earlier Job")),
