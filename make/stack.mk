@@ -7,7 +7,7 @@ STACK = mkdir -p $(LOCAL)/bin && (cd tools && GOWORK=off go build -o $(abspath $
 
 .PHONY: up
 up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some); NODE=real: real pods
-	@$(STACK) up $(if $(SERVICES),--services $(SERVICES)) $(if $(NODE),--node $(NODE)) $(NODE_FLAGS)
+	@$(STACK) up $(if $(SERVICES),--services '$(SERVICES)') $(if $(NODE),--node $(NODE)) $(NODE_FLAGS)
 
 .PHONY: down
 down: ## stop the stack and remove its data

@@ -84,7 +84,7 @@ func (c Checkout) Services() ([]string, error) {
 	return goprogram.Services(c.Root)
 }
 
-// Choose returns the services to run: all, or those in a comma-separated list. It returns an error if a service has no
+// Choose returns the services to run: all, or those in a list that commas or spaces separate. It returns an error if a service has no
 // main package.
 func (c Checkout) Choose(list string) ([]string, error) {
 	all, err := c.Services()
@@ -93,7 +93,7 @@ func (c Checkout) Choose(list string) ([]string, error) {
 	}
 	chosen := all
 	if list != "" {
-		chosen = strings.Split(list, ",")
+		chosen = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	for _, name := range chosen {
 		if !slices.Contains(all, name) {

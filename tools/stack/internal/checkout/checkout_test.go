@@ -47,6 +47,7 @@ func TestChoose(t *testing.T) {
 		problem string
 	}{
 		"one service":                         {list: "a", want: []string{"a"}},
+		"separated by commas and spaces":      {list: "a, a", want: []string{"a", "a"}},
 		"a service that is not built":         {list: "b", problem: "services/b/cmd/b"},
 		"all services, one of them not built": {list: "", problem: "--services"},
 		"an unknown service":                  {list: "c", problem: "want one of a, b"},

@@ -46,7 +46,7 @@ const usage = `usage: stack COMMAND
 `
 
 // errUsage makes Main print the usage text.
-var errUsage = errors.New("no such command")
+var errUsage = errors.New("invalid command line")
 
 // app is one run of the program.
 type app struct {
@@ -76,7 +76,7 @@ func Main(ctx context.Context, args []string, out, stderr io.Writer) int {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: none was given", errUsage)
+		return fmt.Errorf("%w: no command", errUsage)
 	}
 	if args[0] == "--help" || args[0] == "help" {
 		printf(out, "%s", usage)
@@ -127,7 +127,7 @@ func (a *app) do(ctx context.Context, o options) error {
 	case "start", "stop", "restart", "kill":
 		return a.control(ctx, o.name, o.args)
 	default:
-		return fmt.Errorf("%w: %q", errUsage, o.name)
+		return fmt.Errorf("%w: unknown command %q", errUsage, o.name)
 	}
 }
 
@@ -162,6 +162,12 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("%w: --node is %s or %s", errUsage, simulated, realNode)
 	}
 	o.args, o.onNode = flags.Args(), *nodes == realNode
+	switch o.name {
+	case "up", "down", "status", "tools", "install", "permissions":
+		if len(o.args) > 0 {
+			return o, fmt.Errorf("%w: %s: unexpected argument %q", errUsage, o.name, o.args[0])
+		}
+	}
 	return o, nil
 }
 

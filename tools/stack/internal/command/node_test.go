@@ -112,3 +112,13 @@ func TestLogsRequireRunningStack(t *testing.T) {
 		}
 	}
 }
+
+func TestUnexpectedArgumentIsRejected(t *testing.T) {
+	var stderr bytes.Buffer
+	if code := command.Main(t.Context(), []string{"up", "--services", "ingester", "engine-operator"}, io.Discard, &stderr); code != 2 {
+		t.Errorf("exit code %d, want 2", code)
+	}
+	if want := `up: unexpected argument "engine-operator"`; !strings.Contains(stderr.String(), want) {
+		t.Errorf("output lacks %q: %s", want, stderr.String())
+	}
+}
