@@ -128,6 +128,8 @@ func (i installation) container(t *testing.T, files *corev1.ConfigMap, pod *core
 	t.Helper()
 	c := &container{t: t, dir: t.TempDir(), venv: venv(t, i.release)}
 	for name, text := range files.Data {
+		// The Service of the web server has its port, but no name outside a cluster.
+		text = strings.ReplaceAll(text, "http://example-web-server:", "http://127.0.0.1:")
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
