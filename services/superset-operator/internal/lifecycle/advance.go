@@ -102,8 +102,8 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 	if job.Attempt == 0 {
 		otherPod = entry.PodSpecHash != step.PodHash
 	}
-	if job.Failing && job.StartFailure == "" {
-		job.StartFailure = entry.Message // of the pod that was deleted
+	if job.Podless && job.StartFailure == "" {
+		job.StartFailure = entry.Message // the Job controller deletes the pod before the Job shows that it failed
 	}
 	// Other Jobs have a checksum that covers the image, and an admission webhook may have rewritten theirs.
 	otherImage := job.Attempt == 0 && job.Image != "" && job.Image != step.Image && job.Image != step.ImageInput

@@ -53,7 +53,7 @@ func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
 func TestTimeoutOfPodThatCannotStartHasItsCause(t *testing.T) {
 	in := attempt(1, lifecycle.Job{PodHash: "p1", StartFailure: "pod unschedulable: no node"})
 	for _, next := range []lifecycle.Job{
-		{Failing: true},
+		{Podless: true},
 		{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "DeadlineExceeded: too long"},
 	} {
 		in.Status = lifecycle.Decide(in).Status

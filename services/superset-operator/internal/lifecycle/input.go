@@ -141,8 +141,8 @@ type Job struct {
 	State JobState
 	// Deleting reports whether the Job is terminating: it is deleted, and its last pod still exists.
 	Deleting bool
-	// Failing reports whether the Job has failed, and its pods are being deleted before it shows that.
-	Failing bool
+	// Podless reports whether an active Job has no pod, or only one that is terminating.
+	Podless bool
 	// FinishedAt is set for a finished Job.
 	FinishedAt *metav1.Time
 	// Message is the cause of the failure of a Job.

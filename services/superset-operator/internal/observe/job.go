@@ -73,13 +73,12 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
 			end := readTermination(pods)
 			out.ExitCode, out.LogTail, out.Message = end.code, end.tail, end.message(c)
-		case batchv1.JobFailureTarget:
-			out.Failing = true
 		default: // the Job has not ended
 		}
 	}
 	if out.State == lifecycle.JobActive {
 		out.StartFailure = snapshot.StartFailure(pods)
+		out.Podless = !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.DeletionTimestamp.IsZero() })
 	}
 	return out
 }

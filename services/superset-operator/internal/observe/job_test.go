@@ -78,12 +78,16 @@ func TestJobHasChecksumAndAttempt(t *testing.T) {
 	}
 }
 
-func TestFailingJobIsActive(t *testing.T) {
-	got := readJob(taskJob(func(j *batchv1.Job) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: "True", Reason: "DeadlineExceeded"}}
-	}))
-	if !got.Failing || got.State != lifecycle.JobActive {
-		t.Errorf("got %+v", got)
+func TestActiveJobWithoutPod(t *testing.T) {
+	if got := readJob(taskJob()); !got.Podless {
+		t.Errorf("without a pod: got %+v", got)
+	}
+	terminating := taskPod("job", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
+	if got := readJob(taskJob(), terminating); !got.Podless {
+		t.Errorf("with a terminating pod: got %+v", got)
+	}
+	if got := readJob(taskJob(), terminating, taskPod("job")); got.Podless {
+		t.Errorf("with a pod: got %+v", got)
 	}
 }
 
