@@ -78,8 +78,8 @@ func page(w io.Writer, mode Mode, s Stats) {
 	}{
 		{"firebolt_running_queries", "gauge", "Queries that run.", s.Running},
 		{"firebolt_suspended_queries", "gauge", "Queries that wait to resume.", s.Suspended},
-		{"firebolt_standin_finished_total", "counter", "Queries that were answered.", s.Finished},
-		{"firebolt_standin_refused_total", "counter", "Queries that were not taken.", s.Refused},
+		{"firebolt_stub_finished_total", "counter", "Queries that were answered.", s.Finished},
+		{"firebolt_stub_refused_total", "counter", "Queries that were not taken.", s.Refused},
 	} {
 		if mode == Missing && m.name == "firebolt_suspended_queries" {
 			continue

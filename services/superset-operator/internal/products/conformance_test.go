@@ -17,7 +17,7 @@ import (
 )
 
 // stubDir is the directory of the stub of Superset that the scenarios of test/e2e run.
-const stubDir = "../../../../test/e2e/standin/superset"
+const stubDir = "../../../../test/e2e/stub/superset"
 
 // stub makes a container run the stub in place of the product, with the same files, variables and libraries.
 func (c *container) stub(release string) *container {

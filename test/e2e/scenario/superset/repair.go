@@ -17,7 +17,7 @@ import (
 
 const (
 	repairNamespace = "superset-repair"
-	tillImage       = "flotilla-e2e/superset-standin:"
+	tillImage       = "flotilla-e2e/superset-stub:"
 )
 
 // tillScenario is the Superset of superset-repair.yaml.

@@ -35,8 +35,8 @@ var (
 )
 
 const (
-	oldImage = "flotilla-e2e/superset-standin:6.0.0"
-	newImage = "flotilla-e2e/superset-standin:6.1.0"
+	oldImage = "flotilla-e2e/superset-stub:6.0.0"
+	newImage = "flotilla-e2e/superset-stub:6.1.0"
 	// firstKey is the secret key of the sample.
 	firstKey = "the first key of the shop, long enough for anybody"
 )
@@ -89,7 +89,7 @@ func (w *shopScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, e
 			if !ok {
 				return nil, errors.New("the Superset of the sample has no spec")
 			}
-			spec["image"] = map[string]any{"repository": "flotilla-e2e/superset-standin", "tag": "6.0.0", "pullPolicy": "IfNotPresent"}
+			spec["image"] = map[string]any{"repository": "flotilla-e2e/superset-stub", "tag": "6.0.0", "pullPolicy": "IfNotPresent"}
 			w.adapt(spec)
 		}
 	}
