@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
 
-// errInterrupted is returned if a signal stopped `up` and the stack was removed.
-var errInterrupted = errors.New("interrupted; the stack was taken down")
+// errInterrupted is returned if a signal stopped `up`.
+var errInterrupted = errors.New("interrupted")
 
 const samplesTimeout = 3 * time.Minute
 
-// up starts the stack. An interrupt takes the stack down. After a failure the started components keep running for
-// inspection, and another `up` continues from there.
+// up starts the stack. An interrupt takes it down, unless it was there before: then it keeps its data. After a failure
+// the started components keep running for inspection. Another `up` continues from there.
 func (a *app) up(ctx context.Context, services string) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
@@ -39,17 +39,19 @@ func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	start := time.Now()
+	start, existed := time.Now(), a.env.State.RealNode || len(a.env.State.Services) > 0
 	err = bringUp()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil && existed:
+		return fmt.Errorf("%w; the stack from before was kept: run `make up` to continue or `make down` to remove it", errInterrupted)
+	case ctx.Err() != nil:
 		a.info("\ninterrupted: taking the stack down")
 		// The signal has canceled ctx.
 		if downErr := a.stopAll(context.WithoutCancel(ctx)); downErr != nil {
 			return downErr
 		}
-		return errInterrupted
-	}
-	if err != nil {
+		return fmt.Errorf("%w; the stack was taken down", errInterrupted)
+	case err != nil:
 		return err
 	}
 	a.info("\nthe stack is up (%s)", seconds(start))
