@@ -1,4 +1,4 @@
-// Package scenario contains the scenarios for a cluster with real pods; each service has files or a package.
+// Package scenario contains the scenarios for a cluster with real pods; each subject has a package.
 package scenario
 
 import (
@@ -7,9 +7,13 @@ import (
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/bus"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/engine"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/ingester"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/product"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/upgrade"
 )
 
 // All returns all scenarios as groups. Groups run one after the other, the scenarios of a group in parallel.
@@ -18,9 +22,9 @@ func All(p *platform.Platform) [][]run.Scenario {
 		{security(p)},
 		{engine.Rollouts(p), engine.Disruptions(p), superset.Upgrades(p), superset.Operations(p)},
 		{engine.Pressure(p)}, // alone, since its node accepts no pods under DiskPressure
-		{ingesterDisruptions(p), superset.Clone(p), superset.Repair(p), supersetProduct(p)},
-		{busDisruptions(p)},  // alone, since it stops the bus
-		{serviceUpgrades(p)}, // alone, since it replaces all services
+		{ingester.Disruptions(p), superset.Clone(p), superset.Repair(p), product.Upgrade(p)},
+		{bus.Disruptions(p)},  // alone, since it stops the bus
+		{upgrade.Services(p)}, // alone, since it replaces all services
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
@@ -19,7 +17,7 @@ func TestScenariosAreWellFormed(t *testing.T) {
 			}
 			seen[s.Name] = true
 			for _, service := range s.Services {
-				if replacedBy[service] == nil {
+				if platform.ServiceLeases[service] == nil {
 					t.Errorf("%s: unknown service %q", s.Name, service)
 				}
 			}
@@ -59,11 +57,4 @@ func TestChoose(t *testing.T) {
 	if _, err := Choose(plan, []string{"d"}); err == nil || !strings.Contains(err.Error(), "a, b, c") {
 		t.Errorf("an unknown name: %v", err)
 	}
-}
-
-func object(generation int64, condition map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"generation": generation},
-		"status":   map[string]any{"conditions": []any{condition}},
-	}}
 }

@@ -22,7 +22,7 @@ var bindings = []schema.GroupVersionKind{
 // security checks the running services.
 func security(p *platform.Platform) run.Scenario {
 	return run.Scenario{
-		Name: "security", Limit: 2 * time.Minute, Services: allServices(),
+		Name: "security", Limit: 2 * time.Minute, Services: platform.AllServices(),
 		Title: "The services run as nonroot with a read-only root, and their accounts have only the permissions of their charts.",
 		Phases: []run.Phase{
 			{Name: "nonroot, read-only root", Do: func(ctx context.Context, s *run.Step) error {
@@ -30,14 +30,14 @@ func security(p *platform.Platform) run.Scenario {
 				s.Note("%d containers in %s run as nonroot with a read-only root.", n, p.System)
 				return err
 			}},
-			{Name: "permissions of the charts", Do: func(ctx context.Context, s *run.Step) error { return rightsOfTheCharts(ctx, p, s) }},
+			{Name: "permissions of the charts", Do: func(ctx context.Context, s *run.Step) error { return checkBindings(ctx, p, s) }},
 		},
 		Clean: func(context.Context, *run.Step) error { return nil },
 	}
 }
 
-// rightsOfTheCharts returns an error if a binding of a service's account is not managed by Helm.
-func rightsOfTheCharts(ctx context.Context, p *platform.Platform, s *run.Step) error {
+// checkBindings returns an error if a binding of a service's account is not managed by Helm.
+func checkBindings(ctx context.Context, p *platform.Platform, s *run.Step) error {
 	n := 0
 	var problems []error
 	for _, kind := range bindings {

@@ -11,5 +11,6 @@ var (
 	Services     = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	ConfigMaps   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	Supersets    = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
+	Leases       = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 	Jobs         = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 )

@@ -1,4 +1,4 @@
-package scenario
+package upgrade
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
@@ -32,7 +34,7 @@ func TestUpgradeReportsChangedPods(t *testing.T) {
 }
 
 func TestUpgradeIgnoresTransientConditions(t *testing.T) {
-	now := standing{conditions: map[string]string{}}
+	now := userState{conditions: map[string]string{}}
 	for _, name := range []string{"Available", "Progressing", "Upgradable", "Degraded"} {
 		if err := now.add(object(1, map[string]any{"type": name, "status": "True", "reason": "R", "lastTransitionTime": "T"})); err != nil {
 			t.Fatal(err)
@@ -61,7 +63,7 @@ func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 			t.Errorf("%q: %v", previous, err)
 		}
 	}
-	for service := range replacedBy {
+	for service := range platform.ServiceLeases {
 		if err := os.MkdirAll(filepath.Join(dir, service), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,7 @@ func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 }
 
 func TestUpgradePhasesHaveUniqueNames(t *testing.T) {
-	s := serviceUpgrades(&platform.Platform{})
+	s := Services(&platform.Platform{})
 	seen := map[string]bool{}
 	for _, p := range s.Phases {
 		if seen[p.Name] || p.Do == nil || p.Outage {
@@ -86,4 +88,11 @@ func TestUpgradePhasesHaveUniqueNames(t *testing.T) {
 		}
 		seen[p.Name] = true
 	}
+}
+
+func object(generation int64, condition map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"generation": generation},
+		"status":   map[string]any{"conditions": []any{condition}},
+	}}
 }

@@ -1,4 +1,4 @@
-package scenario
+package upgrade
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 // settleTimeout is how long conditions may differ after an upgrade.
 const settleTimeout = 2 * time.Minute
 
-// standing is the state of the users' pods and conditions. An upgrade without other changes must not change it.
-type standing struct {
+// userState is the state of the users' pods and conditions. An upgrade without other changes must not change it.
+type userState struct {
 	pods       map[string]string // UID and restarts by pod
 	conditions map[string]string // status, reason and transition time, without conditions that small changes affect
 }
 
-func (u *upgrades) standing(ctx context.Context) (standing, error) {
-	now := standing{map[string]string{}, map[string]string{}}
-	pods, err := u.List(ctx, cluster.Pod, upgradeNamespace)
+func (u *upgrades) userState(ctx context.Context) (userState, error) {
+	now := userState{map[string]string{}, map[string]string{}}
+	pods, err := u.List(ctx, cluster.Pod, namespace)
 	if err != nil {
 		return now, err
 	}
@@ -41,15 +41,15 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 		}
 		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), restarts)
 	}
-	shop, err := u.Get(ctx, platform.Supersets, upgradeNamespace, "shop")
+	shop, err := u.Get(ctx, platform.Supersets, namespace, "shop")
 	if err != nil {
 		return now, err
 	}
-	etl, err := u.Get(ctx, platform.Engines, upgradeNamespace, "etl")
+	etl, err := u.Get(ctx, platform.Engines, namespace, "etl")
 	if err != nil {
 		return now, err
 	}
-	main, err := u.Get(ctx, platform.Instances, upgradeNamespace, "main")
+	main, err := u.Get(ctx, platform.Instances, namespace, "main")
 	if err != nil {
 		return now, err
 	}
@@ -62,7 +62,7 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 }
 
 // add records the conditions of an object, except those that change while a generation is not yet observed.
-func (n standing) add(o *unstructured.Unstructured) error {
+func (n userState) add(o *unstructured.Unstructured) error {
 	entries, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
 		return err
@@ -79,11 +79,11 @@ func (n standing) add(o *unstructured.Unstructured) error {
 
 // unchanged waits until pods and conditions equal before. UIDs and transition times also reveal a change that was
 // reverted.
-func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before standing) error {
+func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before userState) error {
 	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	return s.Until(bounded, "pods and conditions of users are unchanged", func(ctx context.Context) error {
-		now, err := u.standing(ctx)
+		now, err := u.userState(ctx)
 		if err != nil {
 			return err
 		}
@@ -121,11 +121,11 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	change := fmt.Sprintf(`{"spec":{"webServer":{"service":{"annotations":{"touched":"%d"}}}}}`, u.touches)
-	if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
+	if err := u.Patch(ctx, platform.Supersets, namespace, "shop", change); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "engine etl has observed its change", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Engines, upgradeNamespace, "etl")
+		o, err := u.Get(ctx, platform.Engines, namespace, "etl")
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d", now, generation)
 	}
 	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Services, upgradeNamespace, "shop-web-server")
+		o, err := u.Get(ctx, platform.Services, namespace, "shop-web-server")
 		if err == nil && o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
 			err = fmt.Errorf("the Service has the annotations %v", o.GetAnnotations())
 		}
@@ -158,7 +158,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 // running waits until the Superset matches its spec.
 func (u *upgrades) running(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, "Superset shop matches its spec", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Supersets, upgradeNamespace, "shop")
+		o, err := u.Get(ctx, platform.Supersets, namespace, "shop")
 		if err != nil {
 			return err
 		}
@@ -202,21 +202,21 @@ func (u *upgrades) createAndDelete(ctx context.Context, s *run.Step, name string
 	if err != nil {
 		return err
 	}
-	if err := u.Apply(ctx, upgradeNamespace, string(list)); err != nil {
+	if err := u.Apply(ctx, namespace, string(list)); err != nil {
 		return err
 	}
 	// kubectl can fail on a conflict with another writer, so retry it.
 	if err := s.Until(ctx, "the projects of "+name+" are changed", func(ctx context.Context) error {
-		_, err := u.Kubectl(ctx, "", "label", "projects.michelangelo.api", "--all", "-n", upgradeNamespace, "--overwrite", "during="+name)
+		_, err := u.Kubectl(ctx, "", "label", "projects.michelangelo.api", "--all", "-n", namespace, "--overwrite", "during="+name)
 		return err
 	}); err != nil {
 		return err
 	}
-	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", upgradeNamespace, "--wait=false"}, created...)...); err != nil {
+	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", namespace, "--wait=false"}, created...)...); err != nil {
 		return err
 	}
 	return s.Until(ctx, "the deleted projects of "+name+" no longer exist", func(ctx context.Context) error {
-		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", upgradeNamespace, "--ignore-not-found", "-o", "name"}, created...)...)
+		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", namespace, "--ignore-not-found", "-o", "name"}, created...)...)
 		if n := len(strings.Fields(left)); err == nil && n > 0 {
 			err = fmt.Errorf("%d projects still exist", n)
 		}

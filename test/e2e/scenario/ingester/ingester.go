@@ -1,4 +1,5 @@
-package scenario
+// Package ingester contains the scenario of the ingester.
+package ingester
 
 import (
 	"context"
@@ -17,44 +18,45 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
-const ingesterNamespace = "ingester-disruptions"
-
-var mysql = map[string]string{"app": "mysql"}
+const namespace = "ingester-disruptions"
 
 // copies is the number of objects that are created from each sample.
 const copies = 10
 
-// ingesterDisruptions creates, changes and deletes objects of all Michelangelo kinds during outages of MySQL.
-func ingesterDisruptions(p *platform.Platform) run.Scenario {
-	i := &ingester{Platform: p}
+// Disruptions creates, changes and deletes objects of all Michelangelo kinds during outages of MySQL.
+func Disruptions(p *platform.Platform) run.Scenario {
+	i := &scenario{Platform: p}
+	verify := func(ctx context.Context, s *run.Step) error { return Verify(ctx, s, p) }
 	return run.Scenario{
-		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
+		Name: namespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
 		Title: "The Michelangelo kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
 			"it returns with its volume and another address) and restarted; `ingester verify` finds no difference.",
 		Prepare: func(ctx context.Context, _ *run.Step) (run.Loadgen, error) {
-			return nil, p.MakeNamespace(ctx, ingesterNamespace)
+			return nil, p.MakeNamespace(ctx, namespace)
 		},
 		Phases: []run.Phase{
 			{Name: "create while MySQL's pod is killed", Do: i.during(i.create, i.kill)},
 			{Name: "change while MySQL's pod is moved", Do: i.during(i.change, i.move)},
 			{Name: "delete half while MySQL is restarted", Do: i.during(i.deleteHalf, i.restart)},
-			{Name: "verify", Do: i.verify},
+			{Name: "verify", Do: verify},
 			{Name: "delete the other half", Do: i.deleteRemaining},
-			{Name: "verify again", Do: i.verify},
+			{Name: "verify again", Do: verify},
 		},
-		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, ingesterNamespace) },
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 }
 
-type ingester struct {
+// scenario creates, changes and deletes objects.
+type scenario struct {
 	*platform.Platform
 	kinds []string // plural.group of each kind
 }
 
-type work = func(context.Context, *run.Step) error
+// work is an action of a phase.
+type work func(context.Context, *run.Step) error
 
 // during runs do and, at a random time within the first two seconds, disturb. It then waits until MySQL is ready.
-func (i *ingester) during(do, disruption work) work {
+func (i *scenario) during(do, disruption work) work {
 	return func(ctx context.Context, s *run.Step) error {
 		disruptionErr := make(chan error, 1)
 		go func() {
@@ -71,12 +73,12 @@ func (i *ingester) during(do, disruption work) work {
 		if err != nil {
 			return err
 		}
-		return i.Ready(ctx, s, i.Data, mysql, 1)
+		return i.Ready(ctx, s, i.Data, platform.MySQL, 1)
 	}
 }
 
 // create applies copies of the samples, one kubectl for each copy.
-func (i *ingester) create(ctx context.Context, _ *run.Step) error {
+func (i *scenario) create(ctx context.Context, _ *run.Step) error {
 	paths, err := filepath.Glob(filepath.Join(i.Root, "deploy", "samples", "ingester", "*.yaml"))
 	if err != nil {
 		return err
@@ -126,7 +128,7 @@ func (i *ingester) create(ctx context.Context, _ *run.Step) error {
 
 func copied(sample *unstructured.Unstructured, n int) *unstructured.Unstructured {
 	o := sample.DeepCopy()
-	o.SetNamespace(ingesterNamespace)
+	o.SetNamespace(namespace)
 	o.SetName(fmt.Sprintf("%s-%d", sample.GetName(), n))
 	half := "kept"
 	if n%2 == 0 {
@@ -136,13 +138,13 @@ func copied(sample *unstructured.Unstructured, n int) *unstructured.Unstructured
 	return o
 }
 
-func (i *ingester) allKinds() string { return strings.Join(i.kinds, ",") }
+func (i *scenario) allKinds() string { return strings.Join(i.kinds, ",") }
 
-func (i *ingester) change(ctx context.Context, s *run.Step) error {
+func (i *scenario) change(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
 		// kubectl can fail at the admission that adds finalizers, and on a conflict with another writer, so retry it.
 		if err := s.Until(ctx, "all objects have their label", func(ctx context.Context) error {
-			_, err := i.Kubectl(ctx, "", "label", "-n", ingesterNamespace, i.allKinds(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
+			_, err := i.Kubectl(ctx, "", "label", "-n", namespace, i.allKinds(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
 			return err
 		}); err != nil {
 			return err
@@ -151,22 +153,22 @@ func (i *ingester) change(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-func (i *ingester) deleteHalf(ctx context.Context, s *run.Step) error {
+func (i *scenario) deleteHalf(ctx context.Context, s *run.Step) error {
 	return i.delete(ctx, s, "-l", "half=deleted")
 }
 
-func (i *ingester) deleteRemaining(ctx context.Context, s *run.Step) error {
+func (i *scenario) deleteRemaining(ctx context.Context, s *run.Step) error {
 	return i.delete(ctx, s, "--all")
 }
 
 // delete deletes objects and waits until they no longer exist: the ingester removes its finalizer after the write to MySQL.
-func (i *ingester) delete(ctx context.Context, s *run.Step, kinds ...string) error {
-	args := append([]string{"delete", "-n", ingesterNamespace, i.allKinds(), "--wait=false"}, kinds...)
+func (i *scenario) delete(ctx context.Context, s *run.Step, kinds ...string) error {
+	args := append([]string{"delete", "-n", namespace, i.allKinds(), "--wait=false"}, kinds...)
 	if _, err := i.Kubectl(ctx, "", args...); err != nil {
 		return err
 	}
 	return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
-		args := []string{"get", "-n", ingesterNamespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
+		args := []string{"get", "-n", namespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
 		if kinds[0] == "-l" {
 			args = append(args, kinds...)
 		}
@@ -178,14 +180,14 @@ func (i *ingester) delete(ctx context.Context, s *run.Step, kinds ...string) err
 	})
 }
 
-func (i *ingester) kill(ctx context.Context, s *run.Step) error {
+func (i *scenario) kill(ctx context.Context, s *run.Step) error {
 	s.Log("MySQL's pod is killed")
-	return i.KillPods(ctx, i.Data, mysql)
+	return i.KillPods(ctx, i.Data, platform.MySQL)
 }
 
 // move evicts the pod, as `kubectl drain` does. The StatefulSet re-creates it with the same volume and another address; on
 // a cluster of one node it returns to the same node.
-func (i *ingester) move(ctx context.Context, s *run.Step) error {
+func (i *scenario) move(ctx context.Context, s *run.Step) error {
 	before, err := i.mysqlPod(ctx)
 	if err != nil {
 		return err
@@ -212,8 +214,8 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 	})
 }
 
-func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, error) {
-	pods, err := i.List(ctx, cluster.Pod, i.Data, client.MatchingLabels(mysql))
+func (i *scenario) mysqlPod(ctx context.Context) (*unstructured.Unstructured, error) {
+	pods, err := i.List(ctx, cluster.Pod, i.Data, client.MatchingLabels(platform.MySQL))
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +226,7 @@ func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, er
 }
 
 // restart sends SIGTERM to the process of MySQL's container, so the kubelet restarts it.
-func (i *ingester) restart(ctx context.Context, s *run.Step) error {
+func (i *scenario) restart(ctx context.Context, s *run.Step) error {
 	pod, err := i.mysqlPod(ctx)
 	if err != nil {
 		return err
@@ -234,11 +236,11 @@ func (i *ingester) restart(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// verify runs `ingester verify`, which repeats the comparison before it reports a difference.
-func (i *ingester) verify(ctx context.Context, s *run.Step) error {
+// Verify runs `ingester verify`, which repeats the comparison before it reports a difference.
+func Verify(ctx context.Context, s *run.Step, p *platform.Platform) error {
 	var lastOutput string
 	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {
-		out, err := i.Kubectl(ctx, "", "exec", "-n", i.System, "deploy/ingester", "--", "/service", "verify")
+		out, err := p.Kubectl(ctx, "", "exec", "-n", p.System, "deploy/ingester", "--", "/service", "verify")
 		lastOutput = out
 		return err
 	})

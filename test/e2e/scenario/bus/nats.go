@@ -1,4 +1,4 @@
-package scenario
+package bus
 
 import (
 	"context"
@@ -23,7 +23,6 @@ var (
 	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	nodeKind   = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 	claimKind  = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
-	leaseKind  = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 )
 
 const (
@@ -32,8 +31,8 @@ const (
 )
 
 // access returns the access to the bus from outside the cluster: a node port, and the credentials of an identity.
-func (b *busScenario) access(ctx context.Context, identity string) (subscriber.Access, error) {
-	address, err := b.busAddress(ctx)
+func (b *scenario) access(ctx context.Context, identity string) (subscriber.Access, error) {
+	address, err := b.address(ctx)
 	if err != nil {
 		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside the cluster through Service nats-outside: %w", err)
 	}
@@ -50,7 +49,7 @@ func (b *busScenario) access(ctx context.Context, identity string) (subscriber.A
 	return subscriber.Access{URL: "tls://" + address, User: internal.User.Username(), Password: password, Authority: authority}, err
 }
 
-func (b *busScenario) busAddress(ctx context.Context) (string, error) {
+func (b *scenario) address(ctx context.Context) (string, error) {
 	service, err := b.Get(ctx, platform.Services, b.Data, "nats-outside")
 	if err != nil {
 		return "", err
@@ -84,7 +83,7 @@ func (b *busScenario) busAddress(ctx context.Context) (string, error) {
 	return "", errors.New("no node has an InternalIP address")
 }
 
-func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, error) {
+func (b *scenario) secret(ctx context.Context, name, key string) ([]byte, error) {
 	o, err := b.Get(ctx, secretKind, b.System, name)
 	if err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 }
 
 // subscribe creates the consumer, since the subscriber has no permission to do so, and starts the subscriber.
-func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
+func (b *scenario) subscribe(ctx context.Context, s *run.Step) error {
 	access, err := b.access(ctx, watcher)
 	if err != nil {
 		return err
@@ -115,7 +114,7 @@ func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 }
 
 // makeConsumer creates the subscriber's consumer with a Job of the aggregator's image.
-func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
+func (b *scenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	if err := b.removeJob(ctx); err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("the status aggregator's container is %v", containers[0])
 	}
 	if err := b.ApplyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", fmt.Sprint(first["image"]),
-		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+busCluster+"."+busNamespace+".>"); err != nil {
+		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+clusterName+"."+namespace+".>"); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "Job "+consumerJob+" creates the consumer", func(ctx context.Context) error {
@@ -153,28 +152,28 @@ func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	return b.removeJob(ctx)
 }
 
-func (b *busScenario) removeJob(ctx context.Context) error {
+func (b *scenario) removeJob(ctx context.Context) error {
 	_, err := b.Kubectl(ctx, "", "delete", "job", consumerJob, "-n", b.System, "--ignore-not-found", "--timeout=5m")
 	return err
 }
 
 // bootstrap upgrades the aggregator's chart with unchanged values; its Job creates the streams and the bucket.
-func (b *busScenario) bootstrap(ctx context.Context) error {
+func (b *scenario) bootstrap(ctx context.Context) error {
 	_, err := b.Helm(ctx, "upgrade", "status-aggregator", filepath.Join(b.Root, "deploy", "charts", "status-aggregator"),
 		"--namespace", b.System, "--reuse-values", "--wait", "--timeout", "5m")
 	return err
 }
 
-func (b *busScenario) scaleNATS(ctx context.Context, replicas int) error {
+func (b *scenario) scaleNATS(ctx context.Context, replicas int) error {
 	return b.Patch(ctx, platform.StatefulSets, b.Data, "nats", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 }
 
-func (b *busScenario) noNATS(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "NATS has no pods", func(ctx context.Context) error { return b.Leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
+func (b *scenario) noNATS(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, "NATS has no pods", func(ctx context.Context) error { return b.Leftovers(ctx, b.Data, platform.NATS, cluster.Pod) })
 }
 
 // deleteVolume deletes the claim of NATS and kills its pod, which deletes the claim and its volume.
-func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
+func (b *scenario) deleteVolume(ctx context.Context, s *run.Step) error {
 	before, err := b.Get(ctx, claimKind, b.Data, natsClaim)
 	if err != nil {
 		return err
@@ -182,7 +181,7 @@ func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 	if err := b.Client.Delete(ctx, before); err != nil {
 		return fmt.Errorf("delete the claim of NATS: %w", err)
 	}
-	if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
+	if err := b.KillPods(ctx, b.Data, platform.NATS); err != nil {
 		return err
 	}
 	return s.Until(ctx, "NATS has a new volume", func(ctx context.Context) error {
@@ -198,19 +197,19 @@ func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
 }
 
 // pauseAndStop pauses one Superset and stops the other.
-func (b *busScenario) pauseAndStop(ctx context.Context, s *run.Step) error {
-	return errors.Join(b.command(ctx, s, `"Paused"`, `"Stopped"`), b.conditions(ctx, s, busPaused, busStopped))
+func (b *scenario) pauseAndStop(ctx context.Context, s *run.Step) error {
+	return errors.Join(b.command(ctx, s, `"Paused"`, `"Stopped"`), b.conditions(ctx, s, paused, stopped))
 }
 
 // resume resumes one Superset and starts the other.
-func (b *busScenario) resume(ctx context.Context, s *run.Step) error {
-	return errors.Join(b.command(ctx, s, "null", "null"), b.conditions(ctx, s, busRunning, busRunning))
+func (b *scenario) resume(ctx context.Context, s *run.Step) error {
+	return errors.Join(b.command(ctx, s, "null", "null"), b.conditions(ctx, s, running, running))
 }
 
-func (b *busScenario) command(ctx context.Context, s *run.Step, desk, till string) error {
+func (b *scenario) command(ctx context.Context, s *run.Step, desk, till string) error {
 	for name, command := range map[string]string{"desk": desk, "till": till} {
 		if err := s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
-			return b.Patch(ctx, platform.Supersets, busNamespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
+			return b.Patch(ctx, platform.Supersets, namespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
 		}); err != nil {
 			return err
 		}

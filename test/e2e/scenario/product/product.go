@@ -1,4 +1,5 @@
-package scenario
+// Package product contains the scenario of Apache Superset itself.
+package product
 
 import (
 	"context"
@@ -21,30 +22,30 @@ import (
 )
 
 const (
-	productNamespace = "superset-product"
-	// productFile is the manifest that `make up NODE=real` installs.
-	productFile  = "deploy/real-node/superset.yaml"
-	productName  = "example"
-	productLogin = "admin:admin"
-	productTitle = "Superset is being upgraded" // title of the maintenance page
-	productImage = "flotilla-e2e/superset:"
+	namespace = "superset-product"
+	// manifest is the manifest that `make up NODE=real` installs.
+	manifest         = "deploy/real-node/superset.yaml"
+	name             = "example"
+	credentials      = "admin:admin"
+	maintenanceTitle = "Superset is being upgraded" // title of the maintenance page
+	image            = "flotilla-e2e/superset:"
 )
 
-// product runs Apache Superset itself instead of the stub.
-type product struct {
+// scenario runs Apache Superset itself instead of the stub.
+type scenario struct {
 	*platform.Platform
 	loadgen *cluster.Loadgen
 	note    func(string, ...any)
 }
 
-// supersetProduct upgrades Apache Superset itself while users are logged in.
-func supersetProduct(p *platform.Platform) run.Scenario {
-	w := &product{Platform: p, note: func(string, ...any) {}}
+// Upgrade upgrades Apache Superset itself while users are logged in.
+func Upgrade(p *platform.Platform) run.Scenario {
+	w := &scenario{Platform: p, note: func(string, ...any) {}}
 	return run.Scenario{
-		Name: productNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
+		Name: namespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "Apache Superset 6.0 itself is installed and upgraded to 6.1 behind its maintenance page, while twenty users that " +
 			"are logged in request its pages. No session is lost, and a browser logs in.",
-		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: productNamespace, Name: productName}},
+		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: namespace, Name: name}},
 		Prepare: w.prepare,
 		Phases: []run.Phase{
 			{Name: "steady", Do: w.login("before.png")},
@@ -56,17 +57,17 @@ func supersetProduct(p *platform.Platform) run.Scenario {
 			{Name: "upgrade", Pages: []string{superset.OldPage, superset.MaintenancePage, superset.NewPage}, Moves: true},
 			{Name: "upgraded", Pages: []string{superset.NewPage}},
 		}, func(format string, args ...any) { w.note(format, args...) }),
-		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, productNamespace) },
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 }
 
 // prepare installs the older release with its metastore, and starts twenty clients that log in.
-func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+func (w *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
-	if err := w.MakeNamespace(ctx, productNamespace); err != nil {
+	if err := w.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	objects, err := w.Objects(productFile)
+	objects, err := w.Objects(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -75,15 +76,15 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 		if o.GetKind() == "Namespace" {
 			continue // the scenario has its own
 		}
-		o.SetNamespace(productNamespace)
+		o.SetNamespace(namespace)
 		if o.GetKind() == platform.Supersets.Kind {
-			if err := adaptProduct(o.Object); err != nil {
+			if err := adapt(o.Object); err != nil {
 				return nil, err
 			}
 		}
 		kept = append(kept, o)
 	}
-	if err := w.ApplyObjects(ctx, productNamespace, kept); err != nil {
+	if err := w.ApplyObjects(ctx, namespace, kept); err != nil {
 		return nil, err
 	}
 	startedAt := s.Now()
@@ -91,20 +92,20 @@ func (w *product) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error)
 		return nil, err
 	}
 	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(startedAt).Seconds())
-	service, err := w.Get(ctx, platform.Services, productNamespace, productName+"-web-server")
+	service, err := w.Get(ctx, platform.Services, namespace, name+"-web-server")
 	if err != nil {
 		return nil, err
 	}
-	w.loadgen, err = w.StartLoadgen(ctx, s, productNamespace, "loadgen",
+	w.loadgen, err = w.StartLoadgen(ctx, s, namespace, "loadgen",
 		"--url", "http://"+net.JoinHostPort(platform.Text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
-		"--clients", "20", "--rate", "2", "--timeout", "60s", "--retry-drained", "--login", productLogin,
-		"--label", superset.OldPage+versionOf("6.0.0"), "--label", superset.NewPage+versionOf("6.1.0"), "--label", superset.MaintenancePage+"=<h1>"+productTitle,
+		"--clients", "20", "--rate", "2", "--timeout", "60s", "--retry-drained", "--login", credentials,
+		"--label", superset.OldPage+versionOf("6.0.0"), "--label", superset.NewPage+versionOf("6.1.0"), "--label", superset.MaintenancePage+"=<h1>"+maintenanceTitle,
 		"--good", superset.OldPage, "--good", superset.NewPage, "--good", superset.MaintenancePage)
 	return w.loadgen, err
 }
 
-// adaptProduct changes the Superset of productFile for the scenario: it starts with the older release.
-func adaptProduct(superset map[string]any) error {
+// adapt changes the Superset of manifest for the scenario: it starts with the older release.
+func adapt(superset map[string]any) error {
 	unstructured.RemoveNestedField(superset, "spec", "webServer", "service", "nodePort") // the port may be in use
 	// A busy node must not take the only web server out of its Service.
 	ready := map[string]any{
@@ -123,31 +124,31 @@ func versionOf(release string) string {
 }
 
 // serves waits until the web server runs the release and the maintenance page has no pods.
-func (w *product) serves(ctx context.Context, s *run.Step, release string) error {
+func (w *scenario) serves(ctx context.Context, s *run.Step, release string) error {
 	if err := s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, productNamespace, productName)
+		o, err := w.Get(ctx, platform.Supersets, namespace, name)
 		if err != nil {
 			return err
 		}
-		if err := superset.Runs(o, productImage+release); err != nil {
+		if err := superset.Runs(o, image+release); err != nil {
 			return err
 		}
-		web, err := w.Get(ctx, platform.Deployments, productNamespace, productName+"-web-server")
+		web, err := w.Get(ctx, platform.Deployments, namespace, name+"-web-server")
 		if err != nil {
 			return err
 		}
-		return superset.RolledOut(web, productImage+release, 1)
+		return superset.RolledOut(web, image+release, 1)
 	}); err != nil {
 		return err
 	}
-	page := map[string]string{"superset.apache.org/parent": productName, "app.kubernetes.io/component": "maintenance-page"}
-	return w.Ready(ctx, s, productNamespace, page, 0)
+	page := map[string]string{"superset.apache.org/parent": name, "app.kubernetes.io/component": "maintenance-page"}
+	return w.Ready(ctx, s, namespace, page, 0)
 }
 
 // upgrade changes the release, and notes the duration of the maintenance page and the downtime.
-func (w *product) upgrade(ctx context.Context, s *run.Step) error {
+func (w *scenario) upgrade(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the change of the image is accepted", func(ctx context.Context) error {
-		return w.Patch(ctx, platform.Supersets, productNamespace, productName, `{"spec":{"image":{"tag":"6.1.0"}}}`)
+		return w.Patch(ctx, platform.Supersets, namespace, name, `{"spec":{"image":{"tag":"6.1.0"}}}`)
 	}); err != nil || w.Simulated {
 		return err
 	}
@@ -162,7 +163,7 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s, "6.1.0"); err != nil {
 		return err
 	}
-	o, err := w.Get(ctx, platform.Supersets, productNamespace, productName)
+	o, err := w.Get(ctx, platform.Supersets, namespace, name)
 	if err != nil {
 		return err
 	}
@@ -175,9 +176,9 @@ func (w *product) upgrade(ctx context.Context, s *run.Step) error {
 const maxDowntimeRatio = 1.5
 
 // checkDowntime notes the downtime in the status and its parts.
-func (w *product) checkDowntime(ctx context.Context, s *run.Step, o *unstructured.Unstructured) error {
-	pods, err := w.List(ctx, cluster.Pod, productNamespace, client.MatchingLabels{
-		"superset.apache.org/parent": productName, "app.kubernetes.io/component": "web-server",
+func (w *scenario) checkDowntime(ctx context.Context, s *run.Step, o *unstructured.Unstructured) error {
+	pods, err := w.List(ctx, cluster.Pod, namespace, client.MatchingLabels{
+		"superset.apache.org/parent": name, "app.kubernetes.io/component": "web-server",
 	})
 	if err != nil || len(pods) != 1 {
 		return errors.Join(fmt.Errorf("got %d pods of the web server, want 1", len(pods)), err)
@@ -226,7 +227,7 @@ func timeBetween(object any, from, to string) (time.Duration, error) {
 }
 
 // login logs in with a browser and saves a screenshot in the report's directory.
-func (w *product) login(screenshotFile string) func(context.Context, *run.Step) error {
+func (w *scenario) login(screenshotFile string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if w.Simulated {
 			return nil
@@ -235,8 +236,8 @@ func (w *product) login(screenshotFile string) func(context.Context, *run.Step) 
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(w.ScreenshotDir, productNamespace+"-"+screenshotFile)
-		if err := logIn(ctx, "http://"+address, productLogin, file); err != nil {
+		file := filepath.Join(w.ScreenshotDir, namespace+"-"+screenshotFile)
+		if err := logIn(ctx, "http://"+address, credentials, file); err != nil {
 			return fmt.Errorf("log in with a browser: %w", err)
 		}
 		s.Note("A browser logged in; the screenshot is %s.", filepath.Base(file))
@@ -245,12 +246,12 @@ func (w *product) login(screenshotFile string) func(context.Context, *run.Step) 
 }
 
 // address returns the node port of the web server, which is reachable from outside the cluster.
-func (w *product) address(ctx context.Context) (string, error) {
+func (w *scenario) address(ctx context.Context) (string, error) {
 	node, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
 	if err != nil {
 		return "", err
 	}
-	port, err := w.Kubectl(ctx, "", "get", "service", productName+"-web-server", "--namespace", productNamespace,
+	port, err := w.Kubectl(ctx, "", "get", "service", name+"-web-server", "--namespace", namespace,
 		"--output", "jsonpath={.spec.ports[0].nodePort}")
 	return net.JoinHostPort(node, port), err
 }

@@ -1,4 +1,4 @@
-package scenario
+package bus
 
 import (
 	"strings"
@@ -22,29 +22,29 @@ func TestConditionCheckNamesMismatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for conditionType, want := range busRunning {
+	for conditionType, want := range running {
 		if conditionType != "Paused" {
 			set(conditionType, want[0], want[1], 2)
 		}
 	}
-	if err := busRunning.of(o); err == nil || !strings.HasPrefix(err.Error(), "Paused is /absent instead of False/NotPaused") {
+	if err := running.of(o); err == nil || !strings.HasPrefix(err.Error(), "Paused is /absent instead of False/NotPaused") {
 		t.Errorf("without the condition Paused: %v", err)
 	}
 	set("Paused", "False", "NotPaused", 2)
-	if err := busRunning.of(o); err != nil {
+	if err := running.of(o); err != nil {
 		t.Error(err)
 	}
-	if err := busStopped.of(o); err == nil {
+	if err := stopped.of(o); err == nil {
 		t.Error("the conditions of a running Superset match those of a stopped one")
 	}
 	o.SetGeneration(3)
-	if err := busRunning.of(o); err == nil {
+	if err := running.of(o); err == nil {
 		t.Error("conditions of an older generation match")
 	}
 }
 
-func TestBusDisruptionsHaveCleanup(t *testing.T) {
-	s := busDisruptions(&platform.Platform{})
+func TestDisruptionsHaveCleanup(t *testing.T) {
+	s := Disruptions(&platform.Platform{})
 	if s.Clean == nil || s.Limit == 0 || len(s.Phases) == 0 {
 		t.Errorf("%+v", s)
 	}

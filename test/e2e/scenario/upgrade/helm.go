@@ -1,18 +1,15 @@
-package scenario
+package upgrade
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
@@ -26,19 +23,6 @@ const (
 	previousTag = "previous"
 )
 
-var leases = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
-
-// replacedBy maps each service to its Leases. A pod of the service must hold each of them.
-var replacedBy = map[string][]string{
-	"superset-operator": {"superset-operator.flotilla.dev"},
-	"engine-operator":   {"engine-operator.flotilla.dev"},
-	"ingester":          {"ingester.flotilla.dev"},
-	"status-aggregator": {"status-aggregator.flotilla.dev", "flotilla-conditions"},
-}
-
-// allServices returns the directories of all services, sorted.
-func allServices() []string { return slices.Sorted(maps.Keys(replacedBy)) }
-
 func charts(p *platform.Platform) string { return filepath.Join(p.Root, "deploy", "charts") }
 
 // requirePrevious returns an error if the charts of the previous commit are not available.
@@ -46,7 +30,7 @@ func (u *upgrades) requirePrevious() error {
 	if u.Simulated {
 		return fmt.Errorf("the scenario replaces the pods of services, which --simulated does not support: run it with make e2e")
 	}
-	for service := range replacedBy {
+	for service := range platform.ServiceLeases {
 		if _, err := os.Stat(filepath.Join(u.Previous, service, "Chart.yaml")); u.Previous == "" || err != nil {
 			return fmt.Errorf("no charts of an earlier commit in %q: set --previous to their directory, and load the images "+
 				"flotilla/<service>:%s into the cluster; make e2e does both", u.Previous, previousTag)
@@ -85,7 +69,7 @@ func (u *upgrades) rollBack(ctx context.Context, s *run.Step) error {
 // eachService calls exchange for all services at the same time, and waits until all their pods run u.tag.
 func (u *upgrades) eachService(ctx context.Context, s *run.Step, replace func(context.Context, *run.Step, string) error) error {
 	var all []work
-	for service := range replacedBy {
+	for service := range platform.ServiceLeases {
 		all = append(all, func(ctx context.Context, s *run.Step) error {
 			if err := replace(ctx, s, service); err != nil {
 				return err
@@ -96,7 +80,7 @@ func (u *upgrades) eachService(ctx context.Context, s *run.Step, replace func(co
 	if err := inParallel(ctx, s, all...); err != nil {
 		return err
 	}
-	for service := range replacedBy {
+	for service := range platform.ServiceLeases {
 		if err := s.Until(ctx, "only pods of "+service+":"+u.tag+" run", func(ctx context.Context) error {
 			return u.replaced(ctx, service)
 		}); err != nil {
@@ -132,7 +116,7 @@ func (u *upgrades) release(ctx context.Context, name string) (status string, err
 // unlock rolls back an interrupted upgrade, which Helm reports as pending and which blocks further upgrades.
 func (u *upgrades) unlock(ctx context.Context) error {
 	var problems []error
-	for service := range replacedBy {
+	for service := range platform.ServiceLeases {
 		status, err := u.release(ctx, service)
 		if err == nil && strings.HasPrefix(status, "pending-") {
 			u.tag = previousTag // maybe: it makes clean install the present one
@@ -174,8 +158,8 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	if want := platform.Number(deployment, "spec", "replicas"); int64(len(ready)) != want {
 		return fmt.Errorf("%d of %d pods are ready", len(ready), want)
 	}
-	for _, name := range replacedBy[service] {
-		lease, err := u.Get(ctx, leases, u.System, name)
+	for _, name := range platform.ServiceLeases[service] {
+		lease, err := u.Get(ctx, platform.Leases, u.System, name)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,5 @@
-package scenario
+// Package bus contains the scenario of the bus.
+package bus
 
 import (
 	"context"
@@ -16,17 +17,15 @@ import (
 )
 
 const (
-	// busNamespace is the only namespace whose events the external subscriber may read.
-	busNamespace = "team-a"
-	watcher      = "watcher" // bus identity of the subscriber, and its consumer
-	// busCluster is the name of the cluster on the bus.
-	busCluster = "local"
+	// namespace is the only namespace whose events the external subscriber may read.
+	namespace = "team-a"
+	watcher   = "watcher" // bus identity of the subscriber, and its consumer
+	// clusterName is the name of the cluster on the bus.
+	clusterName = "local"
 )
 
-var natsLabels = map[string]string{"app": "nats"}
-
-// busScenario changes two Supersets during outages of the bus, and checks their conditions and the published events.
-type busScenario struct {
+// scenario changes two Supersets during outages of the bus, and checks their conditions and the published events.
+type scenario struct {
 	*platform.Platform
 	recorder *eventcheck.Recorder
 	outside  *subscriber.Subscriber
@@ -35,15 +34,15 @@ type busScenario struct {
 	wiped    int
 }
 
-// busDisruptions kills NATS, stops it, and deletes its volume while a subscriber outside the cluster reads its events.
-func busDisruptions(p *platform.Platform) run.Scenario {
-	b := &busScenario{Platform: p, recorder: eventcheck.NewRecorder()}
+// Disruptions kills NATS, stops it, and deletes its volume while a subscriber outside the cluster reads its events.
+func Disruptions(p *platform.Platform) run.Scenario {
+	b := &scenario{Platform: p, recorder: eventcheck.NewRecorder()}
 	return run.Scenario{
 		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
 		Title: "Two Supersets change while NATS's pod is killed, then is down, then loses its volume. Their " +
 			"conditions are always correct, and a subscriber outside the cluster receives each change once.",
 		Watch: []timeline.Object{
-			{GVK: platform.Supersets, Namespace: busNamespace, Name: "desk"}, {GVK: platform.Supersets, Namespace: busNamespace, Name: "till"},
+			{GVK: platform.Supersets, Namespace: namespace, Name: "desk"}, {GVK: platform.Supersets, Namespace: namespace, Name: "till"},
 		},
 		Prepare: b.prepare,
 		Phases: []run.Phase{
@@ -56,36 +55,36 @@ func busDisruptions(p *platform.Platform) run.Scenario {
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
 			// Restore NATS after a failure too, since other scenarios need the bus.
-			err := errors.Join(b.scaleNATS(ctx, 1), b.Ready(ctx, s, b.Data, natsLabels, 1))
+			err := errors.Join(b.scaleNATS(ctx, 1), b.Ready(ctx, s, b.Data, platform.NATS, 1))
 			if b.wiped > 0 {
 				err = errors.Join(err, b.bootstrap(ctx))
 			}
-			return errors.Join(err, p.RemoveNamespace(ctx, busNamespace))
+			return errors.Join(err, p.RemoveNamespace(ctx, namespace))
 		},
 	}
 }
 
-func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-	if err := b.MakeNamespace(ctx, busNamespace); err != nil {
+func (b *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+	if err := b.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
 	if err := b.subscribe(ctx, s); err != nil {
 		return nil, err
 	}
-	go b.recorder.Watch(ctx, b.Client, platform.Supersets, busNamespace)
+	go b.recorder.Watch(ctx, b.Client, platform.Supersets, namespace)
 	for _, name := range []string{"desk", "till"} {
-		if err := b.ApplyManifest(ctx, busNamespace, "bus.yaml", "${NAME}", name); err != nil {
+		if err := b.ApplyManifest(ctx, namespace, "bus.yaml", "${NAME}", name); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.conditions(ctx, s, busRunning, busRunning); err != nil {
+	if err := b.conditions(ctx, s, running, running); err != nil {
 		return nil, err
 	}
 	return nil, b.verifyEvents(ctx, s)
 }
 
 // steady changes both Supersets once without a fault.
-func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
+func (b *scenario) steady(ctx context.Context, s *run.Step) error {
 	if err := b.pauseAndStop(ctx, s); err != nil {
 		return err
 	}
@@ -96,17 +95,17 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 }
 
 // kill force-deletes NATS's pod twice for each change: just before it, and at a random time during it.
-func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
+func (b *scenario) kill(ctx context.Context, s *run.Step) error {
 	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.resume} {
 		b.startOutage(s)
-		if err := b.KillPods(ctx, b.Data, natsLabels); err != nil {
+		if err := b.KillPods(ctx, b.Data, platform.NATS); err != nil {
 			return err
 		}
 		secondKill := make(chan error, 1)
 		go func() {
 			err := s.Pass(ctx, time.Duration(b.Intn(8000))*time.Millisecond)
 			if err == nil {
-				err = b.KillPods(ctx, b.Data, natsLabels)
+				err = b.KillPods(ctx, b.Data, platform.NATS)
 			}
 			secondKill <- err
 		}()
@@ -119,7 +118,7 @@ func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 
 // changeWhileDown changes both Supersets while NATS is down. The operators write the conditions, and the aggregator publishes the
 // changes once NATS is available.
-func (b *busScenario) changeWhileDown(ctx context.Context, s *run.Step) error {
+func (b *scenario) changeWhileDown(ctx context.Context, s *run.Step) error {
 	b.startOutage(s)
 	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
 		return err
@@ -143,19 +142,19 @@ func (b *busScenario) changeWhileDown(ctx context.Context, s *run.Step) error {
 }
 
 // wipe deletes NATS's volume with its pod. No service re-creates the streams, and the conditions stay current.
-func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
+func (b *scenario) wipe(ctx context.Context, s *run.Step) error {
 	b.startOutage(s)
 	b.wiped++
 	if err := b.deleteVolume(ctx, s); err != nil {
 		return err
 	}
-	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+	if err := b.Ready(ctx, s, b.Data, platform.NATS, 1); err != nil {
 		return err
 	}
 	if err := b.resume(ctx, s); err != nil {
 		return err
 	}
-	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
+	_, err := subscriber.Stored(ctx, b.reader, clusterName, namespace)
 	if err == nil {
 		return errors.New("NATS without its volume must have no streams until bootstrap creates them")
 	}
@@ -167,7 +166,7 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 }
 
 // recreate recovers like an administrator: it upgrades the chart, whose Job creates the streams, and creates the consumer.
-func (b *busScenario) recreate(ctx context.Context, s *run.Step) error {
+func (b *scenario) recreate(ctx context.Context, s *run.Step) error {
 	if err := b.bootstrap(ctx); err != nil {
 		return err
 	}
@@ -184,8 +183,8 @@ func (b *busScenario) recreate(ctx context.Context, s *run.Step) error {
 }
 
 // remove deletes both Supersets and notes the totals in the report.
-func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
-	if _, err := b.Kubectl(ctx, "", "delete", "-n", busNamespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
+func (b *scenario) remove(ctx context.Context, s *run.Step) error {
+	if _, err := b.Kubectl(ctx, "", "delete", "-n", namespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
 		return err
 	}
 	if err := b.verifyEvents(ctx, s); err != nil {
@@ -202,18 +201,18 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 	return errors.Join(err, b.outside.Problems())
 }
 
-func (b *busScenario) startOutage(s *run.Step) {
+func (b *scenario) startOutage(s *run.Step) {
 	b.outages = append(b.outages, eventcheck.Outage{From: s.Now()})
 }
 
 // waitForRecovery waits until the aggregator writes conditions again, which ends the outage.
-func (b *busScenario) waitForRecovery(ctx context.Context, s *run.Step) error {
-	if err := b.Ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+func (b *scenario) waitForRecovery(ctx context.Context, s *run.Step) error {
+	if err := b.Ready(ctx, s, b.Data, platform.NATS, 1); err != nil {
 		return err
 	}
 	since := s.Now()
 	if err := s.Until(ctx, "the aggregator holds the Lease flotilla-conditions", func(ctx context.Context) error {
-		lease, err := b.Get(ctx, leaseKind, b.System, "flotilla-conditions")
+		lease, err := b.Get(ctx, platform.Leases, b.System, "flotilla-conditions")
 		if err != nil {
 			return err
 		}
@@ -231,7 +230,7 @@ func (b *busScenario) waitForRecovery(ctx context.Context, s *run.Step) error {
 }
 
 // verifyEvents waits until the subscriber has received each change once and no other event, then closes the outages.
-func (b *busScenario) verifyEvents(ctx context.Context, s *run.Step) error {
+func (b *scenario) verifyEvents(ctx context.Context, s *run.Step) error {
 	if err := s.Until(ctx, "the external subscriber received each change once", func(ctx context.Context) error {
 		if err := b.outside.CheckQuiet(); err != nil {
 			return err
@@ -249,7 +248,7 @@ func (b *busScenario) verifyEvents(ctx context.Context, s *run.Step) error {
 		for uid, l := range lives {
 			problems = append(problems, eventcheck.Compare(uid, l, events, b.wiped+1, b.outages))
 		}
-		stored, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
+		stored, err := subscriber.Stored(ctx, b.reader, clusterName, namespace)
 		return errors.Join(append(problems, err, eventcheck.Agree(lives, events, stored, b.wiped == 0))...)
 	}); err != nil {
 		return err
@@ -266,13 +265,13 @@ func (b *busScenario) verifyEvents(ctx context.Context, s *run.Step) error {
 type sixConditions map[string][2]string
 
 // conditions waits until both Supersets have the expected conditions for their latest generation.
-func (b *busScenario) conditions(ctx context.Context, s *run.Step, desk, till sixConditions) error {
+func (b *scenario) conditions(ctx context.Context, s *run.Step, desk, till sixConditions) error {
 	for _, want := range []struct {
 		name string
 		sixConditions
 	}{{"desk", desk}, {"till", till}} {
 		if err := s.Until(ctx, "the conditions of "+want.name+" are correct", func(ctx context.Context) error {
-			o, err := b.Get(ctx, platform.Supersets, busNamespace, want.name)
+			o, err := b.Get(ctx, platform.Supersets, namespace, want.name)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,5 @@
-package scenario
+// Package upgrade contains the scenario of the upgrade of all services.
+package upgrade
 
 import (
 	"context"
@@ -10,31 +11,32 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/engine"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/ingester"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-const upgradeNamespace = "upgrades"
+const namespace = "upgrades"
 
-// serviceUpgrades upgrades all services from the previous commit, rolls them back and upgrades them again, under load.
-func serviceUpgrades(p *platform.Platform) run.Scenario {
-	u := &upgrades{Platform: p, engine: &engine.Engine{Platform: p, Namespace: upgradeNamespace, Replicas: 1}}
+// Services upgrades all services from the previous commit, rolls them back and upgrades them again, under load.
+func Services(p *platform.Platform) run.Scenario {
+	u := &upgrades{Platform: p, engine: &engine.Engine{Platform: p, Namespace: namespace, Replicas: 1}}
 	upgrade, back := u.install(charts(p), currentTag), u.rollBack
 	return run.Scenario{
-		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
+		Name: namespace, Limit: 25 * time.Minute, Services: platform.AllServices(),
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first without other " +
 			"changes, then while an engine rolls out, a Superset is upgraded, objects are created and deleted, and MySQL or NATS is " +
 			"killed.",
 		Watch: []timeline.Object{
-			{GVK: platform.Supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: platform.Engines, Namespace: upgradeNamespace, Name: "etl"},
+			{GVK: platform.Supersets, Namespace: namespace, Name: "shop"}, {GVK: platform.Engines, Namespace: namespace, Name: "etl"},
 		},
 		Prepare: u.prepare,
 		Phases: []run.Phase{
 			{Name: "previous commit", Do: u.engine.Steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
-			{Name: "upgrade during changes", Do: u.busy(upgrade, u.disruption(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
-			{Name: "roll back during changes", Do: u.busy(back, u.disruption(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
+			{Name: "upgrade during changes", Do: u.busy(upgrade, u.disruption(platform.MySQL), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
+			{Name: "roll back during changes", Do: u.busy(back, u.disruption(platform.NATS), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
 			{Name: "verify", Do: u.verify},
 		},
@@ -42,6 +44,9 @@ func serviceUpgrades(p *platform.Platform) run.Scenario {
 		Clean:    u.clean, CleanLimit: 10 * time.Minute, // it may install all services
 	}
 }
+
+// work is an action of a phase.
+type work func(context.Context, *run.Step) error
 
 // upgrades has an engine and a Superset under load, and creates and deletes projects.
 type upgrades struct {
@@ -63,14 +68,14 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	if err != nil {
 		return nil, err
 	}
-	if err := u.ApplyManifest(ctx, upgradeNamespace, "upgrade-superset.yaml"); err != nil {
+	if err := u.ApplyManifest(ctx, namespace, "upgrade-superset.yaml"); err != nil {
 		return nil, err
 	}
 	if err := u.running(ctx, s); err != nil {
 		return nil, err
 	}
-	web, err := u.StartLoadgen(ctx, s, upgradeNamespace, "web-loadgen",
-		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", upgradeNamespace),
+	web, err := u.StartLoadgen(ctx, s, namespace, "web-loadgen",
+		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", namespace),
 		"--clients", "4", "--rate", "8", "--timeout", "20s", "--retry-drained",
 		"--label", `old=superset page: version=6\.0`, "--label", `new=superset page: version=6\.1`,
 		"--label", "maintenance=closed for a moment", "--good", "old,new,maintenance")
@@ -83,7 +88,7 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 // quiet replaces the services without other changes: pods of users must not be re-created, and conditions must not change.
 func (u *upgrades) quiet(replace work) work {
 	return func(ctx context.Context, s *run.Step) error {
-		before, err := u.standing(ctx)
+		before, err := u.userState(ctx)
 		if err != nil {
 			return err
 		}
@@ -108,7 +113,7 @@ func (u *upgrades) busy(replace, disruption work, engineImage, change string) wo
 		if err := u.engine.Edit(ctx, s, platform.Engines, "etl", engine.WithImage(engineImage)); err != nil {
 			return err
 		}
-		if err := u.Patch(ctx, platform.Supersets, upgradeNamespace, "shop", change); err != nil {
+		if err := u.Patch(ctx, platform.Supersets, namespace, "shop", change); err != nil {
 			return err
 		}
 		if err := inParallel(ctx, s, replace, u.projects, disruption); err != nil {
@@ -141,7 +146,7 @@ func (u *upgrades) disruption(labels map[string]string) work {
 
 // verify runs `ingester verify`, and keeps the load running on the final services.
 func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
-	if err := (&ingester{Platform: u.Platform}).verify(ctx, s); err != nil {
+	if err := ingester.Verify(ctx, s, u.Platform); err != nil {
 		return err
 	}
 	return u.engine.Steady(ctx, s)
@@ -174,5 +179,5 @@ func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
 	if u.tag == previousTag {
 		problem = errors.Join(problem, u.install(charts(u.Platform), currentTag)(ctx, s))
 	}
-	return errors.Join(problem, u.RemoveNamespace(ctx, upgradeNamespace))
+	return errors.Join(problem, u.RemoveNamespace(ctx, namespace))
 }
