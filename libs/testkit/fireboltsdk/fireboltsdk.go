@@ -29,7 +29,7 @@ const installTimeout = 5 * time.Minute
 // installed.
 func Command(t testing.TB, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	dir, err := install(t.Context(), t.Logf)
+	dir, err := Install(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +38,8 @@ func Command(t testing.TB, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// install returns the directory with the client and its requirements, and makes it when the cache directory lacks it.
-func install(ctx context.Context, progress func(format string, args ...any)) (string, error) {
+// Install returns the directory with the client and its requirements, and makes it when the cache directory lacks it.
+func Install(ctx context.Context, progress func(format string, args ...any)) (string, error) {
 	cache, err := cachedir.Path()
 	if err != nil {
 		return "", err

@@ -17,8 +17,11 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
-// LoadgenImage is the image of load generators.
-const LoadgenImage = "flotilla-e2e/loadgen:dev"
+// LoadgenImage is the image of load generators, SDKImage that of Firebolt's own client.
+const (
+	LoadgenImage = "flotilla-e2e/loadgen:dev"
+	SDKImage     = "flotilla-e2e/firebolt-sdk:dev"
+)
 
 const (
 	loadgenPort = 8090
@@ -38,7 +41,26 @@ type Loadgen struct {
 // StartLoadgen starts a load generator pod with these arguments, and waits until it responds. The kubelet does not restart
 // it, since a restart would lose its counts.
 func (c *Cluster) StartLoadgen(ctx context.Context, step *run.Step, namespace, name string, args ...string) (*Loadgen, error) {
-	manifest, err := json.Marshal(loadgenPod(name, args))
+	return c.startLoadgen(ctx, step, namespace, name, container("loadgen", LoadgenImage, args))
+}
+
+// StartLoadgenWithSDK also starts Firebolt's own client with the arguments sdk, in the same pod. It reports its answers to
+// the load generator.
+func (c *Cluster) StartLoadgenWithSDK(ctx context.Context, step *run.Step, namespace, name string, sdk, args []string) (*Loadgen, error) {
+	return c.startLoadgen(ctx, step, namespace, name, container("loadgen", LoadgenImage, args), container("sdk", SDKImage, sdk))
+}
+
+func (c *Cluster) startLoadgen(ctx context.Context, step *run.Step, namespace, name string, containers ...any) (*Loadgen, error) {
+	manifest, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": map[string]any{"app": name}},
+		"spec": map[string]any{
+			"restartPolicy": "Never", "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 1,
+			"securityContext": map[string]any{
+				"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
+			},
+			"containers": containers,
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -54,22 +76,12 @@ func (c *Cluster) StartLoadgen(ctx context.Context, step *run.Step, namespace, n
 	})
 }
 
-func loadgenPod(name string, args []string) map[string]any {
+func container(name, image string, args []string) map[string]any {
 	return map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": map[string]any{"app": name}},
-		"spec": map[string]any{
-			"restartPolicy": "Never", "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 1,
-			"securityContext": map[string]any{
-				"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
-			},
-			"containers": []any{map[string]any{
-				"name": "loadgen", "image": LoadgenImage, "imagePullPolicy": "IfNotPresent", "args": args,
-				"env":   []any{map[string]any{"name": "POD_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.podIP"}}}},
-				"ports": []any{map[string]any{"containerPort": loadgenPort}},
-				"securityContext": map[string]any{
-					"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},
-				},
-			}},
+		"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "args": args,
+		"env": []any{map[string]any{"name": "POD_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.podIP"}}}},
+		"securityContext": map[string]any{
+			"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},
 		},
 	}
 }

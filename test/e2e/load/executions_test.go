@@ -1,6 +1,9 @@
 package load
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -9,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/fireboltsdk"
 	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine"
 )
 
@@ -83,5 +88,53 @@ func TestRepeatedReportCountsOnce(t *testing.T) {
 	recorder.Executed("a", "pod-2")
 	if f := recorder.Figures()[0]; f.Executed != 1 || f.Twice != 1 || len(f.Failures) != 1 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestSDKQueriesAreCounted sends queries with Firebolt's own client: to a real stub engine, and through a proxy that sends
+// each a second time.
+func TestSDKQueriesAreCounted(t *testing.T) {
+	engine := stubengine.Start(t)
+	ports, err := stubengine.Ports()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &url.URL{Scheme: "http", Host: engine.Address + ":" + strconv.Itoa(ports.Query)}
+	direct := httputil.NewSingleHostReverseProxy(target)
+	for name, handler := range map[string]http.Handler{
+		"once": direct,
+		"twice": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			for _, to := range []http.ResponseWriter{httptest.NewRecorder(), w} {
+				again := r.Clone(r.Context())
+				again.Body = io.NopCloser(bytes.NewReader(body))
+				direct.ServeHTTP(to, again)
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := NewRecorder(time.Now, "p")
+			control, proxy := httptest.NewServer(Control(recorder)), httptest.NewServer(handler)
+			defer control.Close()
+			defer proxy.Close()
+			var output bytes.Buffer
+			sdk := fireboltsdk.Command(t, "../images/firebolt-sdk/queries.py", proxy.URL, "etl", control.URL+"/answered", control.URL+"/executed")
+			sdk.Stderr = &output
+			if err := sdk.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var got Figures
+			expect.Eventually(t, expect.Long, func() error {
+				if got = recorder.Figures()[0]; got.Answers < 3 {
+					return fmt.Errorf("%d answers", got.Answers)
+				}
+				return nil
+			})
+			_ = sdk.Process.Kill()
+			_ = sdk.Wait()
+			if got.Failed != 0 || got.Unreported != 0 || got.Classes["sdk row"] != got.Answers || (got.Twice > 0) != (name == "twice") {
+				t.Errorf("%+v\n%s", got, &output)
+			}
+		})
 	}
 }

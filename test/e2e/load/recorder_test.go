@@ -127,5 +127,6 @@ func TestControl(t *testing.T) {
 	}
 	do("POST", "/phase", 400)
 	do("POST", "/executed?id=a", 400)
+	do("POST", "/answered", 400)
 	do("GET", "/reset?name=x", 405)
 }

@@ -27,6 +27,7 @@ type Engine struct {
 	*platform.Platform
 	Namespace  string
 	Replicas   int
+	sdk        bool // Firebolt's own client sends queries too
 	loadgen    *cluster.Loadgen
 	before     int64 // the generation before the stop or start
 	checkedSeq int64 // sequence number of the last transition that was checked
@@ -49,7 +50,8 @@ func engineScenario(p *platform.Platform, name, title string, replicas int) (*En
 // Rollouts makes every kind of change that requires a new generation, and stops, starts and deletes the engine.
 func Rollouts(p *platform.Platform) run.Scenario {
 	e, s := engineScenario(p, "engine-rollouts", "An engine is scaled, given another image, class and configuration, "+
-		"edited seven times in a row, stopped, started and deleted, while queries run through the gateway.", 1)
+		"edited seven times in a row, stopped, started and deleted, while queries run through the gateway, also those of Firebolt's own client.", 1)
+	e.sdk = true
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "scale 1 to 3", Do: e.change(platform.Engines, "etl", `{"spec":{"replicas":3}}`, 3)},
@@ -98,17 +100,22 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 	if err := e.Rolled(ctx, s, -1); err != nil || e.Simulated {
 		return nil, err
 	}
+	gateway, executed := fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.Namespace), "http://$(POD_IP):8090/executed"
 	args := []string{
-		"--url", fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.Namespace), "--method", "POST",
+		"--url", gateway, "--method", "POST",
 		"--header", "X-Firebolt-Engine: etl", "--clients", "40", "--rate", "20", "--timeout", "40s", "--retry-drained",
-		"--execution-url", "http://$(POD_IP):8090/executed",
+		"--execution-url", executed,
 		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--label", "stopped=no healthy upstream", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
 	}
 	for range 20 {
 		args = append(args, "--body", "SELECT 1")
 	}
 	var err error
-	e.loadgen, err = e.StartLoadgen(ctx, s, e.Namespace, "loadgen", args...)
+	if e.sdk {
+		e.loadgen, err = e.StartLoadgenWithSDK(ctx, s, e.Namespace, "loadgen", []string{gateway, "etl", "http://127.0.0.1:8090/answered", executed}, args)
+	} else {
+		e.loadgen, err = e.StartLoadgen(ctx, s, e.Namespace, "loadgen", args...)
+	}
 	return e.loadgen, err
 }
 
@@ -116,6 +123,11 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 func (e *Engine) Steady(ctx context.Context, s *run.Step) error {
 	if n, err := e.Restricted(ctx, e.Namespace); err != nil || n == 0 {
 		return fmt.Errorf("checked %d containers of %s: %w", n, e.Namespace, err)
+	}
+	if e.sdk && e.loadgen != nil {
+		if err := e.loadgen.WaitForClass(ctx, s, sdkAnswered); err != nil {
+			return err
+		}
 	}
 	return s.Pass(ctx, 10*time.Second)
 }
