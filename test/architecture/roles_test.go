@@ -15,15 +15,16 @@ import (
 
 // controller holds the declarations of a package below internal/controller, without tests.
 type controller struct {
-	dir     string
-	names   map[string]bool     // top-level functions, types, constants and variables; methods and fields of Config as Type.Name
-	params  map[string][]string // parameter types of top-level functions
-	imports map[string]string   // path to local name, where one is given
+	dir    string
+	names  map[string]bool     // top-level functions, types, constants and variables; methods and fields of Config as Type.Name
+	uses   map[string]bool     // expressions of two identifiers, such as package.Name
+	params map[string][]string // parameter types of top-level functions
 }
 
-// required are the names that every controller declares.
+// required are the names that every controller declares, or uses from package steps. isStale may be a method.
 var required = []string{
-	"Reconciler", "Config", "New", "Reconciler.SetupWithManager", "Reconciler.Reconcile", "requeueStale",
+	"Reconciler", "Config", "New", "Reconciler.SetupWithManager", "Reconciler.Reconcile", "Reconciler.reconcileDelete", "isStale",
+	"steps.RequeueStale",
 }
 
 // inSteps are the names that controllers with several reconcile steps declare. The controller of the ingester executes
@@ -32,19 +33,16 @@ var inSteps = []string{"Reconciler.steps", "reconcileState"}
 
 const oneAction = "services/ingester/internal/controller/objectsync"
 
-// optionalRoles maps a concern to the names that it requires. A controller has the concern if the key is among its imports
-// or names.
-var optionalRoles = map[string][]string{
-	"Reconciler.ensureFinalizer": {"Reconciler.reconcileDelete"},
-	"errStale":                   {"isStale"},
-}
+// finalizers matches names that only controllers with a finalizer use. They declare ensureFinalizer.
+var finalizers = regexp.MustCompile(`\.[A-Z]\w*Finalizer$`)
 
 // replaced maps disallowed names of roles to the names to use.
 var replaced = map[string]string{
 	"Controller": "Reconciler", "Dependencies": "Config", "Settings": "Options", "pass": "reconcileState",
 	"matters": "shouldReconcile", "relevant": "shouldReconcile", "clean": "reconcileDelete", "gone": "reconcileDelete",
 	"protect": "ensureFinalizer", "Register": "SetupWithManager", "errOutdated": "errStale",
-	"Watcher": "Reader", "Live": "APIReader", "LiveUID": "GetUncachedUID",
+	"requeueStale": "steps.RequeueStale",
+	"Watcher":      "Reader", "Live": "APIReader", "LiveUID": "GetUncachedUID",
 }
 
 // pauses matches names of durations that lack the cause of the wait.
@@ -82,7 +80,7 @@ func controllers(t *testing.T) []controller {
 
 func declarations(t *testing.T, dir string) controller {
 	t.Helper()
-	c := controller{strings.TrimPrefix(filepath.ToSlash(dir), "../../"), map[string]bool{}, map[string][]string{}, map[string]string{}}
+	c := controller{strings.TrimPrefix(filepath.ToSlash(dir), "../../"), map[string]bool{}, map[string]bool{}, map[string][]string{}}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -96,16 +94,12 @@ func declarations(t *testing.T, dir string) controller {
 			t.Fatal(err)
 		}
 		c.add(f)
+		c.addUses(f)
 	}
 	return c
 }
 
 func (c controller) add(f *ast.File) {
-	for _, spec := range f.Imports {
-		if spec.Name != nil {
-			c.imports[strings.Trim(spec.Path.Value, `"`)] = spec.Name.Name
-		}
-	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -143,6 +137,17 @@ func (c controller) add(f *ast.File) {
 	}
 }
 
+func (c controller) addUses(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := s.X.(*ast.Ident); ok {
+				c.uses[id.Name+"."+s.Sel.Name] = true
+			}
+		}
+		return true
+	})
+}
+
 func (c controller) addFields(config *ast.StructType) {
 	for _, field := range config.Fields.List {
 		for _, name := range field.Names {
@@ -159,15 +164,13 @@ func (c controller) problems() []string {
 		names = slices.Concat(required, inSteps)
 	}
 	for _, name := range names {
-		if !c.names[name] {
-			out = append(out, "declares no "+name)
+		if !c.names[name] && !c.names["Reconciler."+name] && !c.uses[name] {
+			out = append(out, "has no "+name)
 		}
 	}
-	for has, names := range optionalRoles {
-		for _, name := range names {
-			if c.names[has] && !c.names[name] {
-				out = append(out, "declares "+has+" and no "+name)
-			}
+	for use := range c.uses {
+		if finalizers.MatchString(use) && !c.names["Reconciler.ensureFinalizer"] {
+			out = append(out, "uses "+use+" and declares no Reconciler.ensureFinalizer")
 		}
 	}
 	if c.names["New"] && !slices.Contains(c.params["New"], "Config") {
@@ -265,12 +268,11 @@ type Reconciler struct{}
 func (r *Reconciler) SetupWithManager() {}
 func (r *Reconciler) Reconcile() {}
 func (r *Reconciler) steps() {}
-func (r *Reconciler) ensureFinalizer() {}
+func (r *Reconciler) addFinalizer() { use(v1alpha1.ThingFinalizer) }
 func (r *Reconciler) matters() {}
 func New(d int) *Reconciler { return nil }
 type reconcileState struct{}
-var errStale error
-const staleRetry = 1
+const requeueStale, firstRetry = 1, 2
 type Config struct{ Watcher int }
 `
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(text), 0o600); err != nil {
@@ -278,8 +280,9 @@ type Config struct{ Watcher int }
 	}
 	want := []string{
 		"Config.Watcher is called Reader", "Controller is called Reconciler", "New takes no Config", "Reconciler.matters is called shouldReconcile",
-		"declares Reconciler.ensureFinalizer and no Reconciler.reconcileDelete", "declares errStale and no isStale",
-		"declares no requeueStale", "staleRetry is called requeue<Cause>, minBackoff or maxBackoff",
+		"firstRetry is called requeue<Cause>, minBackoff or maxBackoff", "has no Reconciler.reconcileDelete", "has no isStale",
+		"has no steps.RequeueStale", "requeueStale is called steps.RequeueStale",
+		"uses v1alpha1.ThingFinalizer and declares no Reconciler.ensureFinalizer",
 	}
 	if got := declarations(t, dir).problems(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

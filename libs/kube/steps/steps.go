@@ -10,6 +10,10 @@ import (
 
 const scope = "github.com/flotilla-dev/flotilla/libs/kube/steps"
 
+// RequeueStale is the delay of the next reconcile after a decision from a stale cache. The event of the change that the
+// cache lacks usually arrives first; otherwise each attempt costs a request to the API server.
+const RequeueStale = 250 * time.Millisecond
+
 // Result is what a step, or a whole run, requests.
 type Result struct {
 	// Requeue is the time after which to requeue; zero means that only an event enqueues.

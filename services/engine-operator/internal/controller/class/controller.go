@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -60,9 +59,6 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 	}
 }
 
-// requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
-const requeueStale = 250 * time.Millisecond
-
 // reconcileState is the state that the steps of one reconcile share.
 type reconcileState struct {
 	class                 *v1alpha1.FireboltEngineClass
@@ -113,7 +109,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	if isStale(err) {
 		s.stale = true
-		return ctrl.Result{RequeueAfter: requeueStale}, nil
+		return ctrl.Result{RequeueAfter: steps.RequeueStale}, nil
 	}
 	return ctrl.Result{}, err
 }

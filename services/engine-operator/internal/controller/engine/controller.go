@@ -105,9 +105,6 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 // formerManager is the field manager of the statuses of an earlier operator.
 const formerManager = "manager"
 
-// requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
-const requeueStale = 250 * time.Millisecond
-
 // Reconcile reconciles one object.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := &reconcileState{engine: &v1alpha1.FireboltEngine{}}
@@ -164,7 +161,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	if stale {
 		s.stale = true
-		return ctrl.Result{RequeueAfter: requeueStale}, nil
+		return ctrl.Result{RequeueAfter: steps.RequeueStale}, nil
 	}
 	if err == nil {
 		metrics.EngineReconciled(client.ObjectKeyFromObject(s.engine), r.Clock.Now())

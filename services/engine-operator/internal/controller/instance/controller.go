@@ -91,7 +91,6 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 }
 
 const (
-	requeueStale    = 250 * time.Millisecond // a write conflicted because of a stale cache
 	requeueFailure  = 10 * time.Second       // the cause may clear without a watch event
 	requeueTerminal = 30 * time.Second       // the same, for a cause that a user must fix
 )
@@ -140,7 +139,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	if isStale(err) {
 		s.stale = true
-		return ctrl.Result{RequeueAfter: requeueStale}, nil
+		return ctrl.Result{RequeueAfter: steps.RequeueStale}, nil
 	}
 	if err == nil && !s.deleted {
 		metrics.InstanceReconciled(client.ObjectKeyFromObject(s.instance), r.Clock.Now())

@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
@@ -170,8 +171,8 @@ func TestStaleObjectKeepsFinalizer(t *testing.T) {
 	s := newFixture(t, storage.ErrStale)
 	terminating := finalizersField + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
 	result, err := s.handle(t, terminating)
-	if err != nil || result.RequeueAfter != requeueStale {
-		t.Errorf("got %v and %v, want a requeue after %s", result, err, requeueStale)
+	if err != nil || result.RequeueAfter != steps.RequeueStale {
+		t.Errorf("got %v and %v, want a requeue after %s", result, err, steps.RequeueStale)
 	}
 	if len(s.requests) > 0 {
 		t.Errorf("got the requests %v, want none", s.requests)

@@ -118,9 +118,6 @@ const (
 	minBackoff = 50 * time.Millisecond
 	// reconcileTimeout bounds one reconcile, the wait for the database included.
 	reconcileTimeout = 30 * time.Second
-	// requeueStale is the delay of the next reconcile after a decision from a stale cache. The
-	// change that the cache lacked usually arrives first.
-	requeueStale = 500 * time.Millisecond
 )
 
 // Reconcile implements reconcile.Reconciler.
@@ -175,7 +172,7 @@ func (r *Reconciler) result(ctx context.Context, o *object.Object, err error) (c
 	case isStale(err):
 		r.config.Metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
 		log.V(1).Info("Stale cache, requeueing", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: requeueStale}, nil
+		return ctrl.Result{RequeueAfter: steps.RequeueStale}, nil
 	case errors.Is(err, checkpoint.ErrBehind):
 		// The checkpoint tracker logs this once.
 		return ctrl.Result{RequeueAfter: r.config.RequeuePeriod}, nil

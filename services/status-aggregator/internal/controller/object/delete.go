@@ -48,7 +48,7 @@ func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Resu
 	current, err := r.cfg.Reader.GetUncachedUID(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound) || err == nil && current != uid:
-		return steps.Result{Stop: true, Requeue: requeueStale}, nil
+		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err
 	}

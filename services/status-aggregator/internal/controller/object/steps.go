@@ -21,13 +21,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-const (
-	// requeueStale is the fallback if the event of a conflicting change is missed.
-	requeueStale = time.Second
-	// requeueRejected is the pause after a write that the API server rejects until another client
-	// changes the object. Such a change also arrives as an event.
-	requeueRejected = 30 * time.Second
-)
+// requeueRejected is the pause after a write that the API server rejects until another client
+// changes the object. Such a change also arrives as an event.
+const requeueRejected = 30 * time.Second
 
 // reconcileState is the state of one reconcile.
 type reconcileState struct {
@@ -71,7 +67,7 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 		return steps.Result{}, err
 	}
 	if r.isStale(s.ref, live.GetResourceVersion()) {
-		return steps.Result{Stop: true, Requeue: requeueStale}, nil
+		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil
 	}
 	s.live = live
 	if s.record, err = r.cfg.History.Load(ctx, s.ref); err != nil {
@@ -179,7 +175,7 @@ func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (ste
 	live, err := r.cfg.Reader.GetUncached(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
-		return steps.Result{Stop: true, Requeue: requeueStale}, nil
+		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err
 	}
@@ -229,7 +225,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 	switch {
 	case errors.Is(err, ownedstatus.ErrStale):
 		r.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
-		return steps.Result{Requeue: requeueStale}, nil
+		return steps.Result{Requeue: steps.RequeueStale}, nil
 	case apierrors.IsNotFound(err):
 		return steps.Result{}, nil // its event will enqueue the object
 	case apierrors.IsInvalid(err):

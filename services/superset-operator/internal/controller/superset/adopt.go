@@ -40,7 +40,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result
 		adopted = true
 	}
 	if adopted {
-		return steps.Result{Stop: true, Requeue: requeueStale}, nil // owned once the cache shows it
+		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil // owned once the cache shows it
 	}
 	return steps.Result{}, nil
 }

@@ -29,9 +29,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// requeueStale is the delay after a conflict in which the cache can catch up.
-const requeueStale = 50 * time.Millisecond
-
 // Reporter publishes observations and, in standalone mode, writes the conditions of flotilla-conditions.
 type Reporter interface {
 	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
@@ -112,7 +109,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	if isStale(err) {
 		r.written.Forget(client.ObjectKeyFromObject(s.sup))
-		return ctrl.Result{RequeueAfter: requeueStale}, nil
+		return ctrl.Result{RequeueAfter: steps.RequeueStale}, nil
 	}
 	r.emitError(s.sup, err)
 	after, reportErr := r.report(ctx, s, err)
@@ -121,7 +118,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	}
 	if isStale(reportErr) {
 		r.written.Forget(client.ObjectKeyFromObject(s.sup))
-		after, reportErr = requeueStale, nil
+		after, reportErr = steps.RequeueStale, nil
 	}
 	after = steps.MinRequeue(after, s.rereadAfter)
 	if err := errors.Join(err, reportErr); err != nil {
