@@ -46,18 +46,24 @@ func RSS(pid int) (float64, error) {
 }
 
 // WrittenBytes returns how many bytes a process has caused to be written to disks.
-func WrittenBytes(pid int) (float64, error) {
+func WrittenBytes(pid int) (float64, error) { return transferred(pid, "write_bytes") }
+
+// ReadBytes returns how many bytes a process has read from sockets and files.
+func ReadBytes(pid int) (float64, error) { return transferred(pid, "rchar") }
+
+// transferred returns a counter of the file io of a process, see proc_pid_io(5).
+func transferred(pid int, counter string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read written bytes: %w", err)
+		return 0, fmt.Errorf("read transferred bytes: %w", err)
 	}
-	_, tail, _ := strings.Cut(string(text), "\nwrite_bytes: ") // another name ends with write_bytes too
+	_, tail, _ := strings.Cut("\n"+string(text), "\n"+counter+": ") // another name ends with write_bytes too
 	value, _, _ := strings.Cut(tail, "\n")
-	written, err := strconv.ParseFloat(value, 64)
+	bytes, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return 0, fmt.Errorf("read written bytes: no write_bytes: %w", err)
+		return 0, fmt.Errorf("read transferred bytes: no %s: %w", counter, err)
 	}
-	return written, nil
+	return bytes, nil
 }
 
 // CleanEnv drops variables that would configure a service in addition to its arguments: every flag can be set by a

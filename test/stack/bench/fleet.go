@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,9 +164,7 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 		}
 		f.Work(fmt.Sprintf("%s%d", name, n), cost)
 		f.Report(fmt.Sprintf("%s%d.slowest_edit_seconds", name, n), slowest.Seconds(), "s")
-		rss, err := e.Operator.RSS()
-		f.Report(fmt.Sprintf("%s%d.rss_mb", name, n), rss/1e6, "MB")
-		return err
+		return reportMemory(e, f, fmt.Sprintf("%s%d.", name, n))
 	}
 	if err := phase("create", e.Create, w.arrived); err != nil {
 		return err
@@ -180,9 +179,24 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 		return err
 	}
 	f.Work(fmt.Sprintf("restart%d", n), cost)
+	return reportMemory(e, f, fmt.Sprintf("restart%d.", n))
+}
+
+// reportMemory reports the resident memory of the operator, the API server and etcd.
+func reportMemory(e *benchenv.Env, f *benchenv.Figures, prefix string) error {
 	rss, err := e.Operator.RSS()
-	f.Report(fmt.Sprintf("restart%d.rss_mb", n), rss/1e6, "MB")
-	return err
+	if err != nil {
+		return err
+	}
+	f.Report(prefix+"rss_mb", rss/1e6, "MB")
+	for _, process := range []string{"kube-apiserver", "etcd"} {
+		rss, err := e.ControlPlaneRSS(process)
+		if err != nil {
+			return err
+		}
+		f.Report(prefix+strings.ReplaceAll(process, "-", "_")+"_rss_mb", rss/1e6, "MB")
+	}
+	return nil
 }
 
 // editing edits one object until ctx ends, each time after the operator has observed the previous edit. It returns the

@@ -195,6 +195,20 @@ func (e *Env) controlPlane() (Counters, error) {
 	return c, errors.Join(errs...)
 }
 
+// ControlPlaneRSS returns the resident memory of a process of the control plane, in bytes.
+func (e *Env) ControlPlaneRSS(process string) (float64, error) {
+	components, err := e.cluster.Components()
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range components {
+		if one.Name == process {
+			return proc.RSS(one.PID)
+		}
+	}
+	return 0, fmt.Errorf("process %s of the control plane does not run", process)
+}
+
 // stop kills all processes and removes the directory of the scenario.
 func (e *Env) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

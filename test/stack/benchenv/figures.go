@@ -26,6 +26,7 @@ type Counters struct {
 	CPUSeconds   float64            // of the operator
 	ControlPlane map[string]float64 // CPU seconds by process: API server, etcd, scheduler, controller manager, simulated nodes
 	EtcdBytes    float64            // written to disk by etcd
+	ReadBytes    float64            // by the operator, almost all from the API server
 	Reconciles   float64
 }
 
@@ -34,6 +35,7 @@ func (c Counters) minus(before Counters) Counters {
 		CPUSeconds:   c.CPUSeconds - before.CPUSeconds,
 		ControlPlane: map[string]float64{},
 		EtcdBytes:    c.EtcdBytes - before.EtcdBytes,
+		ReadBytes:    c.ReadBytes - before.ReadBytes,
 		Reconciles:   c.Reconciles - before.Reconciles,
 	}
 	for process, seconds := range c.ControlPlane {
@@ -94,6 +96,7 @@ func (f *Figures) Work(name string, c *Cost) {
 	f.Report(name+".conflicts", float64(c.Requests.Conflicts), "requests")
 	f.Report(name+".reconciles_per_"+f.each, c.Reconciles/each, "reconciles")
 	f.Report(name+".cpu_seconds_per_"+f.each, c.CPUSeconds/each, "s")
+	f.Report(name+".kilobytes_received_per_"+f.each, c.ReadBytes/each/1000, "kB")
 	f.controlPlane(name+".", each, c.Counters)
 	Note("all requests of %s.%s%s: %s", f.subject, name, f.suffix, c.Requests)
 	if f.suffix != "" {

@@ -201,8 +201,9 @@ func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*C
 // counters returns the counters of the control plane and of the operator since their start.
 func (e *Env) counters(ctx context.Context) (Counters, error) {
 	c, err := e.controlPlane()
-	errs := []error{err, nil, nil}
+	errs := []error{err, nil, nil, nil}
 	c.CPUSeconds, errs[1] = proc.CPUSeconds(e.Operator.running.PID)
+	c.ReadBytes, errs[3] = proc.ReadBytes(e.Operator.running.PID)
 	c.Reconciles, errs[2] = e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
 	return c, errors.Join(errs...)
 }
