@@ -70,6 +70,7 @@ run() {
     (cd tools && GOWORK=off go run ./release export -module "$module" -dir "$dir" -key "${key[$module]}")
   fi
   cd "$dir/$module"
+  unset FLOTILLA_FAILURES FLOTILLA_UNCHANGED FLOTILLA_STAGES # a test may run this script or .ci/run
   CGO_ENABLED=1 GOWORK=off "$top/hack/tool" gotestsum --format "$format" --hide-summary skipped \
     --jsonfile-timing-events "$out/$name.json" -- -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 60m ./... || code=$?
   times > "$out/$name.times"

@@ -100,6 +100,8 @@ func TestTestScriptReportsFailures(t *testing.T) {
 	c := newRepository(t)
 	report := filepath.Join(t.TempDir(), "failures")
 	t.Setenv("FLOTILLA_FAILURES", report)
+	c.write("libs/good/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestA(t *testing.T) {\n"+
+		"\tif os.Getenv(\"FLOTILLA_FAILURES\") != \"\" {\n\t\tt.Error(\"a test inherits the report\")\n\t}\n}\n")
 	c.tested(false, "libs/bad")
 	c.tested(false)
 	text, err := os.ReadFile(report)
@@ -110,6 +112,9 @@ func TestTestScriptReportsFailures(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the report of failures:\n%s", want, text)
 		}
+	}
+	if strings.Contains(string(text), "inherits") {
+		t.Error(string(text))
 	}
 }
 
