@@ -67,6 +67,6 @@ if [ -z "$base" ] || [ "$base" = "$head" ]; then
   base=$(git rev-parse -q --verify HEAD~1 || echo "$head") # a clone without history has no HEAD~1
 fi
 # Subjects of commits before this date were checked against another list.
-earlier=$(git rev-list -1 --before=2026-11-26T06:41:00Z HEAD)
+earlier=$(git rev-list -1 --before=2026-11-27T19:12:00Z HEAD)
 if [ -n "$earlier" ] && git merge-base --is-ancestor "$base" "$earlier"; then base=$earlier; fi
 (cd tools && GOWORK=off go run ./wording -root .. -commits "$base..HEAD")
