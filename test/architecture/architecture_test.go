@@ -135,6 +135,22 @@ func TestPackagesStayWithinFileLimit(t *testing.T) {
 	}
 }
 
+func TestFilesShareNoPrefix(t *testing.T) {
+	subjects := map[string]string{} // by directory and prefix
+	for _, f := range sources(t) {
+		if strings.HasSuffix(f.path, "_test.go") || isAPI(f.dir) {
+			continue
+		}
+		subject := subjectOf(f.path)
+		first, _, _ := strings.Cut(filepath.Base(subject), "_")
+		key := f.dir + "/" + first
+		if other, ok := subjects[key]; ok && other != subject {
+			t.Errorf("%s and %s share a prefix: move them into a package, or name each by its content", other, subject)
+		}
+		subjects[key] = subject
+	}
+}
+
 func TestImportRulesReportViolations(t *testing.T) {
 	cases := map[string]struct {
 		got, want bool
@@ -148,6 +164,8 @@ func TestImportRulesReportViolations(t *testing.T) {
 		"net/url is not I/O":                           {isImpure("net/url"), false},
 		"a render package is pure":                     {isPure("services/superset-operator/internal/render"), true},
 		"a nested render package is pure":              {isPure("services/superset-operator/internal/component/render"), true},
+		"files for systems have one subject":           {subjectOf("a/usage_linux.go") == subjectOf("a/usage.go"), true},
+		"a prefix is a part of the subject":            {subjectOf("a/bus_nats.go") == subjectOf("a/bus.go"), false},
 		"an api package may have any number of files":  {isAPI("services/superset-operator/api/v1alpha1"), true},
 		"httpapi is not an api package":                {isAPI("services/ingester/internal/httpapi"), false},
 		"the controller of a pure name is the edge":    {isPure("services/engine-operator/internal/controller/engine"), false},

@@ -83,6 +83,12 @@ var apiPackage = regexp.MustCompile(`/api/v\d\w*$`)
 
 func isAPI(dir string) bool { return apiPackage.MatchString(dir) }
 
+// systems matches the suffixes of files for some operating systems.
+var systems = regexp.MustCompile(`(_(linux|darwin|windows|unix|other))?\.go$`)
+
+// subjectOf returns the path of a file without its suffixes.
+func subjectOf(path string) string { return systems.ReplaceAllString(path, "") }
+
 // badNames are package names that are not descriptive.
 var badNames = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "misc": true, "base": true, "types": true, "impl": true,

@@ -8,10 +8,12 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/bus"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/clone"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/engine"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/ingester"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/product"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/repair"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/upgrade"
 )
@@ -22,7 +24,7 @@ func All(p *platform.Platform) [][]run.Scenario {
 		{security(p)},
 		{engine.Rollouts(p), engine.Disruptions(p), superset.Upgrades(p), superset.Operations(p)},
 		{engine.Pressure(p)}, // alone, since its node accepts no pods under DiskPressure
-		{ingester.Disruptions(p), superset.Clone(p), superset.Repair(p), product.Upgrade(p)},
+		{ingester.Disruptions(p), clone.Databases(p), repair.Upgrades(p), product.Upgrade(p)},
 		{bus.Disruptions(p)},  // alone, since it stops the bus
 		{upgrade.Services(p)}, // alone, since it replaces all services
 	}

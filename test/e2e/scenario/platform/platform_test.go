@@ -9,17 +9,23 @@ import (
 )
 
 func TestManifestsAreValidYAML(t *testing.T) {
-	filled, err := Manifest("engine.yaml", "${REPLICAS}", "2", "${POSTGRES}", "", "${DRAIN_CHECK}", "true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(filled, "${") {
-		t.Error("a placeholder has no value")
-	}
-	for document := range strings.SplitSeq(filled, "\n---\n") {
-		var o map[string]any
-		if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
-			t.Errorf("%v in\n%s", err, document)
+	for name, values := range map[string][]string{
+		"engine.yaml":          {"${REPLICAS}", "2", "${POSTGRES}", "", "${DRAIN_CHECK}", "true"},
+		"superset-clone.yaml":  {"${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root"},
+		"superset-repair.yaml": nil,
+	} {
+		filled, err := Manifest(name, values...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(filled, "${") {
+			t.Errorf("%s: a placeholder has no value", name)
+		}
+		for document := range strings.SplitSeq(filled, "\n---\n") {
+			var o map[string]any
+			if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, document)
+			}
 		}
 	}
 }

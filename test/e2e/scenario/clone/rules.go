@@ -1,17 +1,18 @@
-package superset
+package clone
 
 import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 )
 
 // copyRules returns the pages that users must see in each phase. While the schedule is removed, a scheduled time may or may
 // not arrive, so the maintenance page is optional in that phase.
-func copyRules(all []*metastoreCopy, phases []load.Figures) []WebPhase {
-	var rules []WebPhase
+func copyRules(all []*metastoreCopy, phases []load.Figures) []superset.WebPhase {
+	var rules []superset.WebPhase
 	for _, f := range phases {
-		rule := WebPhase{Name: f.Phase, Pages: classesOf(all, "page"), Moves: true}
+		rule := superset.WebPhase{Name: f.Phase, Pages: classesOf(all, "page"), Moves: true}
 		for _, page := range classesOf(all, "maintenance") {
 			if f.Phase != noSchedule || f.Classes["200 "+page] > 0 {
 				rule.Pages = append(rule.Pages, page)

@@ -1,4 +1,5 @@
-package superset
+// Package repair contains the scenario of failed upgrades.
+package repair
 
 import (
 	"context"
@@ -12,43 +13,44 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
 const (
-	repairNamespace = "superset-repair"
-	tillImage       = "flotilla-e2e/superset-stub:"
+	namespace = "superset-repair"
+	image     = "flotilla-e2e/superset-stub:"
 )
 
-// tillScenario is the Superset of superset-repair.yaml.
-type tillScenario struct {
+// scenario is the Superset of superset-repair.yaml.
+type scenario struct {
 	*platform.Platform
 	loadgen   *cluster.Loadgen
 	startedAt string // startedAt of the last migration in the status
 }
 
-// Repair upgrades to a release whose migration fails and to an image that does not exist, and recovers from both.
-func Repair(p *platform.Platform) run.Scenario {
-	t := &tillScenario{Platform: p}
-	closing := []string{OldPage, MaintenancePage}
-	rules := []WebPhase{
-		{Name: "steady", Pages: []string{OldPage}},
+// Upgrades changes to a release whose migration fails and to an image that does not exist, and recovers from both.
+func Upgrades(p *platform.Platform) run.Scenario {
+	t := &scenario{Platform: p}
+	closing := []string{superset.OldPage, superset.MaintenancePage}
+	rules := []superset.WebPhase{
+		{Name: "steady", Pages: []string{superset.OldPage}},
 		{Name: "failed migration", Pages: closing, Moves: true},
-		{Name: "abandoned", Pages: []string{MaintenancePage}},
+		{Name: "abandoned", Pages: []string{superset.MaintenancePage}},
 		{Name: "reverted to the old image", Pages: closing, Moves: true},
 		{Name: "second failed migration", Pages: closing, Moves: true},
-		{Name: "fixed image", Pages: []string{MaintenancePage, NewPage}, Moves: true},
-		{Name: "missing image", Pages: []string{NewPage}},
-		{Name: "reverted to the running image", Pages: []string{NewPage}},
-		{Name: "steady again", Pages: []string{NewPage}},
+		{Name: "fixed image", Pages: []string{superset.MaintenancePage, superset.NewPage}, Moves: true},
+		{Name: "missing image", Pages: []string{superset.NewPage}},
+		{Name: "reverted to the running image", Pages: []string{superset.NewPage}},
+		{Name: "steady again", Pages: []string{superset.NewPage}},
 	}
 	note := func(string, ...any) {}
 	return run.Scenario{
-		Name: repairNamespace, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
+		Name: namespace, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A Superset is upgraded to a release whose migration fails, reverted, upgraded to it again, and then to a release that " +
 			"works; then an image cannot be pulled. Users see the page or the maintenance page, and an image that cannot be pulled " +
 			"changes no page.",
-		Watch: []timeline.Object{{GVK: platform.Supersets, Namespace: repairNamespace, Name: "till"}},
+		Watch: []timeline.Object{{GVK: platform.Supersets, Namespace: namespace, Name: "till"}},
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
 			return t.prepare(ctx, s)
@@ -57,69 +59,69 @@ func Repair(p *platform.Platform) run.Scenario {
 			{Name: "steady", Do: t.steady},
 			{Name: "failed migration", Do: t.upgradeFails("broken")},
 			{Name: "abandoned", Do: t.waitForFailure},
-			{Name: "reverted to the old image", Do: t.backTo("6.0.0", MaintenancePage, OldPage)},
+			{Name: "reverted to the old image", Do: t.backTo("6.0.0", superset.MaintenancePage, superset.OldPage)},
 			{Name: "second failed migration", Do: t.upgradeFails("broken")},
 			{Name: "fixed image", Do: t.fixed},
 			{Name: "missing image", Do: t.nowhere},
-			{Name: "reverted to the running image", Do: t.backTo("6.1.0", NewPage, NewPage)},
+			{Name: "reverted to the running image", Do: t.backTo("6.1.0", superset.NewPage, superset.NewPage)},
 			{Name: "steady again", Do: t.steady},
 		},
-		Evaluate: EvaluateWeb(rules, func(format string, args ...any) { note(format, args...) }),
-		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, repairNamespace) },
+		Evaluate: superset.EvaluateWeb(rules, func(format string, args ...any) { note(format, args...) }),
+		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 }
 
-func (t *tillScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-	if err := t.MakeNamespace(ctx, repairNamespace); err != nil {
+func (t *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
+	if err := t.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
 	objects, err := t.Sample("superset-databases.yaml", "mysql", "valkey")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.ApplyObjects(ctx, repairNamespace, objects); err != nil {
+	if err := t.ApplyObjects(ctx, namespace, objects); err != nil {
 		return nil, err
 	}
-	if err := t.Ready(ctx, s, repairNamespace, map[string]string{"app": "postgres"}, 1); err != nil {
+	if err := t.Ready(ctx, s, namespace, map[string]string{"app": "postgres"}, 1); err != nil {
 		return nil, err
 	}
-	if err := t.ApplyManifest(ctx, repairNamespace, "superset-repair.yaml"); err != nil {
+	if err := t.ApplyManifest(ctx, namespace, "superset-repair.yaml"); err != nil {
 		return nil, err
 	}
 	if err := t.serves(ctx, s, "6.0.0"); err != nil {
 		return nil, err
 	}
-	t.loadgen, err = t.StartLoadgen(ctx, s, repairNamespace, "loadgen",
-		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", repairNamespace),
+	t.loadgen, err = t.StartLoadgen(ctx, s, namespace, "loadgen",
+		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", namespace),
 		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
-		"--label", OldPage+`=superset page: version=6\.0\.0 `, "--label", NewPage+`=superset page: version=6\.1\.0 `,
-		"--label", MaintenancePage+`=<h1>The till is closed for a moment</h1>`,
-		"--good", OldPage, "--good", NewPage, "--good", MaintenancePage)
+		"--label", superset.OldPage+`=superset page: version=6\.0\.0 `, "--label", superset.NewPage+`=superset page: version=6\.1\.0 `,
+		"--label", superset.MaintenancePage+`=<h1>The till is closed for a moment</h1>`,
+		"--good", superset.OldPage, "--good", superset.NewPage, "--good", superset.MaintenancePage)
 	return t.loadgen, err
 }
 
 // steady checks the security contexts and keeps the load running without a change.
-func (t *tillScenario) steady(ctx context.Context, s *run.Step) error {
-	if n, err := t.Restricted(ctx, repairNamespace); err != nil || n == 0 {
-		return fmt.Errorf("checked %d containers of %s: %w", n, repairNamespace, err)
+func (t *scenario) steady(ctx context.Context, s *run.Step) error {
+	if n, err := t.Restricted(ctx, namespace); err != nil || n == 0 {
+		return fmt.Errorf("checked %d containers of %s: %w", n, namespace, err)
 	}
 	return s.Pass(ctx, 3*time.Second)
 }
 
 // serves waits until the till runs the image with this tag and the maintenance page has no pods.
-func (t *tillScenario) serves(ctx context.Context, s *run.Step, tag string) error {
+func (t *scenario) serves(ctx context.Context, s *run.Step, tag string) error {
 	if err := t.waitFor(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
-		return Runs(o, tillImage+tag)
+		return superset.Runs(o, image+tag)
 	}); err != nil {
 		return err
 	}
 	page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
-	return t.Ready(ctx, s, repairNamespace, page, 0)
+	return t.Ready(ctx, s, namespace, page, 0)
 }
 
-func (t *tillScenario) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+func (t *scenario) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
+		o, err := t.Get(ctx, platform.Supersets, namespace, "till")
 		if err != nil {
 			return err
 		}
@@ -127,12 +129,12 @@ func (t *tillScenario) waitFor(ctx context.Context, s *run.Step, what string, ch
 	})
 }
 
-func (t *tillScenario) setTag(ctx context.Context, tag string) error {
-	return t.Patch(ctx, platform.Supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
+func (t *scenario) setTag(ctx context.Context, tag string) error {
+	return t.Patch(ctx, platform.Supersets, namespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
 }
 
 // waitForClass waits until a request of the current phase gets the page.
-func (t *tillScenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
+func (t *scenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
 	return s.Until(ctx, "a request gets the "+class, func(ctx context.Context) error {
 		phases, err := t.loadgen.Figures(ctx)
 		if err != nil {
@@ -146,9 +148,9 @@ func (t *tillScenario) waitForClass(ctx context.Context, s *run.Step, class stri
 }
 
 // upgradeFails upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
-func (t *tillScenario) upgradeFails(tag string) func(context.Context, *run.Step) error {
+func (t *scenario) upgradeFails(tag string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
-		if err := t.waitForClass(ctx, s, OldPage); err != nil {
+		if err := t.waitForClass(ctx, s, superset.OldPage); err != nil {
 			return err
 		}
 		if err := t.setTag(ctx, tag); err != nil {
@@ -166,20 +168,20 @@ func (t *tillScenario) upgradeFails(tag string) func(context.Context, *run.Step)
 		if err := t.verifyEvents(ctx, s); err != nil {
 			return err
 		}
-		return t.waitForClass(ctx, s, MaintenancePage)
+		return t.waitForClass(ctx, s, superset.MaintenancePage)
 	}
 }
 
 // waitForFailure checks that the operator does not retry the migration, and that the web server does not run.
-func (t *tillScenario) waitForFailure(ctx context.Context, s *run.Step) error {
+func (t *scenario) waitForFailure(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
+	o, err := t.Get(ctx, platform.Supersets, namespace, "till")
 	if err != nil {
 		return err
 	}
-	_, err = t.Get(ctx, platform.Deployments, repairNamespace, "till-web-server")
+	_, err = t.Get(ctx, platform.Deployments, namespace, "till-web-server")
 	if err == nil {
 		return errors.New("the web server runs with a metastore in an unknown state")
 	}
@@ -191,7 +193,7 @@ func (t *tillScenario) waitForFailure(ctx context.Context, s *run.Step) error {
 
 // backTo reverts to an image for which the metastore is already migrated: its components start without a task. Users must
 // see the page named by before until then, and page afterwards.
-func (t *tillScenario) backTo(tag, before, page string) func(context.Context, *run.Step) error {
+func (t *scenario) backTo(tag, before, page string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if err := t.waitForClass(ctx, s, before); err != nil {
 			return err
@@ -202,7 +204,7 @@ func (t *tillScenario) backTo(tag, before, page string) func(context.Context, *r
 		if err := t.serves(ctx, s, tag); err != nil {
 			return err
 		}
-		o, err := t.Get(ctx, platform.Supersets, repairNamespace, "till")
+		o, err := t.Get(ctx, platform.Supersets, namespace, "till")
 		if err != nil {
 			return err
 		}
@@ -215,8 +217,8 @@ func (t *tillScenario) backTo(tag, before, page string) func(context.Context, *r
 }
 
 // fixed upgrades to a release whose migration succeeds.
-func (t *tillScenario) fixed(ctx context.Context, s *run.Step) error {
-	if err := t.waitForClass(ctx, s, MaintenancePage); err != nil {
+func (t *scenario) fixed(ctx context.Context, s *run.Step) error {
+	if err := t.waitForClass(ctx, s, superset.MaintenancePage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.1.0"); err != nil {
@@ -225,13 +227,13 @@ func (t *tillScenario) fixed(ctx context.Context, s *run.Step) error {
 	if err := t.serves(ctx, s, "6.1.0"); err != nil {
 		return err
 	}
-	return t.waitForClass(ctx, s, NewPage)
+	return t.waitForClass(ctx, s, superset.NewPage)
 }
 
 // nowhere upgrades to an image that cannot be pulled. The status must name this cause without waiting for the deadline of
 // the attempt, and the running image must keep serving, since the preflight pulls the new one first.
-func (t *tillScenario) nowhere(ctx context.Context, s *run.Step) error {
-	if err := t.waitForClass(ctx, s, NewPage); err != nil {
+func (t *scenario) nowhere(ctx context.Context, s *run.Step) error {
+	if err := t.waitForClass(ctx, s, superset.NewPage); err != nil {
 		return err
 	}
 	if err := t.setTag(ctx, "6.9.9"); err != nil {

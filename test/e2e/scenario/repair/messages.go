@@ -1,4 +1,4 @@
-package superset
+package repair
 
 import (
 	"context"
@@ -73,9 +73,9 @@ func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 }
 
 // verifyEvents waits for the Warning events of the first attempt and of the permanent failure, each with the cause.
-func (t *tillScenario) verifyEvents(ctx context.Context, s *run.Step) error {
+func (t *scenario) verifyEvents(ctx context.Context, s *run.Step) error {
 	return s.Until(ctx, "events name the cause of the failed migration", func(ctx context.Context) error {
-		list, err := t.List(ctx, events, repairNamespace)
+		list, err := t.List(ctx, events, namespace)
 		if err != nil {
 			return err
 		}

@@ -1,14 +1,12 @@
-package superset
+package clone
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 )
 
 func TestEvaluateWebOfClones(t *testing.T) {
@@ -20,7 +18,9 @@ func TestEvaluateWebOfClones(t *testing.T) {
 		}
 		return []load.Figures{f}
 	}
-	evaluate := func(f []load.Figures) error { return EvaluateWeb(copyRules(all, f), func(string, ...any) {})(f) }
+	evaluate := func(f []load.Figures) error {
+		return superset.EvaluateWeb(copyRules(all, f), func(string, ...any) {})(f)
+	}
 	const page, page2, maintenance, maintenance2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
 	for name, tc := range map[string]struct {
 		f  []load.Figures
@@ -49,38 +49,8 @@ func TestScheduleSlowsDownOnSlowNode(t *testing.T) {
 	}
 }
 
-func TestSupersetManifestsAreValidYAML(t *testing.T) {
-	for _, name := range []string{"superset-clone.yaml", "superset-repair.yaml"} {
-		filled, err := platform.Manifest(name, "${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(filled, "${") {
-			t.Errorf("%s: a placeholder has no value", name)
-		}
-		for document := range strings.SplitSeq(filled, "\n---\n") {
-			var o map[string]any
-			if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
-				t.Errorf("%s: %v in\n%s", name, err, document)
-			}
-		}
-	}
-}
-
-// EvaluateWeb must have a rule for each phase of Repair.
-func TestRepairPhasesHaveRules(t *testing.T) {
-	s := Repair(&platform.Platform{})
-	var phases []load.Figures
-	for _, phase := range s.Phases {
-		phases = append(phases, load.Figures{Phase: phase.Name})
-	}
-	if err := s.Evaluate(phases); err == nil || strings.Contains(err.Error(), "no rule") {
-		t.Errorf("a phase has no rule: %v", err)
-	}
-}
-
-func TestCloneEndsWithoutSchedule(t *testing.T) {
-	s := Clone(&platform.Platform{})
+func TestDatabasesEndWithoutSchedule(t *testing.T) {
+	s := Databases(&platform.Platform{})
 	if last := s.Phases[len(s.Phases)-1].Name; last != noSchedule || len(s.Watch) != 2 {
 		t.Errorf("the last phase is %s, %d objects are watched", last, len(s.Watch))
 	}

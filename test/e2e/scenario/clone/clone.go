@@ -1,4 +1,5 @@
-package superset
+// Package clone contains the scenario of clones of databases on a schedule.
+package clone
 
 import (
 	"context"
@@ -13,12 +14,14 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
 const (
-	cloneNamespace = "superset-clone"
-	noSchedule     = "no schedule"
+	namespace  = "superset-clone"
+	image      = "flotilla-e2e/superset-stub:6.0.0"
+	noSchedule = "no schedule"
 
 	// production fills the source database. An order references a row of logs, whose rows are excluded from the clone.
 	production = `
@@ -53,7 +56,7 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 		{
 			Platform: p, name: "elephant", kind: "PostgreSQL", host: "postgres", user: "superset",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
-				return p.InPostgres(ctx, cloneNamespace, database, statement)
+				return p.InPostgres(ctx, namespace, database, statement)
 			},
 			grants: "CREATE ROLE reader LOGIN PASSWORD 'change-me'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
 			like:   "string_agg(id || ':' || price, ' ' ORDER BY id)",
@@ -61,7 +64,7 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 		{
 			Platform: p, name: "dolphin", kind: "MySQL", host: "mysql", user: "root",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
-				return inMySQL(ctx, p, cloneNamespace, database, statement)
+				return inMySQL(ctx, p, namespace, database, statement)
 			},
 			grants: "CREATE USER reader IDENTIFIED BY 'change-me'; GRANT SELECT, SHOW VIEW, TRIGGER ON production.* TO reader;",
 			like:   "GROUP_CONCAT(CONCAT(id, ':', price) ORDER BY id SEPARATOR ' ')",
@@ -69,12 +72,12 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 	}
 }
 
-// Clone clones a database of each kind on a schedule.
-func Clone(p *platform.Platform) run.Scenario {
+// Databases clones a database of each kind on a schedule.
+func Databases(p *platform.Platform) run.Scenario {
 	all := metastoreCopies(p)
 	note := func(string, ...any) {}
 	s := run.Scenario{
-		Name: cloneNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
+		Name: namespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A PostgreSQL and a MySQL database are cloned into the metastores of two Supersets on a schedule, without the " +
 			"rows of one table and without another table, while users request their pages.",
 		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
@@ -86,11 +89,11 @@ func Clone(p *platform.Platform) run.Scenario {
 			{Name: "changed rows", Do: eachCopy(all, (*metastoreCopy).changed)},
 			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
 		},
-		Evaluate: func(phases []load.Figures) error { return EvaluateWeb(copyRules(all, phases), note)(phases) },
-		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, cloneNamespace) },
+		Evaluate: func(phases []load.Figures) error { return superset.EvaluateWeb(copyRules(all, phases), note)(phases) },
+		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 	for _, c := range all {
-		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: cloneNamespace, Name: c.name})
+		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: namespace, Name: c.name})
 	}
 	return s
 }
@@ -112,14 +115,14 @@ func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *ru
 
 // startCopies fills the databases, installs the Supersets, and starts a load generator for each.
 func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*metastoreCopy) (run.Loadgen, error) {
-	if err := p.MakeNamespace(ctx, cloneNamespace); err != nil {
+	if err := p.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
 	objects, err := p.Sample("superset-databases.yaml", "valkey")
 	if err != nil {
 		return nil, err
 	}
-	if err := p.ApplyObjects(ctx, cloneNamespace, objects); err != nil {
+	if err := p.ApplyObjects(ctx, namespace, objects); err != nil {
 		return nil, err
 	}
 	if err := eachCopy(all, (*metastoreCopy).install)(ctx, s); err != nil {
@@ -127,8 +130,8 @@ func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*
 	}
 	var both loadgens
 	for _, c := range all {
-		c.loadgen, err = p.StartLoadgen(ctx, s, cloneNamespace, "loadgen-"+c.host,
-			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, cloneNamespace),
+		c.loadgen, err = p.StartLoadgen(ctx, s, namespace, "loadgen-"+c.host,
+			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, namespace),
 			"--clients", "4", "--rate", "6", "--timeout", "20s", "--retry-drained",
 			"--label", c.kind+" page=superset page: version=", "--label", c.kind+" maintenance=<h1>"+c.name+" is being copied</h1>",
 			"--good", c.kind+" page", "--good", c.kind+" maintenance")
@@ -141,7 +144,7 @@ func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*
 }
 
 func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
-	if err := c.Ready(ctx, s, cloneNamespace, map[string]string{"app": c.host}, 1); err != nil {
+	if err := c.Ready(ctx, s, namespace, map[string]string{"app": c.host}, 1); err != nil {
 		return err
 	}
 	admin := map[string]string{"PostgreSQL": "superset", "MySQL": "mysql"}[c.kind]
@@ -151,13 +154,13 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 	if _, err := c.sql(ctx, "production", production+c.grants); err != nil {
 		return err
 	}
-	if err := c.ApplyManifest(ctx, cloneNamespace, "superset-clone.yaml",
+	if err := c.ApplyManifest(ctx, namespace, "superset-clone.yaml",
 		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
 		return err
 	}
 	startedAt := s.Now()
 	if err := c.waitFor(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
-		return Runs(o, oldImage)
+		return superset.Runs(o, image)
 	}); err != nil {
 		return err
 	}
@@ -167,7 +170,7 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 
 func (c *metastoreCopy) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
+		o, err := c.Get(ctx, platform.Supersets, namespace, c.name)
 		if err != nil {
 			return err
 		}
@@ -198,14 +201,14 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	period := scheduleMinutes(c.installDuration)
 	s.Note("%s: installed in %.0f s, then cloned every %d minutes.", c.kind, c.installDuration.Seconds(), period)
 	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
-	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, patch); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, namespace, c.name, patch); err != nil {
 		return err
 	}
 	if err := c.waitFor(ctx, s, c.name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
 		if platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
 			return errors.New("lastScheduledAt is empty")
 		}
-		return errors.Join(platform.IsTrue(o, "ScheduleValid"), Runs(o, oldImage))
+		return errors.Join(platform.IsTrue(o, "ScheduleValid"), superset.Runs(o, image))
 	}); err != nil {
 		return err
 	}
@@ -247,7 +250,7 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 
 // lastTick returns the scheduled time of the last clone. Its format sorts by time.
 func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
-	o, err := c.Get(ctx, platform.Supersets, cloneNamespace, c.name)
+	o, err := c.Get(ctx, platform.Supersets, namespace, c.name)
 	if err != nil {
 		return "", err
 	}
@@ -260,16 +263,16 @@ func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 
 // unscheduled removes the schedule. A running task completes, and no other clone starts.
 func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
-	if err := c.Patch(ctx, platform.Supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, namespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
 	}
 	if err := c.waitFor(ctx, s, c.name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
-		return Runs(o, oldImage)
+		return superset.Runs(o, image)
 	}); err != nil {
 		return err
 	}
-	if n, err := c.Restricted(ctx, cloneNamespace); err != nil || n == 0 {
-		return fmt.Errorf("checked %d containers of %s: %w", n, cloneNamespace, err)
+	if n, err := c.Restricted(ctx, namespace); err != nil || n == 0 {
+		return fmt.Errorf("checked %d containers of %s: %w", n, namespace, err)
 	}
 	if err := c.waitForCopy(ctx, s, "1:11 3:30"); err != nil {
 		return err

@@ -1,10 +1,14 @@
-package superset
+package repair
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
 // failedFor must reject a status that lacks the cause of the failure.
@@ -79,5 +83,17 @@ status:
 		if failedFor(read(change)) == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// EvaluateWeb must have a rule for each phase.
+func TestPhasesHaveRules(t *testing.T) {
+	s := Upgrades(&platform.Platform{})
+	var phases []load.Figures
+	for _, phase := range s.Phases {
+		phases = append(phases, load.Figures{Phase: phase.Name})
+	}
+	if err := s.Evaluate(phases); err == nil || strings.Contains(err.Error(), "no rule") {
+		t.Errorf("a phase has no rule: %v", err)
 	}
 }

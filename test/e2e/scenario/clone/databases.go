@@ -1,4 +1,4 @@
-package superset
+package clone
 
 import (
 	"context"
