@@ -12,10 +12,10 @@ func TestScriptsPassShellcheck(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	scripts := []string{"hack/docker", "hack/docker-packages", "hack/images.sh", "hack/kind.sh", "deploy/images/mysql/entrypoint.sh"}
-	for _, folder := range []string{"hack/images", "test/e2e/images/*"} {
-		found, err := filepath.Glob(filepath.Join(root(), folder, "*.sh"))
+	for _, dir := range []string{"hack/images", "test/e2e/images/*"} {
+		found, err := filepath.Glob(filepath.Join(root(), dir, "*.sh"))
 		if err != nil || len(found) == 0 {
-			t.Fatalf("no scripts in %s: %v", folder, err)
+			t.Fatalf("no scripts in %s: %v", dir, err)
 		}
 		scripts = append(scripts, found...)
 	}

@@ -32,15 +32,15 @@ func reports(wanted ...string) func(*unstructured.Unstructured) error {
 			is[c.Type] = c
 		}
 		for _, want := range wanted {
-			name, verdict, _ := strings.Cut(want, "=")
+			name, state, _ := strings.Cut(want, "=")
 			c := is[name]
 			got := string(c.Status)
-			if strings.Contains(verdict, "/") {
+			if strings.Contains(state, "/") {
 				got += "/" + c.Reason
 			}
-			if got != verdict {
+			if got != state {
 				return fmt.Errorf("%s %s: condition %s is %s/%s of generation %d (%s), want %s; all: %v",
-					obj.GetKind(), obj.GetName(), name, c.Status, c.Reason, c.ObservedGeneration, c.Message, verdict, conditions)
+					obj.GetKind(), obj.GetName(), name, c.Status, c.Reason, c.ObservedGeneration, c.Message, state, conditions)
 			}
 		}
 		return nil

@@ -41,8 +41,8 @@ func run(version, url, out, schemas string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	dir := filepath.Join(out, version)
-	for _, folder := range []string{frozen.Messages, frozen.Schemas, frozen.Objects} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+	for _, kind := range []string{frozen.Messages, frozen.Schemas, frozen.Objects} {
+		if err := os.MkdirAll(filepath.Join(dir, kind), 0o755); err != nil {
 			return err
 		}
 	}

@@ -298,7 +298,7 @@ func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 			t.Errorf("a responding pod was scraped after %s", elapsed)
 		}
 		if v := b.Check(q); !v.Fresh || v.Error != "" {
-			t.Errorf("verdict %+v", v)
+			t.Errorf("result %+v", v)
 		}
 		wait(20 * podTimeout)
 		if b.pods.max > parallelism {

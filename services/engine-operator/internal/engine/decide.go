@@ -195,7 +195,7 @@ func (d *decider) movesService() bool {
 }
 
 // deleteUnreferenced deletes generations without a reference: abandoned ones, and those that a
-// crash or an earlier operator left behind. While the Service moves, the cache does not tell what it selects.
+// crash or an earlier operator left behind. While the Service moves, the cache does not show what it selects.
 func (d *decider) deleteUnreferenced() {
 	if d.recordOnly || d.movesService() {
 		return

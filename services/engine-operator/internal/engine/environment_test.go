@@ -166,7 +166,7 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 	if m.foreignStatus && w.eng.st.phase != uninitialized {
 		for _, st := range foreignRecords(w) {
 			n := w
-			for i := range n.children.gens { // the status no longer tells which numbers were used
+			for i := range n.children.gens { // the status no longer shows which numbers were used
 				n.children.gens[i].retired = false
 			}
 			m.change(&n, func(o *object) { o.st = st }, true, false)

@@ -211,8 +211,8 @@ func (h *host) connection(c *net.TCPConn) {
 	}
 }
 
-// closeSilently drops every further packet of a connection: no acknowledgment, no reset, as after the loss of a node.
-func closeSilently(t *testing.T, c *net.TCPConn) {
+// dropPackets drops every further packet of a connection: no acknowledgment, no reset, as after the loss of a node.
+func dropPackets(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	raw, err := c.SyscallConn()
 	if err == nil {

@@ -172,7 +172,7 @@ func TestDeleteCollectionCountsOutcomes(t *testing.T) {
 	}
 	want := listRequest{options: metav1.ListOptions{LabelSelector: "team=growth", Limit: 6}}
 	if diff := cmp.Diff(want, c.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
-		t.Errorf("question (-want +got):\n%s", diff)
+		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Mark{{Namespace: "default", Name: "marked", UID: "uid-marked"}}, c.cluster.marks); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)

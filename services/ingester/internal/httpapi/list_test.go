@@ -60,7 +60,7 @@ func TestListParsesParameters(t *testing.T) {
 			var list map[string]any
 			b.into(b.send(http.MethodGet, objects+"?"+tc.parameters.Encode(), ""), http.StatusOK, &list)
 			if diff := cmp.Diff(tc.want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
-				t.Errorf("question (-want +got):\n%s", diff)
+				t.Errorf("request (-want +got):\n%s", diff)
 			}
 			if b.store.namespace != "default" {
 				t.Errorf("namespace %q", b.store.namespace)
@@ -141,7 +141,7 @@ func TestQueryParsesBody(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" {
-		t.Errorf("question (-want +got):\n%s", diff)
+		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	b.into(b.send(http.MethodPost, root+"/models"+suffixQuery+"?limit=5", `{"pagination":{"limit":10}}`), http.StatusOK, &list)
 	if got := b.store.request.options.Limit; got != 5 {
@@ -177,7 +177,7 @@ func TestTemplates(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, b.store.request, cmp.AllowUnexported(listRequest{})); diff != "" || b.store.namespace != "default" {
-		t.Errorf("question in %q (-want +got):\n%s", b.store.namespace, diff)
+		t.Errorf("request in %q (-want +got):\n%s", b.store.namespace, diff)
 	}
 	b.status(b.send(http.MethodGet, objects+"?template=none", ""), http.StatusBadRequest, `unknown template "none" of kind Model, want one of created-since(since`)
 	b.status(b.send(http.MethodGet, objects+"?template=created-since", ""), http.StatusBadRequest, `parameter "since" is required`)

@@ -149,7 +149,7 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	const minErrors = 5
 	expect.Eventually(t, expect.Long, func() error {
 		if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "no_stream")); n < minErrors {
-			return fmt.Errorf("%v questions were not answered", n)
+			return fmt.Errorf("got %v publish errors, want %d", n, minErrors)
 		}
 		return nil
 	})

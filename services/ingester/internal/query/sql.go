@@ -217,7 +217,7 @@ func (p *Plan) Expected() *int64 { return p.remaining }
 
 // Token returns the continue token of the position after a row with these sort values.
 func (p *Plan) Token(after []any, remaining *int64) (string, error) {
-	return token{Version: tokenVersion, Question: p.fingerprint(), After: encodeSorted(after), Remaining: remaining}.encode()
+	return token{Version: tokenVersion, Request: p.fingerprint(), After: encodeSorted(after), Remaining: remaining}.encode()
 }
 
 // After makes the plan start after the row with these sort values.

@@ -20,8 +20,8 @@ const maxToken = 16 << 10
 // token is a position in the result of one request. It holds no secret: a forged token
 // returns only rows that the request itself would return.
 type token struct {
-	Version  int    `json:"v"`
-	Question string `json:"q"` // fingerprint of the request
+	Version int    `json:"v"`
+	Request string `json:"q"` // fingerprint of the request
 	// After are the sort values of the last row of the page, as text; null is NULL.
 	After []*string `json:"a"`
 	// Remaining is the number of rows that follow; null if they were not counted.
@@ -60,7 +60,7 @@ func (p *Plan) resume(text string) error {
 	if err != nil {
 		return err
 	}
-	if t.Question != p.fingerprint() || len(t.After) != len(p.keys) {
+	if t.Request != p.fingerprint() || len(t.After) != len(p.keys) {
 		return invalid("continue token belongs to another request (kind, namespace, selectors, criteria or order differ)")
 	}
 	for i := range p.keys {

@@ -51,7 +51,7 @@ func pagesGoByOffset(t *testing.T, open Open) {
 	}
 }
 
-func tokensBelongToTheirQuestion(t *testing.T, open Open) {
+func tokensRequireTheirRequest(t *testing.T, open Open) {
 	t.Helper()
 	s := open(t)
 	models(t, s)

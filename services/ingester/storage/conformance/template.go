@@ -49,11 +49,11 @@ func templates(t *testing.T, open Open) {
 		want string
 	}{
 		"a reference without a namespace means the own one": {"runs-of-pipeline", parameters("namespace", "one", "name", "train"), "c b a"},
-		"the newest":              {"latest-run-of-pipeline", parameters("namespace", "one", "name", "train"), "c"},
-		"state and time":          {"runs-by-state-since", parameters("state", "PIPELINE_RUN_STATE_FAILED", "since", at(2)), "d c"},
-		"in a namespace":          {"runs-by-state-since", parameters("state", 5, "since", at(0), "namespace", "one"), "a"},
-		"the oldest first":        {"unfinished-runs", nil, "a b c d e"},
-		"a question of all kinds": {"created-since", parameters("since", at(3).Format("2006-01-02T15:04:05Z07:00")), "e d"},
+		"the newest":       {"latest-run-of-pipeline", parameters("namespace", "one", "name", "train"), "c"},
+		"state and time":   {"runs-by-state-since", parameters("state", "PIPELINE_RUN_STATE_FAILED", "since", at(2)), "d c"},
+		"in a namespace":   {"runs-by-state-since", parameters("state", 5, "since", at(0), "namespace", "one"), "a"},
+		"the oldest first": {"unfinished-runs", nil, "a b c d e"},
+		"no namespace":     {"created-since", parameters("since", at(3).Format("2006-01-02T15:04:05Z07:00")), "e d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var response storage.ListResponse

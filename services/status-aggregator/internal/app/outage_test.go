@@ -113,7 +113,7 @@ func TestTakeoverWritesNothing(t *testing.T) {
 }
 
 // One of two replicas is the leader; the other becomes the leader when it stops.
-func TestStandbyTakesOver(t *testing.T) {
+func TestStandbyBecomesLeader(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.start()

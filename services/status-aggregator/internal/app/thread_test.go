@@ -178,7 +178,7 @@ func TestStaleObserverMakesConditionsUnknown(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, "True", "Unknown", "True")
 }
 
-func TestRecreatedObjectStartsAnew(t *testing.T) {
+func TestRecreatedObjectHasOwnHistory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()

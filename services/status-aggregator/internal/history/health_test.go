@@ -24,13 +24,13 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	for _, wait := range []time.Duration{0, timeout} {
 		f.clock.SetTime(f.clock.Now().Add(wait))
 		if _, err := f.store.Put(t.Context(), ref, f.entry("a", "Available=False@1"), conditions.State{}); err == nil {
-			t.Fatal("the bucket took the entry")
+			t.Fatal("the bucket accepted the entry")
 		}
 		if err := f.store.Probe(t.Context()); err == nil {
-			t.Error("the probe found nothing")
+			t.Error("the probe reports no error")
 		}
 		if got, want := f.store.Healthy(timeout), wait < timeout; got != want {
-			t.Errorf("after %s: works %v, want %v", wait, got, want)
+			t.Errorf("after %s: healthy %v, want %v", wait, got, want)
 		}
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
@@ -40,7 +40,7 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 		t.Errorf("error %v, healthy %v, needs probe %v", err, f.store.Healthy(timeout), f.store.NeedsProbe())
 	}
 	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
-		t.Errorf("keys %v, %v: want the object's and nothing of the probe", keys, err)
+		t.Errorf("keys %v, %v: want only the key of the object", keys, err)
 	}
 }
 
@@ -49,17 +49,17 @@ func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	f := newFixture(t)
 	const timeout = 10 * time.Second
 	f.put(f.entry("a", "Available=True@0"))
-	f.bus.before = func(bus.Message) error { return errors.New("refused") }
+	f.bus.before = func(bus.Message) error { return errors.New("rejected") }
 	for _, wait := range []time.Duration{0, timeout, yield} {
 		if err := f.store.Flush(t.Context(), ref); err == nil {
-			t.Fatal("the stream took the event")
+			t.Fatal("the stream accepted the event")
 		}
 		f.clock.SetTime(start.Add(wait))
 		if err := f.store.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := f.store.Healthy(timeout), wait != timeout; got != want {
-			t.Errorf("after %s: works %v, want %v", wait, got, want)
+			t.Errorf("after %s: healthy %v, want %v", wait, got, want)
 		}
 	}
 	f.bus.before = nil

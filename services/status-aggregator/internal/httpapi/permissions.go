@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// questions bounds the concurrent access reviews of one request.
-const questions = 16
+// maxReviews bounds the concurrent access reviews of one request.
+const maxReviews = 16
 
 // Verbs of the API server.
 const (
@@ -60,7 +60,7 @@ func (a *handlers) allowedScopes(ctx context.Context, c caller, scopes map[scope
 	var mu sync.Mutex
 	out := map[scope]bool{}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(questions)
+	g.SetLimit(maxReviews)
 	for p := range scopes {
 		g.Go(func() error {
 			ok, err := a.mayList(ctx, c, p)

@@ -139,7 +139,7 @@ func afterToken(token string) (statusapi.Resource, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	parts := strings.Split(string(raw), "/")
 	if err != nil || len(parts) != 3 {
-		return statusapi.Resource{}, badRequest("continue is not the token of a page before")
+		return statusapi.Resource{}, badRequest("continue must be the token of a previous page")
 	}
 	return statusapi.Resource{
 		Kind: contract.Kind(parts[1]), Object: contract.Object{Namespace: parts[0], Name: parts[2]},

@@ -97,7 +97,7 @@ func TestListAcceptsClusterPermission(t *testing.T) {
 	b.listed("?namespace="+b.Namespace, "one")
 	expect.Eventually(t, expect.Long, func() error {
 		if a := b.get(statusapi.PathOpenAPI); a.StatusCode != http.StatusOK || !strings.Contains(string(a.body), "openapi: 3") {
-			return fmt.Errorf("the document is %d", a.StatusCode)
+			return fmt.Errorf("got status %d", a.StatusCode)
 		}
 		return nil
 	})
@@ -153,7 +153,7 @@ func TestServerRejectsInvalidParameters(t *testing.T) {
 		statusapi.PathResources + "?kind=boat":                             `unknown kind "boat", want one of superset, fireboltengine`,
 		statusapi.PathResources + "?limit=0":                               "limit must be a number from 1 to 1000",
 		statusapi.PathResources + "?limit=many":                            `is "many"`,
-		statusapi.PathResources + "?continue=%21":                          "continue is not the token of a page before",
+		statusapi.PathResources + "?continue=%21":                          "continue must be the token of a previous page",
 		statusapi.PathResources + "?condition=Degraded%3Dyes":              `condition "Degraded=yes" is not`,
 		statusapi.PathResources + "?namespace=..":                          `".." may not be '..'`,
 		statusapi.PathResources + "?namespace=a*":                          `"a*" is not a valid namespace or object name`,

@@ -141,7 +141,7 @@ func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	f.want(k, true, 26*time.Second)
 }
 
-func TestHolderTakesOverFromFormerLeader(t *testing.T) {
+func TestHolderReplacesFormerLeader(t *testing.T) {
 	f := newFixture(t)
 	formerLeader := New(f.cfg)
 	if err := formerLeader.Step(t.Context()); err != nil {

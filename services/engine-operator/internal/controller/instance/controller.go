@@ -91,8 +91,8 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 }
 
 const (
-	requeueFailure  = 10 * time.Second       // the cause may clear without a watch event
-	requeueTerminal = 30 * time.Second       // the same, for a cause that a user must fix
+	requeueFailure  = 10 * time.Second // the cause may clear without a watch event
+	requeueTerminal = 30 * time.Second // the same, for a cause that a user must fix
 )
 
 // Reconcile reconciles one object.

@@ -39,10 +39,10 @@ const (
 // foreign finalizers occur in any order between the steps of the real controller on a real
 // database, while its cache is stale, requests fail, and it restarts. In the end the row must
 // hold the last content that the API server acknowledged. It must be closed if a user deleted
-// the object, and evicted otherwise. Half of the ingesters evict the kind without the annotation. The database is
-// restored from older backups at any moment,
-// and the real sweep runs in between: it must not close the only copy of an object.
-// FLOTILLA_SEED repeats one history.
+// the object, and evicted otherwise. Half of the ingesters evict the kind without the
+// annotation. The database is restored from older backups at any moment, and the real sweep
+// runs in between: it must not close the only copy of an object. FLOTILLA_SEED repeats one
+// history.
 func TestDeletionHistories(t *testing.T) {
 	db, dsn := dbtest.Migrated(t)
 	stores := map[bool]storage.IngesterStorage{true: openStore(t, dsn, true), false: openStore(t, dsn, false)}
@@ -256,7 +256,7 @@ func (h *history) check() {
 		return
 	}
 	if h.object != nil {
-		h.Fatalf("seed of %s: the object is there still: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
+		h.Fatalf("seed of %s: the object still exists: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
 	}
 	if deleted := h.deleted && (!h.ambiguous || !row.evicted); row.closed != deleted || row.evicted == deleted {
 		h.Errorf("%s deleted by a user: %t, its row is %+v", h.uid, h.deleted, row)
