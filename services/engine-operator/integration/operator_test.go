@@ -42,7 +42,7 @@ type operator struct {
 	t         *testing.T
 	namespace string
 	queries   *queries
-	settings  app.Settings
+	settings  app.Options
 	logged    *lines
 	// transport queries the pods; queries by default.
 	transport drain.Transport
@@ -67,7 +67,7 @@ func start(t *testing.T, namespace string) *operator {
 	t.Helper()
 	o := &operator{
 		t: t, namespace: namespace, queries: &queries{}, requests: &counter{}, clock: clock.RealClock{},
-		settings: app.Settings{Images: images}, logged: &lines{}, workers: 4,
+		settings: app.Options{Images: images}, logged: &lines{}, workers: 4,
 	}
 	o.transport = o.queries
 	o.authorize()

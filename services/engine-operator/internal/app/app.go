@@ -41,27 +41,27 @@ const Name = "engine-operator"
 
 // Spec returns the description of the service.
 func Spec() service.Spec {
-	settings := &Settings{}
+	options := &Options{}
 	return service.Spec{
 		Name:           Name,
 		AddToScheme:    []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
-		Flags:          settings.addFlags,
-		Validate:       func(service.Options) error { return settings.validate() },
+		Flags:          options.addFlags,
+		Validate:       func(service.Options) error { return options.validate() },
 		CacheOptions:   trimCache,
-		ManagerOptions: settings.Admission.ManagerOptions,
+		ManagerOptions: options.Admission.ManagerOptions,
 		Prerequisites:  prerequisites,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			transports, err := transports(rt)
 			if err != nil {
 				return err
 			}
-			if err := admission(ctx, rt, settings.Admission); err != nil {
+			if err := admission(ctx, rt, options.Admission); err != nil {
 				return err
 			}
 			if err := metrics.Register(ctrlmetrics.Registry, metrics.FromCache(rt.GetClient())); err != nil {
 				return err
 			}
-			return Controllers(ctx, rt, *settings, transports)
+			return Controllers(ctx, rt, *options, transports)
 		},
 		Commands: removefinalizers.Commands(),
 	}
@@ -95,8 +95,8 @@ func transports(rt *service.Runtime) (map[v1alpha1.ScrapeMode]drain.Transport, e
 	return map[v1alpha1.ScrapeMode]drain.Transport{v1alpha1.ScrapePodIP: drain.NewPodIP(names.PortMetrics), v1alpha1.ScrapeAPIServerProxy: proxy}, nil
 }
 
-// Controllers registers the service's controllers. Tests pass their own settings and transports.
-func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transports map[v1alpha1.ScrapeMode]drain.Transport) error {
+// Controllers registers the service's controllers. Tests pass their own options and transports.
+func Controllers(ctx context.Context, rt *service.Runtime, o Options, transports map[v1alpha1.ScrapeMode]drain.Transport) error {
 	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transport
 	engines := engine.New(engine.Config{
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltEngine),
 		Recorder: rt.GetEventRecorder("engine-controller"), Events: core,
-		Prober: prober, Clock: rt.Clock, Images: s.Images, Bounds: s.Admission.Bounds(), MaxRollouts: s.MaxRollouts,
+		Prober: prober, Clock: rt.Clock, Images: o.Images, Bounds: o.Admission.Bounds(), MaxRollouts: o.MaxRollouts,
 	})
 	if err := engines.SetupWithManager(rt.Manager, lease); err != nil {
 		return err
@@ -130,7 +130,7 @@ func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transport
 	return instance.New(instance.Config{
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltInstance),
 		Recorder: rt.GetEventRecorder("instance-controller"),
-		Clock:    rt.Clock, Images: s.Images, EngineIndex: engine.IndexInstance,
+		Clock:    rt.Clock, Images: o.Images, EngineIndex: engine.IndexInstance,
 		NewID: ids(rt.Clock), NewPassword: password,
 	}).SetupWithManager(rt.Manager, lease)
 }

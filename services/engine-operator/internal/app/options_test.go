@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestSettingsAcceptFlags(t *testing.T) {
+func TestOptionsAcceptFlags(t *testing.T) {
 	cases := map[string]struct {
 		args  []string
 		fails bool
@@ -20,11 +20,11 @@ func TestSettingsAcceptFlags(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, flags := Settings{}, pflag.NewFlagSet(name, pflag.ContinueOnError)
-			s.addFlags(flags)
+			o, flags := Options{}, pflag.NewFlagSet(name, pflag.ContinueOnError)
+			o.addFlags(flags)
 			err := flags.Parse(tc.args)
 			if err == nil {
-				err = s.validate()
+				err = o.validate()
 			}
 			if (err != nil) != tc.fails {
 				t.Errorf("the error is %v", err)
