@@ -118,7 +118,7 @@ func TestFailureOfSinglePod(t *testing.T) {
 			if tc.class != "" {
 				want = []contract.Failure{{Class: tc.class, Count: 1, Examples: []string{"p"}, Message: tc.message}}
 			}
-			if diff := cmp.Diff(want, workload.Failures([]corev1.Pod{pod("p", tc.status)}, time.Time{})); diff != "" {
+			if diff := cmp.Diff(want, failures(t, []corev1.Pod{pod("p", tc.status)}, time.Time{})); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 		})
@@ -131,7 +131,7 @@ func TestFailuresOmitTerminatingPods(t *testing.T) {
 		p.DeletionTimestamp = &metav1.Time{}
 		return p
 	}
-	got := workload.Failures([]corev1.Pod{
+	got := failures(t, []corev1.Pod{
 		terminating("a", running(waitingFor("CrashLoopBackOff", ""))),
 		terminating("b", corev1.PodStatus{Reason: "NodeLost"}),
 	}, time.Time{})
@@ -147,7 +147,7 @@ func TestFailuresAreGroupedAndBounded(t *testing.T) {
 		pods = append(pods, pod(fmt.Sprint("c", i), running(waitingFor("CrashLoopBackOff", strings.Repeat("é\n", 2000)))))
 	}
 	pods = append(pods, pod("i", running(waitingFor("ErrImagePull", "x"))))
-	got := workload.Failures(pods, time.Time{})
+	got := failures(t, pods, time.Time{})
 	if len(got) != 2 || got[0].Class != contract.FailureCrashLoop || got[0].Count != 5 || got[1].Class != contract.FailureImagePull {
 		t.Fatalf("got %+v", got)
 	}

@@ -113,7 +113,7 @@ func TestFailuresReportProbes(t *testing.T) {
 				want = []contract.Failure{{Class: contract.FailureProbeFailing, Count: 1, Examples: []string{"p"}, Message: tc.message}}
 			}
 			pods := []corev1.Pod{tc.pod}
-			if diff := cmp.Diff(want, workload.Failures(pods, tc.now)); diff != "" {
+			if diff := cmp.Diff(want, failures(t, pods, tc.now)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 			if due := workload.ProbesDue(pods, tc.now); !due.Equal(tc.due) {
@@ -136,7 +136,7 @@ func TestFailuresPreferCauseOverProbes(t *testing.T) {
 		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	})
 	for class, p := range map[contract.FailureClass]corev1.Pod{contract.FailureOOMKilled: oom, contract.FailureCrashLoop: loop} {
-		if got := workload.Failures([]corev1.Pod{p}, second(3600).Time); len(got) != 1 || got[0].Class != class {
+		if got := failures(t, []corev1.Pod{p}, second(3600).Time); len(got) != 1 || got[0].Class != class {
 			t.Errorf("got %+v, want %s", got, class)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine"
@@ -161,7 +162,7 @@ func trimCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
-	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: hasLabel(names.LabelEngine), Transform: cache.TransformStripManagedFields()}
+	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: hasLabel(names.LabelEngine), Transform: workload.TrimPod}
 	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Transform: trim}
 	o.ByObject[&corev1.Service{}] = cache.ByObject{Transform: trim}
 	o.ByObject[&appsv1.StatefulSet{}] = cache.ByObject{Transform: trim}

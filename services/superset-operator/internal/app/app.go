@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
@@ -81,10 +83,22 @@ func CacheOptions(o *cache.Options) {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
 	for _, obj := range []client.Object{
-		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Pod{},
+		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ServiceAccount{},
 		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
 		&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{},
 	} {
 		o.ByObject[obj] = byLabel
 	}
+	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: byLabel.Label, Transform: workload.TrimPod}
+	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Label: byLabel.Label, Transform: internValues}
+}
+
+// internValues shares equal values of ConfigMaps in memory: all Supersets have the same scripts.
+func internValues(obj any) (any, error) {
+	if c, ok := obj.(*corev1.ConfigMap); ok {
+		for key, value := range c.Data {
+			c.Data[key] = unique.Make(value).Value()
+		}
+	}
+	return obj, nil
 }
