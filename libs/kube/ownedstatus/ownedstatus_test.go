@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,87 +13,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 )
-
-const (
-	operator   = "test-operator"
-	aggregator = "flotilla-conditions"
-)
-
-var since = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-
-func condition(conditionType string, status metav1.ConditionStatus) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: status, Reason: "Because", Message: "text", LastTransitionTime: since, ObservedGeneration: 1}
-}
-
-// fixture is a fresh Ship and a client that counts.
-type fixture struct {
-	*testing.T
-	c    *apitest.Client
-	ns   string
-	name string
-}
-
-func setUp(t *testing.T) fixture {
-	t.Helper()
-	f := fixture{T: t, c: apitest.New(t, apitest.AddToScheme), ns: apitest.Namespace(t), name: "s"}
-	apitest.Create(t, f.c, f.ship())
-	return f
-}
-
-func (f fixture) ship() *apitest.Ship {
-	return &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: f.name}, Spec: apitest.ShipSpec{Size: 3}}
-}
-
-func (f fixture) read() *apitest.Ship {
-	f.Helper()
-	return apitest.Read(f.T, f.c.Client, f.ship())
-}
-
-// reserved are the condition types that the operator leaves to the aggregator.
-var reserved = []string{"Available", "Degraded"}
-
-func (f fixture) operator() *ownedstatus.Writer {
-	return ownedstatus.New(f.c, operator,
-		ownedstatus.WithConditions("ScheduleValid", "Suspended"), ownedstatus.WithoutConditions(reserved...))
-}
-
-func (f fixture) conditions() *ownedstatus.Writer { return ownedstatus.New(f.c, aggregator) }
-
-func (f fixture) writer(manager string) *ownedstatus.Writer {
-	return ownedstatus.New(f.c, manager)
-}
-
-// apply writes from a fresh read and checks whether something changed.
-func (f fixture) apply(w *ownedstatus.Writer, wantChanged bool, owned any) {
-	f.Helper()
-	changed, err := w.Apply(f.Context(), f.read(), owned)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if changed != wantChanged {
-		f.Errorf("changed is %v, want %v", changed, wantChanged)
-	}
-}
-
-func (f fixture) wantConditions(want ...metav1.Condition) {
-	f.Helper()
-	got := f.read().Status.Conditions
-	if len(got) != len(want) {
-		f.Errorf("there are %d conditions, want %d: %v", len(got), len(want), got)
-	}
-	for _, w := range want {
-		g := meta.FindStatusCondition(got, w.Type)
-		if g == nil {
-			f.Errorf("condition %s is missing", w.Type)
-			continue
-		}
-		if diff := cmp.Diff(w, *g); diff != "" {
-			f.Errorf("condition %s (-want +got):\n%s", w.Type, diff)
-		}
-	}
-}
-
-type conditions = []metav1.Condition
 
 func TestFieldManagersShareStatus(t *testing.T) {
 	f := setUp(t)
@@ -254,81 +171,6 @@ func TestApplyTwiceInOneReconcile(t *testing.T) {
 	if current.Spec.Size != 99 || got.Spec.Size != 3 {
 		t.Errorf("sizes are %d and %d", current.Spec.Size, got.Spec.Size)
 	}
-}
-
-func TestApplyAdoptsStatusOfEarlierRelease(t *testing.T) {
-	tests := map[string]struct {
-		manager string
-		write   func(f fixture, s *apitest.Ship) error
-	}{
-		"that wrote with Update under the same name": {
-			manager: operator,
-			write: func(f fixture, s *apitest.Ship) error {
-				return f.c.Status().Update(f.Context(), s, client.FieldOwner(operator))
-			},
-		},
-		"that wrote with Update under a former name": {
-			manager: "manager",
-			write: func(f fixture, s *apitest.Ship) error {
-				return f.c.Status().Update(f.Context(), s, client.FieldOwner("manager"))
-			},
-		},
-		"that applied under a former name": {
-			manager: "manager",
-			write: func(f fixture, s *apitest.Ship) error {
-				_, err := f.writer("manager").Apply(f.Context(), f.read(), s.Status)
-				return err
-			},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
-			s := f.read()
-			s.Status = apitest.ShipStatus{Phase: "Old", Conditions: conditions{condition("Ready", "False"), condition("Obsolete", "True")}}
-			if err := tc.write(f, s); err != nil {
-				t.Fatal(err)
-			}
-			w := f.writer(operator)
-			f.apply(w, true, apitest.ShipStatus{Phase: "New", Conditions: conditions{condition("Ready", "True")}})
-			f.wantConditions(condition("Ready", "True"))
-			for _, entry := range f.read().ManagedFields {
-				if entry.Subresource == "status" && (entry.Manager != operator || entry.Operation != metav1.ManagedFieldsOperationApply) {
-					t.Errorf("%s still owns status fields by %s", entry.Manager, entry.Operation)
-				}
-			}
-			f.apply(w, false, apitest.ShipStatus{Phase: "New", Conditions: conditions{condition("Ready", "True")}})
-		})
-	}
-}
-
-func TestApplyAdoptsEqualStatusWithoutChange(t *testing.T) {
-	f := setUp(t)
-	s := f.read()
-	s.Status = apitest.ShipStatus{Phase: "Running", Conditions: conditions{condition("Ready", "True")}}
-	if err := f.c.Status().Update(t.Context(), s, client.FieldOwner(operator)); err != nil {
-		t.Fatal(err)
-	}
-	before := f.read()
-	if n := f.c.Requests(func() {
-		if _, err := f.writer(operator).Apply(t.Context(), before.DeepCopyObject().(*apitest.Ship), before.Status); err != nil {
-			t.Fatal(err)
-		}
-	}); n != 1 {
-		t.Errorf("it cost %d requests, want 1", n)
-	}
-	if diff := cmp.Diff(before.Status, f.read().Status); diff != "" {
-		t.Errorf("status (-before +after):\n%s", diff)
-	}
-	f.apply(f.writer(operator), false, before.Status)
-}
-
-func TestApplySharesManagerNameWithoutConflict(t *testing.T) {
-	f := setUp(t)
-	alone, back := f.writer(aggregator), f.writer(aggregator)
-	f.apply(alone, true, map[string]any{"conditions": conditions{condition("Available", "False"), condition("Degraded", "True")}})
-	f.apply(back, true, map[string]any{"conditions": conditions{condition("Available", "True")}})
-	f.wantConditions(condition("Available", "True"))
 }
 
 func TestApplyRestoresRemovedConditions(t *testing.T) {

@@ -1,29 +1,19 @@
 package service
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -206,152 +196,4 @@ func observed(t *testing.T, js jetstream.JetStream, ns, mark string) {
 		}
 		return nil
 	})
-}
-
-func TestSecureMetricsAuthorizeRequests(t *testing.T) {
-	p := newEnv(t)
-	s := start(t, "mark", nil, append(p.args(), "--metrics-secure=true")...)
-	s.scrapes("", http.StatusUnauthorized)
-	s.scrapes(p.token("scraper"), http.StatusForbidden)
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: p.ns}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: p.ns},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.ns, Name: "reader"}},
-	}
-	for _, obj := range []client.Object{role, binding} {
-		if err := p.c.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.scrapes(p.token("reader"), http.StatusOK)
-}
-
-// token returns a token of a new service account.
-func (p env) token(name string) string {
-	p.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name}}
-	if err := p.c.Create(p.Context(), account); err != nil {
-		p.Fatal(err)
-	}
-	request := &authenticationv1.TokenRequest{}
-	if err := p.c.SubResource("token").Create(p.Context(), account, request); err != nil {
-		p.Fatal(err)
-	}
-	return request.Status.Token
-}
-
-// scrapes waits for a status: the certificate and a new role take effect with a delay.
-func (s *started) scrapes(token string, status int) {
-	s.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	expect.Eventually(s, waitTimeout, func() error {
-		req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://"+s.metrics+"/metrics", http.NoBody)
-		if err != nil {
-			return err
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			return err
-		}
-		if resp.StatusCode != status {
-			err = fmt.Errorf("status is %d, want %d", resp.StatusCode, status)
-		}
-		return errors.Join(err, resp.Body.Close())
-	})
-}
-
-// gateway is a proxy to the API server that a test can open and close.
-type gateway struct {
-	t          *testing.T
-	kubeconfig string
-	target     string
-	address    string
-
-	mu       sync.Mutex
-	listener net.Listener
-	conns    []net.Conn
-}
-
-func newGateway(t *testing.T, kubeconfig string) *gateway {
-	t.Helper()
-	port, err := freeport.One()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := clientcmd.LoadFromFile(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gateway{t: t, address: fmt.Sprint("127.0.0.1:", port), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	for _, c := range cfg.Clusters {
-		server, err := url.Parse(c.Server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.target = server.Host
-		server.Host = g.address
-		c.Server = server.String()
-	}
-	if err := clientcmd.WriteToFile(*cfg, g.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.close)
-	return g
-}
-
-func (g *gateway) open() {
-	g.t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(g.t.Context(), "tcp", g.address)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.mu.Lock()
-	g.listener = listener
-	g.mu.Unlock()
-	go func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := (&net.Dialer{}).DialContext(g.t.Context(), "tcp", g.target)
-			if err != nil {
-				g.t.Error(errors.Join(err, in.Close()))
-				return
-			}
-			g.mu.Lock()
-			g.conns = append(g.conns, in, out)
-			g.mu.Unlock()
-			go pipe(in, out)
-			go pipe(out, in)
-		}
-	}()
-}
-
-// pipe ends when either side is closed, as when the gateway closes.
-func pipe(to, from net.Conn) {
-	if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
-		return
-	}
-}
-
-func (g *gateway) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.listener == nil {
-		return
-	}
-	errs := []error{g.listener.Close()}
-	for _, c := range g.conns {
-		errs = append(errs, c.Close())
-	}
-	g.listener, g.conns = nil, nil
-	if err := errors.Join(errs...); err != nil && !errors.Is(err, os.ErrClosed) {
-		g.t.Log(err)
-	}
 }
