@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +11,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
@@ -127,99 +122,6 @@ func TestClassCountsBoundEngines(t *testing.T) {
 	s.checkEvents(c)
 }
 
-func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
-	t.Parallel()
-	s := newEnvWithoutInstance(t)
-	c := classOf("c")
-	s.create(c)
-	a, b := boundEngine("a", "c"), boundEngine("b", "c")
-	s.create(a)
-	s.create(b)
-	s.waitForReason(c, v1alpha1.ReasonAdmissible, 2)
-	s.remove(c)
-	ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 2)
-	const text = "Deletion is blocked: "
-	if want := text + "2 engines use the class: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
-		t.Errorf("Ready = %+v, want message %q", ready, want)
-	}
-	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
-
-	s.remove(a)
-	if ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
-		t.Errorf("Ready = %+v", ready)
-	}
-	s.requests.reset()
-	expect.Never(t, short, func() error { // it waits for the watch and sends no requests
-		if r := s.classRequests(false); len(r) > 0 {
-			return fmt.Errorf("%s", strings.Join(r, ", "))
-		}
-		return nil
-	})
-	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
-	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	expect.Deleted(t, s.api, c)
-}
-
-func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
-	t.Parallel()
-	s := newEnvWithoutInstance(t)
-	c, a := classOf("c"), boundEngine("a", "c")
-	s.create(c)
-	s.create(a)
-	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
-	s.remove(c)
-	s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1)
-	s.stopAndWait()
-	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	s.run()
-	expect.Deleted(t, s.api, c)
-}
-
-// A class that a foreign finalizer holds never gets our finalizer again: the API server would
-// reject every attempt.
-func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
-	t.Parallel()
-	s := newEnvWithoutInstance(t)
-	cachedClass := classOf("seen")
-	cachedClass.Finalizers = []string{"example.com/keep"}
-	s.create(cachedClass)
-	s.waitForReason(cachedClass, v1alpha1.ReasonAdmissible, 0)
-	if !slices.Contains(cachedClass.Finalizers, v1alpha1.ClassFinalizer) {
-		t.Fatalf("finalizers = %v", cachedClass.Finalizers)
-	}
-	s.remove(cachedClass)
-	s.checkFinalizers(cachedClass, "example.com/keep")
-
-	s.stopAndWait()
-	uncachedClass := classOf("unseen")
-	uncachedClass.Finalizers = []string{"example.com/keep"}
-	s.create(uncachedClass)
-	s.remove(uncachedClass)
-	s.requests.reset()
-	s.run()
-	last := classOf("last")
-	s.create(last)
-	s.waitForReason(last, v1alpha1.ReasonAdmissible, 0)
-	for _, c := range []*v1alpha1.FireboltEngineClass{cachedClass, uncachedClass} {
-		s.checkFinalizers(c, "example.com/keep")
-		if w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return !strings.Contains(r, "/"+c.Name) }); len(w) > 0 {
-			t.Errorf("written to class %s: %v", c.Name, w)
-		}
-		s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = nil })
-		expect.Deleted(t, s.api, c)
-	}
-}
-
-func (s *testEnv) checkFinalizers(c *v1alpha1.FireboltEngineClass, finalizer string) {
-	s.t.Helper()
-	expect.Object(s.t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
-		if !slices.Equal(c.Finalizers, []string{finalizer}) {
-			return fmt.Errorf("finalizers = %v", c.Finalizers)
-		}
-		return nil
-	})
-}
-
 func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 	t.Parallel()
 	s := newEnvWithoutInstance(t)
@@ -303,77 +205,4 @@ func TestUnchangedClassIsNotWritten(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// staleClassClient is a stale cache: it lacks the latest engines and returns an old version of a class.
-type staleClassClient struct {
-	client.Client
-	class *v1alpha1.FireboltEngineClass
-}
-
-func (b staleClassClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	if c, ok := into.(*v1alpha1.FireboltEngineClass); ok && b.class != nil {
-		b.class.DeepCopyInto(c)
-		return nil
-	}
-	return b.Client.Get(ctx, key, into, opts...)
-}
-
-func (b staleClassClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return nil
-}
-
-// reconcileStale runs one reconcile of a class controller with a stale cache.
-func (s *testEnv) reconcileStale(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.FireboltEngineClass) ctrl.Result {
-	s.t.Helper()
-	result, err := class.New(class.Config{
-		Client: staleClassClient{s.api, cached}, APIReader: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
-	}).Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return result
-}
-
-// An engine that the cache does not have yet also holds its class.
-func TestClassDeletionUsesAPIReader(t *testing.T) {
-	t.Parallel()
-	s := &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
-	c := classOf("c")
-	s.create(c)
-	s.reconcileStale(c, nil)
-	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
-	a := boundEngine("a", "c")
-	s.create(a)
-	s.remove(c)
-	s.reconcileStale(c, nil)
-	s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1)
-	s.remove(a)
-	s.reconcileStale(c, nil)
-	expect.Deleted(t, s.api, c)
-}
-
-// A decision from an old version of the class is never written; it is made again, without an error.
-func TestStaleClassIsReconciledAgain(t *testing.T) {
-	t.Parallel()
-	s := &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
-	c := classOf("c")
-	s.create(c)
-	old := c.DeepCopy()
-	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = []string{"example.com/keep"} })
-	if result := s.reconcileStale(c, old); result.RequeueAfter == 0 {
-		t.Errorf("without the finalizer: %+v, want another try", result)
-	}
-	s.checkFinalizers(c, "example.com/keep")
-	s.reconcileStale(c, nil)
-	s.waitForReason(c, v1alpha1.ReasonAdmissible, 0)
-	old = c.DeepCopy()
-	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template.Spec.HostIPC = true })
-	old.Status = v1alpha1.FireboltEngineClassStatus{}
-	old.ManagedFields = nil
-	if result := s.reconcileStale(c, old); result.RequeueAfter == 0 {
-		t.Errorf("with an old spec: %+v, want another try", result)
-	}
-	s.reconcileStale(c, nil)
-	s.waitForReason(c, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
 }

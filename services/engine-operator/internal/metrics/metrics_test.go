@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -244,70 +243,4 @@ func TestRolloutWithoutStartHasNoDuration(t *testing.T) {
 	if diff := cmp.Diff(want, values(t, registry)); diff != "" {
 		t.Errorf("series differ (-want +got):\n%s", diff)
 	}
-}
-
-func TestGaugesFollowExistingObjects(t *testing.T) {
-	e := engine(v1alpha1.FireboltEngineStatus{
-		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: new(int64(6)), Replicas: 3, ReadyReplicas: 1,
-		Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
-			{Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue},
-			{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue},
-			{Type: "Available", Status: metav1.ConditionTrue},
-		},
-	})
-	i := v1alpha1.FireboltInstance{}
-	i.Namespace, i.Name, i.Spec.ID = key.Namespace, "main", "01H"
-	i.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
-	i.Status.Phase = v1alpha1.InstanceReady
-	i.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionMetadataReady, Status: metav1.ConditionTrue}}
-	var engines []v1alpha1.FireboltEngine
-	var instances []v1alpha1.FireboltInstance
-	var failure error
-	s, registry := registered(t, Lister{
-		Engines:   func(context.Context) ([]v1alpha1.FireboltEngine, error) { return engines, failure },
-		Instances: func(context.Context) ([]v1alpha1.FireboltInstance, error) { return instances, failure },
-	})
-	expect := func(want map[string]float64) {
-		t.Helper()
-		if diff := cmp.Diff(want, values(t, registry)); diff != "" {
-			t.Errorf("series differ (-want +got):\n%s", diff)
-		}
-	}
-	expect(map[string]float64{})
-	engines = []v1alpha1.FireboltEngine{*engine(v1alpha1.FireboltEngineStatus{})}
-	expect(map[string]float64{
-		"firebolt_engine_spec_replicas": 2, "firebolt_engine_active_generation": -1, "firebolt_engine_draining_generation": -1,
-	})
-	if n := testutil.CollectAndCount(s.collector, "firebolt_engine_status_condition"); n != 1 {
-		t.Errorf("an engine without conditions has %d series of conditions, Ready alone is known", n)
-	}
-	engines, instances = []v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{i}
-	s.collector.engines.reconciled(key, second(0))
-	s.collector.setThrottled(key, true)
-	want := map[string]float64{
-		"firebolt_engine_status_phase draining":             1,
-		"firebolt_engine_status_condition InstanceReady":    1,
-		"firebolt_engine_status_condition RolloutOverdue":   1,
-		"firebolt_engine_spec_replicas":                     2,
-		"firebolt_engine_active_generation":                 7,
-		"firebolt_engine_draining_generation":               6,
-		"firebolt_engine_pods_ready":                        1,
-		"firebolt_engine_pods_total":                        3,
-		"firebolt_engine_last_reconciled_timestamp_seconds": float64(baseTime.Unix()),
-		"firebolt_engine_rollouts_held":                     1,
-		"firebolt_instance_status_phase Ready":              1,
-		"firebolt_instance_status_condition Ready":          1,
-		"firebolt_instance_status_condition MetadataReady":  1,
-		"firebolt_instance_info 01H external":               1,
-	}
-	expect(want)
-	failure = errors.New("the cache is not filled")
-	expect(map[string]float64{"firebolt_engine_rollouts_held": 1})
-	failure = nil
-	s.collector.setThrottled(key, false)
-	s.collector.engines.forget(key)
-	delete(want, "firebolt_engine_rollouts_held")
-	delete(want, "firebolt_engine_last_reconciled_timestamp_seconds")
-	expect(want)
 }
