@@ -1,16 +1,11 @@
 package outbox_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -20,104 +15,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 )
-
-// errorLog counts what is logged as an error.
-type errorLog struct {
-	mu    sync.Mutex
-	count int
-}
-
-func (*errorLog) Init(logr.RuntimeInfo)            {}
-func (*errorLog) Enabled(int) bool                 { return true }
-func (*errorLog) Info(int, string, ...any)         {}
-func (l *errorLog) WithValues(...any) logr.LogSink { return l }
-func (l *errorLog) WithName(string) logr.LogSink   { return l }
-
-func (l *errorLog) Error(error, string, ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count++
-}
-
-func (l *errorLog) lines() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.count
-}
-
-// insert adds n rows of objects o0, o1, ... in turn, with ids from first, committed at the minute.
-func (f *fixture) insert(first, n, objects, minute int) {
-	f.Helper()
-	const batchSize = 500
-	for start := 0; start < n; start += batchSize {
-		var rows []string
-		for i := start; i < min(start+batchSize, n); i++ {
-			rows = append(rows, fmt.Sprintf("(%d, 'model', 'default', 'o%d', 'u-o%d', 1, %d, 'updated', '2026-11-21 04:%02d:00')",
-				first+i, (first+i)%objects, (first+i)%objects, first+i, minute))
-		}
-		_, err := f.db.ExecContext(f.Context(), "INSERT INTO outbox (id, kind, namespace, name, uid, generation, res_version, operation, committed_at) VALUES "+
-			strings.Join(rows, ", "))
-		if err != nil {
-			f.Fatal(err)
-		}
-	}
-}
-
-// expectEachOnce checks the ids of all messages of the objects, each once and in the order of each object.
-func (f *fixture) expectEachOnce(n int) {
-	f.Helper()
-	last := map[string]int64{}
-	seen := map[int64]bool{}
-	for _, m := range f.messages() {
-		if strings.HasPrefix(m.Subject, probeSubject) {
-			continue
-		}
-		_, change, err := contract.Decode[contract.Change](m.Data)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if seen[change.OutboxID] {
-			f.Errorf("event %d is there twice", change.OutboxID)
-		}
-		seen[change.OutboxID] = true
-		if change.OutboxID < last[change.Object.UID] {
-			f.Errorf("event %d of %s after %d", change.OutboxID, change.Object.UID, last[change.Object.UID])
-		}
-		last[change.Object.UID] = change.OutboxID
-	}
-	if len(seen) != n {
-		f.Errorf("%d events, want %d", len(seen), n)
-	}
-}
-
-const probeSubject = contract.ChangePrefix + ".probe"
-
-// expireDuplicateWindow makes the stream drop all ids of its duplicate window, as after ten minutes.
-func (f *fixture) expireDuplicateWindow() {
-	f.Helper()
-	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
-	if err != nil {
-		f.Fatal(err)
-	}
-	cfg := stream.CachedInfo().Config
-	cfg.Duplicates = 100 * time.Millisecond
-	if _, err := f.js.UpdateStream(f.Context(), cfg); err != nil {
-		f.Fatal(err)
-	}
-	f.nats.Stop() // a timer of ten minutes runs already
-	f.nats.Start()
-	probe := func() error {
-		ack, err := f.js.PublishMsg(f.Context(), &nats.Msg{
-			Subject: probeSubject, Header: nats.Header{contract.HeaderMsgID: {"probe"}},
-		})
-		if err == nil && ack.Duplicate {
-			return fmt.Errorf("the stream still has the id")
-		}
-		return err
-	}
-	expect.Eventually(f, expect.Long, probe)
-	expect.Eventually(f, expect.Long, probe)
-}
 
 // TestDeduplicateAfterCrashBeforeRemoval finds rows whose events are in the stream, long after
 // their ids left the duplicate window of the stream, among new rows.
@@ -156,20 +53,6 @@ func TestDeduplicateWaitsForStream(t *testing.T) {
 	f.setStreamAvailable(true)
 	f.empty()
 	f.expectEachOnce(45)
-}
-
-// setStreamAvailable sets whether the messages of the stream can be read.
-func (f *fixture) setStreamAvailable(available bool) {
-	f.Helper()
-	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
-	if err != nil {
-		f.Fatal(err)
-	}
-	cfg := stream.CachedInfo().Config
-	cfg.AllowDirect = available
-	if _, err := f.js.UpdateStream(f.Context(), cfg); err != nil {
-		f.Fatal(err)
-	}
 }
 
 // TestRelayPublishesEventsOfNewDatabase restores the database from an older backup: the numbers of its events repeat,
@@ -284,21 +167,4 @@ func TestCompactionOfManyPages(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// run starts a relay and returns the function that stops it.
-func (f *fixture) run() (stop func()) {
-	f.Helper()
-	r := outbox.New(f.config())
-	ctx, cancel := context.WithCancel(f.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := r.Start(ctx); err != nil {
-			f.Error(err)
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-	}
 }

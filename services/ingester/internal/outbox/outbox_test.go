@@ -1,127 +1,21 @@
 package outbox_test
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/utils/clock"
 
-	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 )
-
-type fixture struct {
-	*testing.T
-	db      *sql.DB
-	nats    *natstest.Server
-	conn    *bus.Conn
-	js      jetstream.JetStream
-	metrics *metrics.Metrics
-}
-
-func newFixture(t *testing.T) *fixture {
-	t.Helper()
-	db, _ := dbtest.Migrated(t)
-	f := &fixture{T: t, db: db, nats: natstest.Start(t)}
-	var err error
-	if f.metrics, err = metrics.New(nil); err != nil {
-		t.Fatal(err)
-	}
-	if f.conn, err = bus.Connect(bus.Config{URL: f.nats.URL(), Name: "ingester"}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := f.conn.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	f.js = f.conn.JetStream()
-	f.bootstrap()
-	return f
-}
-
-func (f *fixture) bootstrap() {
-	f.Helper()
-	if err := bus.Bootstrap(f.Context(), f.js, bus.DefaultParams()); err != nil {
-		f.Fatal(err)
-	}
-}
-
-// add writes rows "name operation" as the writer would, all of uid u-<name>.
-func (f *fixture) add(name string, n int, operation contract.ChangeOperation) {
-	f.Helper()
-	for i := range n {
-		_, err := f.db.ExecContext(f.Context(), "INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at)"+
-			" VALUES ('model', 'default', ?, ?, 1, ?, ?, '2026-11-21 04:42:00.123456')", name, "u-"+name, i+1, string(operation))
-		if err != nil {
-			f.Fatal(err)
-		}
-	}
-}
-
-func (f *fixture) config() outbox.Config {
-	ready := make(chan struct{})
-	close(ready)
-	return outbox.Config{
-		DB: f.db, JetStream: f.js, Connected: f.conn.Connected, Cluster: "test",
-		Metrics: f.metrics, Log: logr.Discard(), Clock: clock.RealClock{}, Ready: ready,
-	}
-}
-
-func (f *fixture) relay(change ...func(*outbox.Config)) *outbox.Relay {
-	f.Helper()
-	cfg := f.config()
-	for _, c := range change {
-		c(&cfg)
-	}
-	r := outbox.New(cfg)
-	ctx, cancel := context.WithCancel(f.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := r.Start(ctx); err != nil {
-			f.Error(err)
-		}
-	})
-	f.conn.OnReconnect(r.Reconnected)
-	f.Cleanup(func() {
-		cancel()
-		wg.Wait()
-	})
-	return r
-}
-
-func (f *fixture) empty() {
-	f.Helper()
-	expect.Eventually(f, expect.Long, func() error {
-		if n := dbtest.Strings(f, f.db, "SELECT COUNT(*) FROM outbox")[0]; n != "0" {
-			return fmt.Errorf("%s rows wait", n)
-		}
-		return nil
-	})
-}
-
-// messages reads the whole stream.
-func (f *fixture) messages() []*jetstream.RawStreamMsg {
-	f.Helper()
-	return natstest.Messages(f, f.js, contract.StreamChanges)
-}
 
 func TestRelayMessageFormat(t *testing.T) {
 	f := newFixture(t)
