@@ -68,3 +68,40 @@ func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 		t.Errorf("needs a probe although %s accepts events", contract.StreamLifecycle)
 	}
 }
+
+func TestHealthyFollowsProbe(t *testing.T) {
+	f := newFixture(t)
+	const timeout = 10 * time.Second
+	if f.store.Healthy(timeout) {
+		t.Error("healthy before the first probe")
+	}
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
+	}
+	f.store.Invalidate()
+	if f.store.Healthy(timeout) {
+		t.Error("healthy although it must be probed again")
+	}
+	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
+	}
+	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v", err, f.store.Healthy(timeout))
+	}
+	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Probe(t.Context()); err == nil || !f.store.Healthy(timeout) {
+		t.Errorf("error %v, healthy %v, want healthy after the first failure", err, f.store.Healthy(timeout))
+	}
+	f.clock.SetTime(start.Add(timeout))
+	if f.store.Healthy(timeout) {
+		t.Error("healthy although probes have failed for long")
+	}
+}

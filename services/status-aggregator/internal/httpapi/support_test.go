@@ -1,21 +1,16 @@
 package httpapi
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/go-logr/logr"
@@ -190,180 +185,4 @@ func (b *testEnv) login(name string, namespaces ...string) []client.Object {
 		})
 	}
 	return out
-}
-
-// response is a response that has been read.
-type response struct {
-	*http.Response
-	body []byte
-}
-
-func (b *testEnv) request(method, path string, headers ...string) *http.Request {
-	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), method, b.base+path, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if b.token != "" {
-		r.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	return r
-}
-
-func (b *testEnv) get(path string, headers ...string) response {
-	b.Helper()
-	return b.send(http.MethodGet, path, headers...)
-}
-
-// send sends a request and validates the response against docs/openapi.yaml.
-func (b *testEnv) send(method, path string, headers ...string) response {
-	b.Helper()
-	r := b.request(method, path, headers...)
-	res, err := b.client.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Body.Close()
-	out := response{Response: res}
-	if out.body, err = io.ReadAll(res.Body); err != nil {
-		b.Fatal(err)
-	}
-	b.validate(r, out)
-	return out
-}
-
-func (b *testEnv) validate(r *http.Request, a response) {
-	b.Helper()
-	described, params, err := b.router.FindRoute(r)
-	if err != nil {
-		var e statusapi.Error
-		if a.StatusCode < http.StatusBadRequest || json.Unmarshal(a.body, &e) != nil || e.Code == "" || e.Message == "" {
-			b.Errorf("%s %s is in no document, but is answered by %d: %s", r.Method, r.URL, a.StatusCode, a.body)
-		}
-		return
-	}
-	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: described, Options: &openapi3filter.Options{
-		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
-	}}
-	if a.StatusCode < http.StatusBadRequest {
-		if err := openapi3filter.ValidateRequest(b.Context(), in); err != nil {
-			b.Errorf("%s %s was answered by %d, but the document refuses it: %v", r.Method, r.URL, a.StatusCode, err)
-		}
-	}
-	out := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: in, Status: a.StatusCode, Header: a.Header, Options: in.Options, Body: io.NopCloser(bytes.NewReader(a.body)),
-	}
-	if err := openapi3filter.ValidateResponse(b.Context(), out); err != nil {
-		b.Errorf("%s %s: the answer %d does not fit the document: %v\n%s", r.Method, r.URL, a.StatusCode, err, a.body)
-	}
-}
-
-// decode decodes a successful response, strictly.
-func decode[T any](b *testEnv, a response) T {
-	b.Helper()
-	var out T
-	if a.StatusCode != http.StatusOK {
-		b.Fatalf("the answer is %d: %s", a.StatusCode, a.body)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(a.body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&out); err != nil {
-		b.Fatal(err)
-	}
-	return out
-}
-
-// wantError checks an error response.
-func (b *testEnv) wantError(a response, status int, code, text string) {
-	b.Helper()
-	var e statusapi.Error
-	if err := json.Unmarshal(a.body, &e); err != nil || a.StatusCode != status || e.Code != code || !strings.Contains(e.Message, text) {
-		b.Errorf("%s: the answer is %d %s, want %d %s with %q", a.Request.URL, a.StatusCode, a.body, status, code, text)
-	}
-}
-
-// feed is an open stream of events.
-type feed struct {
-	*testEnv
-	*http.Response
-	lines *bufio.Scanner
-	close func()
-}
-
-// block is an event or a heartbeat.
-type block struct{ id, data, comment, retry string }
-
-// follow opens a stream.
-func (b *testEnv) follow(path string, headers ...string) *feed {
-	b.Helper()
-	r := b.request(http.MethodGet, statusapi.PathEvents+path, headers...)
-	ctx, cancel := context.WithCancel(b.Context())
-	response, err := b.client.Do(r.WithContext(ctx))
-	if err != nil {
-		b.Fatal(err)
-	}
-	f := &feed{testEnv: b, Response: response, lines: bufio.NewScanner(response.Body)}
-	f.close = sync.OnceFunc(func() {
-		cancel()
-		response.Body.Close()
-	})
-	b.Cleanup(f.close)
-	if response.StatusCode != http.StatusOK {
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Fatalf("the stream is %d: %s", response.StatusCode, body)
-	}
-	return f
-}
-
-// next reads one block; false at the end of the stream.
-func (f *feed) next() (block, bool) {
-	var out block
-	for f.lines.Scan() {
-		line := f.lines.Text()
-		if line == "" {
-			return out, true
-		}
-		name, value, _ := strings.Cut(line, ": ")
-		switch name {
-		case "id":
-			out.id = value
-		case "data":
-			out.data = value
-		case "retry":
-			out.retry = value
-		case "":
-			out.comment = value
-		}
-	}
-	return out, false
-}
-
-// event reads until the next event; false at the end of the stream.
-func (f *feed) event() (block, bool) {
-	for {
-		b, ok := f.next()
-		if !ok || b.data != "" {
-			return b, ok
-		}
-	}
-}
-
-// nextHeartbeat reads until the next heartbeat.
-func (f *feed) nextHeartbeat() block {
-	f.Helper()
-	for {
-		b, ok := f.next()
-		if !ok {
-			f.Fatal("the stream ended")
-		}
-		if b.comment != "" {
-			return b
-		}
-	}
 }
