@@ -15,7 +15,7 @@ import (
 
 // TestRandomEventsKeepInvariantsAndConverge runs the decision with random failures, crashes between any two writes,
 // changes and reverts of the spec, approvals, scheduled times and slow pods. The invariants, by name, are in
-// model_test.go. Without further events all tasks complete and the state stays unchanged.
+// invariants_test.go. Without further events all tasks complete and the state stays unchanged.
 func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel()

@@ -1,27 +1,22 @@
 package render_test
 
 import (
-	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -154,67 +149,6 @@ func TestFlowerReadsPrefixFromEnvironment(t *testing.T) {
 	}
 }
 
-func TestProbes(t *testing.T) {
-	own := &corev1.Probe{PeriodSeconds: 99}
-	all := workloads(func(s *v1alpha1.SupersetSpec) {
-		s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: new("/tools/flower/")}
-		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
-		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
-		s.WebServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: "SUPERSET_APP_ROOT", Value: "/root/"}}})
-		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: new(int32(300))}
-	})
-	type probe struct {
-		path      string
-		port, tcp int32
-		failAfter int32 // seconds until the probe fails
-	}
-	read := func(p *corev1.Probe) probe {
-		switch {
-		case p == nil:
-			return probe{}
-		case p == own || p.PeriodSeconds == 99:
-			return probe{path: "own"}
-		case p.InitialDelaySeconds != 0:
-			t.Errorf("a delay although a startup probe exists: %+v", p)
-		}
-		failAfter := p.PeriodSeconds * p.FailureThreshold
-		if p.TCPSocket != nil {
-			return probe{tcp: p.TCPSocket.Port.IntVal, failAfter: failAfter}
-		}
-		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, failAfter: failAfter}
-	}
-	http := func(path string, port int32) [3]probe {
-		return [3]probe{{path, port, 0, 30}, {path, port, 0, 30}, {path, port, 0, 600}}
-	}
-	want := map[string][3]probe{
-		"web-server":       {{"/root/health", 8088, 0, 360}, {"/root/health", 8088, 0, 30}, {"/root/health", 8088, 0, 600}},
-		"celery-worker":    {{path: "own"}, {}, {}}, // without a broker there is no heartbeat
-		"celery-beat":      {},
-		"celery-flower":    http("/tools/flower/healthcheck", 5555),
-		"mcp-server":       {{"", 0, 9000, 30}, {path: "own"}, {"", 0, 9000, 600}},
-		"websocket-server": http("/health", 8080),
-	}
-	for slug, d := range all {
-		c := main(d)
-		got := [3]probe{read(c.LivenessProbe), read(c.ReadinessProbe), read(c.StartupProbe)}
-		if got != want[slug] {
-			t.Errorf("%s: probes %+v, want %+v", slug, got, want[slug])
-		}
-	}
-}
-
-// TestBusyWebServerIsNotKilled checks the time until liveness fails: /health waits while all threads answer requests
-// of the maximum duration.
-func TestBusyWebServerIsNotKilled(t *testing.T) {
-	for timeout, want := range map[*int32]int32{nil: 120, new(int32(1)): 70, new(int32(61)): 130} {
-		d := workloads(func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: timeout} })
-		p := main(d[component.WebServerName]).LivenessProbe
-		if got := p.PeriodSeconds * p.FailureThreshold; got != want {
-			t.Errorf("killed after %d s, want %d", got, want)
-		}
-	}
-}
-
 // TestW8BeatNeverRunsTwice checks that the strategy never runs two schedulers, which would send every report twice.
 func TestW8BeatNeverRunsTwice(t *testing.T) {
 	rolling := &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}}
@@ -315,45 +249,6 @@ func TestEnvironmentIsOrdered(t *testing.T) {
 	}
 }
 
-// TestLivenessProbe runs the real probe with files of several ages, with and without a broker.
-func TestLivenessProbe(t *testing.T) {
-	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	port := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
-	for _, slug := range []string{"celery-worker", "celery-beat"} {
-		command := main(all[slug]).LivenessProbe.Exec.Command
-		file := filepath.Join(t.TempDir(), "life")
-		alive := func(port string) bool {
-			args := slices.Clone(command)
-			args[2], args[3] = expand([]corev1.EnvVar{{Name: "w", Value: args[2]}})["w"], file
-			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-			cmd.Env = append(os.Environ(), "SUPERSET_OPERATOR__VALKEY_HOST=127.0.0.1", "SUPERSET_OPERATOR__VALKEY_PORT="+port)
-			return cmd.Run() == nil
-		}
-		if alive(port) || !alive("1") {
-			t.Errorf("%s: without a file, alive is %v, and %v without a broker", slug, alive(port), alive("1"))
-		}
-		write(t, filepath.Dir(file), "life", "")
-		if !alive(port) {
-			t.Errorf("%s is not alive with a new file", slug)
-		}
-		old := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(file, old, old); err != nil {
-			t.Fatal(err)
-		}
-		if alive(port) || !alive("1") {
-			t.Errorf("%s: with an old file, alive is %v, and %v without a broker", slug, alive(port), alive("1"))
-		}
-		if s := main(all[slug]).StartupProbe; s.PeriodSeconds*s.FailureThreshold < 300 || !slices.Contains(s.Exec.Command, "test -e "+command[3]) {
-			t.Errorf("%s: startup probe %+v", slug, s)
-		}
-	}
-}
-
 // TestComponentTermination checks that a web server pauses before SIGTERM while endpoints are updated, and that each
 // component has the grace period for its work.
 func TestComponentTermination(t *testing.T) {
@@ -386,75 +281,5 @@ func TestComponentTermination(t *testing.T) {
 		if pause, grace := end(tc.edit, tc.slug); pause != tc.pause || grace != tc.grace {
 			t.Errorf("%s: pause %d and grace %d, want %d and %d", tc.slug, pause, grace, tc.pause, tc.grace)
 		}
-	}
-}
-
-// TestPoolsFitDatabase runs the rendered Python for a URI that is read at run time.
-func TestPoolsFitDatabase(t *testing.T) {
-	connectArgs := map[string]any{"connect_timeout": 10.0}
-	sizes := map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
-	with := func(more map[string]any) map[string]any {
-		out := maps.Clone(sizes)
-		maps.Copy(out, more)
-		return out
-	}
-	for uri, want := range map[string]any{
-		"sqlite:////data/superset.db":        map[string]any{},
-		"postgresql://u:p@h/d":               with(map[string]any{"connect_args": connectArgs}),
-		"postgresql://h/d?connect_timeout=3": with(nil),
-		"mysql+pymysql://h/d":                with(map[string]any{"connect_args": connectArgs, "isolation_level": "READ COMMITTED"}),
-		"mysql+mysqlconnector://h/d":         with(map[string]any{"isolation_level": "READ COMMITTED"}),
-	} {
-		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
-			SecretKey: new("k"), Metastore: &v1alpha1.MetastoreSpec{URI: &uri}, WebServer: &v1alpha1.WebServerSpec{},
-		}}
-		c := resolve.For(sup, resolve.Options{}).Components[0]
-		env := expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env)
-		if diff := cmp.Diff(want, run(t, pyconfig.Config(&c.Python), env)["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
-			t.Errorf("%s: options differ (-want +got):\n%s", uri, diff)
-		}
-	}
-	sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}}}
-	c := resolve.For(sup, resolve.Options{}).Components[0]
-	if text := pyconfig.Config(&c.Python); strings.Contains(text, "pool_size") {
-		t.Errorf("a metastore that is SQLite by default gets a pool:\n%s", text)
-	}
-}
-
-// TestClientAddressesBehindProxy checks that Superset trusts the client addresses of a configured proxy only.
-func TestClientAddressesBehindProxy(t *testing.T) {
-	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
-		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
-			SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},
-		}}
-		sup.Name = "x"
-		c := resolve.For(sup, resolve.Options{}).Components[0]
-		got := run(t, pyconfig.Config(&c.Python), expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env))
-		for _, name := range slices.Collect(maps.Keys(got)) {
-			if !strings.HasPrefix(name, "RATELIMIT") && !strings.HasPrefix(name, "WEBDRIVER") && !strings.Contains(name, "PROXY") &&
-				!strings.HasPrefix(name, "SESSION") {
-				delete(got, name)
-			}
-		}
-		return got
-	}
-	want := map[string]any{
-		"WEBDRIVER_BASEURL": "http://x-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "http://x-web-server:8088/",
-		"RATELIMIT_APPLICATION": nil,
-	}
-	if diff := cmp.Diff(want, read(nil)); diff != "" {
-		t.Errorf("without networking (-want +got):\n%s", diff)
-	}
-	want = map[string]any{
-		"WEBDRIVER_BASEURL": "http://x-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "https://bi.example.com/",
-		"ENABLE_PROXY_FIX": true, "SESSION_COOKIE_SECURE": true,
-		"PROXY_FIX_CONFIG":      map[string]any{"x_for": 1.0, "x_proto": 1.0, "x_host": 1.0, "x_port": 0.0, "x_prefix": 1.0},
-		"RATELIMIT_ENABLED":     true,
-		"RATELIMIT_STORAGE_URI": "redis://v:6379/1?socket_connect_timeout=2&socket_timeout=2",
-		"RATELIMIT_KEY_PREFIX":  "x_ratelimit", "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": true,
-	}
-	tls := &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com", TLS: []networkingv1.IngressTLS{{}}}}
-	if diff := cmp.Diff(want, read(tls)); diff != "" {
-		t.Errorf("behind an Ingress with TLS (-want +got):\n%s", diff)
 	}
 }

@@ -2,16 +2,10 @@ package superset_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -173,57 +167,6 @@ func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	})
 }
 
-// reconcileUntil calls Reconcile until the check succeeds or Reconcile returns the given error.
-func (e *env) reconcileUntil(sup *v1alpha1.Superset, wantErr error, check func(*v1alpha1.Superset) error) {
-	e.t.Helper()
-	expect.Eventually(e.t, timeout, func() error {
-		_, err := e.reconciler.Reconcile(e.t.Context(), request(sup))
-		if err != nil {
-			if wantErr != nil && errors.Is(err, wantErr) {
-				return nil
-			}
-			return err
-		}
-		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
-			return err
-		}
-		return check(sup)
-	})
-}
-
-// waitIdle waits until reconciles send no more requests.
-func (e *env) waitIdle(sup *v1alpha1.Superset) {
-	e.t.Helper()
-	waitStable(e.t, func() error {
-		before := len(e.requests.list())
-		if _, err := e.reconciler.Reconcile(e.t.Context(), request(sup)); err != nil {
-			return err
-		}
-		if after := e.requests.list(); len(after) > before {
-			return fmt.Errorf("requests %v", after[before:])
-		}
-		return nil
-	})
-}
-
-// waitStable waits until a check has succeeded for some time without interruption, since a change reaches the operator
-// in several events.
-func waitStable(t testing.TB, check func() error) {
-	t.Helper()
-	const required = 12
-	successes := 0
-	expect.Eventually(t, timeout, func() error {
-		if err := check(); err != nil {
-			successes = 0
-			return err
-		}
-		if successes++; successes < required {
-			return errors.New("not yet steady for long enough")
-		}
-		return nil
-	})
-}
-
 // run starts a manager and stops it before the namespace is deleted.
 func (e *env) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(e.t.Context())
@@ -276,115 +219,6 @@ func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
 		change(sup)
 		return e.client.Update(e.t.Context(), sup)
 	})
-}
-
-// waitFor waits until the check of the Superset's status succeeds.
-func (e *env) waitFor(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
-	e.t.Helper()
-	expect.Eventually(e.t, timeout, func() error {
-		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
-			return err
-		}
-		return check(sup)
-	})
-}
-
-func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
-	return func(sup *v1alpha1.Superset) error {
-		if sup.Status.Phase != want || sup.Status.ObservedGeneration != sup.Generation {
-			return fmt.Errorf("phase %q at generation %d of %d: %s", sup.Status.Phase,
-				sup.Status.ObservedGeneration, sup.Generation, text(sup))
-		}
-		return nil
-	}
-}
-
-// text returns the status in a form for failure messages.
-func text(sup *v1alpha1.Superset) string {
-	raw, err := json.Marshal(sup.Status)
-	if err != nil {
-		return err.Error()
-	}
-	return string(raw)
-}
-
-// requests records the requests of an operator, without watches and lists of caches.
-type requests struct {
-	// inFlight is held for reading by each request until its response is recorded. The effect of a request is
-	// visible in the cluster before its response arrives, so readers of the counts wait for it.
-	inFlight  sync.RWMutex
-	mu        sync.Mutex
-	completed []string
-}
-
-func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		_, path, namespaced := strings.Cut(req.URL.Path, "/namespaces/")
-		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
-		sendInitial := req.URL.Query().Has("sendInitialEvents")
-		if !namespaced || watching || sendInitial {
-			return next.RoundTrip(req)
-		}
-		r.inFlight.RLock()
-		defer r.inFlight.RUnlock()
-		resp, err := next.RoundTrip(req)
-		if err == nil {
-			r.mu.Lock()
-			r.completed = append(r.completed, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
-			r.mu.Unlock()
-		}
-		return resp, err
-	})
-}
-
-func (r *requests) list() []string {
-	r.inFlight.Lock()
-	defer r.inFlight.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.completed...)
-}
-
-// matching counts the requests that match a pattern.
-func (r *requests) matching(pattern string) int {
-	n, regex := 0, regexp.MustCompile(pattern)
-	for _, s := range r.list() {
-		if regex.MatchString(s) {
-			n++
-		}
-	}
-	return n
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// reports keeps the last observation of each object and forwards all calls.
-type reports struct {
-	watcher *standalone.LeaseWatcher
-	bus     *bus.ObservationPublisher
-	next    superset.Reporter
-	mu      sync.Mutex
-	last    map[string]contract.Observation
-}
-
-func (r *reports) Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error) {
-	r.mu.Lock()
-	if r.last == nil {
-		r.last = map[string]contract.Observation{}
-	}
-	r.last[o.Object.Name] = o
-	r.mu.Unlock()
-	return r.next.Report(ctx, cr, o)
-}
-
-func (r *reports) Delete(object contract.Object) { r.next.Delete(object) }
-
-func (r *reports) lastOf(name string) contract.Observation {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last[name]
 }
 
 func request(sup *v1alpha1.Superset) ctrl.Request {

@@ -2,7 +2,6 @@ package superset_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
@@ -51,28 +48,6 @@ func newRecordedEnv(t *testing.T, o options) *recordedEnv {
 	return l
 }
 
-// minimal returns a Superset with a web server, whose tasks finish immediately.
-func minimal(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
-	return func(e *env) *v1alpha1.Superset {
-		return e.sample("development.yaml", append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
-			s.Name = "lab"
-			s.Spec.WebServer.Replicas = new(int32(1))
-		}}, edit...)...)
-	}
-}
-
-// full returns a Superset with all components and all kinds of objects.
-func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
-	return func(e *env) *v1alpha1.Superset {
-		sup := parse[v1alpha1.Superset](e.t, "testdata/full.yaml")
-		sup.Namespace = e.namespace
-		for _, e := range edit {
-			e(sup)
-		}
-		return sup
-	}
-}
-
 // createRunning creates the Superset and waits until it is Running.
 func (l *recordedEnv) createRunning(kind func(*env) *v1alpha1.Superset) *v1alpha1.Superset {
 	l.t.Helper()
@@ -86,155 +61,6 @@ func (l *recordedEnv) editAndGetRevision(sup *v1alpha1.Superset, change func(*v1
 	l.t.Helper()
 	l.edit(sup, change)
 	return revisionOf(sup)
-}
-
-func parse[T any](t testing.TB, file string) *T {
-	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := new(T)
-	if err := yaml.UnmarshalStrict(raw, out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// image sets the version of the image.
-func image(tag string) func(*v1alpha1.Superset) {
-	return func(s *v1alpha1.Superset) { s.Spec.Image.Tag = tag }
-}
-
-// tasks sets annotations that control the simulated pods of migrate, rotate and init.
-func tasks(annotations map[string]string) func(*v1alpha1.Superset) {
-	return func(s *v1alpha1.Superset) {
-		if s.Spec.Lifecycle == nil {
-			s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{}
-		}
-		if s.Spec.Lifecycle.PodTemplate == nil {
-			s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{}
-		}
-		s.Spec.Lifecycle.PodTemplate.Annotations = annotations
-	}
-}
-
-// finishAfter returns annotations that set the duration of tasks.
-func finishAfter(duration string) map[string]string {
-	return map[string]string{controlplane.FinishAfterAnnotation: duration}
-}
-
-// failWith returns annotations that let tasks print a text and fail immediately.
-func failWith(code, log string) map[string]string {
-	return map[string]string{
-		controlplane.FinishAfterAnnotation: "50ms", controlplane.ExitCodeAnnotation: code, controlplane.LogAnnotation: log,
-	}
-}
-
-// disablePreflight disables the preflight, for tests of the other tasks.
-func disablePreflight(s *v1alpha1.Superset) {
-	s.Spec.Lifecycle.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
-}
-
-// withoutPreflight omits the preflight, which changes nothing.
-func withoutPreflight(tasks []string) []string {
-	return slices.DeleteFunc(tasks, func(task string) bool { return strings.HasPrefix(task, "preflight ") })
-}
-
-// annotate sets an annotation of a Superset.
-func annotate(key, value string) func(*v1alpha1.Superset) {
-	return func(s *v1alpha1.Superset) {
-		if s.Annotations == nil {
-			s.Annotations = map[string]string{}
-		}
-		s.Annotations[key] = value
-		if value == "" {
-			delete(s.Annotations, key)
-		}
-	}
-}
-
-// all combines several checks.
-func all(checks ...func(*v1alpha1.Superset) error) func(*v1alpha1.Superset) error {
-	return func(s *v1alpha1.Superset) error {
-		for _, check := range checks {
-			if err := check(s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// condition returns a check of the status and the reason of a condition. The operator's own conditions must also have
-// the latest observedGeneration; that of the others may be older while the latest spec is not applied.
-func condition(kind string, status metav1.ConditionStatus, reason string) func(*v1alpha1.Superset) error {
-	own := []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
-	return func(s *v1alpha1.Superset) error {
-		c := meta.FindStatusCondition(s.Status.Conditions, kind)
-		if c == nil || c.Status != status || c.Reason != reason || slices.Contains(own, kind) && c.ObservedGeneration != s.Generation {
-			return fmt.Errorf("condition %s is not %s, %s at generation %d: %s", kind, status, reason, s.Generation, text(s))
-		}
-		return nil
-	}
-}
-
-// message returns the message of a condition.
-func message(s *v1alpha1.Superset, kind string) string {
-	if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil {
-		return c.Message
-	}
-	return ""
-}
-
-// lifecyclePhase returns a check of the lifecycle phase.
-func lifecyclePhase(want v1alpha1.LifecyclePhase) func(*v1alpha1.Superset) error {
-	return func(s *v1alpha1.Superset) error {
-		if s.Status.Lifecycle == nil || s.Status.Lifecycle.Phase != want {
-			return fmt.Errorf("lifecycle phase is not %s: %s", want, text(s))
-		}
-		return nil
-	}
-}
-
-// task returns a check of the state and the attempts of a task.
-func task(kind string, state v1alpha1.TaskState, attempts int32) func(*v1alpha1.Superset) error {
-	return func(s *v1alpha1.Superset) error {
-		entry := entryOf(s, kind)
-		if entry == nil || entry.State != state || entry.Attempts != attempts {
-			return fmt.Errorf("task %s is not %s, attempt %d: %s", kind, state, attempts, text(s))
-		}
-		return nil
-	}
-}
-
-func entryOf(s *v1alpha1.Superset, kind string) *v1alpha1.TaskRefStatus {
-	if s.Status.Lifecycle == nil {
-		return nil
-	}
-	return map[string]*v1alpha1.TaskRefStatus{
-		"clone": s.Status.Lifecycle.Clone, "migrate": s.Status.Lifecycle.Migrate,
-		"preflight": s.Status.Lifecycle.Preflight,
-		"rotate":    s.Status.Lifecycle.Rotate, "init": s.Status.Lifecycle.Init,
-	}[kind]
-}
-
-// components returns the components of a status, by their names in object names.
-func components(s *v1alpha1.Superset) map[string]*v1alpha1.ComponentRefStatus {
-	out := map[string]*v1alpha1.ComponentRefStatus{}
-	if s.Status.Components == nil {
-		return out
-	}
-	for slug, c := range map[string]*v1alpha1.ComponentRefStatus{
-		"web-server": s.Status.Components.WebServer, "celery-worker": s.Status.Components.CeleryWorker,
-		"celery-beat": s.Status.Components.CeleryBeat, "celery-flower": s.Status.Components.CeleryFlower,
-		"websocket-server": s.Status.Components.WebsocketServer, "mcp-server": s.Status.Components.MCPServer,
-	} {
-		if c != nil {
-			out[slug] = c
-		}
-	}
-	return out
 }
 
 // deployment reads the Deployment of a component.

@@ -1,0 +1,192 @@
+package lifecycle_test
+
+import (
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
+)
+
+// checkNext requires a requeue while work remains that no event enqueues.
+func (m *model) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	nextInput := m.input()
+	before := in
+	before.Status, before.LastImage = nextInput.Status, nextInput.LastImage
+	if !d.Next.IsZero() || !cmp.Equal(before, nextInput, cmpopts.EquateErrors(), cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef")) {
+		return // it requeues itself, or its own write enqueues it
+	}
+	if second := lifecycle.Decide(nextInput); !cmp.Equal(d.Status, second.Status) || !cmp.Equal(d.Actions, second.Actions) || d.Mode != second.Mode {
+		rt.Fatalf("invariant requeues-itself: %v, then %v\n%s", d.Actions, second.Actions, cmp.Diff(d.Status, second.Status))
+	}
+}
+
+// clones reports whether a decision starts a clone.
+func clones(d lifecycle.Decision) bool {
+	return slices.ContainsFunc(d.Actions, func(a lifecycle.Action) bool { return a.Verb == lifecycle.Create && a.Task == "clone" })
+}
+
+// checkStart checks the invariants of a starting task.
+func (m *model) checkStart(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step) {
+	for slug, job := range m.jobs {
+		if job.State == lifecycle.JobActive {
+			rt.Fatalf("invariant one-task-at-a-time: %s begins while %s runs", step.Kind.Slug, slug)
+		}
+	}
+	if step.RequiresDrain && (m.size > 0 || m.pods > 0 || len(in.Workloads.Foreign) > 0) {
+		rt.Fatalf("invariant drained: %s begins while %d pods exist", step.Kind.Slug, m.pods)
+	}
+	for i := range in.Steps {
+		before := &in.Steps[i]
+		if before.Kind.Type == step.Kind.Type {
+			break
+		}
+		if before.Kind.Type == resolve.Preflight.Type {
+			if m.verifiedKeys != before.KeysChecksum {
+				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Slug, before.KeysChecksum, m.verifiedKeys)
+			}
+			if !m.accepted[before.Checksum] {
+				rt.Fatalf("invariant accepted-first: %s begins with %q", step.Kind.Slug, before.Checksum)
+			}
+			continue
+		}
+		if !m.succeeded[before.Kind.Slug][before.Checksum] {
+			rt.Fatalf("invariant in-order: %s begins before %s completed for %q", step.Kind.Slug, before.Kind.Slug, before.Checksum)
+		}
+	}
+	if m.spec.stopped {
+		rt.Fatalf("invariant stopped: %s begins", step.Kind.Slug)
+	}
+	if from := m.fromImage(); from == "" || from == in.Image || m.spec.lifecycleOff {
+		return
+	}
+	if !m.allowed[m.token()] {
+		rt.Fatalf("invariant one-approval-one-change: %s begins for %+v without an approval", step.Kind.Slug, m.status.Upgrade)
+	}
+}
+
+// allow records the change that may continue: it was approved, or started when no approval was required. Without a
+// pending change it resets the record, so the next change requires an approval.
+func (m *model) allow() {
+	if m.fromImage() == "" || m.fromImage() == m.spec.image {
+		m.allowed = map[string]bool{}
+		return
+	}
+	token := m.token()
+	older := version.Compare(m.fromImage(), m.spec.image) == v1alpha1.DirectionDowngrade
+	approved := !older && m.approval[0] == token || older && m.approval[1] == token
+	if approved || !older && !m.spec.supervised {
+		m.allowed[token] = true
+	}
+}
+
+// checkDecision checks the invariants of every decision.
+func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	for slug, job := range in.Jobs {
+		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
+			rt.Fatalf("invariant no-components-during-a-task: %s runs", slug)
+		}
+	}
+	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
+		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
+	}
+	if d.Drain && len(m.spec.foreign) > 0 {
+		rt.Fatalf("invariant no-drain-with-foreign-workloads: %+v", d.Condition)
+	}
+	if d.Drain && d.Mode != lifecycle.Wait {
+		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)
+	}
+	if !m.spec.lifecycleOff && d.Mode == lifecycle.Apply && older(m.migrated, in.Image) && !m.allowed[m.token()] {
+		rt.Fatalf("invariant no-older-components: %s runs after the migration for %s", in.Image, m.migrated)
+	}
+	if d.Mode == lifecycle.Hold && !d.Initial && m.drainTaskStarted && m.size+m.pods == 0 && m.desired() > 0 && len(in.Steps) > 0 {
+		rt.Fatalf("invariant no-apply-between-the-tasks: %+v", d.Condition)
+	}
+	if clones(d) && find(in.Steps, "clone").Checksum == m.cloned {
+		rt.Fatalf("invariant clone-only-when-due: it completed for %q, and the database was not dropped since", m.cloned)
+	}
+	m.checkGate(rt, in, d)
+	m.checkKeys(rt, in, d)
+	same := cmp.Equal(in.Status, d.Status) && in.LastImage == d.LastImage
+	if same && len(d.Events) > 0 {
+		rt.Fatalf("invariant events-once: %v without a change of the state", d.Events)
+	}
+	if d.Condition.Reason == "" || d.Condition.Message == "" {
+		rt.Fatalf("invariant condition-has-reason: %+v", d.Condition)
+	}
+	if !d.Next.IsZero() && d.Next.Before(in.Now) {
+		rt.Fatalf("invariant next-is-ahead: %s at %s", d.Next, in.Now)
+	}
+	if d.Mode != lifecycle.Apply {
+		return
+	}
+	nextInput := in
+	nextInput.Status, nextInput.LastImage = d.Status, d.LastImage
+	if second := lifecycle.Decide(nextInput); !cmp.Equal(d.Status, second.Status) || len(second.Events) > 0 {
+		rt.Fatalf("invariant settled-is-a-fixpoint: events %v\n%s", second.Events, cmp.Diff(d.Status, second.Status))
+	}
+	for i := range in.Steps {
+		s := &in.Steps[i]
+		if s.Kind.Type == resolve.Preflight.Type {
+			continue // see checkKeys
+		}
+		if !m.succeeded[s.Kind.Slug][s.Checksum] && in.Jobs[s.Kind.Slug].State != lifecycle.JobSucceeded {
+			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Slug, s.Checksum)
+		}
+	}
+}
+
+// checkKeys checks that components get keys, and are drained for them, only after a check of exactly these keys, and
+// likewise for the image and the other settings. Those of a first installation count as accepted, and so do those
+// that components ran with when the check was enabled.
+func (m *model) checkKeys(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	if len(in.Steps) == 0 || in.Steps[0].Kind.Type != resolve.Preflight.Type {
+		return
+	}
+	preflight := in.Steps[0]
+	never := in.Status == nil || in.Status.Preflight == nil && in.Status.LastCompletedChecksums["Preflight"] == ""
+	if in.LastImage == "" || never && d.Mode == lifecycle.Apply {
+		m.verifiedKeys = preflight.KeysChecksum
+		m.accept(preflight)
+	}
+	if never {
+		return
+	}
+	if job := in.Jobs["preflight"]; job.State == lifecycle.JobSucceeded && job.Checksum == preflight.Checksum {
+		return
+	}
+	if m.verifiedKeys != preflight.KeysChecksum && d.Mode != lifecycle.Wait {
+		rt.Fatalf("invariant keys-are-proven: mode %s with %q after a check of %q", d.Mode, preflight.KeysChecksum, m.verifiedKeys)
+	}
+	gated := d.Status.Phase == v1alpha1.LifecycleAwaitingApproval || d.Status.Phase == v1alpha1.LifecycleBlocked
+	switch {
+	case d.Mode == lifecycle.Apply && !m.accepted[preflight.Checksum]:
+		rt.Fatalf("invariant accepted-first: components get %q", preflight.Checksum)
+	case d.Mode == lifecycle.Hold && !gated && !m.accepted[preflight.SettingsChecksum]:
+		rt.Fatalf("invariant accepted-first: components get %q, held", preflight.SettingsChecksum)
+	case d.Drain && in.Status.Phase != v1alpha1.LifecycleDraining && (m.verifiedKeys != preflight.KeysChecksum || !m.accepted[preflight.Checksum]):
+		rt.Fatalf("invariant accepted-first: a drain for %q, proven is %q", preflight.Checksum, m.verifiedKeys)
+	}
+}
+
+// checkGate checks the invariants of a change that requires an approval.
+func (m *model) checkGate(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	upgrade := d.Status.Upgrade
+	if upgrade != nil && upgrade.ApprovedAt != nil && (in.Status.Upgrade == nil || in.Status.Upgrade.ApprovalToken != upgrade.ApprovalToken) {
+		rt.Fatalf("invariant approved-after-it-was-recorded: %+v", upgrade)
+	}
+	if d.Phase == "" || d.Condition.Reason == v1alpha1.ReasonInvalidCronSchedule {
+		return
+	}
+	for slug, job := range in.Jobs {
+		remove := lifecycle.Action{Verb: lifecycle.Delete, Task: slug, UID: job.UID}
+		if job.State == lifecycle.JobActive && !job.Deleting && !slices.Contains(d.Actions, remove) {
+			rt.Fatalf("invariant nothing-runs-while-waiting: %s", slug)
+		}
+	}
+}
