@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
@@ -27,9 +28,9 @@ const (
 	usersMenu = `a[href*="/dashboard/list"]`
 )
 
-// logIn logs in through Superset's form, waits for the next page, and writes a screenshot of it. Superset renders the form
-// again while it loads, which can discard early input, so logIn retries.
-func logIn(ctx context.Context, address, login, screenshotFile string) error {
+// browse logs in through Superset's form, waits for the next page, visits other pages, and writes a screenshot of the last
+// one. Superset renders the form again while it loads, which can discard early input, so browse retries the login.
+func browse(ctx context.Context, address, login, screenshotFile string, visit func(tab context.Context) error) error {
 	tab, closeTab, err := browser.Open(ctx)
 	if err != nil {
 		return err
@@ -38,8 +39,24 @@ func logIn(ctx context.Context, address, login, screenshotFile string) error {
 	if err := chromedp.Do(tab, chromedp.EmulateViewport(1280, 800)); err != nil {
 		return err
 	}
+	go acceptDialogs(tab)
 	err = await.Nil(tab, loginTimeout, time.Second, func(ctx context.Context) error { return submit(ctx, address, login) })
+	if err == nil {
+		err = visit(tab)
+	}
 	return errors.Join(err, screenshot(tab, screenshotFile))
+}
+
+// acceptDialogs accepts the dialogs of the pages until the tab is closed: Explore opens one when Chromium leaves it.
+func acceptDialogs(tab context.Context) {
+	for _, err := range chromedp.Events(tab, page.JavascriptDialogOpening) {
+		if err == nil {
+			_, err = chromedp.Call(tab, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // submit fills in the form and submits it, unless the user is logged in.
