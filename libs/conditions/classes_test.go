@@ -16,7 +16,7 @@ import (
 // stride, the run with the tag long each class.
 
 // compares are pairs of available and desired replicas.
-var compares = [][2]int32{{0, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 0}, {1, 0}}
+var compares = [][2]int32{{0, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 0}, {1, 0}, {3, 1}}
 
 // podSets are the sets of the ADR (none, healthy, failed, both, lost, lost and failed),
 // and one for each way in which the rules treat a class of failures.

@@ -173,6 +173,6 @@ func progressMessage(u contract.Unit) string {
 	case u.Updated < u.Desired:
 		return fmt.Sprintf("%s has %d of %d replicas updated", u.Name, max(0, u.Updated), u.Desired)
 	default:
-		return fmt.Sprintf("%s scales down from %d to %d replicas", u.Name, max(u.Current, u.Available), u.Desired)
+		return fmt.Sprintf("%s scales down to %d of %d replicas", u.Name, u.Desired, max(u.Current, u.Available))
 	}
 }
