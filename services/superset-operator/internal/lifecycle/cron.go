@@ -75,7 +75,7 @@ func (d *decider) scheduleValid() bool {
 	if d.in.Schedule.Err == nil {
 		return true
 	}
-	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: " + sentence(d.in.Schedule.Err.Error())
+	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: " + sentence(d.in.Schedule.Err.Error()) + " Correct or remove it."
 	d.out.Schedule.Status, d.out.Schedule.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalidCronSchedule
 	d.out.Schedule.Message = message
 	d.setWaiting(v1alpha1.ReasonInvalidCronSchedule, message)

@@ -113,7 +113,7 @@ func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	base.Workloads = serving
 	broken := with(chain(base, "c?", "m?", "i?"), invalid)
 	d := lifecycle.Decide(broken)
-	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it never matches."
+	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it never matches. Correct or remove it."
 	if d.Mode != lifecycle.Hold || d.Phase != v1alpha1.PhaseBlocked || d.Status.Phase != v1alpha1.LifecycleBlocked ||
 		d.Condition.Reason != v1alpha1.ReasonInvalidCronSchedule || d.Condition.Message != message {
 		t.Errorf("%s, %q, %+v", d.Mode, d.Phase, d.Condition)

@@ -43,7 +43,7 @@ func Failure(err error) contract.Reconcile {
 	case errors.Is(err, apply.ErrNotOwned):
 		return terminal(conditions.ReasonNotOwned, "A foreign object blocks the reconcile: "+text+". Delete or rename the object.")
 	case apierrors.IsInvalid(err):
-		return terminal(conditions.ReasonApplyRefused, "The API server rejected an object: "+text+".")
+		return terminal(conditions.ReasonApplyRefused, "The API server rejected an object: "+text+". Correct the spec.")
 	}
 	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: text + "."}
 }

@@ -147,7 +147,7 @@ func reasonRows() []reasonRow {
 			}), "Blocked",
 			"FTTFFF JobRunning NotOwned", "Delete or rename the object",
 		},
-		{"ApplyRefused", fails(fmt.Errorf("apply: %w", invalid)), "Blocked", "TFTFFF ApplyRefused ApplyRefused", "is invalid"},
+		{"ApplyRefused", fails(fmt.Errorf("apply: %w", invalid)), "Blocked", "TFTFFF ApplyRefused ApplyRefused", "is invalid. Correct the spec."},
 		{"ReconcileError", fails(errors.New("forbidden")), "Running", "TTTFFF SpecNotObserved ReconcileError", "forbidden"},
 		{"SchedulesValid", settled("LifecycleComplete"), "Running", ready, ""},
 		{"NotSuspended", settled("LifecycleComplete"), "Running", ready, ""},

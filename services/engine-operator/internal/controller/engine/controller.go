@@ -205,11 +205,13 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 // warningFromError returns the warning for an API error that no retry clears; it is empty for other errors.
 func warningFromError(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
+		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error()}
 		// A quota or a policy may change; a bad object, and one of another owner, stay until a user changes them.
-		foreign := errors.Is(err, apply.ErrNotOwned)
-		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
-		if foreign {
-			out.Message += ". Delete or rename the conflicting object."
+		switch {
+		case errors.Is(err, apply.ErrNotOwned):
+			out.Terminal, out.Message = true, out.Message+". Delete or rename the conflicting object."
+		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+			out.Terminal, out.Message = true, out.Message+". Correct the engine or its class."
 		}
 		out.Message = status.Clamp(out.Message)
 		return out

@@ -40,7 +40,7 @@ func (r *Reconciler) resolveClass(ctx context.Context, s *reconcileState) (steps
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: *ref}, class)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.classError = fmt.Sprintf("FireboltEngineClass %q does not exist.", *ref)
+		s.classError = fmt.Sprintf("FireboltEngineClass %q does not exist. Create it, or change spec.engineClassRef.", *ref)
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get class %q: %w", *ref, err)
 	default:
@@ -56,7 +56,7 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: name}, instance)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.instanceError = fmt.Sprintf("FireboltInstance %q does not exist.", name)
+		s.instanceError = fmt.Sprintf("FireboltInstance %q does not exist. Create it, or change spec.instanceRef.", name)
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
