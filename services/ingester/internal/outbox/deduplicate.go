@@ -15,7 +15,8 @@ import (
 const (
 	// overlapRows is the number of rows that may be in the stream already when a relay starts, or
 	// after a failed batch: those that another relay had in flight, the lowest rows of its
-	// window, between rows that were committed since.
+	// window, between rows that were committed since. It counts from the last row that was found
+	// in the stream.
 	overlapRows      = 2 * window
 	lastEventTimeout = 2 * time.Second
 	// streamReadValidity is how long a read of the stream's last events is valid. It is far less
@@ -57,7 +58,11 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 		}
 		remaining = append(remaining, o)
 	}
-	r.overlap -= len(rows)
+	if len(done) > 0 {
+		r.overlap = overlapRows // a restored database has any number of such rows
+	} else {
+		r.overlap -= len(rows)
+	}
 	if err := r.remove(ctx, done); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,21 @@ func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f.expectEachOnce(650)
 }
 
+// TestDeduplicateRestoredRows has many more rows that are in the stream than a relay looks ahead: those of
+// a database that was restored from a backup taken during an outage of the bus.
+func TestDeduplicateRestoredRows(t *testing.T) {
+	f := newFixture(t)
+	f.insert(1, 3000, 7, 42)
+	stop := f.run()
+	f.empty()
+	stop()
+	f.expireDuplicateWindow()
+	f.insert(1, 3050, 7, 42) // 50 that are not in the stream
+	f.relay()
+	f.empty()
+	f.expectEachOnce(3050)
+}
+
 // TestDeduplicateWaitsForStream has events in the stream, outside its duplicate window, while the stream
 // cannot be read, as after an outage of the bus.
 func TestDeduplicateWaitsForStream(t *testing.T) {

@@ -51,7 +51,7 @@ type Relay struct {
 	reconnected chan struct{} // the bus is connected again
 	// lastError is the last failure, so that it is logged once.
 	lastError string
-	// overlap is the number of next rows that may be in the stream already.
+	// overlap is the number of next rows to look up in the stream.
 	overlap int
 }
 
