@@ -3,7 +3,7 @@
 //
 // The writer adds a row for each change in the transaction of the change itself. The
 // [Relay] reads rows in the order of their ids, publishes each with the id
-// <uid>.<outbox id>, and deletes it once the stream has acknowledged it. Every committed
+// <uid>.<sequence>, and deletes it once the stream has acknowledged it. Every committed
 // change is published at least once, also after hours without a bus, and readers
 // deduplicate by the id.
 //
@@ -14,7 +14,8 @@
 // storing an event and removing its row, the event is sent again; within ten minutes the
 // stream deduplicates it by its id. For longer gaps, a relay that starts, or that had a
 // failure, first reads the last event of each object of its first rows from the stream: ids
-// of one object only rise, so ids up to that one are already there. Two relays at once, during
+// of one object only rise, so ids up to that one are already there. It continues as long as it
+// finds rows: those of a restored database may all be in the stream. Two relays at once, during
 // a failover, send the same ids in the same order. A relay that pauses for a minute in the
 // middle of a batch reads from the stream again. It waits while the stream is unavailable.
 //
