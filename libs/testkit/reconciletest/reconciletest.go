@@ -36,12 +36,17 @@ type sink struct {
 	warned *atomic.Bool
 }
 
+// Enabled implements logr.LogSink. The warning must arrive even if the next sink discards it.
+func (s *sink) Enabled(level int) bool { return level == 0 || s.LogSink.Enabled(level) }
+
 // Info implements logr.LogSink.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
 	if strings.Contains(message, Warning) {
 		s.warned.Store(true)
 	}
-	s.LogSink.Info(level, message, keysAndValues...)
+	if s.LogSink.Enabled(level) {
+		s.LogSink.Info(level, message, keysAndValues...)
+	}
 }
 
 // WithValues implements logr.LogSink.
