@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
@@ -186,7 +187,10 @@ func (f *fixture) manager(cfg *rest.Config) ctrl.Manager {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		f.t.Fatal(err)
 	}
+	log, checkResults := reconciletest.Watch(f.t, ctrl.Log)
+	f.t.Cleanup(checkResults) // after the manager has ended
 	options := ctrl.Options{
+		Logger:                        log,
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                true,
