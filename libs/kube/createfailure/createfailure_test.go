@@ -12,6 +12,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 )
 
@@ -67,6 +68,42 @@ func TestFindLimitsRequests(t *testing.T) {
 	clock.SetTime(start.Add(time.Hour))
 	if got, requeueAfter, err := f.Find(t.Context(), job); err == nil || got != "" || requeueAfter != createfailure.Refresh {
 		t.Errorf("after an error: %q again in %s (%v)", got, requeueAfter, err)
+	}
+}
+
+// A workload is reconciled when the Finder requests it and, because of a watch event, at one other time: grace period,
+// refresh and hold-down together delay the message by at most 30 s.
+func TestFindReportsEventInTime(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job", CreationTimestamp: metav1.NewTime(start)}}
+	found := func(rejected, other time.Duration) (at time.Duration) {
+		reader, clock := &events{}, testclock.NewFakePassiveClock(start)
+		f := createfailure.New(reader, clock)
+		for {
+			clock.SetTime(start.Add(at))
+			if at >= rejected {
+				reader.items = []corev1.Event{event("quota", rejected)}
+			}
+			message, requeueAfter, err := f.Find(t.Context(), job)
+			if err != nil || requeueAfter <= 0 {
+				t.Fatalf("again in %s, %v", requeueAfter, err)
+			}
+			if message != "" {
+				return at
+			}
+			next := at + requeueAfter
+			if at < other {
+				next = min(next, other)
+			}
+			at = next
+		}
+	}
+	for rejected := range time.Duration(30) {
+		for other := range time.Duration(60) {
+			at := found(rejected*time.Second, other*time.Second)
+			if delay := at - rejected*time.Second + conditions.CreateFailureHold; delay > 30*time.Second {
+				t.Fatalf("rejected at %d s, reconciled at %d s: reported after %s", rejected, other, delay)
+			}
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (r *Reader) Latest(ctx context.Context, engine types.UID, set *appsv1.State
 		h = cachedWarning{set: set.UID, at: now, warning: found}
 		r.store(engine, h)
 	}
-	return h.warning, refreshInterval, nil
+	return h.warning, h.at.Add(refreshInterval).Sub(now), nil
 }
 
 // list reads from the API server instead of a cache: events are many and rarely needed. It reads

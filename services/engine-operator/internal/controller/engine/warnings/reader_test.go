@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 )
 
 // stubEvents answers a list like the API server: by name, and no more than the limit.
@@ -59,5 +61,42 @@ func TestLatestReadsAllEvents(t *testing.T) {
 	}
 	if want := "involvedObject.uid=set,type=Warning"; events.options[0].FieldSelector != want {
 		t.Errorf("field selector = %q, want %q", events.options[0].FieldSelector, want)
+	}
+}
+
+// An engine is reconciled when the Reader requests it and, because of a watch event, at one other time: grace period,
+// refresh and hold-down together delay the message by at most 30 s.
+func TestLatestReportsEventInTime(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a-g0", UID: "set", CreationTimestamp: metav1.NewTime(start)}}
+	found := func(rejected, other time.Duration) (at time.Duration) {
+		events, clock := &stubEvents{}, clocktesting.NewFakePassiveClock(start)
+		r := New(events, clock)
+		for {
+			clock.SetTime(start.Add(at))
+			if at >= rejected {
+				events.all = []corev1.Event{{Reason: "FailedCreate", Message: "quota"}}
+			}
+			warning, requeue, err := r.Latest(t.Context(), "engine", set)
+			if err != nil || requeue <= 0 {
+				t.Fatalf("again in %s, %v", requeue, err)
+			}
+			if warning.Message != "" {
+				return at
+			}
+			next := at + requeue
+			if at < other {
+				next = min(next, other)
+			}
+			at = next
+		}
+	}
+	for rejected := range time.Duration(30) {
+		for other := range time.Duration(60) {
+			at := found(rejected*time.Second, other*time.Second)
+			if delay := at - rejected*time.Second + conditions.CreateFailureHold; delay > 30*time.Second {
+				t.Fatalf("rejected at %d s, reconciled at %d s: reported after %s", rejected, other, delay)
+			}
+		}
 	}
 }
