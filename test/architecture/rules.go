@@ -68,17 +68,13 @@ func foreignInternals(dir, path string) bool {
 	return len(target) < 3 || target[2] != "api"
 }
 
-// Limits in lines.
+// Limits of hand-written code.
 const (
-	maxSource = 500
-	maxTypes  = 700 // API types: one kind per file
-	maxTest   = 900
+	maxLines = 300 // of a file
+	maxFiles = 12  // of a package, without tests
 )
 
-// maxFiles is the number of files of a package, without tests and generated files.
-const maxFiles = 12
-
-// apiPackage matches the packages of API types, which have no limit: an API group is a single package.
+// apiPackage matches the packages of API types, whose files may share a prefix: an API group is a single package.
 var apiPackage = regexp.MustCompile(`/api/v\d\w*$`)
 
 func isAPI(dir string) bool { return apiPackage.MatchString(dir) }
@@ -92,16 +88,4 @@ func subjectOf(path string) string { return systems.ReplaceAllString(path, "") }
 // badNames are package names that are not descriptive.
 var badNames = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "misc": true, "base": true, "types": true, "impl": true,
-}
-
-// maxLines returns the cap for one file.
-func maxLines(path string) int {
-	switch {
-	case strings.HasSuffix(path, "_test.go"):
-		return maxTest
-	case strings.Contains(path, "/api/v"):
-		return maxTypes
-	default:
-		return maxSource
-	}
 }
