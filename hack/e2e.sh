@@ -48,7 +48,7 @@ previous() {
 
 # build builds the services of the previous commit with its own script and the tag previous.
 build() {
-  hack/docker run bash -euc '
+  hack/docker run hack/images.sh exclusive bash -euc '
     hack/images.sh e2e
     hack/images.sh offline
     if [ -n "$2" ]; then

@@ -7,6 +7,7 @@
 #                                               flotilla-e2e/<directory>:dev and :dev-1, by its build.sh
 #        hack/images.sh save DIR [IMAGE...]     images as tars with all their names, for containerd, by default all that
 #                                               were built here; unchanged images are not saved again
+#        hack/images.sh exclusive COMMAND...    runs a command that calls the others, while no other process builds images
 # FLOTILLA_IMAGE_PREFIX (flotilla) and FLOTILLA_VERSION (dev) set the names of services: <prefix>/<service>:<version>.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -125,8 +126,19 @@ save() { # DIR IMAGE...
   done
 }
 
+# lock waits until no other process builds: all checkouts share the names of images and the cache. The processes that
+# this one starts have the lock too.
+lock() {
+  [ -z "${FLOTILLA_IMAGES_LOCK:-}" ] || return 0
+  mkdir -p "$cache"
+  exec {FLOTILLA_IMAGES_LOCK}> "$cache/images.lock"
+  flock "$FLOTILLA_IMAGES_LOCK"
+  export FLOTILLA_IMAGES_LOCK
+}
+
 command -v docker > /dev/null || fail "docker is not on PATH"
 docker version > /dev/null 2>&1 || fail "no Docker daemon answers; hack/docker run $0 starts one as root on Debian"
+lock
 mapfile -t all < <(services)
 case "${1:-}:$#" in
   registry:1) registry "${all[@]}" ;;
@@ -142,5 +154,6 @@ case "${1:-}:$#" in
     ;;
   registry:* | offline:* | e2e:*) "$@" ;;
   save:[3-9]* | save:1?*) "$@" ;;
-  *) fail "want registry, offline, e2e or save DIR" ;;
+  exclusive:[2-9]* | exclusive:1?*) "${@:2}" ;;
+  *) fail "want registry, offline, e2e, save DIR or exclusive COMMAND" ;;
 esac

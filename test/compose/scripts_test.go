@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -23,5 +25,22 @@ func TestScriptsPassShellcheck(t *testing.T) {
 	cmd.Dir = root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestImagesAreBuiltByOneProcess builds within a build, which has the lock, and in another process, which waits for it.
+func TestImagesAreBuiltByOneProcess(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "hack/images.sh", "exclusive", "sh", "-euc",
+		"hack/images.sh exclusive echo within; env -u FLOTILLA_IMAGES_LOCK timeout 1 hack/images.sh exclusive echo concurrent")
+	cmd.Dir = root()
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "FLOTILLA_CACHE="+t.TempDir())
+	out, err := cmd.Output()
+	const timedOut = 124
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != timedOut || string(out) != "within\n" {
+		t.Errorf("got %v and %q, want exit status %d and %q", err, out, timedOut, "within\n")
 	}
 }

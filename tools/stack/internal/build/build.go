@@ -64,7 +64,7 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 // of test/e2e/images. It saves the named ones as tars in a directory.
 func Images(ctx context.Context, c checkout.Checkout, dir string, names, e2e []string) error {
 	script := `hack/images.sh offline >&2; [ -z "$1" ] || hack/images.sh e2e $1 >&2; hack/images.sh save "$0" "${@:2}"`
-	args := append([]string{"run", "bash", "-euc", script, dir, strings.Join(e2e, " ")}, names...)
+	args := append([]string{"run", "hack/images.sh", "exclusive", "bash", "-euc", script, dir, strings.Join(e2e, " ")}, names...)
 	out, err := command(ctx, c.Root, c.Path("hack", "docker"), args...)
 	if err != nil {
 		return fmt.Errorf("build images: %w\n%s", err, out)
