@@ -13,8 +13,9 @@ import (
 const ExecutionURL = "X-Stub-Execution-Url"
 
 const (
-	reportTimeout  = 2 * time.Second
-	reportAttempts = 3
+	reportTimeout = 2 * time.Second
+	// reportAttempts are made even if the network drops packets for half a minute.
+	reportAttempts = 30
 )
 
 // reportExecution reports that the query runs, if its header requests it. A report may be repeated: run stays the same.

@@ -17,13 +17,14 @@ import (
 
 // Disruptions evicts the pods of an engine, and kills the operator during rollouts.
 func Disruptions(p *platform.Platform) run.Scenario {
-	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, one freezes, and the "+
-		"operator is killed at random during rollouts, while queries run through the gateway.", 2)
+	e, s := engineScenario(p, "engine-disruptions", "Pods of an engine are evicted, one is killed, one freezes, the node of "+
+		"one is lost, and the operator is killed at random during rollouts, while queries run through the gateway.", 2)
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "eviction", Do: e.evict},
 		{Name: "engine killed", Outage: true, Do: e.killEngine},
 		{Name: "engine frozen", Outage: true, Do: e.freezeEngine},
+		{Name: "node lost", Outage: true, Do: e.loseNode},
 		{Name: "operator killed at random times", Do: e.killOperator},
 		{Name: "operator available again", Do: e.waitForOperator},
 		{Name: "delete", Outage: true, Do: e.remove},

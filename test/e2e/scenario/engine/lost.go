@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
+)
+
+const (
+	lostNode      = "lost-node"
+	lostNamespace = "kube-system" // the pod needs the network of the node, which other namespaces of the scenarios forbid
+	// outage is longer than the gateway takes to notice the loss of a connection, and shorter than the liveness probe, which
+	// the kubelet of a lost node would not run.
+	outage = 25 * time.Second
+	// longestLost limits the answers about queries that a lost pod had accepted.
+	longestLost = 20.0
+)
+
+// loseNode drops all packets from and to one pod for a while. The other pods answer within the interval of the gateway's
+// health checks, the queries in the lost pod fail within seconds, and none is executed twice. The pod reports what it
+// executed once it can be reached again.
+func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
+	if e.Simulated {
+		return nil // no pod runs
+	}
+	victim, err := e.victim(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Pass(ctx, longestQuery); err != nil {
+		return err
+	}
+	if err := e.removeLostNode(ctx); err != nil { // of an interrupted run
+		return err
+	}
+	if err := e.ApplyManifest(ctx, lostNamespace, "lost-node.yaml", "${NODE}", platform.Text(victim, "spec", "nodeName"),
+		"${ADDRESS}", platform.Text(victim, "status", "podIP"), "${SECONDS}", strconv.Itoa(int(outage.Seconds()))); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.removeLostNode(context.WithoutCancel(ctx))) }()
+	for _, want := range []string{"False", "True"} {
+		if err := s.Until(ctx, fmt.Sprintf("condition Ready of %s is %s", victim.GetName(), want), func(ctx context.Context) error {
+			return e.readiness(ctx, victim, want)
+		}); err != nil {
+			return fmt.Errorf("%w; %s", err, e.Explain(ctx, lostNamespace, lostNode))
+		}
+	}
+	if err := e.Rolled(ctx, s, -1); err != nil {
+		return err
+	}
+	return errors.Join(e.checkLongestGap(ctx), e.checkLostQueries(ctx))
+}
+
+// readiness returns an error unless the pod is the same as before and its condition Ready has this status.
+func (e *Engine) readiness(ctx context.Context, pod *unstructured.Unstructured, want string) error {
+	now, err := e.Get(ctx, cluster.Pod, pod.GetNamespace(), pod.GetName())
+	if err != nil {
+		return err
+	}
+	if now.GetUID() != pod.GetUID() || restarts(now) != restarts(pod) {
+		return fmt.Errorf("%s was replaced or restarted", pod.GetName())
+	}
+	if got, reason := platform.Condition(now, "Ready"); got != want {
+		return fmt.Errorf("it is %s (%s)", got, reason)
+	}
+	return nil
+}
+
+// checkLostQueries fails if a query of the present phase got no answer, or got one later than those of a lost pod may.
+func (e *Engine) checkLostQueries(ctx context.Context) error {
+	figures, err := e.loadgen.Figures(ctx)
+	if err != nil {
+		return err
+	}
+	now := figures[len(figures)-1]
+	if longest := now.Quantile(1); longest < 0 || longest > longestLost || now.Classes["timeout"] > 0 {
+		return fmt.Errorf("the slowest answer took up to %.0f s, want %.0f; answers %v", longest, longestLost, now.Classes)
+	}
+	return nil
+}
+
+func (e *Engine) removeLostNode(ctx context.Context) error {
+	_, err := e.Kubectl(ctx, "", "delete", "pod", lostNode, "-n", lostNamespace, "--ignore-not-found", "--wait", "--timeout=60s")
+	return err
+}
