@@ -34,7 +34,15 @@ type release struct {
 func newRelease(t *testing.T, service string, bus string) *release {
 	t.Helper()
 	b := &release{env: newEnv(t, service)}
-	b.values = []string{"--set", "watchNamespaces={" + b.namespace + "},cluster.name=c,bus.url=" + bus}
+	b.install("--set", "watchNamespaces={"+b.namespace+"},cluster.name=c,bus.url="+bus)
+	return b
+}
+
+// install installs the release, starts its service and waits until it is the leader.
+func (b *release) install(values ...string) {
+	t, service := b.T, b.service
+	t.Helper()
+	b.values = values
 	if service == "ingester" {
 		b.create(secret("database", "dsn", mysqltest.DSN(t)))
 		b.values = append(b.values, "--set", "database.dsnSecret.name=database,admissionPolicy=none")
@@ -50,7 +58,6 @@ func newRelease(t *testing.T, service string, bus string) *release {
 	b.s = b.start(b.kubeconfig(service), docs, b.flags...)
 	b.s.probes(true)
 	b.waitForLeader()
-	return b
 }
 
 // serves creates an object and waits until the service has reconciled it.
@@ -81,6 +88,14 @@ func (b *release) sees(o *unstructured.Unstructured) {
 	})
 }
 
+// remainsUnseen fails if a service has reconciled the object.
+func (b *release) remainsUnseen(o *unstructured.Unstructured) {
+	b.Helper()
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(o), o); err != nil || b.seen(o) {
+		b.Errorf("the other release has seen it: %v, %v", o.Object, err)
+	}
+}
+
 func (b *release) seen(o *unstructured.Unstructured) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(o.Object, strings.Split(served[b.service].seen, ".")...)
 	return err == nil && found
@@ -109,9 +124,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 				unseen := b.object("unseen")
 				b.create(unseen)
 				a.serves("second")
-				if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(unseen), unseen); err != nil || b.seen(unseen) {
-					t.Errorf("the other release has seen it: %v, %v", unseen.Object, err)
-				}
+				b.remainsUnseen(unseen)
 				b.s = b.start(b.kubeconfig(service), documents(t, b.helm("get", "manifest", service)))
 				b.sees(unseen)
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/namespaces"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
@@ -32,6 +33,23 @@ func (o Options) RESTConfig() (*rest.Config, error) {
 	cfg.UserAgent = o.service + "/" + telemetry.BuildInfo().Version
 	cfg.QPS = -1
 	return cfg, nil
+}
+
+// Namespaces returns the namespaces to watch, empty for all, for a service's commands. With a selector they are those that
+// match it now; it returns an error if none does.
+func (o Options) Namespaces(ctx context.Context) ([]string, error) {
+	if o.WatchNamespaceSelector == "" {
+		return o.WatchNamespaces, nil
+	}
+	cfg, err := o.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	names, err := namespaces.List(ctx, cfg, o.WatchNamespaceSelector)
+	if err == nil && len(names) == 0 {
+		err = settingError(selectorFlag, "matches no namespace: %q", o.WatchNamespaceSelector)
+	}
+	return names, err
 }
 
 func (o Options) loadConfig() (*rest.Config, error) {

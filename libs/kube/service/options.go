@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -34,6 +35,7 @@ type Options struct {
 	Election                 Election
 	ConditionsLeaseNamespace string
 	WatchNamespaces          []string
+	WatchNamespaceSelector   string
 	Workers                  int
 	LogLevel                 string
 	LogFormat                string
@@ -63,6 +65,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet, defaults Election) {
 	o.Election.addFlags(fs, defaults)
 	fs.StringVar(&o.ConditionsLeaseNamespace, "conditions-lease-namespace", "flotilla-system", "namespace of the Lease flotilla-conditions")
 	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas; empty means all")
+	fs.StringVar(&o.WatchNamespaceSelector, selectorFlag, "", "label selector of the namespaces to watch, for example flotilla.dev/shard=a; the service restarts within its process when other namespaces match; empty means those of --watch-namespaces")
 	fs.IntVar(&o.Workers, "workers", 8, "maximum concurrent reconciles per kind")
 	fs.StringVar(&o.LogLevel, "log-level", "info", "error, warn, info, debug or trace")
 	fs.StringVar(&o.LogFormat, "log-format", "json", "json or text")
@@ -75,6 +78,7 @@ func (o *Options) Validate() error {
 		validateAddress("metrics-bind-address", o.MetricsAddr),
 		validateAddress("health-probe-bind-address", o.HealthAddr),
 		validateAddress("pprof-bind-address", o.PprofAddr),
+		o.validateNamespaces(),
 	}
 	if o.Workers < 1 {
 		checks = append(checks, settingError("workers", "must be at least 1, got %d", o.Workers))
@@ -89,6 +93,26 @@ func (o *Options) Validate() error {
 		checks = append(checks, settingError("conditions-lease-namespace", "must not be empty"))
 	}
 	return errors.Join(checks...)
+}
+
+const selectorFlag = "watch-namespace-selector"
+
+func (o *Options) validateNamespaces() error {
+	if o.WatchNamespaceSelector == "" {
+		return nil
+	}
+	if len(o.WatchNamespaces) > 0 {
+		return settingError(selectorFlag, "and --watch-namespaces exclude each other, got %q and %q",
+			o.WatchNamespaceSelector, strings.Join(o.WatchNamespaces, ","))
+	}
+	selector, err := labels.Parse(o.WatchNamespaceSelector)
+	if err != nil {
+		return settingError(selectorFlag, "is not a label selector such as flotilla.dev/shard=a: %w", err)
+	}
+	if selector.Empty() {
+		return settingError(selectorFlag, "matches all namespaces: %q", o.WatchNamespaceSelector)
+	}
+	return nil
 }
 
 func validateAddress(flag, address string) error {

@@ -77,7 +77,8 @@ func newPrerequisites(spec Spec, o Options, cfg *rest.Config, c clock.Clock) (*p
 }
 
 // permissions returns the permissions that the service cannot start without: those for leader
-// election, and those to list and watch its prerequisites.
+// election, and those to list and watch its prerequisites. A selector requires them in all
+// namespaces, since any may match later.
 func permissions(name string, o Options, required []Prerequisite) []authorizationv1.ResourceAttributes {
 	var out []authorizationv1.ResourceAttributes
 	if o.LeaderElect {
@@ -88,6 +89,11 @@ func permissions(name string, o Options, required []Prerequisite) []authorizatio
 		lease.Name = name + ".flotilla.dev"
 		for _, lease.Verb = range []string{"get", "update"} {
 			out = append(out, lease)
+		}
+	}
+	if o.WatchNamespaceSelector != "" {
+		for _, verb := range []string{"list", "watch"} {
+			out = append(out, authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: verb})
 		}
 	}
 	for _, r := range required {

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/namespaces"
 )
 
 func TestRequiredPermissionsOfService(t *testing.T) {
@@ -36,6 +38,10 @@ func TestRequiredPermissionsOfService(t *testing.T) {
 				"list, watch harbours.example.dev in all namespaces",
 			},
 		},
+		"in namespaces with a label": {
+			Options{WatchNamespaceSelector: "team=a"},
+			[]string{"list, watch namespaces in all namespaces", "list, watch boats.example.dev in all namespaces", "list, watch harbours.example.dev in all namespaces"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,6 +61,7 @@ func TestMissingPrerequisiteRestartsService(t *testing.T) {
 	}{
 		"a permanent error":             {err: broken},
 		"a lost lease":                  {err: errLeaseLost, want: true},
+		"other namespaces":              {err: namespaces.ErrChanged, want: true},
 		"no API server":                 {err: broken, ping: broken, want: true},
 		"a CRD that was removed":        {err: broken, missing: missing{crds: []string{"boats"}}, want: true},
 		"a permission that was removed": {err: broken, missing: missing{permissions: []string{"list boats"}}, want: true},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/namespaces"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
@@ -80,7 +81,7 @@ func (p *process) run(ctx context.Context) error {
 	if !api.wait(ctx, p.log) || !prerequisites.wait(ctx, p.log) {
 		return nil // stopped by a signal
 	}
-	err = p.manage(ctx, cfg, rt, busRun)
+	err = p.manageSelected(ctx, cfg, rt, busRun)
 	if err != nil && ctx.Err() == nil && isTransient(err, api.ping(ctx), prerequisites.check(ctx)) {
 		p.log.Info("Restarting", "reason", err.Error())
 		return errRestart
@@ -88,11 +89,33 @@ func (p *process) run(ctx context.Context) error {
 	return err
 }
 
+// manageSelected runs the controllers in the namespaces that match the selector, if there is one, and returns
+// namespaces.ErrChanged when others match.
+func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runtime, b *busRun) error {
+	if p.options.WatchNamespaceSelector == "" {
+		return p.manage(ctx, cfg, rt, b)
+	}
+	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped by a signal
+		}
+		return err
+	}
+	p.log.Info("Selected the namespaces to watch", "namespaces", names)
+	p.options.WatchNamespaces, rt.Options.WatchNamespaces = names, names
+	err = p.manage(selected, cfg, rt, b)
+	if err == nil && ctx.Err() == nil {
+		err = context.Cause(selected)
+	}
+	return err
+}
+
 // isTransient reports whether a restart can clear the cause of an exit, as opposed to a
-// permanent error: the Lease was lost, the API server is unavailable, or a CRD or a
-// permission was removed.
+// permanent error: the Lease was lost, other namespaces are to be watched, the API server is
+// unavailable, or a CRD or a permission was removed.
 func isTransient(err, ping error, m missing) bool {
-	return ping != nil || m.err() != nil || errors.Is(err, errLeaseLost)
+	return ping != nil || m.err() != nil || errors.Is(err, errLeaseLost) || errors.Is(err, namespaces.ErrChanged)
 }
 
 // errLeaseLost replaces the manager's own error, which has no type.

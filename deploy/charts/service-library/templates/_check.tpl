@@ -7,6 +7,7 @@
 {{- if and $v.bus.credentialsSecret.name $v.bus.nkeySecret.name }}{{ fail "bus.credentialsSecret.name and bus.nkeySecret.name exclude each other" }}{{ end }}
 {{- if and $v.bus.tls.clientCertificate (not $v.bus.tls.secretName) }}{{ fail "bus.tls.clientCertificate needs bus.tls.secretName" }}{{ end }}
 {{- if and (gt (int $v.replicas) 1) (not $v.leaderElection.enabled) }}{{ fail "replicas above 1 need leaderElection.enabled" }}{{ end }}
+{{- if and $v.watchNamespaces $v.watchNamespaceSelector }}{{ fail "watchNamespaces and watchNamespaceSelector exclude each other" }}{{ end }}
 {{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}{{ fail "serviceAccount.name is required with serviceAccount.create=false" }}{{ end }}
 {{- if and $v.serviceMonitor.enabled (not $v.metrics.enabled) }}{{ fail "serviceMonitor.enabled needs metrics.enabled" }}{{ end }}
 {{- if and $v.podDisruptionBudget.minAvailable $v.podDisruptionBudget.maxUnavailable }}{{ fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other" }}{{ end }}

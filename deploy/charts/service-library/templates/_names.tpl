@@ -16,7 +16,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* Cluster-scoped objects of a release that watches some namespaces only have its namespace in
 their name, so that releases in other namespaces can coexist. */}}
 {{- define "flotilla.clusterScoped" -}}
-{{ .name }}{{ if .root.Values.watchNamespaces }}-{{ .root.Release.Namespace }}{{ end }}
+{{ .name }}{{ if or .root.Values.watchNamespaces .root.Values.watchNamespaceSelector }}-{{ .root.Release.Namespace }}{{ end }}
 {{- end }}
 
 {{- define "flotilla.account" -}}
@@ -57,4 +57,13 @@ matchExpressions:
     operator: In
     values: {{ toJson . }}
 {{- end }}
+{{- with .Values.watchNamespaceSelector }}
+matchLabels: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The flag that limits a program to the watched namespaces; empty if all are watched. */}}
+{{- define "flotilla.namespacesFlag" -}}
+{{- with .Values.watchNamespaces }}--watch-namespaces={{ join "," . }}{{ end }}
+{{- with .Values.watchNamespaceSelector }}--watch-namespace-selector={{ range $i, $key := keys . | sortAlpha }}{{ if $i }},{{ end }}{{ $key }}={{ get $.Values.watchNamespaceSelector $key }}{{ end }}{{ end }}
 {{- end }}

@@ -1,6 +1,6 @@
 {{/* The notes that helm prints after an install or an upgrade. */}}
 {{- define "flotilla.notes" -}}
-{{ .Chart.Name }} {{ .Values.image.tag | default .Chart.AppVersion }} watches {{ with .Values.watchNamespaces }}{{ join ", " . }}{{ else }}all namespaces{{ end }}.
+{{ .Chart.Name }} {{ .Values.image.tag | default .Chart.AppVersion }} watches {{ with .Values.watchNamespaces }}{{ join ", " . }}{{ else }}{{ with .Values.watchNamespaceSelector }}the namespaces with the labels {{ toJson . }}{{ else }}all namespaces{{ end }}{{ end }}.
 
   kubectl -n {{ .Release.Namespace }} rollout status deployment/{{ .Chart.Name }}
 {{ include "own.notes" . | trim }}

@@ -95,8 +95,8 @@ identity: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 - --cluster-name={{ . }}
 {{- end }}
 {{- include "flotilla.busArgs" (dict "as" .Values.bus) }}
-{{- with .Values.watchNamespaces }}
-- --watch-namespaces={{ join "," . }}
+{{- with include "flotilla.namespacesFlag" . }}
+- {{ . }}
 {{- end }}
 - --conditions-lease-namespace={{ include "flotilla.conditionsNamespace" . }}
 {{- with .Values.leaderElection }}

@@ -52,13 +52,13 @@ subjects:
 {{- end }}
 {{- end }}
 
-{{/* The rules of a ClusterRole: in all namespaces, or in each watched namespace, with a separate
-role for cluster-scoped resources. */}}
+{{/* The rules of a ClusterRole: in all namespaces, which a selector requires too, or in each watched
+namespace, with a separate role for cluster-scoped resources. */}}
 {{- define "flotilla.wideRole" }}
 {{- $call := . }}
 {{- $root := .root }}
 {{- if not $root.Values.watchNamespaces }}
-{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" .document.metadata.name "rules" .document.rules) .) }}
+{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" (include "flotilla.clusterScoped" (dict "root" $root "name" .document.metadata.name)) "rules" .document.rules) .) }}
 {{- else }}
 {{- $wide := list }}
 {{- $narrow := list }}
@@ -114,12 +114,22 @@ Rules about webhook configurations are limited to those of this release. */}}
 {{- end }}
 {{- end }}
 
+{{/* The permission to select namespaces by their labels. */}}
+{{- define "flotilla.selectorRole" }}
+{{- if .root.Values.watchNamespaceSelector }}
+{{- $name := include "flotilla.clusterScoped" (dict "root" .root "name" (printf "%s-namespaces" .account)) }}
+{{- $rule := dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "list" "watch") }}
+{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" $name "rules" (list $rule)) .) }}
+{{- end }}
+{{- end }}
+
 {{/* The roles of the service and, for users, those that are not bound. */}}
 {{- define "flotilla.rbac" }}
 {{- if .Values.rbac.create }}
 {{- range include "own.roles" . | fromYamlArray }}
 {{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" (include "flotilla.account" $)) }}
 {{- end }}
+{{- include "flotilla.selectorRole" (dict "root" . "account" (include "flotilla.account" .)) }}
 {{- if .Values.rbac.userRoles }}
 {{- range include "own.userRoles" . | fromYamlArray }}
 {{- include "flotilla.roles" (dict "root" $ "file" (printf "files/rbac/%s" .) "account" "") }}

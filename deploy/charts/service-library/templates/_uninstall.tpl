@@ -48,8 +48,9 @@ fails while the service holds its Lease, and is retried. */}}
 {{- $before := include "flotilla.hook" (dict "on" "pre-delete" "weight" -10) }}
 {{- include "flotilla.hookAccount" (dict "root" $root "name" $name "annotations" $before) }}
 {{- include "flotilla.roles" (dict "root" $root "file" "files/rbac/operator_role.yaml" "account" $name "annotations" $before) }}
+{{- include "flotilla.selectorRole" (dict "root" $root "account" $name "annotations" $before) }}
 {{- $args := list "remove-finalizers" (printf "--leader-election-namespace=%s" $root.Release.Namespace) }}
-{{- with $root.Values.watchNamespaces }}{{ $args = append $args (printf "--watch-namespaces=%s" (join "," .)) }}{{ end }}
+{{- with include "flotilla.namespacesFlag" $root }}{{ $args = append $args . }}{{ end }}
 {{- include "flotilla.hookJob" (dict "root" $root "name" $name "account" $name "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
 {{- end }}
 

@@ -65,7 +65,11 @@ func Commands() map[string]service.Command {
 			if err != nil {
 				return fmt.Errorf("create client: %w", err)
 			}
-			env := Env{Client: cl, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces, LeaseNamespace: o.LeaderElectionNamespace}
+			namespaces, err := o.Namespaces(ctx)
+			if err != nil {
+				return err
+			}
+			env := Env{Client: cl, Clock: clock.RealClock{}, Namespaces: namespaces, LeaseNamespace: o.LeaderElectionNamespace}
 			return c.Run(ctx, env, os.Stdout)
 		},
 	}}

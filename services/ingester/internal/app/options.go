@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -107,7 +108,11 @@ func environment() map[string]string {
 func (o *Options) On() bool { return o.Enabled && o.MySQL.Configured() }
 
 // Validate checks the settings. Each error names its flag.
-func (o *Options) Validate(service.Options) error {
+func (o *Options) Validate(common service.Options) error {
+	if common.WatchNamespaceSelector != "" {
+		// The rows of a namespace that no longer matches, or no longer exists, would never be closed.
+		return errors.New("--watch-namespace-selector is not supported by the ingester: set --watch-namespaces")
+	}
 	if o.ConfigFile != "" {
 		if err := o.load(o.ConfigFile); err != nil {
 			return fmt.Errorf("--config: %w", err)

@@ -65,6 +65,13 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestSelectorOfNamespacesIsRejected(t *testing.T) {
+	err := parse(t, dsn).Validate(service.Options{WatchNamespaceSelector: "shard=a"})
+	if want := "--watch-namespace-selector is not supported by the ingester: set --watch-namespaces"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestSettingsByKind(t *testing.T) {
 	o := parse(t, dsn, "--concurrent-reconciles-map=Model=3", "--requeue-period-map=Project=5s")
 	if o.workers("Model") != 3 || o.workers("Project") != defaultWorkers {

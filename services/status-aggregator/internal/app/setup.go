@@ -69,6 +69,9 @@ func Validate(o service.Options) error {
 	if o.NATSURL == "" {
 		return errors.New("--nats-url (FLOTILLA_NATS_URL, NATS_URL) is required: without a bus there is nothing to aggregate")
 	}
+	if o.WatchNamespaceSelector != "" {
+		return errors.New("--watch-namespace-selector is not supported by the status aggregator, which serves the operators of all namespaces")
+	}
 	return nil
 }
 

@@ -38,6 +38,10 @@ func TestValidateNamesMissingSetting(t *testing.T) {
 	if err := Validate(service.Options{NATSURL: "nats://localhost:4222"}); err != nil {
 		t.Error(err)
 	}
+	err = Validate(service.Options{NATSURL: "nats://localhost:4222", WatchNamespaceSelector: "shard=a"})
+	if err == nil || !strings.Contains(err.Error(), "--watch-namespace-selector is not supported") {
+		t.Errorf("got %v, want that the selector is not supported", err)
+	}
 	if spec := Spec(); spec.Name != Name || spec.Setup == nil || spec.Validate == nil || spec.CacheOptions == nil {
 		t.Errorf("spec %+v is incomplete", spec.Name)
 	}
