@@ -37,6 +37,10 @@ type recorder struct {
 
 func (r *recorder) Helper() {}
 
+func (r *recorder) Errorf(format string, args ...any) {
+	r.message += fmt.Sprintf(format, args...)
+}
+
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.message = fmt.Sprintf(format, args...)
 	runtime.Goexit()
