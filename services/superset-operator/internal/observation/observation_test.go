@@ -1,6 +1,8 @@
 package observation_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
@@ -45,5 +48,20 @@ func TestFailedProbeIsReportedInTime(t *testing.T) {
 	}
 	if !failing(started.Add(time.Minute)) {
 		t.Error("a probe that has failed for long enough is not reported")
+	}
+}
+
+// TestFailureOfManyObjectsKeepsRemedy uses more foreign objects than a message can name.
+func TestFailureOfManyObjectsKeepsRemedy(t *testing.T) {
+	err := apply.ErrNotOwned
+	for i := range 30 {
+		err = fmt.Errorf("%w; apply Service a/lab-%d: %w", err, i, apply.ErrNotOwned)
+	}
+	message := observation.Failure(err).Message
+	if !strings.HasSuffix(message, "... Delete or rename the object.") || message != contract.Text(message) {
+		t.Errorf("a message of %d bytes ends with %q", len(message), message[len(message)-60:])
+	}
+	if short := observation.Failure(apply.ErrNotOwned).Message; !strings.HasSuffix(short, "owner. Delete or rename the object.") {
+		t.Errorf("message %q", short)
 	}
 }

@@ -41,9 +41,9 @@ func Failure(err error) contract.Reconcile {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case errors.Is(err, apply.ErrNotOwned):
-		return terminal(conditions.ReasonNotOwned, "A foreign object blocks the reconcile: "+text+". Delete or rename the object.")
+		return terminal(conditions.ReasonNotOwned, withRemedy("A foreign object blocks the reconcile: "+text, "Delete or rename the object."))
 	case apierrors.IsInvalid(err):
-		return terminal(conditions.ReasonApplyRefused, "The API server rejected an object: "+text+". Correct the spec.")
+		return terminal(conditions.ReasonApplyRefused, withRemedy("The API server rejected an object: "+text, "Correct the spec."))
 	}
 	return contract.Reconcile{Outcome: contract.Failed, Reason: conditions.ReasonReconcileError, Message: text + "."}
 }
@@ -51,4 +51,14 @@ func Failure(err error) contract.Reconcile {
 // terminal returns a permanent outcome.
 func terminal(reason, message string) contract.Reconcile {
 	return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: message}
+}
+
+// withRemedy appends the remedy to an error, which may name many objects: it is shortened, so that the bound of texts does
+// not cut off the remedy.
+func withRemedy(text, remedy string) string {
+	end := ". "
+	if limit := contract.MaxTextBytes - len(remedy) - len("... "); len(text) > limit {
+		text, end = strings.ToValidUTF8(text[:limit], ""), "... "
+	}
+	return text + end + remedy
 }
