@@ -17,6 +17,9 @@ var (
 	ErrConflict = errors.New("storage holds another version")
 	// ErrStale means that storage holds a newer version than the given one.
 	ErrStale = errors.New("storage holds a newer version")
+	// ErrUnconfirmed means that the row of the object is closed, and the object may be that of a
+	// stale cache. If the API server still has it, [IngesterStorage.Reopen] opens the row.
+	ErrUnconfirmed = errors.New("storage has closed the row of the object")
 	// ErrRejected means that the object's content cannot be stored until it changes.
 	// The error names the field.
 	ErrRejected = errors.New("object cannot be stored")
@@ -41,7 +44,8 @@ type MetadataStorage interface {
 	// Upsert stores an object.
 	//
 	// With direct false it is an object of the cluster: nothing is written when storage
-	// has that version already. Errors: ErrStale, ErrRejected, ErrInvalid, ErrNotReady.
+	// has that version already. A row that is closed for this incarnation of the cluster stays
+	// closed. Errors: ErrStale, ErrUnconfirmed, ErrRejected, ErrInvalid, ErrNotReady.
 	//
 	// With direct true it is an object that exists in storage only (an evicted one): its
 	// labels and annotations are stored, provided that its resourceVersion is the stored
@@ -95,12 +99,15 @@ type IngesterStorage interface {
 	// Evict stores an object that is not Terminating and marks its row: the object is then removed from
 	// the cluster, the row stays live, and the sweep does not treat it as an orphan. The
 	// row of an evicted object takes newer states of it. A row that is closed for this
-	// incarnation of the cluster stays closed. Errors: ErrStale, ErrRejected, ErrNotReady.
+	// incarnation of the cluster stays closed. Errors: ErrStale, ErrUnconfirmed, ErrRejected, ErrNotReady.
 	Evict(ctx context.Context, object runtime.Object) error
 	// Release stores a later state of an object that is Terminating without our finalizer. An
 	// evicted row stays evicted, any other row is closed. An older database may lack the row: that of an
 	// object that the ingester may have evicted becomes evicted. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Release(ctx context.Context, object runtime.Object) error
+	// Reopen stores an object that is not Terminating, as the API server has just returned it, and
+	// opens its row if that is closed. Errors: ErrStale, ErrRejected, ErrNotReady.
+	Reopen(ctx context.Context, object runtime.Object) error
 	// Abandon closes an object's row, found by uid, with its stored content: for an object whose
 	// final state is rejected. The row of an evicted object that is Terminating without our
 	// finalizer stays unchanged. It returns nil for a closed or missing row.

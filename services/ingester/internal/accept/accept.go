@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
 // Env holds the connections of the command.
@@ -149,7 +150,11 @@ func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.
 	if !isReleased(&o) {
 		return nil, nil
 	}
-	if err := env.Store.Evict(ctx, &o); err != nil {
+	err = env.Store.Evict(ctx, &o)
+	if errors.Is(err, storage.ErrUnconfirmed) { // the database has its deletion
+		return nil, env.Store.Release(ctx, &o)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return []Row{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil

@@ -38,6 +38,10 @@ func (o *observed) Release(ctx context.Context, object runtime.Object) error {
 	return o.checkStale(object, o.IngesterStorage.Release(ctx, object))
 }
 
+func (o *observed) Reopen(ctx context.Context, object runtime.Object) error {
+	return o.checkStale(object, o.IngesterStorage.Reopen(ctx, object))
+}
+
 // checkStale requests a check of an object that the store rejected as stale, and returns err.
 func (o *observed) checkStale(object runtime.Object, err error) error {
 	if !errors.Is(err, storage.ErrStale) {

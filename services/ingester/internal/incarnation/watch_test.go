@@ -185,6 +185,7 @@ func (fakeStorage) Upsert(context.Context, runtime.Object, bool, []storage.Index
 }
 func (fakeStorage) Finish(context.Context, runtime.Object) error { return storage.ErrStale }
 func (fakeStorage) Evict(context.Context, runtime.Object) error  { return storage.ErrStale }
+func (fakeStorage) Reopen(context.Context, runtime.Object) error { return storage.ErrStale }
 
 func TestRejectedStaleObjectsAreChecked(t *testing.T) {
 	for name, write := range map[string]func(context.Context, storage.IngesterStorage, runtime.Object) error{
@@ -193,6 +194,7 @@ func TestRejectedStaleObjectsAreChecked(t *testing.T) {
 		},
 		"finish": func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error { return s.Finish(ctx, o) },
 		"evict":  func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error { return s.Evict(ctx, o) },
+		"reopen": func(ctx context.Context, s storage.IngesterStorage, o runtime.Object) error { return s.Reopen(ctx, o) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := watch(t)

@@ -52,6 +52,15 @@ func (c *Client) newRead(namespace string, options *metav1.ListOptions) *rest.Re
 		SetHeader("Accept-Encoding", "identity").SpecificallyVersionedParams(options, clientgoscheme.ParameterCodec, optionsVersion)
 }
 
+// Get returns the object as the API server has it now. Neither side answers from a cache.
+func (c *Client) Get(ctx context.Context, namespace, name string) (*Object, error) {
+	answer, err := c.newRead(namespace, &metav1.ListOptions{}).Name(name).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	return Parse(answer, c.annotations...)
+}
+
 // List returns the objects of a namespace, or of all namespaces when it is empty. arrived,
 // if not nil, is called with each object as soon as it is decoded.
 func (c *Client) List(ctx context.Context, namespace string, options metav1.ListOptions, arrived func(*Object)) (_ *List, err error) {

@@ -20,10 +20,11 @@ type State int
 
 // States of a row.
 const (
-	Live     State = iota // the object is in the cluster
-	Closed                // deleted: the row keeps the final state
-	Evicted               // live in MySQL only: the object was removed from the cluster on request
-	Released              // Terminating without our finalizer: an evicted row stays evicted, any other existing one is closed
+	Live      State = iota // the object is in the cluster, as far as a cache shows
+	Closed                 // deleted: the row keeps the final state
+	Evicted                // live in MySQL only: the object was removed from the cluster on request
+	Released               // Terminating without our finalizer: an evicted row stays evicted, any other existing one is closed
+	Confirmed              // Live, and the API server has just returned the object: its closed row is opened
 )
 
 // Record is one object as MySQL stores it.

@@ -116,12 +116,12 @@ func (m *repairer) store(ctx context.Context, kind *registry.Kind, d Difference,
 	var err error
 	switch action := decide.For(observed(live)); action {
 	case decide.Adopt, decide.Sync:
-		if d.Type == Content || d.Type == Closed {
+		if d.Type == Content {
 			if err := m.makeStale(ctx, kind, live); err != nil {
 				return err
 			}
 		}
-		err = m.env.Store.Upsert(ctx, live, false, nil)
+		err = m.env.Store.Reopen(ctx, live)
 	case decide.Finish:
 		err = m.env.Store.Finish(ctx, live)
 	case decide.Release:

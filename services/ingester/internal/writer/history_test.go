@@ -37,7 +37,9 @@ type call struct {
 	// content is the version that changed the content, and finalState that of the row.
 	content    int64
 	finalState record.State
-	outcome    writer.Outcome
+	// confirmed is the state after the API server was asked, for an object whose row is closed.
+	confirmed record.State
+	outcome   writer.Outcome
 }
 
 func (c *call) version() version { return version{c.incarnation, c.ResVersion} }
@@ -144,7 +146,7 @@ func (h *history) object(name, index int) {
 		state := record.Live
 		switch {
 		case h.unordered:
-			state = record.State(h.rand.IntN(4))
+			state = record.State(h.rand.IntN(int(record.Confirmed) + 1))
 		case step >= closeFrom:
 			state = record.Closed
 		case step >= evictFrom:
@@ -154,7 +156,11 @@ func (h *history) object(name, index int) {
 		res := int64(2*(index*100+step%steps)) + incarnation - 1
 		r := h.record(name, index, res, res, state)
 		for range copies {
-			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation, content: res, finalState: state})
+			c := &call{Record: r, incarnation: incarnation, content: res, finalState: state, confirmed: record.Closed}
+			if h.unordered && h.rand.IntN(2) == 0 {
+				c.confirmed = record.Confirmed
+			}
+			h.calls = append(h.calls, c)
 		}
 	}
 	if lastCall := h.calls[len(h.calls)-1]; !h.unordered && lastCall.State != record.Live {
@@ -177,7 +183,7 @@ func (h *history) addHeldVersions(name, index int, last *call) {
 		}
 		r := h.record(name, index, res, content, state)
 		for range copies {
-			h.trailing = append(h.trailing, &call{Record: r, incarnation: last.incarnation, content: content, finalState: last.State})
+			h.trailing = append(h.trailing, &call{Record: r, incarnation: last.incarnation, content: content, finalState: last.State, confirmed: record.Closed})
 		}
 	}
 }
@@ -226,7 +232,12 @@ func (h *history) parallel(writers map[int64]*writer.Writer, calls []*call) {
 		wg.Go(func() {
 			for c := range next {
 				var err error
-				if c.outcome, err = writers[c.incarnation].Write(h.Context(), c.Record); err != nil {
+				if c.outcome, err = writers[c.incarnation].Write(h.Context(), c.Record); err == nil && c.outcome == writer.Unconfirmed {
+					r := *c.Record
+					r.State = c.confirmed
+					c.outcome, err = writers[c.incarnation].Write(h.Context(), &r)
+				}
+				if err != nil {
 					h.Errorf("%s at %v: %v", c.UID, c.version(), err)
 				}
 			}

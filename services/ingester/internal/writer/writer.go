@@ -34,6 +34,8 @@ const (
 	Unchanged  = decision.Unchanged
 	Stale      = decision.Stale
 	Superseded = decision.Superseded
+
+	Unconfirmed = decision.Unconfirmed
 )
 
 // Types of the methods that change rows without a record of the cluster.
@@ -194,7 +196,7 @@ func (w *Writer) count(req *queue.Request, now time.Time) {
 		m.Deletes.WithLabelValues(kind).Inc()
 	case Evicted:
 		m.Evictions.WithLabelValues(kind).Inc()
-	case Unchanged, Amended:
+	case Unchanged, Amended, Unconfirmed:
 		m.Unchanged.WithLabelValues(kind).Inc()
 	case Stale:
 		m.Stale.WithLabelValues(kind).Inc()

@@ -133,7 +133,7 @@ func TestHistories(t *testing.T) {
 			events: []string{"a 9 created", "a 10 updated"},
 		},
 		"the version that is stored already can be closed": {
-			steps:  []step{{"a", 5, record.Live, writer.Created}, {"a", 5, record.Closed, writer.Deleted}, {"a", 5, record.Live, writer.Unchanged}},
+			steps:  []step{{"a", 5, record.Live, writer.Created}, {"a", 5, record.Closed, writer.Deleted}, {"a", 5, record.Live, writer.Unconfirmed}},
 			rows:   []string{"a 1 5 closed algorithm-5"},
 			events: []string{"a 5 created", "a 5 deleted"},
 		},
@@ -142,10 +142,22 @@ func TestHistories(t *testing.T) {
 			rows:   []string{"a 1 5 closed algorithm-5"},
 			events: []string{"a 5 deleted"},
 		},
-		"a closed object that is seen again is restored": {
-			steps:  []step{{"a", 5, record.Closed, writer.Deleted}, {"a", 6, record.Live, writer.Restored}},
-			rows:   []string{"a 1 6 live algorithm-6"},
-			events: []string{"a 5 deleted", "a 6 restored"},
+		"a closed object that a cache shows stays closed": {
+			steps:  []step{{"a", 5, record.Closed, writer.Deleted}, {"a", 4, record.Live, writer.Stale}, {"a", 6, record.Live, writer.Unconfirmed}},
+			rows:   []string{"a 1 5 closed algorithm-5"},
+			events: []string{"a 5 deleted"},
+		},
+		"a closed object that the API server returns is restored": {
+			steps: []step{
+				{"a", 5, record.Closed, writer.Deleted},
+				{"a", 4, record.Confirmed, writer.Stale},
+				{"a", 5, record.Confirmed, writer.Restored},
+				{"a", 5, record.Confirmed, writer.Unchanged},
+				{"a", 6, record.Closed, writer.Deleted},
+				{"a", 7, record.Confirmed, writer.Restored},
+			},
+			rows:   []string{"a 1 7 live algorithm-7"},
+			events: []string{"a 5 deleted", "a 5 restored", "a 6 deleted", "a 7 restored"},
 		},
 		"an evicted row stays live and takes newer content": {
 			steps: []step{
@@ -162,7 +174,7 @@ func TestHistories(t *testing.T) {
 		"a closed row stays closed when its object is marked": {
 			steps: []step{
 				{"a", 5, record.Closed, writer.Deleted},
-				{"a", 6, record.Evicted, writer.Amended},
+				{"a", 6, record.Evicted, writer.Unconfirmed},
 				{"a", 7, record.Released, writer.Amended},
 			},
 			rows:   []string{"a 1 7 closed algorithm-7"},

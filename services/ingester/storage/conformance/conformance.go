@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.IngesterStorage) {
 		{"ErrorsAreTyped", errorsAreTyped},
 		{"IndexedFieldsOverride", indexedFieldsOverride},
 		{"CloseCanBeRepeated", closeCanBeRepeated},
+		{"ClosedRowsStayClosed", closedRowsStayClosed},
 		{"FieldsHaveThreeNames", fieldsHaveThreeNames},
 		{"SelectorsFollowKubernetes", selectorsFollowKubernetes},
 		{"CriteriaCompareByType", criteriaCompareByType},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +192,32 @@ func closeCanBeRepeated(t *testing.T, open Open) {
 	if err := s.Upsert(t.Context(), object("Model", "default", "late", 0, nil), false, nil); err == nil {
 		t.Error("a closed store takes writes")
 	}
+}
+
+// closedRowsStayClosed stores later versions of an object whose row is closed.
+func closedRowsStayClosed(t *testing.T, open Open) {
+	t.Helper()
+	s := open(t)
+	m := object("Model", "default", "churn", 0, nil)
+	upsert(t, s, m)
+	if err := s.Finish(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	live := func() error { return s.GetByName(t.Context(), "default", "churn", empty("Model")) }
+	for _, version := range []string{"1", "2"} {
+		m.SetResourceVersion(version)
+		expectError(t, "upsert", s.Upsert(t.Context(), m, false, nil), storage.ErrUnconfirmed)
+		expectError(t, "evict", s.Evict(t.Context(), m), storage.ErrUnconfirmed)
+		expectError(t, "the row", live(), storage.ErrNotFound)
+	}
+	m.SetResourceVersion("1")
+	for range 2 { // the second one changes nothing
+		if err := errors.Join(s.Reopen(t.Context(), m), live()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.SetResourceVersion("2")
+	upsert(t, s, m)
+	m.SetResourceVersion("1")
+	expectError(t, "reopen an older version", s.Reopen(t.Context(), m), storage.ErrStale)
 }

@@ -56,6 +56,11 @@ func (s *Storage) Release(ctx context.Context, object runtime.Object) error {
 	return s.store(ctx, object, record.Released, nil)
 }
 
+// Reopen implements storage.IngesterStorage.
+func (s *Storage) Reopen(ctx context.Context, object runtime.Object) error {
+	return s.store(ctx, object, record.Confirmed, nil)
+}
+
 // store writes the record of an object, in a span, and maps its outcome to an error.
 func (s *Storage) store(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) error {
 	ctx, span := telemetry.Child(ctx, scope, "store")
@@ -69,6 +74,8 @@ func (s *Storage) store(ctx context.Context, object runtime.Object, state record
 		return err
 	case outcome == writer.Stale:
 		return storage.ErrStale
+	case outcome == writer.Unconfirmed:
+		return storage.ErrUnconfirmed
 	}
 	return nil
 }

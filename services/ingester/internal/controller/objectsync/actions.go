@@ -43,9 +43,18 @@ func (r *Reconciler) act(ctx context.Context, action decide.Action, o *object.Ob
 	}
 }
 
-// sync stores the object. A stale object is not a failure: the newer version is already stored.
+// sync stores the object.
 func (r *Reconciler) sync(ctx context.Context, o *object.Object) error {
 	err := r.config.Store.Upsert(ctx, o, false, nil)
+	if errors.Is(err, storage.ErrUnconfirmed) {
+		return r.confirm(ctx, o)
+	}
+	return r.stored(ctx, o, err)
+}
+
+// stored handles the result of storing an object. A stale object is not a failure: the newer
+// version is already stored.
+func (r *Reconciler) stored(ctx context.Context, o *object.Object, err error) error {
 	if errors.Is(err, storage.ErrStale) {
 		return nil
 	}
@@ -97,9 +106,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) erro
 func (r *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
 	err := r.config.Checkpoint.Check(ctx)
 	if errors.Is(err, checkpoint.ErrBehind) {
-		return r.closeRow(ctx, o, r.config.Store.Evict)
-	}
-	if err != nil {
+		if err := r.closeRow(ctx, o, r.config.Store.Evict); !errors.Is(err, storage.ErrUnconfirmed) {
+			return err
+		}
+	} else if err != nil {
 		return fmt.Errorf("compare checkpoints: %w", err)
 	}
 	return r.closeRow(ctx, o, r.config.Store.Release)
@@ -140,7 +150,11 @@ func (r *Reconciler) evict(ctx context.Context, o *object.Object) error {
 		return r.keep(ctx, o, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
-	if err := current(r.config.Store.Evict(ctx, o)); err != nil {
+	err := current(r.config.Store.Evict(ctx, o))
+	if errors.Is(err, storage.ErrUnconfirmed) {
+		return r.confirm(ctx, o)
+	}
+	if err != nil {
 		return fmt.Errorf("mark row as evicted: %w", err)
 	}
 	r.observeCommit(o)

@@ -32,11 +32,15 @@ import (
 type fakeStorage struct {
 	storage.IngesterStorage // other methods are not used
 	err                     error
+	closed                  bool // the row is closed
 	calls                   []string
 }
 
 func (k *fakeStorage) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
 	k.calls = append(k.calls, "upsert")
+	if k.closed {
+		return storage.ErrUnconfirmed
+	}
 	return k.err
 }
 
@@ -55,6 +59,7 @@ type fixture struct {
 	*Reconciler
 	fakeStorage *fakeStorage
 	requests    []string // to the cluster, by method
+	live        string   // the response of the cluster to a read; "" for an object that does not exist
 	events      *events.FakeRecorder
 	clock       *clocktesting.FakeClock
 }
@@ -76,7 +81,13 @@ func newFixture(t *testing.T, err error) *fixture {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s.requests = append(s.requests, req.Method)
 		w.Header().Set("Content-Type", "application/json")
-		if _, err := fmt.Fprint(w, text("")); err != nil {
+		answer := text("")
+		if req.Method == http.MethodGet {
+			if answer = s.live; answer == "" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+		}
+		if _, err := fmt.Fprint(w, answer); err != nil {
 			t.Error(err)
 		}
 	}))

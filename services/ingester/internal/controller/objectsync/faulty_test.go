@@ -33,6 +33,10 @@ func (f *faulty) Release(ctx context.Context, o runtime.Object) error {
 	return f.call(func() error { return f.IngesterStorage.Release(ctx, o) })
 }
 
+func (f *faulty) Reopen(ctx context.Context, o runtime.Object) error {
+	return f.call(func() error { return f.IngesterStorage.Reopen(ctx, o) })
+}
+
 func (f *faulty) call(do func() error) error {
 	if f.fault() {
 		return errBroke

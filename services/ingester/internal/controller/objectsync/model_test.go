@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -80,7 +78,7 @@ func (a *apiServer) remove() {
 	})
 }
 
-// ServeHTTP handles the ingester's requests: patches of finalizers, and deletions.
+// ServeHTTP handles the ingester's requests: reads, patches of finalizers, and deletions.
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -92,6 +90,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	var reply any
 	switch req.Method {
+	case http.MethodGet:
+		reply = a.get()
 	case http.MethodPatch:
 		reply = a.patch(body)
 	case http.MethodDelete:
@@ -134,6 +134,13 @@ func (a *apiServer) reject(version string, uid types.UID) *metav1.Status {
 	return &status
 }
 
+func (a *apiServer) get() any {
+	if a.object == nil {
+		return apierrors.NewNotFound(models, "m").Status()
+	}
+	return maps.Clone(a.object.Object)
+}
+
 func (a *apiServer) patch(body []byte) any {
 	var p struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -161,80 +168,4 @@ func (a *apiServer) delete(body []byte) any {
 	a.precondition, _ = strconv.Atoi(*o.Preconditions.ResourceVersion)
 	a.remove()
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
-}
-
-// users change the object like people and other controllers.
-type users struct {
-	*apiServer
-	rand *rand.Rand
-	// acknowledged is the content of the last update that the API server accepted, and at which version.
-	content string
-	at      int
-	deleted bool // a user requested the deletion before the object was evicted
-}
-
-func (u *users) has(finalizer string) bool {
-	return slices.Contains(u.object.GetFinalizers(), finalizer)
-}
-
-// act makes one change and returns its description.
-func (u *users) act() string {
-	mark := func(name, value string) {
-		if u.object.GetAnnotations()[name] == value {
-			return
-		}
-		u.change(func(o *unstructured.Unstructured) {
-			annotations := o.GetAnnotations()
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations[name] = value
-			o.SetAnnotations(annotations)
-		})
-		u.at = u.version
-	}
-	switch u.rand.IntN(9) {
-	case 0, 1, 2:
-		u.content = fmt.Sprintf("algorithm-%d", u.version+1)
-		u.change(func(o *unstructured.Unstructured) {
-			if err := unstructured.SetNestedField(o.Object, u.content, "spec", "algorithm"); err != nil {
-				u.t.Fatal(err)
-			}
-		})
-		u.at = u.version
-		return "update"
-	case 3, 4:
-		mark(api.ImmutableAnnotation, "true")
-		return "mark immutable"
-	case 5:
-		if u.object.GetDeletionTimestamp() == nil && u.has(api.IngesterFinalizer) {
-			u.deleted = true
-		}
-		if u.object.GetDeletionTimestamp() != nil || !u.has(api.IngesterFinalizer) {
-			return "nothing" // without our finalizer an eviction cannot be distinguished from a deletion
-		}
-		u.remove()
-		return "delete"
-	case 6:
-		if u.object.GetDeletionTimestamp() != nil {
-			return "nothing"
-		}
-		mark(api.DeletingAnnotation, "true")
-		u.deleted = true
-		return "mark deleting"
-	case 7:
-		if u.object.GetDeletionTimestamp() != nil || u.has(foreign) {
-			return "nothing"
-		}
-		u.change(func(o *unstructured.Unstructured) { o.SetFinalizers(append(o.GetFinalizers(), foreign)) })
-		return "add finalizer"
-	default:
-		if !u.has(foreign) {
-			return "nothing"
-		}
-		u.change(func(o *unstructured.Unstructured) {
-			o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
-		})
-		return "remove finalizer"
-	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
@@ -139,8 +140,12 @@ func (b *backups) accept() {
 		if _, err := store.EvictRows(b.h.Context(), b.model, page); err != nil {
 			b.h.Fatal(err)
 		}
-	case b.h.object.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer):
-		if err := store.Evict(b.h.Context(), b.h.object.DeepCopy()); err != nil {
+	case b.h.released():
+		err := store.Evict(b.h.Context(), b.h.object.DeepCopy())
+		if errors.Is(err, storage.ErrUnconfirmed) {
+			err = store.Release(b.h.Context(), b.h.object.DeepCopy())
+		}
+		if err != nil {
 			b.h.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ type change struct {
 	decision.Version
 	index    int // in the outcomes
 	exists   bool
+	reopens  bool // the row was closed before
 	outcome  decision.Outcome
 	deleteAt sql.NullTime
 	evictAt  sql.NullTime
@@ -43,6 +44,7 @@ func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation 
 			continue
 		}
 		c := &change{Record: r, Version: v, index: i, exists: row != nil, outcome: outcomes[i]}
+		c.reopens = row != nil && row.Closed && (c.outcome == decision.Restored || c.outcome == decision.Evicted)
 		at := sql.NullTime{Time: b.now, Valid: true}
 		switch {
 		case outcomes[i] == decision.Deleted, outcomes[i] == decision.Amended && row.Closed:
@@ -86,7 +88,7 @@ func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows
 	newer := map[string]*record.Record{}
 	var args []any
 	for _, r := range records {
-		if row := rows[r.UID]; row != nil && row.Ended() && r.State != record.Live && r.ResVersion > row.ResVersion {
+		if row := rows[r.UID]; row != nil && row.Ended() && comparesContent(r) && r.ResVersion > row.ResVersion {
 			newer[r.UID] = r
 			args = append(args, r.UID)
 		}
@@ -108,4 +110,9 @@ func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows
 		rows[uid].SameContent = same
 		return nil
 	})
+}
+
+// comparesContent reports whether the decision depends on the content of the row.
+func comparesContent(r *record.Record) bool {
+	return r.State != record.Live && r.State != record.Confirmed
 }

@@ -95,6 +95,9 @@ func (b *batch) closeSuperseded(ctx context.Context, older map[string]liveRow) (
 		if c.outcome == decision.Superseded {
 			uids[c.UID] = true
 			delete(older, c.UID) // it is in the batch itself
+			if c.reopens {
+				c.outcome = decision.Amended // its deletion has an event
+			}
 		}
 	}
 	out := make([]liveRow, 0, len(older))

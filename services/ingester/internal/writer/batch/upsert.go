@@ -24,10 +24,11 @@ var (
 )
 
 // guard is true when the new version may replace the row: it is newer, or the same
-// version and closes or evicts an open row.
+// version and closes or evicts an open row, or opens a closed one.
 const guard = "(VALUES(incarnation) > incarnation OR (VALUES(incarnation) = incarnation AND (VALUES(res_version) > res_version" +
-	" OR (VALUES(res_version) = res_version AND delete_time IS NULL" +
-	" AND (VALUES(delete_time) IS NOT NULL OR (VALUES(evict_time) IS NOT NULL AND evict_time IS NULL))))))"
+	" OR (VALUES(res_version) = res_version AND IF(delete_time IS NULL," +
+	" VALUES(delete_time) IS NOT NULL OR (VALUES(evict_time) IS NOT NULL AND evict_time IS NULL)," +
+	" VALUES(delete_time) IS NULL AND VALUES(evict_time) IS NULL)))))"
 
 // upsert writes all changed rows: it updates the locked ones as decided, and inserts the missing
 // ones. An insert fails if another writer has added the row meanwhile; then the transaction is

@@ -19,10 +19,12 @@ const (
 	Unchanged  Outcome = "unchanged"  // MySQL already has the content
 	Stale      Outcome = "stale"      // MySQL has a newer version
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
+	// Unconfirmed: the row is closed, and the record may be that of a stale cache.
+	Unconfirmed Outcome = "unconfirmed"
 )
 
 // Writes reports whether the outcome needs a write.
-func (o Outcome) Writes() bool { return o != Unchanged && o != Stale }
+func (o Outcome) Writes() bool { return o != Unchanged && o != Stale && o != Unconfirmed }
 
 // Version orders the states of an object.
 type Version struct {
@@ -62,26 +64,25 @@ type Row struct {
 func (r *Row) Ended() bool { return r.Closed || r.Evicted }
 
 // Decide returns the outcome of a record with the given row; nil means that there is no row.
-// Everything but Unchanged and Stale is written.
+// Everything but Unchanged, Stale and Unconfirmed is written.
 //
 // An ended row takes every newer content, since the API server acknowledges changes of an
 // object until the object no longer exists. Its deletion or eviction has one event all the same.
 //
-// A closed row stays closed for its uid and incarnation, whatever annotations the object gets
-// while foreign finalizers hold it; only an object that is neither Terminating nor annotated
-// reopens it.
+// A closed row stays closed for its uid and incarnation: a cache may show the object as it was
+// before its deletion, with a version that the row does not have. Only a Confirmed record opens it.
 func Decide(row *Row, r *record.Record, v Version) Outcome {
 	if row == nil {
 		return decideNew(r)
 	}
 	order := v.Compare(row.Version)
+	if (r.State == record.Live || r.State == record.Evicted) && row.Closed && row.Incarnation == v.Incarnation {
+		return decideUnconfirmed(order)
+	}
 	switch r.State {
 	case record.Closed:
 		return decideClosed(row, v, order)
 	case record.Evicted:
-		if row.Closed && row.Incarnation == v.Incarnation {
-			return decideClosed(row, v, order)
-		}
 		return decideEvicted(row, v, order)
 	case record.Released:
 		if row.Evicted && !row.Closed {
@@ -91,6 +92,13 @@ func Decide(row *Row, r *record.Record, v Version) Outcome {
 	default:
 		return decideLive(row, order)
 	}
+}
+
+func decideUnconfirmed(order int) Outcome {
+	if order < 0 {
+		return Stale
+	}
+	return Unconfirmed
 }
 
 func decideClosed(row *Row, v Version, order int) Outcome {
@@ -129,10 +137,10 @@ func decideLive(row *Row, order int) Outcome {
 	switch {
 	case order < 0:
 		return Stale
-	case order == 0:
-		return Unchanged
 	case row.Closed:
 		return Restored
+	case order == 0:
+		return Unchanged
 	default:
 		return Updated
 	}
