@@ -39,6 +39,15 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 	if r.overlap <= 0 {
 		return rows, nil
 	}
+	remaining, err := r.removeStored(ctx, rows)
+	if len(remaining) == len(rows) {
+		r.overlap -= len(rows)
+	}
+	return remaining, err
+}
+
+// removeStored removes those of the rows whose events are in the stream, and returns the others.
+func (r *Relay) removeStored(ctx context.Context, rows []*row) ([]*row, error) {
 	last := map[string]*contract.Change{}
 	var remaining []*row
 	var done []int64
@@ -60,8 +69,6 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 	}
 	if len(done) > 0 {
 		r.overlap = overlapRows // a restored database has any number of such rows
-	} else {
-		r.overlap -= len(rows)
 	}
 	if err := r.remove(ctx, done); err != nil {
 		return nil, err
@@ -95,7 +102,11 @@ func LastEvent(ctx context.Context, js jetstream.JetStream, ref contract.Ref) (*
 	if err != nil {
 		return nil, err
 	}
-	filter := subject[:strings.LastIndexByte(subject, '.')] + ".*"
+	return lastOf(ctx, js, subject[:strings.LastIndexByte(subject, '.')]+".*")
+}
+
+// lastOf returns the last change event of the subjects that match the filter.
+func lastOf(ctx context.Context, js jetstream.JetStream, filter string) (*contract.Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, lastEventTimeout)
 	defer cancel()
 	reply, err := js.Conn().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamChanges+"."+filter, nil)

@@ -15,7 +15,9 @@
 // stream deduplicates it by its id. For longer gaps, a relay that starts, or that had a
 // failure, first reads the last event of each object of its first rows from the stream: ids
 // of one object only rise, so ids up to that one are already there. It continues as long as it
-// finds rows: those of a restored database may all be in the stream. Two relays at once, during
+// finds rows. Those of a restored database may be in the stream in any number: before it publishes,
+// a relay looks up all rows that are not newer than the last event of the cluster, and does so again
+// when the ids of the rows go back. Two relays at once, during
 // a failover, send the same ids in the same order. A relay that pauses for a minute in the
 // middle of a batch reads from the stream again. It waits while the stream is unavailable.
 //

@@ -191,6 +191,41 @@ func (f *fixture) expectEachOnce(n int) {
 	}
 }
 
+// age removes the first events of the cluster from the stream, as its maximum age does.
+func (f *fixture) age(n uint64) {
+	f.Helper()
+	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
+	if err != nil {
+		f.Fatal(err)
+	}
+	first := f.messages()[0].Sequence
+	for _, m := range f.messages() {
+		if strings.HasPrefix(m.Subject, probeSubject) {
+			first = m.Sequence + 1
+		}
+	}
+	if err := stream.Purge(f.Context(), jetstream.WithPurgeSequence(first+n)); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// crashWhilePublishing runs a relay until fewer than n rows wait.
+func (f *fixture) crashWhilePublishing(n int) {
+	f.Helper()
+	stop := f.run()
+	defer stop()
+	expect.Eventually(f, expect.Long, func() error {
+		var waiting int
+		if err := f.db.QueryRowContext(f.Context(), "SELECT COUNT(*) FROM outbox").Scan(&waiting); err != nil {
+			return err
+		}
+		if waiting >= n {
+			return fmt.Errorf("%d rows wait", waiting)
+		}
+		return nil
+	})
+}
+
 const probeSubject = contract.ChangePrefix + ".probe"
 
 // expireDuplicateWindow makes the stream drop all ids of its duplicate window, as after ten minutes.

@@ -46,6 +46,35 @@ func TestDeduplicateRestoredRows(t *testing.T) {
 	f.expectEachOnce(3050)
 }
 
+// TestDeduplicateAgedRows restores a backup whose first events have left the stream, while the relay is down and
+// while it runs. The relay looks up all rows before it publishes the aged ones again.
+func TestDeduplicateAgedRows(t *testing.T) {
+	for name, running := range map[string]bool{"the relay is down": false, "the relay runs": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.expireDuplicateWindow()
+			const aged, published, added = 2500, 3000, 50
+			f.insert(1, published, published, 42)
+			stop := f.run()
+			f.empty()
+			if !running {
+				stop()
+			}
+			f.age(aged)
+			f.insert(1, published+added, published, 42)
+			if running {
+				f.empty()
+				stop()
+			} else {
+				f.crashWhilePublishing(published)
+				f.relay()
+				f.empty()
+			}
+			f.expectEachOnce(published + added)
+		})
+	}
+}
+
 // TestDeduplicateWaitsForStream has events in the stream, outside its duplicate window, while the stream
 // cannot be read, as after an outage of the bus.
 func TestDeduplicateWaitsForStream(t *testing.T) {

@@ -52,7 +52,8 @@ type Relay struct {
 	// lastError is the last failure, so that it is logged once.
 	lastError string
 	// overlap is the number of next rows to look up in the stream.
-	overlap int
+	overlap  int
+	position position
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -140,16 +141,24 @@ func (r *Relay) drain(ctx context.Context) error {
 			return errNotConnected
 		}
 		checkedAt := r.cfg.Clock.Now()
-		rows, err := r.read(ctx)
+		rows, err := r.read(ctx, 0)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
+		if !r.position.known || r.position.wentBack(rows) {
+			if err := r.removeRestored(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		last := rows[len(rows)-1].id
 		if rows, err = r.deduplicate(ctx, rows); err != nil {
 			return err
 		}
 		if err := r.publish(ctx, rows, checkedAt); err != nil {
 			return err
 		}
+		r.position.read = max(r.position.read, last)
 	}
 	return nil
 }

@@ -21,10 +21,11 @@ type row struct {
 // key names the object whose events must stay in order.
 func (r *row) key() string { return r.kind + "/" + r.namespace + "/" + r.name }
 
-func (r *Relay) read(ctx context.Context) (out []*row, err error) {
+// read returns the first rows after an id.
+func (r *Relay) read(ctx context.Context, after int64) (out []*row, err error) {
 	defer r.cfg.Metrics.Statement(r.cfg.Clock, "outbox_read")()
 	rows, err := r.cfg.DB.QueryContext(ctx, "SELECT id, kind, namespace, name, uid, generation, res_version, operation, committed_at, traceparent"+
-		" FROM outbox ORDER BY id LIMIT ?", window)
+		" FROM outbox WHERE id > ? ORDER BY id LIMIT ?", after, window)
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
