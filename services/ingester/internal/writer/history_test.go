@@ -37,7 +37,7 @@ type call struct {
 	// content is the version that changed the content, and finalState that of the row.
 	content    int64
 	finalState record.State
-	// confirmed is the state after the API server was asked, for an object whose row is closed.
+	// confirmed is the state of the second call for an object whose row is closed, after a read from the API server.
 	confirmed record.State
 	outcome   writer.Outcome
 }

@@ -45,7 +45,7 @@ func TestClosedRowIsOpenedIfObjectExists(t *testing.T) {
 			"", text(finalizersField), []string{"upsert", "reopen"}, []string{"PATCH", "GET"},
 		},
 		"it is immutable":         {immutable, text(immutable), []string{"evict", "reopen"}, []string{"GET"}},
-		"it is no more immutable": {immutable, text(finalizersField), []string{"evict", "reopen"}, []string{"GET"}},
+		"its annotation was removed": {immutable, text(finalizersField), []string{"evict", "reopen"}, []string{"GET"}},
 		"it was evicted":          {immutable, "", []string{"evict", "finish"}, []string{"GET"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (u *users) has(finalizer string) bool {
 	return slices.Contains(u.object.GetFinalizers(), finalizer)
 }
 
-// lives reports whether the object exists and nobody requested its deletion.
+// lives reports whether the object exists and its deletion was not requested.
 func (u *users) lives() bool {
 	return u.object != nil && u.object.GetDeletionTimestamp() == nil && !api.IsSet(u.object.GetAnnotations(), api.DeletingAnnotation)
 }
