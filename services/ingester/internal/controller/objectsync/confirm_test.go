@@ -44,9 +44,9 @@ func TestClosedRowIsOpenedIfObjectExists(t *testing.T) {
 		"it is adopted": {
 			"", text(finalizersField), []string{"upsert", "reopen"}, []string{"PATCH", "GET"},
 		},
-		"it is immutable":         {immutable, text(immutable), []string{"evict", "reopen"}, []string{"GET"}},
+		"it is immutable":            {immutable, text(immutable), []string{"evict", "reopen"}, []string{"GET"}},
 		"its annotation was removed": {immutable, text(finalizersField), []string{"evict", "reopen"}, []string{"GET"}},
-		"it was evicted":          {immutable, "", []string{"evict", "finish"}, []string{"GET"}},
+		"it was evicted":             {immutable, "", []string{"evict", "finish"}, []string{"GET"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, nil)
