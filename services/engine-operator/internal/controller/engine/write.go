@@ -109,7 +109,7 @@ func (r *Reconciler) confirmCredentials(ctx context.Context, s *reconcileState) 
 		return false, err
 	}
 	if missing := credentials.Missing(s.instance, secret); missing != "" {
-		s.instanceError = fmt.Sprintf("FireboltInstance %q: %s", s.instance.Name, missing)
+		s.instanceError = status.InstanceUnusable(s.instance.Name, missing)
 		return true, nil
 	}
 	return false, nil
@@ -180,7 +180,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	case engine.RepairLabels:
 		return r.relabel(ctx, s, n)
 	case engine.RouteService:
-		return r.ensure(ctx, s, render.Cluster(s.engine.Namespace, s.engine.Name, n), s.children.Cluster)
+		return r.route(ctx, s, render.Cluster(s.engine.Namespace, s.engine.Name, n))
 	case engine.ConfirmUnrouted:
 		return r.confirmUnrouted(ctx, s, n)
 	case engine.DeleteStatefulSet:
@@ -202,6 +202,29 @@ func (r *Reconciler) confirmUnrouted(ctx context.Context, s *reconcileState, n i
 	}
 	if err == nil && (observe.Children{Cluster: live}).Route() == n {
 		return errStale
+	}
+	return nil
+}
+
+// route makes the cluster Service select a generation. A terminating one, which a finalizer may hold for long, still
+// routes traffic: only its selector is changed.
+func (r *Reconciler) route(ctx context.Context, s *reconcileState, desired *corev1.Service) error {
+	live := s.children.Cluster
+	if live == nil || live.DeletionTimestamp == nil {
+		return r.ensure(ctx, s, desired, live)
+	}
+	if maps.Equal(live.Spec.Selector, desired.Spec.Selector) {
+		return nil // its deletion enqueues the engine
+	}
+	after := live.DeepCopy()
+	after.Spec.Selector = desired.Spec.Selector
+	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("route the terminating service %q: %w", live.Name, err)
 	}
 	return nil
 }
