@@ -30,7 +30,7 @@ var events = map[string]event{
 			return !m.foreignStatus && !m.losesStatus && !m.arbitraryStart
 		},
 		mutants: []string{
-			"waits for queries beside a generation that is lost",
+			"waits for queries although a generation is lost",
 			"leaves a lost generation lost in draining",
 			"leaves a lost generation lost in cleaning",
 			"deletes the last generation that answers",
@@ -45,8 +45,8 @@ var events = map[string]event{
 		in:     func(m *model) bool { return m.finalizers && !m.labels },
 		remove: func(m *model) bool { m.finalizers = false; return true },
 		mutants: []string{
-			"counts what somebody else keeps",
-			"cleans until somebody else has finished",
+			"counts what a foreign finalizer holds",
+			"cleans until a foreign finalizer is removed",
 		},
 	},
 	"lost-credentials": {

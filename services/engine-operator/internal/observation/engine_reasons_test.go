@@ -155,7 +155,7 @@ func engineReasons() []reasonRow {
 	return slices.Concat(out, rejectedEngines(), heldEngines())
 }
 
-// rejectedEngines has the rows of a spec that cannot be rolled out beside a generation that serves.
+// rejectedEngines has the rows of a spec that cannot be rolled out, while another generation serves.
 func rejectedEngines() []reasonRow {
 	const correct = "Correct the engine or its class."
 	bad := &v1alpha1.FireboltEngine{Spec: v1alpha1.FireboltEngineSpec{

@@ -46,7 +46,7 @@ func TestDeletionBlockedCountsEngines(t *testing.T) {
 	}
 }
 
-// An error that a retry may clear is not terminal, and is no warning of an engine.
+// An error that a retry may clear is not terminal, and causes no warning of an engine.
 func TestRefusalDistinguishesErrors(t *testing.T) {
 	err := errors.New("connection refused")
 	if f := NewRefusal("EnsureFailed", err); f.Terminal || f.Message != err.Error() {
