@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// controlPlane lists the field managers that write the status of objects, whoever their owner is.
+// controlPlane lists the field managers that write the status of objects of any owner.
 var controlPlane = []string{"kube-controller-manager", "kube-scheduler", "kwok-controller"}
 
 // revisionAnnotation is what the Deployment controller writes outside the status.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Unwritten checks that nobody except the control plane has written an object since before was read or created: it
+// Unwritten checks that only the control plane has written an object since before was read or created: it
 // still exists, with the same content and the same field managers. metadata.generation is not enough, since Services,
 // ConfigMaps and other kinds have none, and a change of labels or owners leaves it. A failed check does not end the
 // test, so that several objects can be checked.

@@ -119,9 +119,9 @@ func evaluate(o contract.Observation, generation int64, after time.Duration) (st
 
 // sources are the packages and files that set the conditions of each kind.
 var sources = map[string][]string{
-	"engine":   {"../controller/engine", "../engine", "../status/engine.go", "../status/engine_failures.go", "../status/warning.go"},
+	"engine":   {"../controller/engine", "../engine", "../status/engine.go", "../status/enginefailures.go", "../status/warning.go"},
 	"class":    {"../controller/class", "../status/class.go"},
-	"instance": {"../controller/instance", "../status/instance.go", "../status/instance_failures.go", "../status/component.go"},
+	"instance": {"../controller/instance", "../status/instance.go", "../status/instancefailures.go", "../status/component.go"},
 }
 
 // The tables are complete: each reason of the API that the code of a kind names has a row of that kind, and the code of
