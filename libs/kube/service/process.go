@@ -96,10 +96,10 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 		return p.manage(ctx, cfg, rt, b)
 	}
 	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log)
+	if ctx.Err() != nil {
+		return nil // stopped by a signal
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped by a signal
-		}
 		return err
 	}
 	p.log.Info("Selected the namespaces to watch", "namespaces", names)
