@@ -205,10 +205,8 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 		return v1alpha1.ReasonInstanceNotReady, instance.Message
 	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
 		return p.Rejection()
-	case out.Phase == v1alpha1.PhaseStopped && p.Object.Spec.Replicas == 0:
-		return v1alpha1.ReasonStopped, "The engine is stopped: spec.replicas is 0."
 	case out.Phase == v1alpha1.PhaseStopped:
-		return v1alpha1.ReasonStopped, fmt.Sprintf("The engine is stopped: annotation %s is %s.", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
+		return v1alpha1.ReasonStopped, p.stopped()
 	case p.DrainError != "":
 		return v1alpha1.ReasonDrainCheckFailing, p.DrainError
 	case out.Phase != v1alpha1.PhaseStable:
@@ -219,6 +217,14 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 		return v1alpha1.ReasonExternalFinalizer, p.Service
 	}
 	return "", ""
+}
+
+// stopped returns the message of an engine that is stopped.
+func (p Engine) stopped() string {
+	if p.Object.Spec.Replicas == 0 {
+		return "The engine is stopped: spec.replicas is 0."
+	}
+	return fmt.Sprintf("The engine is stopped: annotation %s is %s.", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
 }
 
 // Rejection returns why the engine's spec is rejected, in the order of precedence of Ready.

@@ -150,7 +150,7 @@ func (h *history) closeRow() {
 		return
 	}
 	model := &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}
-	if err := h.store.IngesterStorage.Delete(h.Context(), model, h.key.Namespace, h.key.Name); err != nil {
+	if err := h.store.Delete(h.Context(), model, h.key.Namespace, h.key.Name); err != nil {
 		h.Fatal(err)
 	}
 	h.closed = true
