@@ -27,7 +27,7 @@ const settleTime = 2 * time.Second
 var resource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // Select returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
-// since an empty list means all namespaces to caches. The returned context ends, with the cause ErrChanged, when the
+// since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with the cause ErrChanged, when the
 // namespaces that match are no longer the same.
 func Select(
 	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger,
@@ -52,7 +52,7 @@ func Select(
 	}
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, nil, ctx.Err()
+		return ctx, nil, nil
 	}
 	names := informer.GetStore().ListKeys()
 	if len(names) == 0 {
@@ -62,7 +62,7 @@ func Select(
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return ctx, nil, nil
 		}
 	}
 	slices.Sort(names)

@@ -96,11 +96,11 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 		return p.manage(ctx, cfg, rt, b)
 	}
 	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log)
-	if ctx.Err() != nil {
-		return nil // stopped by a signal
-	}
 	if err != nil {
 		return err
+	}
+	if len(names) == 0 {
+		return nil // stopped by a signal
 	}
 	p.log.Info("Selected the namespaces to watch", "namespaces", names)
 	p.options.WatchNamespaces, rt.Options.WatchNamespaces = names, names
