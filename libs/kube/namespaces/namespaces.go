@@ -27,8 +27,8 @@ const settleTime = 2 * time.Second
 var resource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // Select returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
-// since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with the cause ErrChanged, when the
-// namespaces that match are no longer the same.
+// since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with
+// the cause ErrChanged, when the namespaces that match are no longer the same.
 func Select(
 	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger,
 ) (context.Context, []string, error) {
