@@ -212,7 +212,7 @@ func TestSchemaDescribesAllValues(t *testing.T) {
 }
 
 // freeForm lists objects with user-defined keys.
-var freeForm = []string{"global", "anything", "strings", "concurrentReconcilesMap", "requeuePeriodMap"}
+var freeForm = []string{"global", "anything", "strings", "matchLabels", "concurrentReconcilesMap", "requeuePeriodMap"}
 
 func openObjects(path string, schema map[string]any) (out []string) {
 	if closed, ok := schema["additionalProperties"].(bool); schema["type"] == "object" && (!ok || closed) {
