@@ -16,7 +16,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
@@ -41,7 +40,7 @@ func (r *Reconciler) resolveClass(ctx context.Context, s *reconcileState) (steps
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: *ref}, class)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.classError = status.ClassNotFound(*ref)
+		s.classError = fmt.Sprintf("FireboltEngineClass %q does not exist. Create it, or change spec.engineClassRef.", *ref)
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get class %q: %w", *ref, err)
 	default:
@@ -57,12 +56,12 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: name}, instance)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.instanceError = status.InstanceNotFound(name)
+		s.instanceError = fmt.Sprintf("FireboltInstance %q does not exist. Create it, or change spec.instanceRef.", name)
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
 	case len(validation.InstanceUnsupported(instance)) > 0:
-		s.instanceError = status.InstanceRejected(name, validation.Message(validation.InstanceUnsupported(instance)))
+		s.instanceError = fmt.Sprintf("FireboltInstance %q: %s", name, validation.Message(validation.InstanceUnsupported(instance)))
 	case instance.Spec.ID == "":
 		s.instanceError = fmt.Sprintf("FireboltInstance %q has no id yet.", name)
 	case instance.Status.MetadataEndpoint == "":
