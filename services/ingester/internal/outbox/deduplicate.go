@@ -13,43 +13,56 @@ import (
 )
 
 const (
-	// overlapRows is the number of rows that may be in the stream already when a relay starts, or
-	// after a failed batch: those that another relay had in flight, the lowest rows of its
-	// window, between rows that were committed since. It counts from the last row that was found
-	// in the stream.
-	overlapRows      = 2 * window
 	lastEventTimeout = 2 * time.Second
 	// streamReadValidity is how long a read of the stream's last events is valid. It is far less
 	// than the stream's duplicate window: a relay that pauses for longer reads again.
 	streamReadValidity = time.Minute
 )
 
-// deduplicate removes rows whose events are in the stream, and returns the others. The stream
-// deduplicates events within its duplicate window, the last minutes; deduplicate covers events
-// that were published earlier: by a relay that crashed between acknowledgment and removal, or
-// before an outage.
+// deduplicate removes all rows whose events are in the stream. The stream deduplicates events
+// within its duplicate window, the last minutes; deduplicate covers events that were published
+// earlier: by a relay that crashed between acknowledgment and removal, before an outage, or before
+// the database was restored from a backup. The first rows of a backup may have left the stream, and
+// any number of others between those that are there, so all of them are looked up before one is
+// published: from then on the last event would be one of theirs.
+//
+// While the stream is unavailable, nothing is published: readers that track their position in
+// the stream would take a repeated event for a new one.
+func (r *Relay) deduplicate(ctx context.Context) error {
+	if err := r.locate(ctx); err != nil {
+		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+		return fmt.Errorf("get last event from the stream: %w", err)
+	}
+	for after := int64(0); ; {
+		page, err := r.read(ctx, after)
+		if err != nil {
+			return err
+		}
+		var covered []*row
+		for _, o := range page {
+			if r.position.covers(o) {
+				covered = append(covered, o)
+			}
+			after = o.id
+		}
+		if len(covered) == 0 {
+			break
+		}
+		if err := r.removeStored(ctx, covered); err != nil {
+			return err
+		}
+	}
+	r.position.known, r.position.read = true, 0
+	return nil
+}
+
+// removeStored removes those of the rows whose events are in the stream.
 //
 // Events of one object are stored in the order of their ids, so the stream has all ids up to
 // that of the last event, unless the database was replaced and its ids restarted: then the
 // rows were committed later than that event.
-//
-// While the stream is unavailable, nothing is published: readers that track their position in
-// the stream would take a repeated event for a new one.
-func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
-	if r.overlap <= 0 {
-		return rows, nil
-	}
-	remaining, err := r.removeStored(ctx, rows)
-	if len(remaining) == len(rows) {
-		r.overlap -= len(rows)
-	}
-	return remaining, err
-}
-
-// removeStored removes those of the rows whose events are in the stream, and returns the others.
-func (r *Relay) removeStored(ctx context.Context, rows []*row) ([]*row, error) {
+func (r *Relay) removeStored(ctx context.Context, rows []*row) error {
 	last := map[string]*contract.Change{}
-	var remaining []*row
 	var done []int64
 	for _, o := range rows {
 		change, cached := last[o.key()]
@@ -57,26 +70,21 @@ func (r *Relay) removeStored(ctx context.Context, rows []*row) ([]*row, error) {
 			var err error
 			if change, err = r.lastEvent(ctx, o); err != nil {
 				r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
-				return nil, fmt.Errorf("get last events from the stream: %w", err)
+				return fmt.Errorf("get last events from the stream: %w", err)
 			}
 			last[o.key()] = change
 		}
 		if change != nil && o.id <= change.OutboxID && !o.committedAt.After(change.CommittedAt) {
 			done = append(done, o.id)
-			continue
 		}
-		remaining = append(remaining, o)
-	}
-	if len(done) > 0 {
-		r.overlap = overlapRows // a restored database has any number of such rows
 	}
 	if err := r.remove(ctx, done); err != nil {
-		return nil, err
+		return err
 	}
 	if len(done) > 0 {
 		r.cfg.Log.Info("Removed change events that were already in the stream", "events", len(done))
 	}
-	return remaining, nil
+	return nil
 }
 
 // lastEvent returns the last event of the row's object in the stream, or nil without one.

@@ -13,13 +13,12 @@
 // An event is not in the stream twice. If the relay, the database or the bus fails between
 // storing an event and removing its row, the event is sent again; within ten minutes the
 // stream deduplicates it by its id. For longer gaps, a relay that starts, or that had a
-// failure, first reads the last event of each object of its first rows from the stream: ids
-// of one object only rise, so ids up to that one are already there. It continues as long as it
-// finds rows. Those of a restored database may be in the stream in any number: before it publishes,
-// a relay looks up all rows that are not newer than the last event of the cluster, and does so again
-// when the ids of the rows go back. Two relays at once, during
-// a failover, send the same ids in the same order. A relay that pauses for a minute in the
-// middle of a batch reads from the stream again. It waits while the stream is unavailable.
+// failure, first looks up all rows that are not newer than the last event of the cluster: it reads
+// the last event of each of their objects from the stream. Ids of one object only rise, so ids up to
+// that one are already there. It does so again when the ids of the rows go back, as after a restore
+// of the database. Two relays at once, during a failover, send the same ids in the same order. A
+// relay that pauses for a minute in the middle of a batch reads from the stream again. It waits
+// while the stream is unavailable.
 //
 // The attribute sequence is computed from the row alone, so it never changes for an id.
 //

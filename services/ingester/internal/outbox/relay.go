@@ -51,9 +51,7 @@ type Relay struct {
 	reconnected chan struct{} // the bus is connected again
 	// lastError is the last failure, so that it is logged once.
 	lastError string
-	// overlap is the number of next rows to look up in the stream.
-	overlap  int
-	position position
+	position  position
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -62,7 +60,7 @@ func New(cfg Config) *Relay {
 		cfg.MaxRows = defaultMaxRows
 	}
 	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
-	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), overlap: overlapRows}
+	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1)}
 }
 
 // Notify signals new rows. It never blocks.
@@ -146,19 +144,15 @@ func (r *Relay) drain(ctx context.Context) error {
 			return err
 		}
 		if !r.position.known || r.position.wentBack(rows) {
-			if err := r.removeRestored(ctx); err != nil {
+			if err := r.deduplicate(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		last := rows[len(rows)-1].id
-		if rows, err = r.deduplicate(ctx, rows); err != nil {
-			return err
-		}
 		if err := r.publish(ctx, rows, checkedAt); err != nil {
 			return err
 		}
-		r.position.read = max(r.position.read, last)
+		r.position.read = rows[len(rows)-1].id
 	}
 	return nil
 }
