@@ -67,7 +67,7 @@ func Select(
 	}
 	slices.Sort(names)
 	selected, cancel := context.WithCancelCause(ctx)
-	same := func() bool { return slices.Equal(names, sorted(informer.GetStore().ListKeys())) }
+	same := func() bool { return slices.Equal(names, slices.Sorted(slices.Values(informer.GetStore().ListKeys()))) }
 	go func() {
 		for same() {
 			select {
@@ -89,11 +89,6 @@ func Select(
 	return selected, names, nil
 }
 
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
-}
-
 // List returns the names of the namespaces that match the label selector now, in order.
 func List(ctx context.Context, cfg *rest.Config, selector string) ([]string, error) {
 	client, err := metadata.NewForConfig(cfg)
@@ -108,5 +103,6 @@ func List(ctx context.Context, cfg *rest.Config, selector string) ([]string, err
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
-	return sorted(names), nil
+	slices.Sort(names)
+	return names, nil
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,8 +36,11 @@ func (o Options) RESTConfig() (*rest.Config, error) {
 	return cfg, nil
 }
 
+// ErrNoNamespace means that no namespace matches the selector.
+var ErrNoNamespace = errors.New("no namespace matches")
+
 // Namespaces returns the namespaces to watch, empty for all, for a service's commands. With a selector they are those that
-// match it now; it returns an error if none does.
+// match it now, and the error is ErrNoNamespace if none does.
 func (o Options) Namespaces(ctx context.Context) ([]string, error) {
 	if o.WatchNamespaceSelector == "" {
 		return o.WatchNamespaces, nil
@@ -47,7 +51,7 @@ func (o Options) Namespaces(ctx context.Context) ([]string, error) {
 	}
 	names, err := namespaces.List(ctx, cfg, o.WatchNamespaceSelector)
 	if err == nil && len(names) == 0 {
-		err = settingError(selectorFlag, "matches no namespace: %q", o.WatchNamespaceSelector)
+		err = fmt.Errorf("%w --%s=%s", ErrNoNamespace, selectorFlag, o.WatchNamespaceSelector)
 	}
 	return names, err
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,8 +47,8 @@ func TestServiceFollowsLabelsOfNamespaces(t *testing.T) {
 func TestCommandsUseSelectedNamespaces(t *testing.T) {
 	p, other := newEnv(t), newEnv(t)
 	o := Options{Kubeconfig: cluster.Get(t).Kubeconfig, WatchNamespaceSelector: "team=" + p.ns}
-	if got, err := o.Namespaces(t.Context()); err == nil {
-		t.Errorf("got %v without a match, want an error", got)
+	if got, err := o.Namespaces(t.Context()); !errors.Is(err, ErrNoNamespace) {
+		t.Errorf("got %v, %v without a match, want ErrNoNamespace", got, err)
 	}
 	for _, labeled := range []env{p, other} {
 		labeled.label(fmt.Sprintf("%q", p.ns))

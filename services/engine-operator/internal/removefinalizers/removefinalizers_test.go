@@ -1,6 +1,7 @@
 package removefinalizers_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -205,4 +207,20 @@ func TestErrorsNameRemedy(t *testing.T) {
 	if _, err := s.run(removefinalizers.Command{Force: true}, env); !strings.Contains(err, "config/rbac/operator_role.yaml grants the required permissions") {
 		t.Errorf("error %q", err)
 	}
+}
+
+// TestEmptyShardHasNothingToRemove has a selector that matches no namespace, which must not stand for all of them.
+func TestEmptyShardHasNothingToRemove(t *testing.T) {
+	s := newTestEnv(t)
+	class := s.create("FireboltEngineClass", "small", "{template: {}}", v1alpha1.ClassFinalizer)
+	o := service.Options{Kubeconfig: cluster.Get(t).Kubeconfig, WatchNamespaceSelector: "shard=" + s.namespace, LeaderElectionNamespace: s.namespace}
+	if err := removefinalizers.Commands()["remove-finalizers"].Run(t.Context(), o, nil); err != nil {
+		t.Errorf("got %v, want that there is nothing to do", err)
+	}
+	expect.Object(t, s.client, class, func(class *unstructured.Unstructured) error {
+		if len(class.GetFinalizers()) != 1 {
+			return fmt.Errorf("the class of another shard has the finalizers %v", class.GetFinalizers())
+		}
+		return nil
+	})
 }

@@ -66,6 +66,10 @@ func Commands() map[string]service.Command {
 				return fmt.Errorf("create client: %w", err)
 			}
 			namespaces, err := o.Namespaces(ctx)
+			if errors.Is(err, service.ErrNoNamespace) { // a shard without namespaces can be uninstalled
+				_, err = fmt.Fprintln(os.Stdout, "Nothing to do:", err)
+				return err
+			}
 			if err != nil {
 				return err
 			}

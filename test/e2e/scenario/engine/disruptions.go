@@ -69,14 +69,11 @@ const (
 
 // killEngine kills a pod with the shortest grace period. The queries that it runs fail; none may be executed twice.
 func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
-	if err := s.Pass(ctx, longestQuery); err != nil {
-		return err
-	}
-	serving, err := e.Serving(ctx)
+	victim, err := e.busyVictim(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := e.KillPods(ctx, e.Namespace, map[string]string{"statefulset.kubernetes.io/pod-name": fmt.Sprintf("etl-g%d-1", serving)}); err != nil {
+	if err := e.KillPods(ctx, e.Namespace, map[string]string{"statefulset.kubernetes.io/pod-name": victim.GetName()}); err != nil {
 		return err
 	}
 	return e.Rolled(ctx, s, -1)
@@ -88,11 +85,8 @@ func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
 	if e.Simulated {
 		return nil // no pod runs
 	}
-	victim, err := e.victim(ctx)
+	victim, err := e.busyVictim(ctx, s)
 	if err != nil {
-		return err
-	}
-	if err := s.Pass(ctx, longestQuery); err != nil {
 		return err
 	}
 	if _, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineHealth, "/control/freeze"); err != nil {

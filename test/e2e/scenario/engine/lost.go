@@ -31,11 +31,8 @@ func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
 	if e.Simulated {
 		return nil // no pod runs
 	}
-	victim, err := e.victim(ctx)
+	victim, err := e.busyVictim(ctx, s)
 	if err != nil {
-		return err
-	}
-	if err := s.Pass(ctx, longestQuery); err != nil {
 		return err
 	}
 	if err := e.removeLostNode(ctx); err != nil { // of an interrupted run

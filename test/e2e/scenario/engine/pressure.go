@@ -146,6 +146,15 @@ func (e *Engine) victim(ctx context.Context) (*unstructured.Unstructured, error)
 	return e.Get(ctx, cluster.Pod, e.Namespace, fmt.Sprintf("etl-g%d-1", serving))
 }
 
+// busyVictim returns the second pod of the generation that serves, after the queries of earlier phases have ended.
+func (e *Engine) busyVictim(ctx context.Context, s *run.Step) (*unstructured.Unstructured, error) {
+	victim, err := e.victim(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return victim, s.Pass(ctx, longestQuery)
+}
+
 func (e *Engine) nodePressure(ctx context.Context, name, want string) error {
 	node, err := e.Get(ctx, nodes, "", name)
 	if err != nil {
