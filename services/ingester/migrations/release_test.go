@@ -177,7 +177,7 @@ func callAllMethods(t *testing.T, s *mysql.Storage) {
 	ok(s.Upsert(ctx, dbtest.Model("one", "rel-2", 3), false, nil)) // the name again: the old row is closed
 	ok(s.Upsert(ctx, dbtest.Model("two", "rel-3", 4), false, nil))
 	ok(s.Finish(ctx, dbtest.Model("two", "rel-3", 5)))
-	ok(s.Upsert(ctx, dbtest.Model("two", "rel-3", 6), false, nil)) // restored
+	ok(s.Reopen(ctx, dbtest.Model("two", "rel-3", 6)))
 	ok(s.Upsert(ctx, dbtest.Model("three", "rel-4", 7), false, nil))
 	ok(s.Evict(ctx, dbtest.Model("three", "rel-4", 8)))
 	ok(s.GetByName(ctx, "default", "one", blank()))

@@ -39,8 +39,11 @@ type Bucket struct {
 	Count int     `json:"count"`
 }
 
+// LastBound is the upper bound of the last latency bucket that has one, in seconds.
+const LastBound = 20
+
 // bounds are the upper bounds of the latency buckets, in seconds.
-var bounds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20}
+var bounds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, LastBound}
 
 func newBuckets() []Bucket {
 	out := make([]Bucket, 0, len(bounds)+1)

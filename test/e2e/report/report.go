@@ -77,7 +77,7 @@ func share(part, all int) string {
 func upTo(s float64) string {
 	switch {
 	case s < 0:
-		return "> 10 s"
+		return fmt.Sprintf("> %d s", load.LastBound)
 	case s < 1:
 		return fmt.Sprintf("≤ %.0f ms", s*1000)
 	}
