@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"strconv"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,35 +24,30 @@ func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 	const objects = 20
 	b := newEnv(t)
 	b.start()
-	var wg sync.WaitGroup
-	for i := range objects {
+	for i := range objects { // one after the other, since a loop of updates takes a processor
 		m := b.finalizer(b.create(b.model(fmt.Sprintf("m%d", i))))
 		b.stored(m)
-		wg.Go(func() {
-			last, accepted := m.DeepCopy(), m.DeepCopy()
-			patch := annotation(api.ImmutableAnnotation)
-			for n := 0; ; n++ {
-				err := b.client.Patch(t.Context(), last, client.RawPatch("application/merge-patch+json", []byte(patch)))
-				if apierrors.IsNotFound(err) {
-					break
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				accepted = last.DeepCopy()
-				patch = fmt.Sprintf(`{"spec":{"algorithm":"a%d"}}`, n)
+		last, accepted := m.DeepCopy(), m.DeepCopy()
+		patch := annotation(api.ImmutableAnnotation)
+		for n := 0; ; n++ {
+			err := b.client.Patch(t.Context(), last, client.RawPatch("application/merge-patch+json", []byte(patch)))
+			if apierrors.IsNotFound(err) {
+				break
 			}
-			algorithm, _, _ := unstructured.NestedString(accepted.Object, "spec", "algorithm")
-			b.row(m, "live evicted "+algorithm, state)
-			version, err := strconv.ParseInt(accepted.GetResourceVersion(), 10, 64)
 			if err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
-			b.row(m, "1", fmt.Sprintf("SELECT res_version >= %d FROM model WHERE uid = ?", version))
-		})
+			accepted = last.DeepCopy()
+			patch = fmt.Sprintf(`{"spec":{"algorithm":"a%d"}}`, n)
+		}
+		algorithm, _, _ := unstructured.NestedString(accepted.Object, "spec", "algorithm")
+		b.row(m, "live evicted "+algorithm, state)
+		version, err := strconv.ParseInt(accepted.GetResourceVersion(), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.row(m, "1", fmt.Sprintf("SELECT res_version >= %d FROM model WHERE uid = ?", version))
 	}
-	wg.Wait()
 }
 
 // TestTerminatingObjectIsNotEvicted annotates a terminating object, held by a foreign
