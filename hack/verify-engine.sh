@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../services/engine-operator"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 code=0
-FLOTILLA_ENGINE_SEARCH=full GOWORK=off go test -count=1 -timeout 30m -parallel 2 -v \
-  -run '^(TestSearch|TestMutants|TestLimiter(Search|Mutants))$' ./internal/engine ./internal/controller/engine/... > "$out" 2>&1 || code=$?
+FLOTILLA_ENGINE_SEARCH=full GOWORK=off go test -count=1 -timeout 60m -parallel 2 -v \
+  -run '^(TestSearch|TestMutants|TestEventMutants|TestLimiter(Search|Mutants))$' ./internal/engine ./internal/controller/engine/... > "$out" 2>&1 || code=$?
 grep -oE '(SEARCH|MUTANT) .*' "$out" || true
 if [ $code -ne 0 ]; then
   grep -vE '^=== |SEARCH |MUTANT ' "$out" >&2

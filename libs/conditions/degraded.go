@@ -93,10 +93,10 @@ func dependencyFindings(e *evaluation) []finding {
 		if d.Ready {
 			continue
 		}
-		message := d.Kind + " " + d.Name + " is not ready."
+		message := detail(d.Kind+" "+d.Name+" is not ready.", d.Message)
 		out = append(out, finding{
 			rank: rankDependency, hold: MissingReplicasHold, reason: ReasonDependencyUnavailable,
-			message: message, evidence: "Dependency: " + detail(message, d.Message),
+			message: message, evidence: "Dependency: " + message,
 		})
 	}
 	return out

@@ -32,7 +32,7 @@ func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 		r = h.compute(conditions.MissingReplicasHold, healthy(withDependencies))
 		want.Degraded, want.Upgradable, want.Ready = "True/DependencyUnavailable", "False/Degraded", "False/Degraded"
 		compare(t, want, r)
-		if got, want := conditionOf(t, r, conditions.TypeDegraded).Message, "FireboltInstance east is not ready."; got != want {
+		if got, want := conditionOf(t, r, conditions.TypeDegraded).Message, "FireboltInstance east is not ready. The metadata service has no endpoint."; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
 		if diff := cmp.Diff([]string{evidence}, r.Evidence); diff != "" {

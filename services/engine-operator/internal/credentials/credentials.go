@@ -43,7 +43,7 @@ func Missing(i *v1alpha1.FireboltInstance, secret *corev1.Secret) string {
 		if !own {
 			text += " (spec.metadata.postgres.credentialsSecretRef)"
 		}
-		return text + " does not exist."
+		return text + " does not exist. Create it."
 	}
 	keys := []string{render.SecretUsername, render.SecretPassword}
 	if own {
@@ -51,7 +51,7 @@ func Missing(i *v1alpha1.FireboltInstance, secret *corev1.Secret) string {
 	}
 	for _, key := range keys {
 		if len(secret.Data[key]) == 0 {
-			return fmt.Sprintf("Secret %q has no key %q.", secret.Name, key)
+			return fmt.Sprintf("Secret %q has no key %q. Add the key.", secret.Name, key)
 		}
 	}
 	return ""

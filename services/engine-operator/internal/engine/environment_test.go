@@ -54,6 +54,11 @@ func (m *model) users(w modelState, add func(string, modelState)) {
 			edit("the instance is lost", false, func(o *object) { o.instanceExists = false })
 		}
 	}
+	if w.noCredentials {
+		n := w
+		n.noCredentials = false
+		add("the credentials are back", n)
+	}
 	if !w.eng.instanceExists {
 		n := w
 		m.change(&n, func(o *object) { o.instanceExists = true }, false, false)
@@ -105,6 +110,9 @@ func (m *model) neverReady(c genState) bool {
 	return m.failingSpec > 0 && c.stsRendering > noRendering && c.stsRendering.spec() == m.failingSpec
 }
 
+// serves reports whether a generation serves, by record or by the Service.
+func (w *modelState) serves(n int8) bool { return n == w.eng.st.active || n == w.children.route }
+
 // injectFaults deletes and edits the operator's objects, and makes pods fail.
 func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 	mutate := func(desc string, change func(*children)) {
@@ -114,9 +122,11 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 	}
 	for i, c := range w.children.gens {
 		if c.sts == int8(Present) {
-			mutate("a StatefulSet is deleted", func(k *children) {
-				k.gens[i].sts, k.gens[i].lastVersion = int8(Terminating), c.stsRendering
-			})
+			if !m.keepsServing || w.eng.st.terminal() || !w.serves(int8(i)) {
+				mutate("a StatefulSet is deleted", func(k *children) {
+					k.gens[i].sts, k.gens[i].lastVersion = int8(Terminating), c.stsRendering
+				})
+			}
 			if m.labels && !c.unlabeled {
 				mutate("a StatefulSet loses its labels", func(k *children) { k.gens[i].unlabeled = true })
 			}
@@ -142,6 +152,11 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 				mutate("a configuration is edited", func(k *children) { k.gens[i].cmRendering = editedRendering })
 			}
 		}
+	}
+	if m.credentials && !w.noCredentials {
+		n := w
+		n.noCredentials = true
+		add("the credentials are deleted", n)
 	}
 	if m.restarts {
 		mutate("the operator restarts", func(k *children) {

@@ -26,6 +26,7 @@ var invariants = map[string]string{
 	"DrainCutShort":                                "Draining ends when no query is left, or its timeout expires, or it is disabled, or nothing is left that could run one; it is skipped only when it is disabled.",
 	"RunningConfigOverwritten":                     "The configuration of a StatefulSet is never replaced by that of another rendering.",
 	"RenderedBlind":                                "Nothing is rendered while the instance's id or endpoint is unknown, nor for another number than the current one.",
+	"GateIsClosed":                                 "While the credentials of the instance are deleted, no generation is started or created, and traffic is switched to one only if it has ready pods and the one that serves has no StatefulSet.",
 	"RolledBackIsStable":                           "A rejected rendering is not built again while the serving generation exists.",
 	"HeldRolloutDoesNotStart":                      "A rollout without a change of the engine's own spec is marked as external, and does not begin while it is throttled; nothing else waits.",
 	"EveryFairPathEndsTerminal":                    "From every state, an operator without interference in a working cluster reaches a terminal phase and stays there.",
@@ -56,6 +57,8 @@ func (p *reconcile) checkWrite(wr Write, before children) {
 	switch wr.Op {
 	case EnsureConfig, EnsureHeadless, CreateStatefulSet, RestoreStatefulSet:
 		p.violatesIf("NumberUsedTwice", c.retired)
+		gated := p.view.st.phase == creating || p.view.st.terminal()
+		p.violatesIf("GateIsClosed", p.before.noCredentials && gated && wr.Op == CreateStatefulSet)
 		p.violatesIf("CreatedWithoutDependencies", wr.Op == CreateStatefulSet && !p.state.childrenStale && (!c.hl || !c.cm))
 		p.violatesIf("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != uninitialized)
 		p.violatesIf("AtMostTwoGenerationsStand", (wr.Op == CreateStatefulSet || wr.Op == RestoreStatefulSet) && !p.state.childrenStale && existingStatefulSets(p.state.children) > 2)
@@ -121,6 +124,7 @@ func (p *reconcile) checkRecord(next record) {
 	p.violatesIf("AllocatedWentBack", next.allocated < was.allocated)
 	p.violatesIf("NumberUsedTwice", was.phase != uninitialized && next.current != was.current && !isNew && next.current != was.active && !p.serviceSelects(next.current))
 	p.violatesIf("NewGenerationDuringTransition", isNew && (was.phase == switching || was.phase == draining || was.phase == cleaning))
+	p.violatesIf("GateIsClosed", p.before.noCredentials && isNew && was.phase != uninitialized)
 	p.violatesIf("AtMostTwoGenerationsReferenced", referenced(next) > 2)
 	p.violatesIf("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
 	replaced := outgoing && next.active != was.active && p.serviceSelects(next.active) && p.cached.gens[was.draining].sts != int8(Present)
@@ -132,6 +136,7 @@ func (p *reconcile) checkRecord(next record) {
 	if was.phase == creating && next.phase == switching && p.cached.route != was.current {
 		c := p.cached.gens[was.current]
 		activeLost := was.active >= 0 && p.cached.gens[was.active].sts != int8(Present) && c.hasReadyPod()
+		p.violatesIf("GateIsClosed", p.before.noCredentials && !activeLost)
 		p.violatesIf("ReadyBeforeSwitching", !activeLost && (!c.routable() || c.stsRendering != v.desired() || !c.hl || !c.cm))
 	}
 	if was.phase == switching && next.active == was.current && was.active >= 0 {
@@ -196,7 +201,7 @@ func (p *reconcile) checkLost(serves int8) {
 	}
 	c := children.gens[serves]
 	lastVersion := p.cached.gens[serves].lastVersion
-	known := serves == st.current && (p.view.instanceExists || lastVersion != noRendering)
+	known := serves == st.current && (p.view.instanceExists && !p.before.noCredentials || lastVersion != noRendering)
 	if st.current != serves { // the generation that starts may be the same
 		known = lastVersion != noRendering && (!p.view.instanceExists || lastVersion != p.view.desired())
 	}

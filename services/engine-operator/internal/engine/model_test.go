@@ -178,6 +178,7 @@ type modelState struct {
 
 	drained, expired, overdue bool
 	nextNameTaken             bool // the next new name will belong to another owner
+	noCredentials             bool // the credentials of the instance are deleted, and only a read of the API server shows it
 
 	budget // remaining number of events
 }
@@ -280,7 +281,7 @@ func (w modelState) String() string {
 		fmt.Fprintf(&b, "\n      cached (newer=%t edited=%t): ", w.newer, w.edited)
 		show(w.old)
 	}
-	fmt.Fprintf(&b, "\n      drained=%t expired=%t overdue=%t children_stale=%t", w.drained, w.expired, w.overdue, w.childrenStale)
+	fmt.Fprintf(&b, "\n      drained=%t expired=%t overdue=%t children_stale=%t no_credentials=%t", w.drained, w.expired, w.overdue, w.childrenStale, w.noCredentials)
 	writeChildren := func(title string, c children) {
 		fmt.Fprintf(&b, "\n      %s: Service selects %d", title, c.route)
 		for n, g := range c.gens {

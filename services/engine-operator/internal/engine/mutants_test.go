@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/mutants"
@@ -18,11 +17,8 @@ func checkKilled(t *testing.T, m mutants.Mutant) string {
 		return "the search finds nothing"
 	}
 	violated := map[string]bool{}
-	for line := range strings.Lines(output) {
-		if _, after, ok := strings.Cut(line, "BROKEN "); ok {
-			name, _, _ := strings.Cut(after, ":")
-			violated[name] = true
-		}
+	for _, name := range violations(output) {
+		violated[name] = true
 	}
 	switch {
 	case len(violated) == 0:

@@ -90,24 +90,41 @@ type decided struct {
 	current              bool // the status write will not conflict
 }
 
-// decide implements internal/controller/engine: decide, and confirm if the plan requires it.
+// decide implements internal/controller/engine: decide, and confirm if the plan requires it; the same again if it needs
+// the instance, whose credentials are missing.
 func (m *model) decide(w *modelState, v view) decided {
 	in := m.input(w, v)
-	d := decided{view: v, plan: Decide(in), current: !v.cached || !w.newer}
-	if d.plan.Confirm {
-		d.readAPI = true
-		if v.st != w.eng.st || (v.cached && w.edited && !v.raced) {
-			d.unconfirmed = true // the cache is stale
+	d := decided{view: v, current: !v.cached || !w.newer}
+	if !d.confirmed(w, &in) {
+		return d
+	}
+	if w.noCredentials && v.instanceExists && d.plan.NeedsInstance(in.State) {
+		in.Renderable = false
+		if !d.confirmed(w, &in) {
 			return d
-		}
-		d.current = !v.raced // the reconcile continues with the object that the API server has
-		in.Confirmed = true
-		if d.plan = Decide(in); d.plan.Confirm {
-			d.violated = "EveryFairPathEndsTerminal"
 		}
 	}
 	d.writes = d.plan.Writes()
 	return d
+}
+
+// confirmed sets the plan. It returns false if the reconcile ends because the input is stale.
+func (d *decided) confirmed(w *modelState, in *Input) bool {
+	if d.plan = Decide(*in); !d.plan.Confirm {
+		return true
+	}
+	v := d.view
+	d.readAPI = true
+	if v.st != w.eng.st || (v.cached && w.edited && !v.raced) {
+		d.unconfirmed = true // the cache is stale
+		return false
+	}
+	d.current = !v.raced // the reconcile continues with the object that the API server has
+	in.Confirmed = true
+	if d.plan = Decide(*in); d.plan.Confirm {
+		d.violated = "EveryFairPathEndsTerminal"
+	}
+	return true
 }
 
 // accepted is the number of the refused write in a reconcile without one.

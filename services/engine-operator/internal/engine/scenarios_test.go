@@ -24,6 +24,8 @@ type model struct {
 	noDrainTimeout     bool // a query never ends, and there is no drain timeout
 	partlyReady        bool // some of a generation's pods may be ready
 	labels             bool // StatefulSets may lose their labels
+	credentials        bool // the credentials of the instance may be deleted
+	keepsServing       bool // the StatefulSet that serves is not deleted while another generation is created or drained
 	restarts           bool // the operator may lose its memory
 	nameConflicts      bool // a user may take a name
 	finalizers         bool // StatefulSets may get a foreign finalizer, forever
@@ -142,6 +144,10 @@ func scenarios(full bool) []model {
 		{
 			name: "lost-labels", quick: budget{1, 2, 0}, full: budget{2, 3, 0},
 			specs: 2, labels: true, finalizers: true, serving: true,
+		},
+		{
+			name: "lost-credentials", quick: budget{1, 2, 0}, full: budget{2, 2, 0},
+			specs: 2, credentials: true, partlyReady: true, stale: true, serving: true,
 		},
 		{
 			name: "taken-names", quick: budget{1, 2, 0}, full: budget{2, 3, 0},

@@ -142,7 +142,7 @@ func (s *search) stepWithoutFaults(w modelState) (outcome, modelState) {
 // withoutFaults resets all pending faults of a state.
 func (s *search) withoutFaults(w modelState) modelState {
 	w.budget = budget{}
-	w.eng.instanceExists = true
+	w.eng.instanceExists, w.noCredentials = true, false
 	w.old, w.newer, w.edited = w.eng, false, false
 	w.staleChildren, w.childrenStale = children{}, false
 	w.drained, w.expired = !s.stuckQuery && !s.noDrainTimeout, s.stuckQuery
@@ -192,7 +192,11 @@ func (s *search) trace(at int32) (out []string) {
 }
 
 func TestSearch(t *testing.T) {
-	for _, m := range scenarios(os.Getenv("FLOTILLA_ENGINE_SEARCH") == "full") {
+	list := scenarios(os.Getenv("FLOTILLA_ENGINE_SEARCH") == "full")
+	if name := os.Getenv("FLOTILLA_ENGINE_EVENT"); name != "" { // see TestEventMutants
+		list = pairs(list, events[name])
+	}
+	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()

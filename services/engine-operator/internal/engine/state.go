@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -220,4 +221,17 @@ type Plan struct {
 	Reason, Message string
 	// Requeue is the delay of the next reconcile without an event; zero means none.
 	Requeue time.Duration
+}
+
+// NeedsInstance reports whether the plan starts work that requires the instance with its credentials: a new generation
+// number, a StatefulSet with the current rendering, or the switch to it. A rollout after the switch does not wait for it.
+// The caller checks the credentials then, and decides again as not renderable if they are missing.
+func (p Plan) NeedsInstance(from State) bool {
+	switch from.Phase {
+	case v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:
+		return false
+	default:
+		return p.Next.Allocated > from.Allocated || p.Next.Phase == v1alpha1.PhaseSwitching ||
+			slices.ContainsFunc(p.Ensure, func(e Ensure) bool { return e.StatefulSet })
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
@@ -41,6 +42,11 @@ func ForEngine(p status.Engine, children observe.Children, applied bool, failure
 	if p.Class != "" {
 		o.Dependencies = append(o.Dependencies, contract.Dependency{
 			Kind: "FireboltEngineClass", Name: *e.Spec.EngineClassRef, Message: p.Class,
+		})
+	}
+	if p.Service != "" {
+		o.Dependencies = append(o.Dependencies, contract.Dependency{
+			Kind: "Service", Name: names.Cluster(e.Name), Message: p.Service,
 		})
 	}
 	if p.DrainError != "" {

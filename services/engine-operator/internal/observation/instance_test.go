@@ -29,11 +29,6 @@ func unreadyAs(progress string) status.Component {
 	return c
 }
 
-func failedWith(c status.Component, reason string, terminal bool) status.Component {
-	c.Failure = &status.Failure{Reason: reason, Message: "the cause", Terminal: terminal}
-	return c
-}
-
 func instanceWith(metadata, gateway status.Component) status.Instance {
 	return status.Instance{
 		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
@@ -42,7 +37,7 @@ func instanceWith(metadata, gateway status.Component) status.Instance {
 }
 
 func TestInstanceObservation(t *testing.T) {
-	p := instanceWith(availableComponent(), failedWith(availableComponent(), v1alpha1.ReasonTemplateRejected, true))
+	p := instanceWith(availableComponent(), failing(status.NewRejection("spec.x: no")))
 	p.Gateway.Replicas = 2
 	o := ForInstance(p, nil)
 	var units []string

@@ -30,3 +30,11 @@ func (c Children) Held() []string {
 	slices.Sort(out)
 	return out
 }
+
+// ServiceFinalizers returns the foreign finalizers that hold a deleted cluster Service; nil if there are none.
+func (c Children) ServiceFinalizers() []string {
+	if c.Cluster == nil || c.Cluster.DeletionTimestamp == nil {
+		return nil
+	}
+	return foreignFinalizers(c.Cluster.Finalizers)
+}

@@ -37,9 +37,10 @@ func (c Children) Snapshot(renderGeneration func(n int64) (render.Generation, er
 	return out, nil
 }
 
-// Route returns the generation that the cluster Service selects, or [engine.None].
+// Route returns the generation that the cluster Service selects, or [engine.None]. A terminating Service
+// counts: Kubernetes routes its traffic until it no longer exists.
 func (c Children) Route() int64 {
-	if c.Cluster == nil || c.Cluster.DeletionTimestamp != nil {
+	if c.Cluster == nil {
 		return engine.None
 	}
 	if n, ok := names.ParseGeneration(c.Cluster.Spec.Selector); ok {
@@ -136,11 +137,10 @@ func Count(pods []corev1.Pod) (total, ready int32) {
 }
 
 // hasForeignFinalizer reports whether a finalizer other than those of the garbage collector holds the object.
-func hasForeignFinalizer(finalizers []string) bool {
-	for _, f := range finalizers {
-		if f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
-			return true
-		}
-	}
-	return false
+func hasForeignFinalizer(finalizers []string) bool { return len(foreignFinalizers(finalizers)) > 0 }
+
+func foreignFinalizers(finalizers []string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
 }

@@ -105,10 +105,30 @@ func TestRouteFollowsServiceSelector(t *testing.T) {
 		want    int64
 	}{
 		"no Service": {nil, engine.None}, "a generation": {render.Cluster("n", "e", 4), 4},
-		"a Service that is going": {terminating, engine.None}, "no number": {foreign, engine.None},
+		"a Service that is terminating": {terminating, 4}, "no number": {foreign, engine.None},
 	} {
 		if got := (Children{Cluster: tc.service}).Route(); got != tc.want {
 			t.Errorf("%s: route %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestServiceFinalizersOfDeletedService(t *testing.T) {
+	now := metav1.Now()
+	service := func(deleted *metav1.Time, finalizers ...string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted, Finalizers: finalizers}}
+	}
+	for name, tc := range map[string]struct {
+		service *corev1.Service
+		want    []string
+	}{
+		"no Service":                          {nil, nil},
+		"a finalizer of one that stays":       {service(nil, "example.com/hold"), nil},
+		"a deletion by the garbage collector": {service(&now, metav1.FinalizerDeleteDependents), []string{}},
+		"a foreign finalizer":                 {service(&now, metav1.FinalizerDeleteDependents, "example.com/hold"), []string{"example.com/hold"}},
+	} {
+		if diff := cmp.Diff(tc.want, (Children{Cluster: tc.service}).ServiceFinalizers()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -46,9 +46,9 @@ func (p Class) ready() metav1.Condition {
 	case p.Object.DeletionTimestamp != nil:
 		c.Reason, c.Message = v1alpha1.ReasonDeletionBlocked, p.blocked()
 	case p.Rejected != "":
-		c.Reason, c.Message = v1alpha1.ReasonOperatorOwnedFieldSet, p.Rejected
+		c.Reason, c.Message = v1alpha1.ReasonOperatorOwnedFieldSet, withRemedy(p.Rejected, correctClass)
 	case p.Unsupported != "":
-		c.Reason, c.Message = v1alpha1.ReasonNotSupported, p.Unsupported
+		c.Reason, c.Message = v1alpha1.ReasonNotSupported, withRemedy(p.Unsupported, correctClass)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonAdmissible, "The class is valid."
 	}
@@ -66,9 +66,9 @@ func (p Class) blocked() string {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	if len(p.Engines) == 1 {
-		return fmt.Sprintf("Deletion is blocked: 1 engine uses the class: %s.", names[0])
+		return fmt.Sprintf("Deletion is blocked: 1 engine uses the class: %s. Delete the engine, or change its class.", names[0])
 	}
-	return fmt.Sprintf("Deletion is blocked: %d engines use the class: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
+	return fmt.Sprintf("Deletion is blocked: %d engines use the class: %s%s. Delete the engines, or change their class.", len(p.Engines), strings.Join(names, ", "), more)
 }
 
 // Event returns the event for the change from the object's status to next: a deletion that

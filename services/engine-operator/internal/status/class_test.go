@@ -36,18 +36,18 @@ func TestClassStatus(t *testing.T) {
 		"a template that is fine": {
 			Class{Object: &live, Engines: []string{"a", "b"}}, "True", v1alpha1.ReasonAdmissible, "The class is valid.",
 		},
-		"a rejected template":      {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
-		"an unsupported feature":   {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1alpha1.ReasonNotSupported, "spec.y: no."},
-		"the template comes first": {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "x"},
+		"a rejected template":      {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "spec.x: no. Correct the class."},
+		"an unsupported feature":   {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1alpha1.ReasonNotSupported, "spec.y: no. Correct the class."},
+		"the template comes first": {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "x. Correct the class."},
 		"a deletion comes before all": {
 			Class{Object: new(deletedClass(live)), Engines: []string{"a"}, Rejected: "x"},
 			"False", v1alpha1.ReasonDeletionBlocked,
-			"Deletion is blocked: 1 engine uses the class: a.",
+			"Deletion is blocked: 1 engine uses the class: a. Delete the engine, or change its class.",
 		},
 		"many engines are counted": {
 			Class{Object: new(deletedClass(live)), Engines: many},
 			"False", v1alpha1.ReasonDeletionBlocked,
-			"Deletion is blocked: 8 engines use the class: e0, e1, e2, e3, e4 and 3 more.",
+			"Deletion is blocked: 8 engines use the class: e0, e1, e2, e3, e4 and 3 more. Delete the engines, or change their class.",
 		},
 	}
 	for name, tc := range cases {

@@ -38,6 +38,8 @@ type Engine struct {
 	Unsupported string
 	// ForeignFinalizers names the objects of a deleted engine that foreign finalizers hold.
 	ForeignFinalizers string
+	// Service describes a deleted cluster Service that foreign finalizers hold; empty without one.
+	Service string
 	// Rejected and Bounds describe the errors in the pod template and in the resources of
 	// the engine container; they are empty if there are none.
 	Rejected, Bounds string
@@ -131,7 +133,7 @@ func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.T
 	switch old := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionRolloutOverdue); {
 	case p.Overdue && out.Phase == v1alpha1.PhaseCreating:
 		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded
-		overdue.Message = fmt.Sprintf("Generation %d is not ready within its progress deadline.", out.CurrentGeneration)
+		overdue.Message = fmt.Sprintf("Generation %d is not ready within its progress deadline. Repair its pods, or change the engine or its class.", out.CurrentGeneration)
 	case p.Expired && out.DrainingGeneration != nil:
 		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1alpha1.ReasonDrainTimeoutExceeded
 		overdue.Message = fmt.Sprintf("Generation %d still ran queries when its drain timeout ended.", *out.DrainingGeneration)
@@ -145,7 +147,7 @@ func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.T
 	}
 	if out.RejectedRendering != "" {
 		back.Status, back.Reason = metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded
-		back.Message = fmt.Sprintf("Generation %d serves. The rollout missed its deadline; it is retried when the engine or its class changes.", out.ActiveGeneration)
+		back.Message = rolledBack(out.ActiveGeneration)
 	}
 	p.set(out, back, now)
 }
@@ -203,18 +205,26 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 		return v1alpha1.ReasonInstanceNotReady, instance.Message
 	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
 		return p.Rejection()
-	case out.Phase == v1alpha1.PhaseStopped && p.Object.Spec.Replicas == 0:
-		return v1alpha1.ReasonStopped, "The engine is stopped: spec.replicas is 0."
 	case out.Phase == v1alpha1.PhaseStopped:
-		return v1alpha1.ReasonStopped, fmt.Sprintf("The engine is stopped: annotation %s is %s.", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
+		return v1alpha1.ReasonStopped, p.stopped()
 	case p.DrainError != "":
 		return v1alpha1.ReasonDrainCheckFailing, p.DrainError
 	case out.Phase != v1alpha1.PhaseStable:
 		return v1alpha1.ReasonRolling, fmt.Sprintf("The engine is in phase %s.", out.Phase)
 	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
 		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
+	case p.Service != "":
+		return v1alpha1.ReasonExternalFinalizer, p.Service
 	}
 	return "", ""
+}
+
+// stopped returns the message of an engine that is stopped.
+func (p Engine) stopped() string {
+	if p.Object.Spec.Replicas == 0 {
+		return "The engine is stopped: spec.replicas is 0."
+	}
+	return fmt.Sprintf("The engine is stopped: annotation %s is %s.", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
 }
 
 // Rejection returns why the engine's spec is rejected, in the order of precedence of Ready.
@@ -223,13 +233,13 @@ func (p Engine) Rejection() (reason, message string) {
 	case p.Class != "":
 		return v1alpha1.ReasonEngineClassUnready, p.Class
 	case p.Unsupported != "":
-		return v1alpha1.ReasonNotSupported, p.Unsupported
+		return v1alpha1.ReasonNotSupported, withRemedy(p.Unsupported, correctEngine)
 	case p.Rejected != "":
-		return v1alpha1.ReasonTemplateRejected, p.Rejected
+		return v1alpha1.ReasonTemplateRejected, withRemedy(p.Rejected, correctEngine)
 	case p.Bounds != "":
-		return v1alpha1.ReasonBoundsExceeded, p.Bounds
+		return v1alpha1.ReasonBoundsExceeded, withRemedy(p.Bounds, correctEngine)
 	case p.Plan.Next.Rejected != "":
-		return v1alpha1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
+		return v1alpha1.ConditionRolledBack, rolledBack(p.Plan.Next.Active)
 	}
 	return "", ""
 }

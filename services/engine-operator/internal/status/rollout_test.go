@@ -112,11 +112,11 @@ func TestScaleSelectorMatchesServingPods(t *testing.T) {
 func TestRejectedSpecIsReported(t *testing.T) {
 	p := stable()
 	p.Rejected, p.Bounds = "spec.template.spec.hostNetwork: Forbidden", "cpu"
-	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != p.Rejected {
+	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != "spec.template.spec.hostNetwork: Forbidden. Correct the engine or its class." {
 		t.Errorf("Ready has reason %s: %s", c.Reason, c.Message)
 	}
 	p.Rejected = ""
-	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "ResourceBoundsExceeded" || c.Message != "cpu" {
+	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "ResourceBoundsExceeded" || c.Message != "cpu. Correct the engine or its class." {
 		t.Errorf("Ready has reason %s: %s", c.Reason, c.Message)
 	}
 	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.ObservedGeneration != p.Object.Generation {

@@ -23,9 +23,13 @@ func Serving(c observe.Children, active int64) (ready, total, replicas int32, im
 	return ready, total, replicas, image
 }
 
+// messageLimit is the contract's limit of a message.
+const messageLimit = 1024
+
 // Clamp truncates a message to the contract's limit.
-func Clamp(s string) string {
-	const limit = 1024
+func Clamp(s string) string { return truncate(s, messageLimit) }
+
+func truncate(s string, limit int) string {
 	if len(s) > limit {
 		return strings.ToValidUTF8(s[:limit-3], "") + "..."
 	}

@@ -17,7 +17,8 @@ const (
 	EventRolloutAbandoned = "RolloutAbandoned"
 	// EventDrainCheckRecovered reports that the drain check succeeds again.
 	EventDrainCheckRecovered = "DrainCheckRecovered"
-	// EventExternalFinalizer (Warning) reports that foreign finalizers hold children of a deleted engine.
+	// EventExternalFinalizer (Warning) reports that foreign finalizers hold the children of a deleted engine, or its
+	// deleted cluster Service.
 	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
 	// EventFieldsIgnored (Warning) reports that the templates set fields without effect.
 	EventFieldsIgnored = "FieldsIgnored"

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
@@ -19,7 +20,7 @@ func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, 
 	s.ignored = validation.Message(validation.EngineIgnored(s.engine, s.class))
 	if s.class != nil {
 		if errs := validation.Class(s.class); len(errs) > 0 {
-			s.classError = "FireboltEngineClass " + s.class.Name + ": " + validation.Message(errs)
+			s.classError = status.ClassRejected(s.class.Name, validation.Message(errs))
 		}
 	}
 	return steps.Result{}, nil

@@ -174,7 +174,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
 		s.abandon()
-		s.warning = warningFromError(failure)
+		s.warning = status.ApplyWarning(failure)
 	}
 	outcome := s.outcome()
 	before := s.engine.DeepCopy()
@@ -200,23 +200,6 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 		err = fmt.Errorf("report: %w", err)
 	}
 	return after, false, errors.Join(failure, err)
-}
-
-// warningFromError returns the warning for an API error that no retry clears; it is empty for other errors.
-func warningFromError(err error) status.Warning {
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
-		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error()}
-		// A quota or a policy may change; a bad object, and one of another owner, stay until a user changes them.
-		switch {
-		case errors.Is(err, apply.ErrNotOwned):
-			out.Terminal, out.Message = true, out.Message+". Delete or rename the conflicting object."
-		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-			out.Terminal, out.Message = true, out.Message+". Correct the engine or its class."
-		}
-		out.Message = status.Clamp(out.Message)
-		return out
-	}
-	return status.Warning{}
 }
 
 // isStale reports whether the decision must be made again from a newer object.

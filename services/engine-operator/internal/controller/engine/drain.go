@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -38,8 +37,7 @@ func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.R
 	r.recordDrain(ctx, s, result)
 	s.drain.Drained = result.Drained
 	if result.Error != "" {
-		s.drainError = fmt.Sprintf("Generation %d cannot report its running queries (%s); it is kept until a check succeeds, its drain timeout ends, or rollout is recreate.",
-			old, result.Error)
+		s.drainError = status.DrainFailed(old, result.Error)
 	}
 	if !result.Checked { // after a restart, the previous result is valid until the first check
 		if was := meta.FindStatusCondition(s.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {

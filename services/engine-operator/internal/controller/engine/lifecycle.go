@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // reconcileDelete deletes all children of a deleted engine, then removes its finalizer. It attempts
@@ -73,7 +73,7 @@ func (r *Reconciler) reportForeignFinalizers(ctx context.Context, s *reconcileSt
 	if len(held) == 0 {
 		return nil
 	}
-	s.held = fmt.Sprintf("Foreign finalizers block the deletion of %s.", strings.Join(held, ", "))
+	s.held = status.ChildrenHeld(held)
 	outcome := s.outcome()
 	before := s.engine.DeepCopy()
 	changed, err := r.status.Apply(ctx, s.engine, outcome.Next(r.Clock.Now()))

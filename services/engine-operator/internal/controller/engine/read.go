@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
@@ -40,7 +41,7 @@ func (r *Reconciler) resolveClass(ctx context.Context, s *reconcileState) (steps
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: *ref}, class)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.classError = fmt.Sprintf("FireboltEngineClass %q does not exist. Create it, or change spec.engineClassRef.", *ref)
+		s.classError = status.ClassNotFound(*ref)
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get class %q: %w", *ref, err)
 	default:
@@ -56,12 +57,12 @@ func (r *Reconciler) resolveInstance(ctx context.Context, s *reconcileState) (st
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.engine.Namespace, Name: name}, instance)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.instanceError = fmt.Sprintf("FireboltInstance %q does not exist. Create it, or change spec.instanceRef.", name)
+		s.instanceError = status.InstanceNotFound(name)
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
 	case len(validation.InstanceUnsupported(instance)) > 0:
-		s.instanceError = fmt.Sprintf("FireboltInstance %q: %s", name, validation.Message(validation.InstanceUnsupported(instance)))
+		s.instanceError = status.InstanceRejected(name, validation.Message(validation.InstanceUnsupported(instance)))
 	case instance.Spec.ID == "":
 		s.instanceError = fmt.Sprintf("FireboltInstance %q has no id yet.", name)
 	case instance.Status.MetadataEndpoint == "":

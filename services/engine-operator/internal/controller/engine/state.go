@@ -98,6 +98,9 @@ func (s *reconcileState) outcome() status.Engine {
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
 		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
 	}
+	if finalizers := s.children.ServiceFinalizers(); len(finalizers) > 0 {
+		out.Service = status.ServiceHeld(s.children.Cluster.Name, finalizers)
+	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(s.children, s.plan.Next.Active)
 	return out
 }

@@ -35,13 +35,9 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		return steps.Result{}, nil
 	}
 	in, remaining := r.input(s)
-	plan := engine.Decide(in)
-	if plan.Confirm {
-		if err := r.confirm(ctx, s); err != nil {
-			return steps.Result{}, err
-		}
-		in.Confirmed = true
-		plan = engine.Decide(in)
+	plan, err := r.confirmed(ctx, s, &in)
+	if err != nil {
+		return steps.Result{}, err
 	}
 	if plan.External {
 		acquired, isNew, err := r.limiter.Acquire(ctx, s.engine, plan.Next.Allocated)
@@ -53,7 +49,7 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 			plan = engine.Decide(in)
 		}
 	}
-	if s.needsInstance(plan) {
+	if s.desired != nil && plan.NeedsInstance(in.State) {
 		closed, err := r.confirmCredentials(ctx, s)
 		if err != nil {
 			return steps.Result{}, err
@@ -64,7 +60,9 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 				s.newSlot = false
 			}
 			in.Renderable = false
-			plan = engine.Decide(in)
+			if plan, err = r.confirmed(ctx, s, &in); err != nil {
+				return steps.Result{}, err
+			}
 		}
 	}
 	s.plan, s.decided = plan, true
@@ -73,6 +71,19 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		remaining = throttle.RetryInterval
 	}
 	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, remaining)}, nil
+}
+
+// confirmed decides, and confirms the input if the decision requires it.
+func (r *Reconciler) confirmed(ctx context.Context, s *reconcileState, in *engine.Input) (engine.Plan, error) {
+	plan := engine.Decide(*in)
+	if !plan.Confirm {
+		return plan, nil
+	}
+	if err := r.confirm(ctx, s); err != nil {
+		return engine.Plan{}, err
+	}
+	in.Confirmed = true
+	return engine.Decide(*in), nil
 }
 
 // input returns the input of the decision, and the time until a deadline changes it.
@@ -91,16 +102,6 @@ func (r *Reconciler) input(s *reconcileState) (in engine.Input, remaining time.D
 	return in, remaining
 }
 
-// needsInstance reports whether the plan starts work that requires the instance: a new
-// generation number, a StatefulSet with the current rendering, or the switch to it.
-func (s *reconcileState) needsInstance(plan engine.Plan) bool {
-	if !s.checksInstance() || s.instance == nil || s.desired == nil {
-		return false
-	}
-	return plan.Next.Allocated > engine.StateOf(s.engine.Status).Allocated || plan.Next.Phase == v1alpha1.PhaseSwitching ||
-		slices.ContainsFunc(plan.Ensure, func(e engine.Ensure) bool { return e.StatefulSet })
-}
-
 // confirmCredentials closes the gate when the credentials of the instance's database were
 // deleted: the instance controller detects that only with a delay.
 func (r *Reconciler) confirmCredentials(ctx context.Context, s *reconcileState) (closed bool, err error) {
@@ -109,7 +110,7 @@ func (r *Reconciler) confirmCredentials(ctx context.Context, s *reconcileState) 
 		return false, err
 	}
 	if missing := credentials.Missing(s.instance, secret); missing != "" {
-		s.instanceError = fmt.Sprintf("FireboltInstance %q: %s", s.instance.Name, missing)
+		s.instanceError = status.InstanceUnusable(s.instance.Name, missing)
 		return true, nil
 	}
 	return false, nil
@@ -180,7 +181,7 @@ func (r *Reconciler) writeOne(ctx context.Context, s *reconcileState, w engine.W
 	case engine.RepairLabels:
 		return r.relabel(ctx, s, n)
 	case engine.RouteService:
-		return r.ensure(ctx, s, render.Cluster(s.engine.Namespace, s.engine.Name, n), s.children.Cluster)
+		return r.route(ctx, s, render.Cluster(s.engine.Namespace, s.engine.Name, n))
 	case engine.ConfirmUnrouted:
 		return r.confirmUnrouted(ctx, s, n)
 	case engine.DeleteStatefulSet:
@@ -202,6 +203,29 @@ func (r *Reconciler) confirmUnrouted(ctx context.Context, s *reconcileState, n i
 	}
 	if err == nil && (observe.Children{Cluster: live}).Route() == n {
 		return errStale
+	}
+	return nil
+}
+
+// route makes the cluster Service select a generation. A terminating one, which a finalizer may hold for long, still
+// routes traffic: only its selector is changed.
+func (r *Reconciler) route(ctx context.Context, s *reconcileState, desired *corev1.Service) error {
+	live := s.children.Cluster
+	if live == nil || live.DeletionTimestamp == nil {
+		return r.ensure(ctx, s, desired, live)
+	}
+	if maps.Equal(live.Spec.Selector, desired.Spec.Selector) {
+		return nil // its deletion enqueues the engine
+	}
+	after := live.DeepCopy()
+	after.Spec.Selector = desired.Spec.Selector
+	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("route the terminating service %q: %w", live.Name, err)
 	}
 	return nil
 }

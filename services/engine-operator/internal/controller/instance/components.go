@@ -106,8 +106,7 @@ func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.R
 		err = render.AnnotateDeployment(desired.Deployment)
 	}
 	if err != nil {
-		t := status.Failure{Reason: v1alpha1.ReasonTemplateRejected, Message: err.Error(), Terminal: true}
-		return s.setFailure(&s.gateway, t, 0), nil //nolint:nilerr // no retry can render this spec
+		return s.setFailure(&s.gateway, status.NewRejection(err.Error()), 0), nil
 	}
 	for _, part := range []struct{ desired, empty client.Object }{
 		{desired.ServiceAccount, &corev1.ServiceAccount{}}, {desired.Service, &corev1.Service{}}, {desired.Budget, &policyv1.PodDisruptionBudget{}},

@@ -32,7 +32,7 @@ func (r *Reconciler) checkCredentials(ctx context.Context, s *reconcileState) (s
 		return r.ensureCredentials(ctx, s)
 	}
 	if missing := credentials.Missing(s.instance, secret); missing != "" {
-		return s.setFailure(&s.metadata, status.Failure{Reason: v1alpha1.ReasonPostgresSecretPreflightFailed, Message: missing}, credentials.Interval), nil
+		return s.setFailure(&s.metadata, status.NewCredentialsMissing(missing), credentials.Interval), nil
 	}
 	if own {
 		if err := r.retainSecret(ctx, s, secret); err != nil {
@@ -58,10 +58,7 @@ func (r *Reconciler) ensureCredentials(ctx context.Context, s *reconcileState) (
 		}
 	}
 	if lost {
-		return s.setFailure(&s.metadata, status.Failure{
-			Reason: v1alpha1.ReasonPostgresCredentialsLost, Terminal: true,
-			Message: fmt.Sprintf("Secret %q was deleted but its database exists: restore the Secret.", names.PostgresSecret(s.instance.Name)),
-		}, requeueTerminal), nil
+		return s.setFailure(&s.metadata, status.NewCredentialsLost(names.PostgresSecret(s.instance.Name)), requeueTerminal), nil
 	}
 	if err := r.createCredentials(ctx, s); err != nil {
 		return s.handleApplyError(&s.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil

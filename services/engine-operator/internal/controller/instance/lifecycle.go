@@ -46,7 +46,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 		return steps.Result{Stop: true}, nil
 	}
 	if n := len(s.engines.Items); n > 0 {
-		s.failure = &status.Failure{Reason: v1alpha1.ReasonDeletionBlocked, Message: blocked(s.engines.Items)}
+		s.failure = new(status.NewDeletionBlocked(engineNames(s.engines.Items)))
 		if !slices.Contains(i.Finalizers, metav1.FinalizerDeleteDependents) {
 			return steps.Result{}, nil
 		}
@@ -66,18 +66,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 	return steps.Result{Stop: true}, nil
 }
 
-// blocked describes the engines that block the deletion and names a few of them.
-func blocked(engines []v1alpha1.FireboltEngine) string {
-	const most = 3
-	var list []string
+// engineNames returns the sorted names of engines.
+func engineNames(engines []v1alpha1.FireboltEngine) []string {
+	var out []string
 	for i := range engines {
-		list = append(list, engines[i].Name)
+		out = append(out, engines[i].Name)
 	}
-	slices.Sort(list)
-	if len(list) == 1 {
-		return fmt.Sprintf("The instance is kept until engine %q, which refers to it, is deleted.", list[0])
-	}
-	return fmt.Sprintf("The instance is kept until the %d engines that refer to it are deleted, %q among them.", len(list), list[:min(most, len(list))])
+	slices.Sort(out)
+	return out
 }
 
 // checkPause ends the reconcile of a paused instance; its status stays up to date.
@@ -94,7 +90,7 @@ func (*Reconciler) checkSupport(_ context.Context, s *reconcileState) (steps.Res
 	}
 	s.evaluated = true
 	if s.failure == nil {
-		s.failure = &status.Failure{Reason: v1alpha1.ReasonNotSupported, Message: validation.Message(violations), Terminal: true}
+		s.failure = new(status.NewUnsupported(validation.Message(violations)))
 	}
 	return steps.Result{Stop: true}, nil
 }
@@ -141,9 +137,7 @@ func (*Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, er
 		violations field.ErrorList
 	}{{&s.metadata, validation.InstanceMetadata(s.instance)}, {&s.gateway, validation.InstanceGateway(s.instance)}} {
 		if len(part.violations) > 0 {
-			s.setFailure(part.component, status.Failure{
-				Reason: v1alpha1.ReasonTemplateRejected, Message: validation.Message(part.violations), Terminal: true,
-			}, 0)
+			s.setFailure(part.component, status.NewRejection(validation.Message(part.violations)), 0)
 		}
 	}
 	return steps.Result{}, nil

@@ -69,14 +69,10 @@ func (s *reconcileState) handleApplyError(c *status.Component, reason string, er
 		s.errs = append(s.errs, err)
 		return steps.Result{}
 	case apierrors.IsInvalid(err):
-		return s.setFailure(c, status.Failure{Reason: reason, Message: err.Error(), Terminal: true}, requeueTerminal)
+		return s.setFailure(c, status.NewApplyFailure(reason, err), requeueTerminal)
 	}
 	s.errs = append(s.errs, err)
-	message := err.Error()
-	if errors.Is(err, apply.ErrNotOwned) {
-		message += ". Delete or rename the conflicting object."
-	}
-	return s.setFailure(c, status.Failure{Reason: reason, Message: message}, 0)
+	return s.setFailure(c, status.NewApplyFailure(reason, err), 0)
 }
 
 // setFailure records why a component is not in its desired state. The others are still reconciled.
