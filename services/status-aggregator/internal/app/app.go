@@ -37,6 +37,8 @@ type Config struct {
 	Bus     ingest.Bus
 	Kinds   registry.Set
 	Cluster string
+	// Namespaces are those whose objects are served; empty means all.
+	Namespaces []string
 	// LeaseNamespace is the namespace of the Lease flotilla-conditions.
 	LeaseNamespace string
 	// Instance identifies this process as the holder of the Lease.
@@ -109,7 +111,7 @@ func Add(cfg Config) error {
 
 func (p *parts) addIngest() {
 	p.ingest = ingest.New(ingest.Config{
-		Bus: p.cfg.Bus, Cluster: p.cfg.Cluster, Kinds: p.cfg.Kinds,
+		Bus: p.cfg.Bus, Cluster: p.cfg.Cluster, Namespaces: p.cfg.Namespaces, Kinds: p.cfg.Kinds,
 		Model: p.model, Liveness: p.liveness, Clock: p.cfg.Clock, Metrics: p.metrics,
 		OnObject:   p.queue.Add,
 		OnRestart:  p.history.Invalidate,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +191,36 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 		return nil
 	})
 	flips.want(t, conditions.TypeAvailable, string(metav1.ConditionTrue))
+}
+
+// With a list of namespaces, observations of others cause no request, condition or event.
+func TestOtherNamespacesAreIgnored(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.watched = []string{f.namespace}
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	other := u.DeepCopy()
+	other.SetName("other")
+	other.SetUID("00000000-0000-0000-0000-000000000001")
+	other.SetNamespace(f.cluster.Namespace(t))
+	read := func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "/"+other.GetNamespace()+"/") {
+			t.Errorf("request of another namespace: %s %s", req.Method, req.URL.Path)
+		}
+		return nil
+	}
+	r.requests.respond.Store(&read)
+	o.observe(other, 2)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	expect.Eventually(t, expect.Long, func() error {
+		if n := r.metric(t, "flotilla_status_observations_total", map[string]string{"outcome": "unwatched"}); n != 1 {
+			return fmt.Errorf("%v observations counted as unwatched, want 1", n)
+		}
+		return nil
+	})
+	f.wantHistory("main snapshot")
 }

@@ -46,6 +46,7 @@ type fixture struct {
 	nats      *natstest.Server
 	cluster   *cluster.Cluster
 	namespace string
+	watched   []string // namespaces that the aggregators serve; empty means all
 	client    client.Client
 	conn      *bus.Conn    // connection of the test
 	identity  *rest.Config // of the aggregator's account
@@ -170,7 +171,7 @@ func (f *fixture) start() *running {
 		f.t.Fatal(err)
 	}
 	if err := Add(Config{
-		Manager: mgr, Bus: r.bus, Kinds: kinds, Cluster: clusterName, LeaseNamespace: f.namespace,
+		Manager: mgr, Bus: r.bus, Kinds: kinds, Cluster: clusterName, Namespaces: f.watched, LeaseNamespace: f.namespace,
 		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: testSettle, Workers: 4,
 		Election: service.DefaultElection,
 	}); err != nil {

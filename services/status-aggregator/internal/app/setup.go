@@ -82,7 +82,7 @@ func setup(rt *service.Runtime, api httpapi.Options, perObject bool) error {
 		return err
 	}
 	if err := Add(Config{
-		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName,
+		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName, Namespaces: rt.Options.WatchNamespaces,
 		LeaseNamespace: rt.Options.ConditionsLeaseNamespace, Instance: rt.Instance,
 		Clock: rt.Clock, Registerer: metrics.Registry, Settle: Settle, Workers: max(rt.Options.Workers, workers),
 		Election: rt.Options.Election, PerObject: perObject,

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,13 +34,15 @@ type Bus interface {
 
 // Config selects the data to read and sets the callbacks.
 type Config struct {
-	Bus      Bus
-	Cluster  string
-	Kinds    registry.Set
-	Model    *model.Store
-	Liveness *liveness.Tracker
-	Clock    clock.WithTicker
-	Metrics  *metrics.Metrics
+	Bus     Bus
+	Cluster string
+	// Namespaces are those whose observations are read; empty means all.
+	Namespaces []string
+	Kinds      registry.Set
+	Model      *model.Store
+	Liveness   *liveness.Tracker
+	Clock      clock.WithTicker
+	Metrics    *metrics.Metrics
 	// OnObject is called when a newer observation of an object has been received.
 	OnObject func(contract.Ref)
 	// OnRestart is called when state derived from the bus must be read again.
@@ -140,6 +143,10 @@ func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
 	ref, o, err := observation(i.cfg.Kinds, i.cfg.Cluster, d.Subject, d.Data)
 	if err != nil {
 		i.reject(ctx, contract.StreamObservations, d, err)
+		return
+	}
+	if len(i.cfg.Namespaces) > 0 && !slices.Contains(i.cfg.Namespaces, ref.Namespace) {
+		i.cfg.Metrics.Observations.WithLabelValues("unwatched").Inc()
 		return
 	}
 	now := i.cfg.Clock.Now()

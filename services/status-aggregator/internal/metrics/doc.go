@@ -23,7 +23,7 @@
 //
 //	flotilla_status_resources{kind,type,status}              gauge      objects by the status of each condition, all types and statuses
 //	flotilla_status_time_in_state_seconds{kind,type,status}  histogram  how long a status lasted that a condition has left; its count has the flips of all types
-//	flotilla_status_observations_total{outcome}              counter    applied, stale, poison
+//	flotilla_status_observations_total{outcome}              counter    applied, stale, poison, unwatched
 //	flotilla_status_dead_letters_total{cause,parked}         counter    subject, kind, observer, oversize, malformed, unsupported, forged
 //	flotilla_status_events_published_total{event}            counter    lifecycle events that the stream accepted
 //	flotilla_status_gaps_total                               counter    those of them that mark missing history
