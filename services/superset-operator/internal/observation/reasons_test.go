@@ -182,6 +182,8 @@ func reasonRows() []reasonRow {
 				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "x-1" is forbidden: exceeded quota`},
 			}
 		}), "Degraded", "FFTFFF Stalled CreateFailed", "webServer: pods cannot be created: forbidden: exceeded quota"},
+		{"ComponentsNotReady, a rollout exceeded its deadline", settled("LifecycleComplete", unavailable, stalled), "Degraded", "FFTFFF Stalled Stalled", "webServer is stalled."},
+		{"ComponentsNotReady, a rollout exceeded its deadline while the old pod serves", settled("LifecycleComplete", stalled), "Degraded", "TFTFFF Stalled Stalled", "webServer is stalled."},
 	}
 }
 
