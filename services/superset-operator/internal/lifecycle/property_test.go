@@ -26,7 +26,7 @@ func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 }
 
 // TestToggledTasksStartNothing disables and enables tasks in any order, removes and restores the clone's schedule,
-// and edits disabled tasks. When the original spec is restored, no task has run.
+// and edits disabled tasks. No task, and no drain before one, starts meanwhile or when the original spec is restored.
 func TestToggledTasksStartNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel()
@@ -36,7 +36,7 @@ func TestToggledTasksStartNothing(t *testing.T) {
 		m.runAllTasks(rt)
 		task := rapid.SampledFrom(taskSlugs)
 		rt.Repeat(map[string]func(*rapid.T){
-			"reconcile": func(rt *rapid.T) { m.reconcile(rt, 99) },
+			"reconcile": func(rt *rapid.T) { m.reconcile(rt, 99); m.collect() },
 			"disable":   func(rt *rapid.T) { m.spec.disabled[task.Draw(rt, "task")] = true },
 			"enable": func(rt *rapid.T) {
 				slug := task.Draw(rt, "task")
@@ -53,6 +53,9 @@ func TestToggledTasksStartNothing(t *testing.T) {
 					if job.State == lifecycle.JobActive {
 						rt.Fatalf("invariant toggling-starts-no-task: %s runs for %q", slug, job.Checksum)
 					}
+				}
+				if m.lastDecision.Mode != lifecycle.Apply { // a drain begins before the first Job
+					rt.Fatalf("invariant toggling-starts-no-task: %+v", m.lastDecision.Condition)
 				}
 			},
 		})
