@@ -58,7 +58,7 @@ func TestFailureOfManyObjectsKeepsRemedy(t *testing.T) {
 		err = fmt.Errorf("%w; apply Service a/lab-%d: %w", err, i, apply.ErrNotOwned)
 	}
 	message := observation.Failure(err).Message
-	if !strings.HasSuffix(message, "... Delete or rename the object.") || message != contract.Text(message) {
+	if !strings.HasSuffix(message, "... Delete or rename the objects.") || message != contract.Text(message) {
 		t.Errorf("a message of %d bytes ends with %q", len(message), message[len(message)-60:])
 	}
 	if short := observation.Failure(apply.ErrNotOwned).Message; !strings.HasSuffix(short, "owner. Delete or rename the object.") {

@@ -41,7 +41,11 @@ func Failure(err error) contract.Reconcile {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case errors.Is(err, apply.ErrNotOwned):
-		return terminal(conditions.ReasonNotOwned, withRemedy("A foreign object blocks the reconcile: "+text, "Delete or rename the object."))
+		fact, remedy := "A foreign object blocks the reconcile: ", "Delete or rename the object."
+		if strings.Count(text, apply.ErrNotOwned.Error()) > 1 {
+			fact, remedy = "Foreign objects block the reconcile: ", "Delete or rename the objects."
+		}
+		return terminal(conditions.ReasonNotOwned, withRemedy(fact+text, remedy))
 	case apierrors.IsInvalid(err):
 		return terminal(conditions.ReasonApplyRefused, withRemedy("The API server rejected an object: "+text, "Correct the spec."))
 	}
