@@ -23,7 +23,8 @@ const (
 	LifecycleRestoring LifecyclePhase = "Restoring"
 	// LifecycleComplete means that the tasks are complete and the components were ready.
 	LifecycleComplete LifecyclePhase = "Complete"
-	// LifecycleBlocked means that the tasks cannot start until the spec changes or is overridden.
+	// LifecycleBlocked means that the tasks cannot start until the spec changes or is overridden, or that one failed and
+	// no attempt is left.
 	LifecycleBlocked LifecyclePhase = "Blocked"
 	// LifecycleAwaitingApproval means that the tasks of another image wait for an approval.
 	LifecycleAwaitingApproval LifecyclePhase = "AwaitingApproval"

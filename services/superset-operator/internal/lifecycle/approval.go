@@ -82,7 +82,7 @@ func (d *decider) mayStart() bool {
 	downgrade := context.Direction == v1alpha1.DirectionDowngrade
 	d.approve(context, recorded, downgrade)
 	switch {
-	case context.ApprovedAt != nil, recorded && running(d.previous.Phase):
+	case context.ApprovedAt != nil, recorded && started(d.previous):
 		return true
 	case downgrade:
 		d.blockDowngrade()

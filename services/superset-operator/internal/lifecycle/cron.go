@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -80,16 +81,34 @@ func (d *decider) scheduleValid() bool {
 	d.out.Schedule.Message = message
 	d.setWaiting(v1alpha1.ReasonInvalidCronSchedule, message)
 	// A rejected image change has the phase Blocked too. It is evaluated again later, and dropped until then.
-	before := d.previous.Phase == v1alpha1.LifecycleBlocked && !unapprovedDowngrade(d.previous.Upgrade)
+	before := d.previous.Phase == v1alpha1.LifecycleBlocked && !unapprovedDowngrade(d.previous.Upgrade) && !blockedByTask(d.previous)
 	if !before {
 		d.warning(statusevents.EventInvalidCronSchedule, "%s", message)
 	}
+	d.unblockTasks()
 	if unapprovedDowngrade(d.previous.Upgrade) || !d.out.Upgrading {
 		d.status.Upgrade = nil
 	}
 	d.status.Phase, d.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
 	d.allowHold()
 	return false
+}
+
+// blockedByTask reports whether the phase is Blocked because of a task, and not because of a gate or an invalid schedule.
+func blockedByTask(status *v1alpha1.LifecycleStatus) bool {
+	return status.Phase == v1alpha1.LifecycleBlocked && anyEntry(status, blocks)
+}
+
+// unblockTasks records that the schedule, and not a task, blocks the sequence.
+func (d *decider) unblockTasks() {
+	for _, kind := range resolve.TaskKinds() {
+		if entry := *kind.StatusRef(d.status); entry != nil && blocks(entry) {
+			meta.SetStatusCondition(&entry.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionTaskComplete, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTaskWaiting,
+				Message: "Waiting for a valid schedule of the clone.", LastTransitionTime: *d.now(),
+			})
+		}
+	}
 }
 
 func unapprovedDowngrade(context *v1alpha1.UpgradeContext) bool {

@@ -2,9 +2,11 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -128,11 +130,11 @@ func (d *decider) finish() {
 // complete.
 func (d *decider) recordSequence() {
 	completed := d.status.Phase == v1alpha1.LifecycleComplete || d.status.Phase == v1alpha1.LifecycleRestoring
-	if completed && running(d.previous.Phase) {
+	if completed && started(d.previous) {
 		d.normal(statusevents.EventLifecycleComplete, "Lifecycle tasks are complete for image %s.", d.in.Image)
 	}
-	alreadyStarted := running(d.previous.Phase) && approvalToken(d.previous.Upgrade) == approvalToken(d.status.Upgrade)
-	if !running(d.status.Phase) || alreadyStarted {
+	alreadyStarted := started(d.previous) && approvalToken(d.previous.Upgrade) == approvalToken(d.status.Upgrade)
+	if !started(d.status) || alreadyStarted {
 		return
 	}
 	events := d.out.Events
@@ -145,7 +147,19 @@ func (d *decider) recordSequence() {
 	d.out.Events = append(d.out.Events, events...)
 }
 
-// running reports whether the tasks, or the drain before them, have started in this phase.
+// started reports whether the tasks have started and are not complete. Their phase may be Blocked, as after a permanent
+// failure. A change that waits for its approval has not started.
+func started(status *v1alpha1.LifecycleStatus) bool {
+	if status.Phase != v1alpha1.LifecycleBlocked || unapprovedDowngrade(status.Upgrade) {
+		return running(status.Phase)
+	}
+	return anyEntry(status, func(entry *v1alpha1.TaskRefStatus) bool {
+		return blocks(entry) || entry.State == v1alpha1.TaskFailed || entry.State == v1alpha1.TaskRunning ||
+			entry.State == v1alpha1.TaskPending && entry.Attempts > 0
+	})
+}
+
+// running reports whether a task, or the drain before it, is in progress in this phase.
 func running(phase v1alpha1.LifecyclePhase) bool {
 	switch phase {
 	case v1alpha1.LifecycleChecking, v1alpha1.LifecycleCloning, v1alpha1.LifecycleDraining, v1alpha1.LifecycleMigrating,
@@ -154,6 +168,27 @@ func running(phase v1alpha1.LifecyclePhase) bool {
 	default:
 		return false
 	}
+}
+
+// blocks reports whether a task blocks the sequence: it failed permanently, or a foreign object prevents its start.
+func blocks(entry *v1alpha1.TaskRefStatus) bool {
+	reason := completeReason(entry)
+	return reason == v1alpha1.ReasonTaskFailed || reason == v1alpha1.ReasonNotOwned
+}
+
+// completeReason returns the reason of the condition TaskComplete; empty if there is none.
+func completeReason(entry *v1alpha1.TaskRefStatus) string {
+	if c := meta.FindStatusCondition(entry.Conditions, v1alpha1.ConditionTaskComplete); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+func anyEntry(status *v1alpha1.LifecycleStatus, check func(*v1alpha1.TaskRefStatus) bool) bool {
+	return slices.ContainsFunc(resolve.TaskKinds(), func(kind resolve.TaskKind) bool {
+		entry := *kind.StatusRef(status)
+		return entry != nil && check(entry)
+	})
 }
 
 // setPhase sets the lifecycle phase of a task. While the Superset is stopped no task starts, so the phase must not show

@@ -11,7 +11,7 @@ func (d *decider) recordDowntime() {
 		}
 		return
 	}
-	w, restoring := d.in.Workloads, !running(d.status.Phase) && d.out.Mode != Wait
+	w, restoring := d.in.Workloads, !started(d.status) && d.out.Mode != Wait
 	if current.DrainedAt == nil && w.absent() {
 		current.DrainedAt = d.now()
 	}

@@ -45,7 +45,7 @@ const requeueForeign = 10 * time.Second
 func (d *decider) blockForeign(step *Step, foreign []string) {
 	message := fmt.Sprintf("Task %s does not start: these objects have the labels of this Superset but another owner: %s. "+
 		"Delete them or change their label %s.", step.Kind.Slug, strings.Join(foreign[:min(len(foreign), 3)], ", "), v1alpha1.LabelInstance)
-	if d.previous.Phase != v1alpha1.LifecycleBlocked {
+	if completeReason(d.entry(step)) != v1alpha1.ReasonNotOwned {
 		d.warning(statusevents.EventNotOwned, "%s", message)
 	}
 	d.setConditions(step, v1alpha1.ReasonNotOwned, message)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -93,6 +92,7 @@ func (d *decider) waitForRetry(step *Step, entry *v1alpha1.TaskRefStatus) {
 func (d *decider) failPermanently(step *Step, entry *v1alpha1.TaskRefStatus) {
 	entry.State, entry.NextAttemptAt = v1alpha1.TaskFailed, nil
 	d.setConditions(step, v1alpha1.ReasonTaskFailed, failureMessage(step, entry))
+	d.status.Phase = v1alpha1.LifecycleBlocked
 	d.allowHold()
 }
 
@@ -136,8 +136,7 @@ func (d *decider) retryGivenUp(step *Step, entry *v1alpha1.TaskRefStatus, job Jo
 
 // waitForPod waits for a pod that cannot start; the attempt's deadline still applies.
 func (d *decider) waitForPod(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
-	before := meta.FindStatusCondition(entry.Conditions, v1alpha1.ConditionTaskComplete)
-	if before == nil || before.Reason != v1alpha1.ReasonTaskCannotStart {
+	if completeReason(entry) != v1alpha1.ReasonTaskCannotStart {
 		d.warning(statusevents.EventTaskCannotStart, "The pod of task %s cannot start: %s", step.Kind.Slug, sentence(job.StartFailure))
 	}
 	entry.Message = job.StartFailure

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
@@ -111,6 +112,7 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		rt.Fatalf("invariant clone-only-when-due: it completed for %q, and the database was not dropped since", m.cloned)
 	}
 	m.checkGate(rt, in, d)
+	checkPhase(rt, d)
 	m.checkKeys(rt, in, d)
 	same := cmp.Equal(in.Status, d.Status) && in.LastImage == d.LastImage
 	if same && len(d.Events) > 0 {
@@ -138,6 +140,38 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		if !m.succeeded[s.Kind.Slug][s.Checksum] && in.Jobs[s.Kind.Slug].State != lifecycle.JobSucceeded {
 			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Slug, s.Checksum)
 		}
+	}
+}
+
+// checkPhase checks that the phase is Blocked exactly while a gate, the schedule or a task requires a change by the user.
+func checkPhase(rt *rapid.T, d lifecycle.Decision) {
+	reasons := []string{
+		v1alpha1.ReasonTaskFailed, v1alpha1.ReasonNotOwned, v1alpha1.ReasonDowngradeBlocked, v1alpha1.ReasonInvalidCronSchedule,
+	}
+	if blocked := d.Status.Phase == v1alpha1.LifecycleBlocked; blocked != slices.Contains(reasons, d.Condition.Reason) {
+		rt.Fatalf("invariant blocked-needs-the-user: phase %s, %+v", d.Status.Phase, d.Condition)
+	}
+}
+
+// checkStarted checks that a sequence is reported as started once, until it ends or waits for a gate or the schedule.
+func (m *model) checkStarted(rt *rapid.T, d lifecycle.Decision) {
+	token := ""
+	if d.Status.Upgrade != nil {
+		token = d.Status.Upgrade.ApprovalToken
+	}
+	for _, e := range d.Events {
+		if e.Reason != statusevents.EventUpgradeStarted && e.Reason != statusevents.EventLifecycleStarted {
+			continue
+		}
+		if m.started != nil && *m.started == token {
+			rt.Fatalf("invariant started-once: %v", d.Events)
+		}
+		m.started = &token
+	}
+	phase, reason := d.Status.Phase, d.Condition.Reason
+	if phase == v1alpha1.LifecycleComplete || phase == v1alpha1.LifecycleRestoring || phase == v1alpha1.LifecycleAwaitingApproval ||
+		reason == v1alpha1.ReasonDowngradeBlocked || reason == v1alpha1.ReasonInvalidCronSchedule {
+		m.started = nil
 	}
 }
 

@@ -62,6 +62,9 @@ type model struct {
 	migrated string
 	// drainTaskStarted is true from the first Job that requires a drain until the components run again.
 	drainTaskStarted bool
+	// started is the token of the sequence that was reported as started, empty for one without an image change; nil for
+	// none.
+	started *string
 	// allowed holds the tokens of changes that may continue.
 	allowed      map[string]bool
 	lastDecision lifecycle.Decision
@@ -190,6 +193,7 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 		m.abandoned[a.UID] = true
 	}
 	m.allow()
+	m.checkStarted(rt, d)
 	m.status, m.lastImage, m.lastDecision = d.Status, d.LastImage, d
 	for _, write := range m.writesOf(rt, in, d) {
 		if writes--; writes == 0 {

@@ -58,6 +58,9 @@ func running() *scenario {
 // decide adds a decision about the tasks: its reason, and the states of migrate and init.
 func (m *scenario) decide(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
 	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // phases that both types have are equal
+	if reason == v1alpha1.ReasonTaskFailed {
+		state.Phase = v1alpha1.LifecycleBlocked
+	}
 	for i, entry := range []**v1alpha1.TaskRefStatus{&state.Migrate, &state.Init} {
 		if i < len(states) {
 			*entry = &v1alpha1.TaskRefStatus{State: states[i]}

@@ -114,6 +114,7 @@ func TestForeignObjectBlocksDrain(t *testing.T) {
 	}
 	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
+	l.waitEvents(map[string]int{"Normal UpgradeStarted": 1, "Warning NotOwned": 1, "Normal DrainingStarted": 1})
 }
 
 // TestForeignPodBlocksDrain creates a foreign Deployment whose name continues that of a component and whose pods have

@@ -34,7 +34,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	l := newParallelEnv(t, options{})
 	sup := l.create(minimal(maxOneAttempt, tasks(failWith("3", migrateLog)))(l.env))
 	l.waitFor(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked), stalled("JobFailed", metav1.ConditionTrue),
-		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
+		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), lifecyclePhase(v1alpha1.LifecycleBlocked)))
 	entry := sup.Status.Lifecycle.Migrate
 	const cause = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
 	if entry.ExitCode == nil || *entry.ExitCode != 3 || entry.Message != cause {
@@ -49,7 +49,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 		}
 	}
 	l.checkNoSecrets(sup, "hunter2", "correct-horse", "abc123token")
-	l.waitEvents(map[string]int{"Normal TaskStarted": 1, "Warning TaskFailed": 1, "Normal TaskSucceeded": 0})
+	l.waitEvents(map[string]int{"Normal LifecycleStarted": 1, "Normal TaskStarted": 1, "Warning TaskFailed": 1, "Normal TaskSucceeded": 0})
 	// RetainOnFailure is the default.
 	failed := get(l.env, "lab-migrate", &batchv1.Job{})
 	l.podOf("migrate", corev1.PodFailed)
@@ -63,6 +63,7 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 	if diff := cmp.Diff([]string{"migrate", "init"}, taskNames(l.history.tasks(start))); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
+	l.waitEvents(map[string]int{"Normal LifecycleStarted": 1, "Normal TaskStarted": 3, "Normal LifecycleComplete": 1})
 	if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode != nil || entry.LogTail != "" || entry.Message != "" {
 		t.Errorf("the status still contains the failure: %+v", entry)
 	}
