@@ -8,12 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 )
@@ -92,9 +89,7 @@ func TestAcceptRestoredTable(t *testing.T) {
 			d.isOlder()
 			d.accept("evicted", "deleted")
 			d.eventually("first evicted, evicted evicted, kept live, deleted evicted")
-			if err := d.Store.Delete(t.Context(), &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}, d.Namespace, "deleted"); err != nil {
-				t.Fatal(err)
-			}
+			d.closeRow("deleted")
 			d.eventually("first evicted, evicted evicted, kept live, deleted closed")
 			d.agrees()
 		})

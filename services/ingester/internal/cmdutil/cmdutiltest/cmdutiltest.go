@@ -31,6 +31,7 @@ import (
 type Env struct {
 	testing.TB
 	cmdutil.Env
+	Plane     *cluster.Cluster
 	Namespace string
 	DSN       string
 	// SweepInterval is the interval of the started ingesters; zero means that they examine only candidates.
@@ -44,23 +45,21 @@ type Env struct {
 // New returns an environment whose store has the incarnation of the cluster, as after a start of the ingester.
 func New(t testing.TB) *Env {
 	t.Helper()
-	_, dsn := dbtest.Migrated(t)
-	return newEnv(t, dsn)
+	return NewIn(t, cluster.Get(t), mysqltest.DSN(t))
 }
 
 // NewOf is like New, on a server of the given vendor.
 func NewOf(t testing.TB, vendor mysqltest.Vendor) *Env {
 	t.Helper()
-	dsn := mysqltest.DSNOf(t, vendor)
-	dbtest.Migrate(t, dbtest.Open(t, dsn))
-	return newEnv(t, dsn)
+	return NewIn(t, cluster.Get(t), mysqltest.DSNOf(t, vendor))
 }
 
-func newEnv(t testing.TB, dsn string) *Env {
+// NewIn is like New, in a given cluster and an empty database.
+func NewIn(t testing.TB, plane *cluster.Cluster, dsn string) *Env {
 	t.Helper()
-	c := cluster.Get(t)
-	b := &Env{TB: t, Namespace: c.Namespace(t), DSN: dsn}
-	b.Env = b.Open(c.Client(t, Scheme(t)))
+	dbtest.Migrate(t, dbtest.Open(t, dsn))
+	b := &Env{TB: t, Plane: plane, Namespace: plane.Namespace(t), DSN: dsn}
+	b.Env = b.Open(plane.Client(t, Scheme(t)))
 	b.resolveIncarnation()
 	return b
 }

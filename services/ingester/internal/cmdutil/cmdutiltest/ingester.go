@@ -2,6 +2,7 @@ package cmdutiltest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -15,52 +16,38 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
-	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 )
 
-// Start runs an ingester in the namespace of the environment until stop is called, or the test ends.
+// Start runs an ingester in the namespace of the environment until stop is called, or the test ends. Like a kubelet, it
+// starts the ingester again after a restore of the cluster.
 func (b *Env) Start() (stop func()) {
 	b.Helper()
-	log := b.Env.Log
-	if t, ok := b.TB.(*testing.T); ok && testing.Verbose() {
-		log = testr.New(t)
-	}
 	port, err := freeport.One()
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Health = freeport.Address(port)
-	managerLog, checkResults := reconciletest.Watch(b.TB, log)
-	skip := true
-	mgr, err := ctrl.NewManager(cluster.Get(b.TB).Config, ctrl.Options{
-		Scheme: b.Client.Scheme(), Logger: managerLog,
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.Namespace: {}}},
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &skip},
-
-		HealthProbeBindAddress: b.Health,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	rt := &service.Runtime{
-		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test", Bus: b.Bus,
-		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}, LeaderElectionNamespace: b.Namespace},
-	}
-	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second, Sweep: sweep.Options{Interval: b.SweepInterval}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
-	if err := app.Setup(ctx, rt, o, prometheus.NewRegistry()); err != nil {
+	run, err := b.setUp(ctx)
+	if err != nil {
 		cancel()
 		b.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
+		err := run()
+		for errors.Is(err, incarnation.ErrClusterRestored) {
+			if run, err = b.setUp(ctx); err == nil {
+				err = run()
+			}
+		}
+		if err != nil {
 			b.Errorf("the ingester ended: %v", err)
 		}
 	})
@@ -69,9 +56,41 @@ func (b *Env) Start() (stop func()) {
 		once.Do(func() {
 			cancel()
 			wg.Wait()
-			checkResults()
 		})
 	}
 	b.Cleanup(stop)
 	return stop
+}
+
+// setUp returns a function that runs an ingester until ctx ends.
+func (b *Env) setUp(ctx context.Context) (run func() error, err error) {
+	log := b.Env.Log
+	if t, ok := b.TB.(*testing.T); ok && testing.Verbose() {
+		log = testr.New(t)
+	}
+	managerLog, checkResults := reconciletest.Watch(b.TB, log)
+	skip := true
+	mgr, err := ctrl.NewManager(b.Plane.Config, ctrl.Options{
+		Scheme: b.Client.Scheme(), Logger: managerLog,
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.Namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &skip},
+
+		HealthProbeBindAddress: b.Health,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rt := &service.Runtime{
+		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test", Bus: b.Bus,
+		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}, LeaderElectionNamespace: b.Namespace},
+	}
+	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second, Sweep: sweep.Options{Interval: b.SweepInterval}}
+	if err := app.Setup(ctx, rt, o, prometheus.NewRegistry()); err != nil {
+		return nil, err
+	}
+	return func() error {
+		defer checkResults()
+		return mgr.Start(ctx)
+	}, nil
 }
