@@ -22,24 +22,41 @@ var modules = []module.Module{
 	{Path: "suites/node", Kind: module.Suite, Root: "suites", Requires: []string{"libs/telemetry"}},
 }
 
-func TestOf(t *testing.T) {
-	tests := map[string]struct {
-		files []string
-		want  map[string]string
-	}{
+type affectedCase struct {
+	files []string
+	want  map[string]string
+}
+
+func checkAffected(t *testing.T, cases map[string]affectedCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			found, err := affected.Of(modules, tc.files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, a := range found {
+				got[a.Path] = a.Reason
+			}
+			if tc.want == nil {
+				tc.want = map[string]string{}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("affected (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOfModules(t *testing.T) {
+	checkAffected(t, map[string]affectedCase{
 		"nothing changed": {},
 		"a file of a library affects direct and indirect dependents": {
 			files: []string{"libs/contract/event.go"},
 			want: map[string]string{
 				"libs/contract": "changed: libs/contract/event.go", "libs/bus": "requires libs/contract",
 				"services/ingester": "requires libs/contract", "cmd/plugin": "requires libs/contract", "test/docs": "reads libs/contract/event.go",
-			},
-		},
-		"a library that only suites require": {
-			files: []string{"libs/telemetry/trace.go"},
-			want: map[string]string{
-				"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads libs/telemetry/trace.go",
-				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
 			},
 		},
 		"a nested module is not its parent module": {
@@ -53,6 +70,18 @@ func TestOf(t *testing.T) {
 			files: []string{"services/ingester/go.mod"},
 			want:  map[string]string{"services/ingester": "changed: services/ingester/go.mod", "test/docs": "reads services/ingester/go.mod"},
 		},
+		"the first of two files is the reason": {
+			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
+			want: map[string]string{
+				"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go",
+				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
+			},
+		},
+	})
+}
+
+func TestOfFilesOutsideModule(t *testing.T) {
+	checkAffected(t, map[string]affectedCase{
 		"a directory of another module that tests read": {
 			files: []string{"services/ingester/config/crd/model.yaml"},
 			want: map[string]string{
@@ -89,10 +118,15 @@ func TestOf(t *testing.T) {
 				"suites": "all go through hack/test.sh", "suites/charts": "all go through hack/test.sh", "suites/node": "all go through hack/test.sh",
 			},
 		},
-		"the first of two files is the reason": {
-			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
+	})
+}
+
+func TestOfSuites(t *testing.T) {
+	checkAffected(t, map[string]affectedCase{
+		"a library that only suites require": {
+			files: []string{"libs/telemetry/trace.go"},
 			want: map[string]string{
-				"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go",
+				"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads libs/telemetry/trace.go",
 				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
 			},
 		},
@@ -116,25 +150,7 @@ func TestOf(t *testing.T) {
 				"test/docs": "reads suites/go.mod",
 			},
 		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			found, err := affected.Of(modules, tc.files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := map[string]string{}
-			for _, a := range found {
-				got[a.Path] = a.Reason
-			}
-			if tc.want == nil {
-				tc.want = map[string]string{}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("affected (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestOfKeepsListOrder(t *testing.T) {

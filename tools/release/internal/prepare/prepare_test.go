@@ -26,13 +26,39 @@ func state() prepare.State {
 	}
 }
 
-func TestFor(t *testing.T) {
-	tests := map[string]struct {
-		path, version string
-		change        func(*prepare.State)
-		problems      []string // beginnings
-		want          prepare.Plan
-	}{
+type planCase struct {
+	path, version string
+	change        func(*prepare.State)
+	problems      []string // beginnings
+	want          prepare.Plan
+}
+
+func checkPlans(t *testing.T, cases map[string]planCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := state()
+			if tc.change != nil {
+				tc.change(&s)
+			}
+			got := prepare.For(s, tc.path, tc.version)
+			if tc.problems == nil {
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("plan (-want +got):\n%s", diff)
+				}
+				return
+			}
+			for i, want := range tc.problems {
+				if i >= len(got.Problems) || !strings.HasPrefix(got.Problems[i], want) {
+					t.Errorf("problem %d of %q, want %q", i, got.Problems, want)
+				}
+			}
+		})
+	}
+}
+
+func TestForPlansRelease(t *testing.T) {
+	checkPlans(t, map[string]planCase{
 		"a library, with the versions that it requires": {
 			path: "libs/bus", version: "v0.2.0",
 			want: prepare.Plan{Tag: "libs/bus/v0.2.0", Rewrite: true, Versions: map[string]string{"libs/contract": "v0.10.0"}},
@@ -45,6 +71,11 @@ func TestFor(t *testing.T) {
 			path: "libs/contract", version: "v0.11.0", change: func(s *prepare.State) { s.Changelog = strings.ReplaceAll(ready, "0.2.0", "0.11.0") },
 			want: prepare.Plan{Tag: "libs/contract/v0.11.0", Versions: map[string]string{}},
 		},
+	})
+}
+
+func TestForRejectsModuleOrVersion(t *testing.T) {
+	checkPlans(t, map[string]planCase{
 		"an unknown module":      {path: "libs/nothing", version: "v0.2.0", problems: []string{"libs/nothing is not a released module"}},
 		"a test is not released": {path: "docs/events", version: "v0.2.0", problems: []string{"docs/events is not a released module"}},
 		"a version without v":    {path: "libs/bus", version: "0.2.0", problems: []string{`"0.2.0" is not a version`}},
@@ -56,6 +87,11 @@ func TestFor(t *testing.T) {
 			path: "libs/bus", version: "v2.0.0", change: func(s *prepare.State) { s.Changelog = strings.ReplaceAll(ready, "0.2.0", "2.0.0") },
 			problems: []string{"libs/bus: a module of major version v2 needs an import path that ends in /v2"},
 		},
+	})
+}
+
+func TestForRejectsState(t *testing.T) {
+	checkPlans(t, map[string]planCase{
 		"uncommitted changes": {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Dirty = []string{"a.go", "b.go"} },
 			problems: []string{"the tree is not clean: commit or remove a.go, b.go"},
@@ -79,27 +115,7 @@ func TestFor(t *testing.T) {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Changelog = "" },
 			problems: []string{"libs/bus/CHANGELOG.md has no entry under [0.2.0]"},
 		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := state()
-			if tc.change != nil {
-				tc.change(&s)
-			}
-			got := prepare.For(s, tc.path, tc.version)
-			if tc.problems == nil {
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("plan (-want +got):\n%s", diff)
-				}
-				return
-			}
-			for i, want := range tc.problems {
-				if i >= len(got.Problems) || !strings.HasPrefix(got.Problems[i], want) {
-					t.Errorf("problem %d of %q, want %q", i, got.Problems, want)
-				}
-			}
-		})
-	}
+	})
 }
 
 func TestForCutsChangelog(t *testing.T) {
