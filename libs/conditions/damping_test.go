@@ -26,8 +26,17 @@ type step struct {
 }
 
 func TestDegradedFollowsHoldDown(t *testing.T) {
-	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
-	tests := map[string][]step{
+	for _, histories := range []map[string][]step{holdDowns(), shortHoldDowns(), recoveries()} {
+		for name, steps := range histories {
+			t.Run(name, func(t *testing.T) { checkSteps(t, steps) })
+		}
+	}
+}
+
+// holdDowns returns failures that last for their hold-down, with and without interruption.
+func holdDowns() map[string][]step {
+	const hold = conditions.MissingReplicasHold
+	return map[string][]step{
 		"missing replicas degrade at the deadline and not before": {
 			{0, healthy(), "False/AsExpected", 0},
 			{time.Minute, missingReplica, "False/WithinTolerance", hold},
@@ -54,6 +63,13 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{hold / 2, healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "False/WithinTolerance", hold / 2},
 			{hold / 2, missingReplica, "True/InsufficientReplicas", 0},
 		},
+	}
+}
+
+// shortHoldDowns returns failures that degrade before the hold-down of missing replicas ends.
+func shortHoldDowns() map[string][]step {
+	const hold = conditions.MissingReplicasHold
+	return map[string][]step{
 		"a crash ends a hold-down": {
 			{0, healthy(), "False/AsExpected", 0},
 			{0, missingReplica, "False/WithinTolerance", hold},
@@ -69,6 +85,12 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{0, missingReplica, "False/WithinTolerance", hold},
 			{hold / 2, createFailing, "True/CreateFailed", 0},
 		},
+	}
+}
+
+func recoveries() map[string][]step {
+	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
+	return map[string][]step{
 		"recovery is held, and any failure restarts it": {
 			{0, crashing, "True/CrashLoop", 0},
 			{time.Minute, healthy(), "True/Recovering", recovery},
@@ -84,23 +106,24 @@ func TestDegradedFollowsHoldDown(t *testing.T) {
 			{time.Second, missingReplica, "False/WithinTolerance", hold},
 		},
 	}
-	for name, steps := range tests {
-		t.Run(name, func(t *testing.T) {
-			h := newHistory(t)
-			for i, s := range steps {
-				r := h.compute(s.after, s.o)
-				if got := statusAndReason(t, r, conditions.TypeDegraded); got != s.want {
-					t.Errorf("step %d: Degraded is %s, want %s", i, got, s.want)
-				}
-				var next time.Duration
-				if !r.Next.IsZero() {
-					next = r.Next.Sub(h.now)
-				}
-				if next != s.next {
-					t.Errorf("step %d: next computation in %s, want %s", i, next, s.next)
-				}
-			}
-		})
+}
+
+// checkSteps computes the steps of one object.
+func checkSteps(t *testing.T, steps []step) {
+	t.Helper()
+	h := newHistory(t)
+	for i, s := range steps {
+		r := h.compute(s.after, s.o)
+		if got := statusAndReason(t, r, conditions.TypeDegraded); got != s.want {
+			t.Errorf("step %d: Degraded is %s, want %s", i, got, s.want)
+		}
+		var next time.Duration
+		if !r.Next.IsZero() {
+			next = r.Next.Sub(h.now)
+		}
+		if next != s.next {
+			t.Errorf("step %d: next computation in %s, want %s", i, next, s.next)
+		}
 	}
 }
 

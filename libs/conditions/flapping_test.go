@@ -122,26 +122,28 @@ func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	}
 }
 
+// newFlapping returns the history of a flapping failure that is present.
+func newFlapping(t *testing.T) *history {
+	t.Helper()
+	h := newHistory(t)
+	h.compute(0, healthy())
+	for range conditions.FlapCount + 1 {
+		h.compute(0, crashing)
+		h.compute(10*time.Second, healthy())
+		h.now = h.now.Add(10 * time.Second)
+	}
+	h.compute(0, crashing)
+	return h
+}
+
+func (h *history) degraded() metav1.Condition { return find(h.conditions, conditions.TypeDegraded) }
+
 // Reason and message of a flapping failure stay fixed until the failure is continuous or
 // stays cleared.
 func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
-	flapping := func(t *testing.T) *history {
-		t.Helper()
-		h := newHistory(t)
-		h.compute(0, healthy())
-		for range conditions.FlapCount + 1 {
-			h.compute(0, crashing)
-			h.compute(10*time.Second, healthy())
-			h.now = h.now.Add(10 * time.Second)
-		}
-		h.compute(0, crashing)
-		return h
-	}
-	degraded := func(h *history) metav1.Condition { return find(h.conditions, conditions.TypeDegraded) }
-
 	t.Run("the failure clears", func(t *testing.T) {
-		h := flapping(t)
-		before := degraded(h)
+		h := newFlapping(t)
+		before := h.degraded()
 		if before.Reason != conditions.ReasonFlapping || !strings.Contains(before.Message, "crash") {
 			t.Fatalf("Degraded is %s, %q", before.Reason, before.Message)
 		}
@@ -153,13 +155,13 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 			t.Errorf("evidence is %q", r.Evidence)
 		}
 		h.compute(conditions.FlapWindow-time.Nanosecond, healthy())
-		if diff := cmp.Diff(before, degraded(h)); diff != "" {
+		if diff := cmp.Diff(before, h.degraded()); diff != "" {
 			t.Errorf("Degraded was not frozen:\n%s", diff)
 		}
 		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(time.Nanosecond, healthy()))
 	})
 	t.Run("the failure persists", func(t *testing.T) {
-		h := flapping(t)
+		h := newFlapping(t)
 		r := h.compute(time.Second, crashing)
 		if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold-time.Second {
 			t.Errorf("next computation in %s", got)
@@ -168,26 +170,26 @@ func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 		compare(t, statuses{Degraded: "True/Flapping"}, h.compute(time.Second, healthy()))
 	})
 	t.Run("the failure persists for the flapping window", func(t *testing.T) {
-		h := flapping(t)
+		h := newFlapping(t)
 		h.compute(conditions.FlapWindow, crashing)
 		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, healthy()))
 	})
 	t.Run("the spec is fixed", func(t *testing.T) {
-		h := flapping(t)
+		h := newFlapping(t)
 		fixed := healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 		generation3 := func(in *conditions.Input) { in.Generation = 3 }
 		compare(t, statuses{Degraded: "True/Recovering"}, h.compute(time.Second, fixed, generation3))
 		compare(t, statuses{Degraded: "False/AsExpected"}, h.compute(conditions.RecoveryHold, fixed, generation3))
 	})
 	t.Run("another writer continues without state", func(t *testing.T) {
-		h := flapping(t)
-		before := degraded(h)
+		h := newFlapping(t)
+		before := h.degraded()
 		h.memory = conditions.State{}
 		h.compute(time.Second, crashing)
 		h.compute(time.Second, healthy())
 		h.memory = conditions.State{}
 		h.compute(time.Minute, healthy())
-		if diff := cmp.Diff(before, degraded(h)); diff != "" {
+		if diff := cmp.Diff(before, h.degraded()); diff != "" {
 			t.Errorf("Degraded follows the writer:\n%s", diff)
 		}
 	})

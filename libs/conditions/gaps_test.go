@@ -7,15 +7,33 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Each case is one that ADR027 or its first implementation leaves undefined or gets wrong,
+// gap is a case that ADR027 or its first implementation leaves undefined or gets wrong,
 // with the conditions at once and after the hold-down of the failure.
+type gap struct {
+	o           *contract.Observation
+	first, then statuses
+}
+
 func TestCasesUndefinedByADR027(t *testing.T) {
-	minAvailable := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
-	pods := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.Current, u.Updated = n, n } }
-	tests := map[string]struct {
-		o           *contract.Observation
-		first, then statuses
-	}{
+	for _, gaps := range []map[string]gap{podGaps(), rolloutAndIntentGaps(), objectGaps()} {
+		for name, tc := range gaps {
+			t.Run(name, func(t *testing.T) {
+				h := newHistory(t)
+				h.compute(0, healthy())
+				compare(t, tc.first, h.compute(0, tc.o))
+				compare(t, tc.then, h.compute(conditions.MissingReplicasHold, tc.o))
+			})
+		}
+	}
+}
+
+func pods(n int32) func(*contract.Unit) {
+	return func(u *contract.Unit) { u.Current, u.Updated = n, n }
+}
+
+// podGaps returns gaps in the number and the phases of the pods of one workload.
+func podGaps() map[string]gap {
+	return map[string]gap{
 		"too few pods without a failed one: Degraded is undefined in the ADR": {
 			healthy(units(unit("web", available(1)))), statuses{Degraded: "False/WithinTolerance"}, statuses{Degraded: "True/InsufficientReplicas"},
 		},
@@ -42,6 +60,13 @@ func TestCasesUndefinedByADR027(t *testing.T) {
 		"evicted pods in addition to all replicas": {
 			healthy(units(unit("web", failing(contract.FailureEvicted, 3)))), statuses{Progressing: "False/AsExpected", Degraded: "False/AsExpected"}, statuses{Degraded: "False/AsExpected"},
 		},
+	}
+}
+
+// rolloutAndIntentGaps returns gaps in rollouts, stops and pauses.
+func rolloutAndIntentGaps() map[string]gap {
+	minAvailable := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
+	return map[string]gap{
 		"a rollout that keeps everything available is invisible": {
 			healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), statuses{Available: "True/AllComponentsReady", Progressing: "True/RollingOut"}, statuses{},
 		},
@@ -57,6 +82,12 @@ func TestCasesUndefinedByADR027(t *testing.T) {
 		"paused and stopped exclude each other": {
 			healthy(stopping, paused), statuses{Paused: "True/ReconciliationPaused", Stopped: "Unknown/ReconciliationPaused"}, statuses{},
 		},
+	}
+}
+
+// objectGaps returns gaps in the spec, the tasks and all workloads of an object.
+func objectGaps() map[string]gap {
+	return map[string]gap{
 		"tasks are unknown": {
 			healthy(job(contract.JobFailed)), statuses{Progressing: "False/JobFailed", Degraded: "True/JobFailed"}, statuses{},
 		},
@@ -80,13 +111,5 @@ func TestCasesUndefinedByADR027(t *testing.T) {
 			statuses{Paused: "True/ReconciliationPaused", Available: "False/InsufficientReplicas", Progressing: "False/ReconciliationPaused", Degraded: "False/ReconciliationPaused"},
 			statuses{},
 		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			h := newHistory(t)
-			h.compute(0, healthy())
-			compare(t, tc.first, h.compute(0, tc.o))
-			compare(t, tc.then, h.compute(conditions.MissingReplicasHold, tc.o))
-		})
 	}
 }

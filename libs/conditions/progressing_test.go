@@ -10,11 +10,25 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
+// progressRow is an observation with its condition Progressing.
+type progressRow struct {
+	o    *contract.Observation
+	want string
+}
+
 func TestProgressing(t *testing.T) {
-	tests := map[string]struct {
-		o    *contract.Observation
-		want string
-	}{
+	for _, rows := range []map[string]progressRow{specProgress(), taskProgress(), workloadProgress()} {
+		for name, tc := range rows {
+			t.Run(name, func(t *testing.T) {
+				compare(t, statuses{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
+			})
+		}
+	}
+}
+
+// specProgress returns the progress by generation, spec and intent.
+func specProgress() map[string]progressRow {
+	return map[string]progressRow{
 		"steady":                          {healthy(), "False/AsExpected"},
 		"deleting":                        {healthy(func(o *contract.Observation) { o.Deleting = true }), "True/Deleting"},
 		"the latest spec is not observed": {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }), "True/SpecNotObserved"},
@@ -23,21 +37,8 @@ func TestProgressing(t *testing.T) {
 		"paused, latest spec not applied": {
 			healthy(paused, func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/ReconciliationPaused",
 		},
-		"paused, all applied":    {healthy(paused), "False/AsExpected"},
-		"paused, pods come back": {healthy(paused, units(unit("web", available(1)))), "True/RollingOut"},
-		"a task waits":           {healthy(job(contract.JobPending)), "True/JobRunning"},
-		"a task runs":            {healthy(job(contract.JobRunning)), "True/JobRunning"},
-		"a task is done":         {healthy(job(contract.JobComplete)), "False/AsExpected"},
-		"a task failed":          {healthy(job(contract.JobFailed)), "False/JobFailed"},
-		"a task failed during a change": {
-			healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/JobFailed",
-		},
-		"a task waits behind one that failed": {
-			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending)), "False/JobFailed",
-		},
-		"a task runs after another one failed": {
-			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobRunning)), "True/JobRunning",
-		},
+		"paused, all applied":                             {healthy(paused), "False/AsExpected"},
+		"paused, pods come back":                          {healthy(paused, units(unit("web", available(1)))), "True/RollingOut"},
 		"the spec is rejected":                            {healthy(rejected(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
 		"an unknown reason":                               {healthy(rejected("Whim")), "False/ReconcileError"},
 		"the spec waits for an approval":                  {healthy(awaiting(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
@@ -50,7 +51,30 @@ func TestProgressing(t *testing.T) {
 		"stopping":                       {healthy(stopping), "True/Stopping"},
 		"stopping, last pod terminating": {healthy(stopping, units(unit("web", zero, func(u *contract.Unit) { u.Terminating = 1 }))), "True/Stopping"},
 		"stopped":                        {healthy(stopping, units(unit("web", zero))), "False/AsExpected"},
-		"old pods are being replaced":    {healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), "True/RollingOut"},
+	}
+}
+
+func taskProgress() map[string]progressRow {
+	return map[string]progressRow{
+		"a task waits":   {healthy(job(contract.JobPending)), "True/JobRunning"},
+		"a task runs":    {healthy(job(contract.JobRunning)), "True/JobRunning"},
+		"a task is done": {healthy(job(contract.JobComplete)), "False/AsExpected"},
+		"a task failed":  {healthy(job(contract.JobFailed)), "False/JobFailed"},
+		"a task failed during a change": {
+			healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/JobFailed",
+		},
+		"a task waits behind one that failed": {
+			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending)), "False/JobFailed",
+		},
+		"a task runs after another one failed": {
+			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobRunning)), "True/JobRunning",
+		},
+	}
+}
+
+func workloadProgress() map[string]progressRow {
+	return map[string]progressRow{
+		"old pods are being replaced": {healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), "True/RollingOut"},
 		"a workload is not observed by its controller": {
 			healthy(units(unit("web", func(u *contract.Unit) { u.Observed = false }))), "True/RollingOut",
 		},
@@ -72,11 +96,6 @@ func TestProgressing(t *testing.T) {
 		"the next generation crashes": {
 			healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0), failing(contract.FailureCrashLoop, 2)))), "False/Stalled",
 		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			compare(t, statuses{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
-		})
 	}
 }
 

@@ -90,19 +90,34 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
+// degradedRow is an observation with its condition Degraded.
+type degradedRow struct {
+	o     *contract.Observation
+	first string // at once
+	later string // two minutes later
+}
+
 func TestDegradedAtOnceOrHeld(t *testing.T) {
+	for _, rows := range []map[string]degradedRow{degradedByFailureClass(), degradedByObject()} {
+		for name, tc := range rows {
+			t.Run(name, func(t *testing.T) {
+				h := newHistory(t)
+				compare(t, statuses{Degraded: tc.first}, h.compute(0, tc.o))
+				compare(t, statuses{Degraded: tc.later}, h.compute(conditions.MissingReplicasHold, tc.o))
+			})
+		}
+	}
+}
+
+// degradedByFailureClass returns rows with one failed pod of each class, with and without missing replicas.
+func degradedByFailureClass() map[string]degradedRow {
 	short := func(class contract.FailureClass) *contract.Observation {
 		return healthy(units(unit("web", available(1), failing(class, 1))))
 	}
 	full := func(class contract.FailureClass) *contract.Observation {
 		return healthy(units(unit("web", failing(class, 1))))
 	}
-	tests := map[string]struct {
-		o     *contract.Observation
-		first string // at once
-		later string // two minutes later
-	}{
-		"healthy":                      {healthy(), "False/AsExpected", "False/AsExpected"},
+	return map[string]degradedRow{
 		"a crash loop":                 {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
 		"a crash loop, yet available":  {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
 		"a missing image":              {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
@@ -116,10 +131,17 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 		"a pod that cannot be created": {short(contract.FailureCreateFailed), "False/WithinTolerance", "True/CreateFailed"},
 		"an unknown class":             {short("Haunted"), "False/WithinTolerance", "True/UnknownFailure"},
 		"probes of starting pods":      {short(contract.FailureProbeFailing), "False/AsExpected", "False/AsExpected"},
-		"a failed task":                {healthy(job(contract.JobFailed)), "True/JobFailed", "True/JobFailed"},
-		"a rollout past its deadline":  {healthy(units(unit("web", func(u *contract.Unit) { u.Stalled = true }))), "True/Stalled", "True/Stalled"},
-		"the outgoing unit crashes":    {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), failing(contract.FailureCrashLoop, 1)))), "False/AsExpected", "False/AsExpected"},
-		"a rollout in progress":        {healthy(units(unit("web", available(0)))), "False/AsExpected", "False/AsExpected"},
+	}
+}
+
+// degradedByObject returns rows with other inputs: spec, tasks, rollouts and dependencies.
+func degradedByObject() map[string]degradedRow {
+	return map[string]degradedRow{
+		"healthy":                     {healthy(), "False/AsExpected", "False/AsExpected"},
+		"a failed task":               {healthy(job(contract.JobFailed)), "True/JobFailed", "True/JobFailed"},
+		"a rollout past its deadline": {healthy(units(unit("web", func(u *contract.Unit) { u.Stalled = true }))), "True/Stalled", "True/Stalled"},
+		"the outgoing unit crashes":   {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), failing(contract.FailureCrashLoop, 1)))), "False/AsExpected", "False/AsExpected"},
+		"a rollout in progress":       {healthy(units(unit("web", available(0)))), "False/AsExpected", "False/AsExpected"},
 		"a missing dependency": {healthy(func(o *contract.Observation) {
 			o.Dependencies = []contract.Dependency{{Kind: "FireboltInstance", Name: "i"}}
 		}), "False/WithinTolerance", "True/DependencyUnavailable"},
@@ -146,13 +168,6 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 			healthy(func(o *contract.Observation) { o.ObservedGeneration = 0 }), "Unknown/SpecNotObserved", "Unknown/SpecNotObserved",
 		},
 		"failing before any spec was applied": {healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 0 }), "True/JobFailed", "True/JobFailed"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			h := newHistory(t)
-			compare(t, statuses{Degraded: tc.first}, h.compute(0, tc.o))
-			compare(t, statuses{Degraded: tc.later}, h.compute(conditions.MissingReplicasHold, tc.o))
-		})
 	}
 }
 
