@@ -51,14 +51,31 @@ func TestLintAndPackage(t *testing.T) {
 	}
 }
 
-// The charts reject invalid values, and the error names the setting.
+type rejectedSetting struct {
+	chart string
+	set   []string
+	want  string
+}
+
+// checkRejected checks that the charts reject invalid values, and that the error names the setting.
+func checkRejected(t *testing.T, cases []rejectedSetting) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.chart+" "+strings.Join(tc.set, " "), func(t *testing.T) {
+			args := []string{"template", tc.chart, chart(tc.chart)}
+			for _, s := range tc.set {
+				args = append(args, "--set", s)
+			}
+			_, err := helm(t, args...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want %q, got %v", tc.want, err)
+			}
+		})
+	}
+}
+
 func TestValuesRejectInvalidSettings(t *testing.T) {
-	const db = "database.dsnSecret.name=db"
-	cases := []struct {
-		chart string
-		set   []string
-		want  string
-	}{
+	checkRejected(t, []rejectedSetting{
 		{"superset-operator", []string{"replica=3"}, "'replica'"},
 		{"superset-operator", []string{"image.tags=1"}, "'tags'"},
 		{"superset-operator", []string{"replicas=two"}, "/replicas"},
@@ -79,22 +96,31 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 		{"superset-operator", []string{"serviceMonitor.interval=often"}, "/serviceMonitor/interval"},
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable=some"}, "/podDisruptionBudget/maxUnavailable"},
 		{"superset-operator", []string{"webhooks.enabled=true"}, "'webhooks'"},
+		{"superset-operator", []string{"watchNamespaceSelector.shard=a b"}, "/watchNamespaceSelector/shard"},
+		{"superset-operator", []string{library + ".replicas=3"}, "'replicas'"},
+		{"superset-operator-crds", []string{"kept=true"}, "'kept'"},
+		{"superset-operator-crds", []string{"keep=perhaps"}, "/keep"},
+	})
+}
+
+func TestValuesRejectContradictions(t *testing.T) {
+	checkRejected(t, []rejectedSetting{
 		{"superset-operator", []string{"bus.url=nats://nats:4222"}, "cluster.name is required with bus.url"},
 		{"superset-operator", []string{"bus.url=nats://nats:4222", "bus.urlSecret.name=a"}, "bus.url and bus.urlSecret.name exclude each other"},
 		{"superset-operator", []string{"bus.credentialsSecret.name=a", "bus.nkeySecret.name=b"}, "bus.credentialsSecret.name and bus.nkeySecret.name exclude each other"},
 		{"superset-operator", []string{"bus.tls.clientCertificate=true"}, "bus.tls.clientCertificate needs bus.tls.secretName"},
 		{"superset-operator", []string{"leaderElection.enabled=false"}, "replicas above 1 need leaderElection.enabled"},
 		{"superset-operator", []string{"watchNamespaces={a}", "watchNamespaceSelector.shard=a"}, "watchNamespaces and watchNamespaceSelector exclude each other"},
-		{"superset-operator", []string{"watchNamespaceSelector.shard=a b"}, "/watchNamespaceSelector/shard"},
-		{"ingester", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
-		{"status-aggregator", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 		{"superset-operator", []string{"serviceAccount.create=false"}, "serviceAccount.name is required"},
 		{"superset-operator", []string{"serviceMonitor.enabled=true", "metrics.enabled=false"}, "serviceMonitor.enabled needs metrics.enabled"},
 		{"superset-operator", []string{"podDisruptionBudget.minAvailable=1"}, "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude"},
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable="}, "podDisruptionBudget.enabled needs"},
-		{"superset-operator", []string{library + ".replicas=3"}, "'replicas'"},
-		{"superset-operator-crds", []string{"kept=true"}, "'kept'"},
-		{"superset-operator-crds", []string{"keep=perhaps"}, "/keep"},
+	})
+}
+
+func TestValuesRejectInvalidSettingsOfOneService(t *testing.T) {
+	const db = "database.dsnSecret.name=db"
+	checkRejected(t, []rejectedSetting{
 		{"engine-operator", []string{"webhooks.certificates=mine"}, "/webhooks/certificates"},
 		{"engine-operator", []string{"webhooks.certificates=secret"}, "webhooks.secretName is required"},
 		{"engine-operator", []string{"webhooks.certificates=secret", "webhooks.secretName=a"}, "webhooks.caBundle is required"},
@@ -123,19 +149,9 @@ func TestValuesRejectInvalidSettings(t *testing.T) {
 		{"status-aggregator", []string{"bus.bootstrapJob.replicas=2"}, "/bus/bootstrapJob/replicas"},
 		{"status-aggregator", []string{"cluster.name=c", "bus.url=nats://n:1", "api.enabled=true"}, "api.secretName is required"},
 		{"status-aggregator", []string{"conditionsLeaseNamespace=a"}, "'conditionsLeaseNamespace'"},
-	}
-	for _, tc := range cases {
-		t.Run(tc.chart+" "+strings.Join(tc.set, " "), func(t *testing.T) {
-			args := []string{"template", tc.chart, chart(tc.chart)}
-			for _, s := range tc.set {
-				args = append(args, "--set", s)
-			}
-			_, err := helm(t, args...)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("want %q, got %v", tc.want, err)
-			}
-		})
-	}
+		{"ingester", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
+		{"status-aggregator", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
+	})
 }
 
 // Helm passes "global" to subcharts, also to the library.

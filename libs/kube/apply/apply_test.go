@@ -67,6 +67,12 @@ func TestApplyCreatesSkipsAndUpdates(t *testing.T) {
 	}
 }
 
+// createForeign creates the child as a user does, without an owner.
+func createForeign(t *testing.T, c client.Client, ns string, _ client.Object) {
+	t.Helper()
+	apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
+}
+
 func TestApplyObjectMissingFromCache(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -84,18 +90,12 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 			want: apply.Updated,
 		},
 		"a foreign object without an owner is rejected": {
-			reason: "the garbage collector would delete a user's object with ours",
-			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
-				t.Helper()
-				apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
-			},
-			want: apply.Unchanged, err: apply.ErrNotOwned,
+			reason:  "the garbage collector would delete a user's object with ours",
+			prepare: createForeign,
+			want:    apply.Unchanged, err: apply.ErrNotOwned,
 		},
 		"a foreign object without an owner is adopted on request": {
-			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
-				t.Helper()
-				apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
-			},
+			prepare: createForeign,
 			options: []apply.Option{apply.WithAdoption()},
 			want:    apply.Updated,
 		},

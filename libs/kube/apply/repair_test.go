@@ -21,11 +21,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 )
 
-// Another client changes and removes every applied field, one at a time, as far as the
-// API server allows it; the next apply must restore the field.
-func TestApplyRepairsDriftOfAllFields(t *testing.T) {
-	labels := map[string]string{"app": "x"}
-	template := corev1.PodTemplateSpec{
+// fullTemplate returns a pod template with structs, maps, and lists with and without keys.
+func fullTemplate(labels map[string]string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"note": "1"}},
 		Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{"disk": "ssd"},
@@ -43,6 +41,13 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 			}},
 		},
 	}
+}
+
+// Another client changes and removes every applied field, one at a time, as far as the
+// API server allows it; the next apply must restore the field.
+func TestApplyRepairsDriftOfAllFields(t *testing.T) {
+	labels := map[string]string{"app": "x"}
+	template := fullTemplate(labels)
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	tests := map[string]struct {
 		desired client.Object

@@ -30,7 +30,6 @@ func TestParse(t *testing.T) {
 		args []string
 		env  map[string]string
 		want Options
-		err  string
 	}{
 		"no arguments give the defaults": {want: defaults(nil)},
 		"flags": {
@@ -72,6 +71,26 @@ func TestParse(t *testing.T) {
 			args: []string{"--nats-url="}, env: map[string]string{"NATS_URL": "nats://env"},
 			want: defaults(nil),
 		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			inv, err := parseTest(tc.args, tc.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, inv.options, cmpopts.IgnoreUnexported(Options{})); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseRejectsInvalidArguments(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		err  string
+	}{
 		"an unknown flag":                       {args: []string{"--color"}, err: "unknown flag: --color"},
 		"an unknown command":                    {args: []string{"migrte"}, err: `unknown command "migrte", see --help`},
 		"an argument too many":                  {args: []string{"--workers=2", "x"}, err: `unexpected argument "x", see --help`},
@@ -81,22 +100,17 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			getenv := func(k string) string { return tc.env[k] }
-			inv, err := parse(Spec{Name: "test-service"}, tc.args, getenv, &bytes.Buffer{})
-			if tc.err != "" {
-				if err == nil || err.Error() != tc.err {
-					t.Errorf("error is %v, want %q", err, tc.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, inv.options, cmpopts.IgnoreUnexported(Options{})); diff != "" {
-				t.Errorf("options (-want +got):\n%s", diff)
+			if _, err := parseTest(tc.args, tc.env); err == nil || err.Error() != tc.err {
+				t.Errorf("error is %v, want %q", err, tc.err)
 			}
 		})
 	}
+}
+
+// parseTest parses a command line of a service without own flags.
+func parseTest(args []string, env map[string]string) (invocation, error) {
+	getenv := func(k string) string { return env[k] }
+	return parse(Spec{Name: "test-service"}, args, getenv, &bytes.Buffer{})
 }
 
 func TestValidate(t *testing.T) {

@@ -41,17 +41,19 @@ func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 	return nil
 }
 
+// leaseCheck is one check in the history of a Lease.
+type leaseCheck struct {
+	at           int // seconds
+	cached       int // state in the watch: the second of the last renewal, 0 none, -1 unreadable
+	live         int // state in the API server
+	viaAPIReader bool
+	must         bool
+	next         time.Duration
+}
+
 func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
-	type step struct {
-		at           int // seconds
-		cached       int // state in the watch: the second of the last renewal, 0 none, -1 unreadable
-		live         int // state in the API server
-		viaAPIReader bool
-		must         bool
-		next         time.Duration
-	}
 	const s = time.Second
-	tests := map[string][]step{
+	tests := map[string][]leaseCheck{
 		"a lease that is renewed is never stale": {
 			{at: 0, cached: 1, must: false, next: 30 * s},
 			{at: 29, cached: 2, must: false, next: 30 * s},
@@ -88,25 +90,29 @@ func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
 			{at: 3, cached: 1, must: false, next: 30 * s},
 		},
 	}
-	for name, steps := range tests {
-		t.Run(name, func(t *testing.T) {
-			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			clk := clocktesting.NewFakeClock(start)
-			cached, live := &view{}, &view{}
-			g := &LeaseWatcher{apiReader: live, clock: clk, log: logr.Discard()}
-			var seen observedLease
-			for i, step := range steps {
-				clk.SetTime(start.Add(time.Duration(step.at) * time.Second))
-				cached.renewed, live.renewed = step.cached, step.live
-				reader := client.Reader(cached)
-				if step.viaAPIReader {
-					reader = live
-				}
-				next := g.check(t.Context(), reader, &seen)
-				if next != step.next || g.ShouldWrite() != step.must {
-					t.Errorf("step %d at %d s: ShouldWrite %v, next check after %v; want %v, %v", i, step.at, g.ShouldWrite(), next, step.must, step.next)
-				}
-			}
-		})
+	for name, checks := range tests {
+		t.Run(name, func(t *testing.T) { runChecks(t, checks) })
+	}
+}
+
+// runChecks runs the checks of one LeaseWatcher.
+func runChecks(t *testing.T, checks []leaseCheck) {
+	t.Helper()
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clk := clocktesting.NewFakeClock(start)
+	cached, live := &view{}, &view{}
+	g := &LeaseWatcher{apiReader: live, clock: clk, log: logr.Discard()}
+	var seen observedLease
+	for i, c := range checks {
+		clk.SetTime(start.Add(time.Duration(c.at) * time.Second))
+		cached.renewed, live.renewed = c.cached, c.live
+		reader := client.Reader(cached)
+		if c.viaAPIReader {
+			reader = live
+		}
+		next := g.check(t.Context(), reader, &seen)
+		if next != c.next || g.ShouldWrite() != c.must {
+			t.Errorf("step %d at %d s: ShouldWrite %v, next check after %v; want %v, %v", i, c.at, g.ShouldWrite(), next, c.must, c.next)
+		}
 	}
 }

@@ -41,18 +41,22 @@ func Example() {
 
 var errBroken = errors.New("broken")
 
+// state has the names of the steps that ran.
+type state struct{ ran []string }
+
+func step(name string, result steps.Result, err error) steps.Step[state] {
+	return steps.Step[state]{Name: name, Run: func(_ context.Context, s *state) (steps.Result, error) {
+		s.ran = append(s.ran, name)
+		return result, err
+	}}
+}
+
+func onlyAfter(s steps.Step[state], after string) steps.Step[state] {
+	s.When = func(s *state) bool { return slices.Contains(s.ran, after) }
+	return s
+}
+
 func TestRun(t *testing.T) {
-	type state struct{ ran []string }
-	step := func(name string, result steps.Result, err error) steps.Step[state] {
-		return steps.Step[state]{Name: name, Run: func(_ context.Context, s *state) (steps.Result, error) {
-			s.ran = append(s.ran, name)
-			return result, err
-		}}
-	}
-	onlyAfter := func(s steps.Step[state], after string) steps.Step[state] {
-		s.When = func(s *state) bool { return slices.Contains(s.ran, after) }
-		return s
-	}
 	ok := steps.Result{}
 	tests := map[string]struct {
 		list []steps.Step[state]

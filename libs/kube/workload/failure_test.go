@@ -45,23 +45,40 @@ func notReady(reason string, containers corev1.ConditionStatus) corev1.PodStatus
 	}}
 }
 
-func TestFailureOfSinglePod(t *testing.T) {
+// failureRow is the status of a pod with its failure.
+type failureRow struct {
+	status  corev1.PodStatus
+	class   contract.FailureClass // empty: no failure
+	message string
+}
+
+func checkFailures(t *testing.T, rows map[string]failureRow) {
+	t.Helper()
+	for name, tc := range rows {
+		t.Run(name, func(t *testing.T) {
+			var want []contract.Failure
+			if tc.class != "" {
+				want = []contract.Failure{{Class: tc.class, Count: 1, Examples: []string{"p"}, Message: tc.message}}
+			}
+			if diff := cmp.Diff(want, failures(t, []corev1.Pod{pod("p", tc.status)}, time.Time{})); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// terminated returns the status of a container that does not run.
+func terminated(reason string, code int32) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code}}}
+}
+
+func TestFailureOfContainers(t *testing.T) {
 	up := corev1.ContainerStatus{Name: "main", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	down := up
 	down.Ready = false
-	ended := func(reason string, code int32) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code}}}
-	}
-	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes are available"}
-	tests := map[string]struct {
-		status  corev1.PodStatus
-		class   contract.FailureClass // empty: no failure
-		message string
-	}{
-		"healthy":             {running(up), "", ""},
-		"starting":            {running(down), "", ""},
-		"finished":            {corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{ended("Completed", 0)}}, "", ""},
-		"creating containers": {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{waitingFor("ContainerCreating", "")}}, "", ""},
+	checkFailures(t, map[string]failureRow{
+		"healthy":  {running(up), "", ""},
+		"starting": {running(down), "", ""},
 		"healthy again after an out-of-memory kill": {running(lastEnded(up, "OOMKilled", 137)), "", ""},
 		"crash loop": {
 			running(lastEnded(waitingFor("CrashLoopBackOff", "back-off"), "Error", 1)), contract.FailureCrashLoop,
@@ -90,13 +107,21 @@ func TestFailureOfSinglePod(t *testing.T) {
 		"killed for memory and not ready yet": {
 			running(lastEnded(down, "OOMKilled", 137)), contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`,
 		},
-		"killed for memory just now": {running(ended("OOMKilled", 137)), contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`},
+		"killed for memory just now": {running(terminated("OOMKilled", 137)), contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`},
+	})
+}
+
+func TestFailureOfPodStatus(t *testing.T) {
+	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable", Message: "0/3 nodes are available"}
+	checkFailures(t, map[string]failureRow{
+		"finished":            {corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{terminated("Completed", 0)}}, "", ""},
+		"creating containers": {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{waitingFor("ContainerCreating", "")}}, "", ""},
 		"failed": {
-			corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("Error", 3)}},
+			corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{terminated("Error", 3)}},
 			contract.FailurePodFailed, `container "main" ended with exit code 3 (Error)`,
 		},
 		"failed without containers": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}, contract.FailurePodFailed, "DeadlineExceeded"},
-		"failed for memory":         {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("OOMKilled", 137)}}, contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`},
+		"failed for memory":         {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{terminated("OOMKilled", 137)}}, contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`},
 		"evicted":                   {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}, contract.FailureEvicted, "low on memory"},
 		"unschedulable":             {corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{unschedulable}}, contract.FailureUnschedulable, "0/3 nodes are available"},
 		"gated":                     {corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "SchedulingGated"}}}, "", ""},
@@ -111,18 +136,7 @@ func TestFailureOfSinglePod(t *testing.T) {
 		"its readiness gate is false":  {notReady("ReadinessGatesNotReady", corev1.ConditionTrue), "", ""},
 		"its containers are not ready": {notReady("ContainersNotReady", corev1.ConditionFalse), "", ""},
 		"on a lost node":               {corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost", Message: "node n1 is unresponsive"}, contract.FailureNodeLost, "node n1 is unresponsive"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			var want []contract.Failure
-			if tc.class != "" {
-				want = []contract.Failure{{Class: tc.class, Count: 1, Examples: []string{"p"}, Message: tc.message}}
-			}
-			if diff := cmp.Diff(want, failures(t, []corev1.Pod{pod("p", tc.status)}, time.Time{})); diff != "" {
-				t.Errorf("failures (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestFailuresOmitTerminatingPods(t *testing.T) {

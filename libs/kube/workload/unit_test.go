@@ -36,74 +36,34 @@ func unit(change func(*contract.Unit)) contract.Unit {
 	return u
 }
 
-func TestDeployment(t *testing.T) {
-	status := appsv1.DeploymentStatus{
-		ObservedGeneration: 4, Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: new(int32(1)),
-	}
-	counts := func(u *contract.Unit) {
-		u.Present, u.Observed = true, true
-		u.Current, u.Updated, u.Ready, u.Available, u.Terminating = 4, 2, 3, 1, 1
-	}
-	with := func(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
-		s := status
-		s.Conditions = conditions
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 4}, Status: s}
-	}
-	deadline := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded"}
-	tests := map[string]struct {
-		reason  string
-		declare func(*contract.Unit)
-		d       *appsv1.Deployment
-		seen    workload.Inputs
-		want    contract.Unit
-	}{
-		"one that does not exist is declared but not present": {
-			d: nil, want: unit(func(*contract.Unit) {}),
-		},
-		"counts come from the status": {d: with(), want: unit(counts)},
-		"a generation that its controller has not seen is not observed": {
-			d:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 5}, Status: status},
-			want: unit(func(u *contract.Unit) { counts(u); u.Observed = false }),
-		},
-		"a generation that the cache does not show yet is not observed": {
-			reason: "the apply returned 5 while the cache still has 4",
-			d:      with(), seen: workload.Inputs{AppliedGeneration: 5},
-			want: unit(func(u *contract.Unit) { counts(u); u.Observed = false }),
-		},
-		"past its progress deadline it is stalled": {
-			d: with(deadline), want: unit(func(u *contract.Unit) { counts(u); u.Stalled = true }),
-		},
-		"the deadline of an older spec is ignored": {
-			d: with(deadline), seen: workload.Inputs{AppliedGeneration: 5},
-			want: unit(func(u *contract.Unit) { counts(u); u.Observed = false }),
-		},
-		"pods that cannot be created are a failure": {
-			d: with(appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "quota\nexceeded"}),
-			want: unit(func(u *contract.Unit) {
-				counts(u)
-				u.Failures = []contract.Failure{{Class: contract.FailureCreateFailed, Count: 1, Message: "quota exceeded"}}
-			}),
-		},
-		"an autoscaled one takes its own count": {
-			declare: func(u *contract.Unit) { u.Desired = -1 },
-			d: func() *appsv1.Deployment {
-				d := with()
-				d.Spec.Replicas = new(int32(7))
-				return d
-			}(),
-			want: unit(func(u *contract.Unit) { counts(u); u.Desired = 7 }),
-		},
-		"pods that go are counted from the pods where they are known": {
-			d:    with(),
-			seen: workload.Inputs{Pods: []corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}},
-			want: unit(func(u *contract.Unit) { counts(u); u.Terminating = 2 }),
-		},
-		"pods of a workload that is gone are still counted": {
-			d: nil, seen: workload.Inputs{Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}},
-			want: unit(func(u *contract.Unit) { u.Terminating = 1 }),
-		},
-	}
-	for name, tc := range tests {
+var deploymentStatus = appsv1.DeploymentStatus{
+	ObservedGeneration: 4, Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: new(int32(1)),
+}
+
+// deploymentCounts sets the counts of deploymentStatus.
+func deploymentCounts(u *contract.Unit) {
+	u.Present, u.Observed = true, true
+	u.Current, u.Updated, u.Ready, u.Available, u.Terminating = 4, 2, 3, 1, 1
+}
+
+func deploymentWith(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
+	s := deploymentStatus
+	s.Conditions = conditions
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 4}, Status: s}
+}
+
+// deploymentRow is a Deployment with its unit.
+type deploymentRow struct {
+	reason  string
+	declare func(*contract.Unit)
+	d       *appsv1.Deployment
+	seen    workload.Inputs
+	want    contract.Unit
+}
+
+func checkDeployments(t *testing.T, rows map[string]deploymentRow) {
+	t.Helper()
+	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
 			declared := base
 			if tc.declare != nil {
@@ -114,6 +74,62 @@ func TestDeployment(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDeploymentCounts(t *testing.T) {
+	checkDeployments(t, map[string]deploymentRow{
+		"one that does not exist is declared but not present": {
+			d: nil, want: unit(func(*contract.Unit) {}),
+		},
+		"counts come from the status": {d: deploymentWith(), want: unit(deploymentCounts)},
+		"an autoscaled one takes its own count": {
+			declare: func(u *contract.Unit) { u.Desired = -1 },
+			d: func() *appsv1.Deployment {
+				d := deploymentWith()
+				d.Spec.Replicas = new(int32(7))
+				return d
+			}(),
+			want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Desired = 7 }),
+		},
+		"pods that go are counted from the pods where they are known": {
+			d:    deploymentWith(),
+			seen: workload.Inputs{Pods: []corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}},
+			want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Terminating = 2 }),
+		},
+		"pods of a workload that is gone are still counted": {
+			d: nil, seen: workload.Inputs{Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}},
+			want: unit(func(u *contract.Unit) { u.Terminating = 1 }),
+		},
+	})
+}
+
+func TestDeploymentFollowsController(t *testing.T) {
+	deadline := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded"}
+	checkDeployments(t, map[string]deploymentRow{
+		"a generation that its controller has not seen is not observed": {
+			d:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 5}, Status: deploymentStatus},
+			want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Observed = false }),
+		},
+		"a generation that the cache does not show yet is not observed": {
+			reason: "the apply returned 5 while the cache still has 4",
+			d:      deploymentWith(), seen: workload.Inputs{AppliedGeneration: 5},
+			want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Observed = false }),
+		},
+		"past its progress deadline it is stalled": {
+			d: deploymentWith(deadline), want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Stalled = true }),
+		},
+		"the deadline of an older spec is ignored": {
+			d: deploymentWith(deadline), seen: workload.Inputs{AppliedGeneration: 5},
+			want: unit(func(u *contract.Unit) { deploymentCounts(u); u.Observed = false }),
+		},
+		"pods that cannot be created are a failure": {
+			d: deploymentWith(appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "quota\nexceeded"}),
+			want: unit(func(u *contract.Unit) {
+				deploymentCounts(u)
+				u.Failures = []contract.Failure{{Class: contract.FailureCreateFailed, Count: 1, Message: "quota exceeded"}}
+			}),
+		},
+	})
 }
 
 func TestStatefulSet(t *testing.T) {

@@ -63,43 +63,15 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	if err := c.kubectl(ctx, "create", "namespace", "kept"); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
-		if err := c.kubectl(ctx, "get", "lease", "--namespace=kube-system", name); err == nil || !strings.Contains(err.Error(), "not found") {
-			t.Errorf("%s holds a Lease and would exit if it cannot renew it: %v", name, err)
-		}
-	}
+	checkNoLeases(ctx, t, c)
 
 	// An address outside the API server's default range of 254.
 	if err := c.kubectl(ctx, "create", "service", "clusterip", "many", "--clusterip=10.0.200.1", "--tcp=80"); err != nil {
 		t.Error(err)
 	}
 
-	exited := component(t, c, "kube-scheduler")
-	if err := proc.Terminate(ctx, exited.PID, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Ready(ctx); err == nil {
-		t.Error("ready without a scheduler")
-	}
-	apiserver := component(t, c, "kube-apiserver").PID
-	mustRestart(ctx, t, c)
-	if now := component(t, c, "kube-apiserver").PID; now != apiserver {
-		t.Error("a running API server was restarted")
-	}
-
-	// Like on a machine with too little CPU, where they are not ready in time.
-	for _, name := range []string{"kube-controller-manager", "kube-apiserver"} {
-		if err := proc.Terminate(ctx, component(t, c, name).PID, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.waitControllers(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Ready(ctx); err != nil {
-			t.Errorf("after the end of %s: %v", name, err)
-		}
-	}
-
+	checkSchedulerRestarts(ctx, t, c)
+	checkWaitForControllers(ctx, t, c)
 	if err := c.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +91,49 @@ func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	}
 	if err := c.Stop(ctx); err != nil {
 		t.Errorf("stop a deleted cluster: %v", err)
+	}
+}
+
+func checkNoLeases(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		if err := c.kubectl(ctx, "get", "lease", "--namespace=kube-system", name); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("%s holds a Lease and would exit if it cannot renew it: %v", name, err)
+		}
+	}
+}
+
+// checkSchedulerRestarts checks that a start of the cluster starts only the component that ended.
+func checkSchedulerRestarts(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	exited := component(t, c, "kube-scheduler")
+	if err := proc.Terminate(ctx, exited.PID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err == nil {
+		t.Error("ready without a scheduler")
+	}
+	apiserver := component(t, c, "kube-apiserver").PID
+	mustRestart(ctx, t, c)
+	if now := component(t, c, "kube-apiserver").PID; now != apiserver {
+		t.Error("a running API server was restarted")
+	}
+}
+
+// checkWaitForControllers ends one component after the other, like on a machine with too little CPU, where they are not
+// ready in time.
+func checkWaitForControllers(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	for _, name := range []string{"kube-controller-manager", "kube-apiserver"} {
+		if err := proc.Terminate(ctx, component(t, c, name).PID, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.waitControllers(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ready(ctx); err != nil {
+			t.Errorf("after the end of %s: %v", name, err)
+		}
 	}
 }
 

@@ -105,14 +105,14 @@ func (l *legacyEnv) makeOwned(o client.Object) {
 func (l *legacyEnv) serves() {
 	l.t.Helper()
 	for name, want := range map[string]int32{"shop-metadata": 1, "shop-gateway": 2} {
-		expect.Object(l.t, l.api, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}, func(d *appsv1.Deployment) error {
+		expect.Object(l.t, l.api, l.deployment(name), func(d *appsv1.Deployment) error {
 			if d.Status.ReadyReplicas != want {
 				return fmt.Errorf("%d pods ready", d.Status.ReadyReplicas)
 			}
 			return nil
 		})
 	}
-	expect.Object(l.t, l.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-metadata-pg"}}, func(s *appsv1.StatefulSet) error {
+	expect.Object(l.t, l.api, l.database(), func(s *appsv1.StatefulSet) error {
 		if s.Status.ReadyReplicas != 1 {
 			return fmt.Errorf("%d pods ready", s.Status.ReadyReplicas)
 		}
@@ -168,47 +168,11 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	if diff := cmp.Diff(before, l.running()); diff != "" {
 		t.Fatalf("running workloads changed (-before +after):\n%s", diff)
 	}
-	if i.Spec.ID != l.instance.Spec.ID || i.Status.DeployedVersion != "example.com/old/metadata:7" || len(i.Status.Transitions) != 0 {
-		t.Errorf("id %s, version %s, transitions %v", i.Spec.ID, i.Status.DeployedVersion, i.Status.Transitions)
-	}
-	for _, f := range i.ManagedFields {
-		if f.Subresource == "status" && f.Manager == string(earlierManager) {
-			t.Errorf("%s still owns fields of the status", f.Manager)
-		}
-	}
-	key := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: l.namespace, Name: name} }
-	metadata, gateway := &appsv1.Deployment{ObjectMeta: key("shop-metadata")}, &appsv1.Deployment{ObjectMeta: key("shop-gateway")}
-	database, secret := &appsv1.StatefulSet{ObjectMeta: key("shop-metadata-pg")}, &corev1.Secret{ObjectMeta: key("shop-metadata-postgres-creds")}
-	l.read(metadata, gateway, database, secret)
-	for _, o := range []client.Object{metadata, gateway, database} {
-		if a := o.GetAnnotations(); len(a[names.AnnotationAdopted]) != 16 || a[names.AnnotationRenderingHash] != "" {
-			t.Errorf("%s: annotations %v", o.GetName(), a)
-		}
-	}
-	if p := database.Spec.PersistentVolumeClaimRetentionPolicy; p.WhenDeleted != "Retain" {
-		t.Errorf("the volume would go with its StatefulSet: %+v", p)
-	}
-	if len(secret.OwnerReferences) != 0 || secret.Annotations[names.AnnotationInstanceID] != i.Spec.ID || string(secret.Data["password"]) != "old" {
-		t.Errorf("credentials: %+v", secret.ObjectMeta)
-	}
+	l.checkAdopted(i)
 
 	// Another process of our operator has nothing to do, once Kubernetes has observed the annotations and the
 	// conditions are published.
-	for _, o := range []client.Object{metadata, gateway, database} {
-		expect.Object(t, l.api, o, func(o client.Object) error {
-			var seen int64
-			switch w := o.(type) {
-			case *appsv1.Deployment:
-				seen = w.Status.ObservedGeneration
-			case *appsv1.StatefulSet:
-				seen = w.Status.ObservedGeneration
-			}
-			if seen != o.GetGeneration() {
-				return fmt.Errorf("generation %d of %d is seen", seen, o.GetGeneration())
-			}
-			return nil
-		})
-	}
+	l.waitObserved()
 	expect.Condition(t, l.api, i, "Available", metav1.ConditionTrue)
 	expect.Condition(t, l.api, i, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, l.api, i, "Upgradable", metav1.ConditionTrue)
@@ -218,7 +182,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8"
 	})
-	expect.Object(t, l.api, metadata, func(d *appsv1.Deployment) error {
+	expect.Object(t, l.api, l.deployment("shop-metadata"), func(d *appsv1.Deployment) error {
 		c := d.Spec.Template.Spec.Containers
 		if len(c) != 1 || c[0].Image != "example.com/metadata:8" || len(c[0].Env) != 2 || d.Annotations[names.AnnotationAdopted] != "" || d.Annotations[names.AnnotationRenderingHash] == "" {
 			return fmt.Errorf("annotations %v, containers %+v", d.Annotations, c)
@@ -237,13 +201,68 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	}
 }
 
+func (l *legacyEnv) deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
+}
+
+func (l *legacyEnv) database() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-metadata-pg"}}
+}
+
+// checkAdopted checks that the operator adopted the instance and annotated its objects.
+func (l *legacyEnv) checkAdopted(i *v1alpha1.FireboltInstance) {
+	l.t.Helper()
+	if i.Spec.ID != l.instance.Spec.ID || i.Status.DeployedVersion != "example.com/old/metadata:7" || len(i.Status.Transitions) != 0 {
+		l.t.Errorf("id %s, version %s, transitions %v", i.Spec.ID, i.Status.DeployedVersion, i.Status.Transitions)
+	}
+	for _, f := range i.ManagedFields {
+		if f.Subresource == "status" && f.Manager == string(earlierManager) {
+			l.t.Errorf("%s still owns fields of the status", f.Manager)
+		}
+	}
+	metadata, gateway, database := l.deployment("shop-metadata"), l.deployment("shop-gateway"), l.database()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-metadata-postgres-creds"}}
+	l.read(metadata, gateway, database, secret)
+	for _, o := range []client.Object{metadata, gateway, database} {
+		if a := o.GetAnnotations(); len(a[names.AnnotationAdopted]) != 16 || a[names.AnnotationRenderingHash] != "" {
+			l.t.Errorf("%s: annotations %v", o.GetName(), a)
+		}
+	}
+	if p := database.Spec.PersistentVolumeClaimRetentionPolicy; p.WhenDeleted != "Retain" {
+		l.t.Errorf("the volume would go with its StatefulSet: %+v", p)
+	}
+	if len(secret.OwnerReferences) != 0 || secret.Annotations[names.AnnotationInstanceID] != i.Spec.ID || string(secret.Data["password"]) != "old" {
+		l.t.Errorf("credentials: %+v", secret.ObjectMeta)
+	}
+}
+
+// waitObserved waits until Kubernetes has observed the latest generation of all workloads.
+func (l *legacyEnv) waitObserved() {
+	l.t.Helper()
+	for _, o := range []client.Object{l.deployment("shop-metadata"), l.deployment("shop-gateway"), l.database()} {
+		expect.Object(l.t, l.api, o, func(o client.Object) error {
+			var seen int64
+			switch w := o.(type) {
+			case *appsv1.Deployment:
+				seen = w.Status.ObservedGeneration
+			case *appsv1.StatefulSet:
+				seen = w.Status.ObservedGeneration
+			}
+			if seen != o.GetGeneration() {
+				return fmt.Errorf("generation %d of %d is seen", seen, o.GetGeneration())
+			}
+			return nil
+		})
+	}
+}
+
 func TestAdoptionAppliesChangesMadeWithoutOperator(t *testing.T) {
 	t.Parallel()
 	l := newLegacyEnv(t)
 	l.serves()
 	l.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = new(int32(3)) })
 	l.operator = start(t, l.namespace)
-	expect.Object(t, l.api, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-gateway"}}, func(d *appsv1.Deployment) error {
+	expect.Object(t, l.api, l.deployment("shop-gateway"), func(d *appsv1.Deployment) error {
 		if d.Status.ReadyReplicas != 3 || d.Status.UpdatedReplicas != 3 {
 			return fmt.Errorf("%+v", d.Status)
 		}
@@ -254,7 +273,7 @@ func TestAdoptionAppliesChangesMadeWithoutOperator(t *testing.T) {
 	if diff := cmp.Diff(first, i.Status.Transitions); diff != "" {
 		t.Errorf("the instance was never out of Ready (-want +got):\n%s", diff)
 	}
-	metadata := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-metadata"}}
+	metadata := l.deployment("shop-metadata")
 	l.read(metadata)
 	if metadata.Spec.Template.Spec.Containers[0].Command[0] != "/old" {
 		t.Error("metadata was restarted for a change of the gateway")

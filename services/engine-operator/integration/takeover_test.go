@@ -60,32 +60,7 @@ spec:
 		spec(e)
 	}
 	s.create(e)
-	raw, err := os.ReadFile("testdata/earlier-engine.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	renamed := filepath.Join(t.TempDir(), "earlier-engine.yaml")
-	text := strings.NewReplacer("old-", name+"-", "engine: old", "engine: "+name).Replace(string(raw))
-	if err := os.WriteFile(renamed, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range manifests(t, renamed) {
-		if editSet != nil && u.GetKind() == "StatefulSet" {
-			set := &appsv1.StatefulSet{}
-			if err := convert(u.Object, set); err != nil {
-				t.Fatal(err)
-			}
-			editSet(set)
-			if err := convert(set, &u.Object); err != nil {
-				t.Fatal(err)
-			}
-		}
-		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1alpha1.GroupVersion.WithKind("FireboltEngine"))})
-		u.SetNamespace(s.namespace)
-		if err := s.api.Create(t.Context(), u, client.FieldOwner("manager")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.createLegacyChildren(e, editSet)
 	e.Status = v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 4, ActiveGeneration: 4, ObservedGeneration: e.Generation}
 	for _, condition := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady} {
 		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Old", ObservedGeneration: e.Generation})
@@ -103,8 +78,50 @@ spec:
 	return s, e
 }
 
+// createLegacyChildren creates the objects of generation 4, like the earlier operator.
+func (s *testEnv) createLegacyChildren(e *v1alpha1.FireboltEngine, editSet func(*appsv1.StatefulSet)) {
+	s.t.Helper()
+	raw, err := os.ReadFile("testdata/earlier-engine.yaml")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	renamed := filepath.Join(s.t.TempDir(), "earlier-engine.yaml")
+	text := strings.NewReplacer("old-", e.Name+"-", "engine: old", "engine: "+e.Name).Replace(string(raw))
+	if err := os.WriteFile(renamed, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, u := range manifests(s.t, renamed) {
+		if editSet != nil && u.GetKind() == "StatefulSet" {
+			set := &appsv1.StatefulSet{}
+			if err := convert(u.Object, set); err != nil {
+				s.t.Fatal(err)
+			}
+			editSet(set)
+			if err := convert(set, &u.Object); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1alpha1.GroupVersion.WithKind("FireboltEngine"))})
+		u.SetNamespace(s.namespace)
+		if err := s.api.Create(s.t.Context(), u, client.FieldOwner("manager")); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 func (s *testEnv) set(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+// waitAdopted waits until the operator has adopted a StatefulSet.
+func (s *testEnv) waitAdopted(name string) {
+	s.t.Helper()
+	expect.Object(s.t, s.api, s.set(name), func(set *appsv1.StatefulSet) error {
+		if set.Annotations[names.AnnotationAdopted] == "" {
+			return fmt.Errorf("annotations are %v", set.Annotations)
+		}
+		return nil
+	})
 }
 
 // fetch gets the current object.
@@ -132,12 +149,7 @@ func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
 		}
 		expect.Condition(t, s.api, e, c, want)
 	}
-	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
-		if set.Annotations[names.AnnotationAdopted] == "" {
-			return fmt.Errorf("annotations are %v", set.Annotations)
-		}
-		return nil
-	})
+	s.waitAdopted("old-g4")
 	expect.Never(t, 2*short, func() error {
 		if st := fetch(s, e).Status; st.Phase != v1alpha1.PhaseStable || st.CurrentGeneration != 4 || st.ActiveGeneration != 4 {
 			return fmt.Errorf("phase %s, current g%d, active g%d", st.Phase, st.CurrentGeneration, st.ActiveGeneration)
@@ -173,12 +185,7 @@ func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
 func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	s, e := legacyEngine(t)
 	s.run()
-	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
-		if set.Annotations[names.AnnotationAdopted] == "" {
-			return fmt.Errorf("annotations are %v", set.Annotations)
-		}
-		return nil
-	})
+	s.waitAdopted("old-g4")
 	// The same for fields that the spec does not control.
 	edited := fetch(s, s.set("old-g4"))
 	edited.Spec.Template.Spec.Containers[0].Command = []string{"sleep", "infinity"}
@@ -188,14 +195,15 @@ func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	s.waitForRollout(e, v1alpha1.PhaseStable, 5)
 }
 
+var logSidecar = corev1.Container{
+	Name: "log", Image: "example.com/log:1", ImagePullPolicy: corev1.PullIfNotPresent,
+	TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+}
+
 // Objects that an earlier operator accepted and ran are adopted unchanged and stay editable, and
 // fields without effect cause warnings.
 func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	t.Parallel()
-	sidecar := corev1.Container{
-		Name: "log", Image: "example.com/log:1", ImagePullPolicy: corev1.PullIfNotPresent,
-		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-	}
 	cases := map[string]struct {
 		name    string
 		spec    func(*v1alpha1.FireboltEngine)
@@ -206,11 +214,11 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 			name: "old",
 			spec: func(e *v1alpha1.FireboltEngine) {
 				e.Spec.UISidecar = new(true)
-				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, sidecar)
+				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, logSidecar)
 			},
 			editSet: func(set *appsv1.StatefulSet) {
 				p := &set.Spec.Template.Spec
-				p.Containers = append(p.Containers, sidecar, corev1.Container{Name: "engine-web", Image: "example.com/web:of-the-earlier-operator"})
+				p.Containers = append(p.Containers, logSidecar, corev1.Container{Name: "engine-web", Image: "example.com/web:of-the-earlier-operator"})
 			},
 		},
 		"fields without an effect": {
@@ -232,12 +240,7 @@ func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 			s, e := legacyEngineAs(t, tc.name, tc.spec, tc.editSet)
 			before := fetch(s, s.set(tc.name+"-g4"))
 			s.run()
-			expect.Object(t, s.api, s.set(tc.name+"-g4"), func(set *appsv1.StatefulSet) error {
-				if set.Annotations[names.AnnotationAdopted] == "" {
-					return fmt.Errorf("annotations are %v", set.Annotations)
-				}
-				return nil
-			})
+			s.waitAdopted(tc.name + "-g4")
 			if diff := cmp.Diff(before.Spec, fetch(s, s.set(tc.name+"-g4")).Spec); diff != "" {
 				t.Errorf("spec (-before +after):\n%s", diff)
 			}

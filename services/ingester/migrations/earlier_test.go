@@ -104,29 +104,8 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 			t.Errorf("verify reports:\n%s", strings.Join(problems, "\n"))
 		}
 		after := cells(t, db, tables...)
-		want, got := map[string]string{}, map[string]string{}
-		for cell, value := range before {
-			if slices.ContainsFunc(removedRows, func(row string) bool { return strings.HasPrefix(cell, row) }) {
-				if _, ok := after[cell]; ok {
-					t.Errorf("%s is still there", cell)
-				}
-				continue
-			}
-			want[cell] = value
-			if value, ok := after[cell]; ok {
-				got[cell] = value
-			}
-		}
-		maps.Copy(want, wantChanges)
-		json := "project p-null json" // the servers order its keys differently
-		if !strings.Contains(got[json], `"creationTimestamp": "2024-01-01T12:30:00Z"`) || !strings.Contains(got[json], `"resourceVersion": "3"`) {
-			t.Errorf("%s is %s", json, got[json])
-		}
-		delete(got, json)
-		delete(want, json)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("cells (-want +got):\n%s", diff)
-		}
+		checkExistingCells(t, before, after)
+		checkAddedCells(t, after)
 		if diff := cmp.Diff(wantNotes, report.Notes); diff != "" {
 			t.Errorf("notes (-want +got):\n%s", diff)
 		}
@@ -137,23 +116,6 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 		if diff := cmp.Diff(wantNotes, notes); diff != "" {
 			t.Errorf("notes that were kept (-want +got):\n%s", diff)
 		}
-		evicted := map[string]string{}
-		for cell, value := range after {
-			if strings.HasSuffix(cell, " evict_time") && value != "NULL" {
-				evicted[cell] = value
-			}
-			if strings.HasSuffix(cell, " incarnation") && value != "0" {
-				t.Errorf("%s is %s, want 0", cell, value)
-			}
-		}
-		wantEvicted := map[string]string{
-			"model model-1 evict_time":         "2024-03-02T10:00:00Z",
-			"model m-revision evict_time":      "2024-03-02T10:00:00Z",
-			"pipelinerun r-evicted evict_time": "2024-03-02T10:00:00Z",
-		}
-		if diff := cmp.Diff(wantEvicted, evicted); diff != "" {
-			t.Errorf("evicted (-want +got):\n%s", diff)
-		}
 		for cell, want := range map[string]string{"taken_over 3 was": "silver", "taken_over 7 was": "gold"} {
 			if got := cells(t, db, "taken_over")[cell]; got != want {
 				t.Errorf("%s is %q, want %q", cell, got, want)
@@ -163,6 +125,56 @@ func TestAdoptionKeepsAllRows(t *testing.T) {
 			t.Errorf("the second run applied %v", applied)
 		}
 	})
+}
+
+// checkExistingCells compares the cells of all rows that existed before the adoption.
+func checkExistingCells(t *testing.T, before, after map[string]string) {
+	t.Helper()
+	want, got := map[string]string{}, map[string]string{}
+	for cell, value := range before {
+		if slices.ContainsFunc(removedRows, func(row string) bool { return strings.HasPrefix(cell, row) }) {
+			if _, ok := after[cell]; ok {
+				t.Errorf("%s is still there", cell)
+			}
+			continue
+		}
+		want[cell] = value
+		if value, ok := after[cell]; ok {
+			got[cell] = value
+		}
+	}
+	maps.Copy(want, wantChanges)
+	json := "project p-null json" // the servers order its keys differently
+	if !strings.Contains(got[json], `"creationTimestamp": "2024-01-01T12:30:00Z"`) || !strings.Contains(got[json], `"resourceVersion": "3"`) {
+		t.Errorf("%s is %s", json, got[json])
+	}
+	delete(got, json)
+	delete(want, json)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+}
+
+// checkAddedCells compares the cells of the columns that the adoption adds.
+func checkAddedCells(t *testing.T, after map[string]string) {
+	t.Helper()
+	evicted := map[string]string{}
+	for cell, value := range after {
+		if strings.HasSuffix(cell, " evict_time") && value != "NULL" {
+			evicted[cell] = value
+		}
+		if strings.HasSuffix(cell, " incarnation") && value != "0" {
+			t.Errorf("%s is %s, want 0", cell, value)
+		}
+	}
+	wantEvicted := map[string]string{
+		"model model-1 evict_time":         "2024-03-02T10:00:00Z",
+		"model m-revision evict_time":      "2024-03-02T10:00:00Z",
+		"pipelinerun r-evicted evict_time": "2024-03-02T10:00:00Z",
+	}
+	if diff := cmp.Diff(wantEvicted, evicted); diff != "" {
+		t.Errorf("evicted (-want +got):\n%s", diff)
+	}
 }
 
 func TestAdoptionOfModelTableFromDesign(t *testing.T) {

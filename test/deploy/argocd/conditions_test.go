@@ -8,16 +8,34 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TestHealthOfAllStates computes the conditions of each state with Compute.
-func TestHealthOfAllStates(t *testing.T) {
+func command(s *history, word string) { s.annotations = map[string]string{"operator-command": word} }
+
+func stale(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
+
+func newSpec(s *history) { s.generation = 3 }
+
+type healthCase struct {
+	apply func(*history)
+	want  string
+}
+
+// checkHealth computes the conditions of each state with Compute.
+func checkHealth(t *testing.T, cases map[string]healthCase) {
+	t.Helper()
 	script := read(t, conditionsScript)
-	command := func(s *history, word string) { s.annotations = map[string]string{"operator-command": word} }
-	stale := func(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
-	newSpec := func(s *history) { s.generation = 3 }
-	tests := map[string]struct {
-		apply func(*history)
-		want  string
-	}{
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newHistory()
+			tc.apply(s)
+			if got := s.health(t, script); got.status != tc.want {
+				t.Errorf("%s (%s), want %s; conditions:\n%s", got.status, got.message, tc.want, s)
+			}
+		})
+	}
+}
+
+func TestHealthFollowsObservation(t *testing.T) {
+	checkHealth(t, map[string]healthCase{
 		"healthy":                     {func(*history) {}, healthy},
 		"no condition yet":            {func(s *history) { s.conditions = nil }, progressing},
 		"one condition is missing":    {func(s *history) { s.conditions = s.conditions[1:] }, progressing},
@@ -26,11 +44,16 @@ func TestHealthOfAllStates(t *testing.T) {
 		"observer stale while paused": {func(s *history) { s.suspend = true; s.see(observed(pausedBy("spec.suspend")), stale) }, unknown},
 		"terminating":                 {func(s *history) { s.deleting = true; s.see(observed()) }, progressing},
 		"deleted, not observed yet":   {func(s *history) { s.deleting = true }, progressing},
-		"a new spec, not observed":    {newSpec, progressing},
-		"a new spec, observed":        {func(s *history) { newSpec(s); s.see(observed(generation(3, 2))) }, progressing},
-		"a new spec is rolled out":    {func(s *history) { newSpec(s); s.see(observed(generation(3, 3), updated(1))) }, progressing},
-		"a new spec is in effect":     {func(s *history) { newSpec(s); s.see(observed(generation(3, 3))) }, healthy},
-		"a new spec, invalid":         {func(s *history) { newSpec(s); s.see(observed(generation(3, 2), refused)) }, degraded},
+	})
+}
+
+func TestHealthOfNewSpec(t *testing.T) {
+	checkHealth(t, map[string]healthCase{
+		"a new spec, not observed": {newSpec, progressing},
+		"a new spec, observed":     {func(s *history) { newSpec(s); s.see(observed(generation(3, 2))) }, progressing},
+		"a new spec is rolled out": {func(s *history) { newSpec(s); s.see(observed(generation(3, 3), updated(1))) }, progressing},
+		"a new spec is in effect":  {func(s *history) { newSpec(s); s.see(observed(generation(3, 3))) }, healthy},
+		"a new spec, invalid":      {func(s *history) { newSpec(s); s.see(observed(generation(3, 2), refused)) }, degraded},
 		"a rollout crashes": {func(s *history) {
 			newSpec(s)
 			s.see(observed(generation(3, 3), updated(1), failing(contract.FailureCrashLoop)))
@@ -65,12 +88,18 @@ func TestHealthOfAllStates(t *testing.T) {
 			s.see(observed(generation(3, 3), available(0), failing(contract.FailureUnschedulable)))
 		}, progressing},
 		"only the pause was observed": {func(s *history) { newSpec(s); s.conditions[4].ObservedGeneration = 3 }, progressing},
-		"a task runs":                 {func(s *history) { s.see(observed(job(contract.JobRunning))) }, progressing},
-		"a task has failed":           {func(s *history) { s.see(observed(job(contract.JobFailed))) }, degraded},
-		"a pod is missing":            {func(s *history) { s.see(observed(available(1))) }, progressing},
-		"a pod is missing for long":   {func(s *history) { s.observeFor(125*time.Second, observed(available(1))) }, degraded},
-		"pods crash":                  {func(s *history) { s.see(observed(available(1), failing(contract.FailureCrashLoop))) }, degraded},
-		"crashed a moment ago":        {func(s *history) { s.see(observed(available(1), failing(contract.FailureCrashLoop))); s.see(observed()) }, progressing},
+		"a new spec, no units":        {func(s *history) { newSpec(s); s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, progressing},
+	})
+}
+
+func TestHealthOfWorkloads(t *testing.T) {
+	checkHealth(t, map[string]healthCase{
+		"a task runs":               {func(s *history) { s.see(observed(job(contract.JobRunning))) }, progressing},
+		"a task has failed":         {func(s *history) { s.see(observed(job(contract.JobFailed))) }, degraded},
+		"a pod is missing":          {func(s *history) { s.see(observed(available(1))) }, progressing},
+		"a pod is missing for long": {func(s *history) { s.observeFor(125*time.Second, observed(available(1))) }, degraded},
+		"pods crash":                {func(s *history) { s.see(observed(available(1), failing(contract.FailureCrashLoop))) }, degraded},
+		"crashed a moment ago":      {func(s *history) { s.see(observed(available(1), failing(contract.FailureCrashLoop))); s.see(observed()) }, progressing},
 		"crashed a while ago": {func(s *history) {
 			s.see(observed(available(1), failing(contract.FailureCrashLoop)))
 			s.observeFor(35*time.Second, observed())
@@ -90,11 +119,15 @@ func TestHealthOfAllStates(t *testing.T) {
 		}, progressing},
 		"scaled to zero":              {func(s *history) { s.see(observed(none)) }, healthy},
 		"nothing is declared":         {func(s *history) { s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, healthy},
-		"a new spec, no units":        {func(s *history) { newSpec(s); s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, progressing},
 		"behind the maintenance page": {func(s *history) { s.see(observed(unit(func(u *contract.Unit) { u.Routed = false }))) }, degraded},
 		"maintenance page during a task": {func(s *history) {
 			s.see(observed(job(contract.JobRunning), unit(func(u *contract.Unit) { u.Routed = false })))
 		}, progressing},
+	})
+}
+
+func TestHealthOfPauseAndStop(t *testing.T) {
+	checkHealth(t, map[string]healthCase{
 		"paused by the spec": {func(s *history) {
 			newSpec(s)
 			s.suspend = true
@@ -114,16 +147,7 @@ func TestHealthOfAllStates(t *testing.T) {
 		"started, not observed":         {func(s *history) { s.see(observed(stopped, none)) }, progressing},
 		"an unknown command":            {func(s *history) { command(s, "Dance") }, healthy},
 		"waiting for an approval":       {func(s *history) { newSpec(s); s.phase = "AwaitingApproval"; s.see(observed(generation(3, 2))) }, suspended},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newHistory()
-			tc.apply(s)
-			if got := s.health(t, script); got.status != tc.want {
-				t.Errorf("%s (%s), want %s; conditions:\n%s", got.status, got.message, tc.want, s)
-			}
-		})
-	}
+	})
 }
 
 func TestHealthWithoutStatusIsProgressing(t *testing.T) {

@@ -87,16 +87,30 @@ func TestRunnerPassesScenario(t *testing.T) {
 	}
 }
 
-func TestRunnerFailsScenario(t *testing.T) {
-	never := func(ctx context.Context, s *Step) error {
-		return s.Until(ctx, "the engine is stable", func(context.Context) error { return errors.New("phase is creating") })
+type failingScenario struct {
+	scenario Scenario
+	want     []string // in the output
+}
+
+func checkFails(t *testing.T, cases map[string]failingScenario) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, out := runScenario(t, tc.scenario)
+			if got.OK() || !strings.Contains(out, "E2E it FAILED") {
+				t.Fatalf("the scenario passed: %q", out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("printed %q, want %q in it", out, want)
+				}
+			}
+		})
 	}
-	release := make(chan struct{})
-	defer close(release)
-	tests := map[string]struct {
-		scenario Scenario
-		want     []string
-	}{
+}
+
+func TestRunnerFailsScenario(t *testing.T) {
+	checkFails(t, map[string]failingScenario{
 		"a failed answer": {
 			Scenario{Prepare: startCounter(&counter{failed: map[string]int{"scale": 2}}), Phases: []Phase{{Name: "scale", Do: succeed}}},
 			[]string{"phase scale: 2 of 10 answers failed", "FAILED answers=10 failed=2"},
@@ -116,6 +130,28 @@ func TestRunnerFailsScenario(t *testing.T) {
 			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { panic("oops") }}}},
 			[]string{"panic: oops", "runner_test.go"},
 		},
+		"a failed preparation": {
+			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return nil, errors.New("no image") }},
+			[]string{"prepare: no image"},
+		},
+		"a failed cleanup": {
+			Scenario{Clean: func(context.Context, *Step) error { return errors.New("a claim is left") }},
+			[]string{"clean up: a claim is left"},
+		},
+		"a load generator that lost its counts": {
+			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: succeed}}},
+			[]string{"its counts are lost"},
+		},
+	})
+}
+
+func TestRunnerReportsWaits(t *testing.T) {
+	never := func(ctx context.Context, s *Step) error {
+		return s.Until(ctx, "the engine is stable", func(context.Context) error { return errors.New("phase is creating") })
+	}
+	release := make(chan struct{})
+	defer close(release)
+	checkFails(t, map[string]failingScenario{
 		"a wait that exceeds the limit": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: never}}},
 			[]string{"phase one: waited for the engine is stable; last seen: phase is creating"},
@@ -144,32 +180,7 @@ func TestRunnerFailsScenario(t *testing.T) {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { <-release; return nil }}}},
 			[]string{"timed out and did not return"},
 		},
-		"a failed preparation": {
-			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return nil, errors.New("no image") }},
-			[]string{"prepare: no image"},
-		},
-		"a failed cleanup": {
-			Scenario{Clean: func(context.Context, *Step) error { return errors.New("a claim is left") }},
-			[]string{"clean up: a claim is left"},
-		},
-		"a load generator that lost its counts": {
-			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: succeed}}},
-			[]string{"its counts are lost"},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, out := runScenario(t, tc.scenario)
-			if got.OK() || !strings.Contains(out, "E2E it FAILED") {
-				t.Fatalf("the scenario passed: %q", out)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(out, want) {
-					t.Errorf("printed %q, want %q in it", out, want)
-				}
-			}
-		})
-	}
+	})
 }
 
 type forgetful struct{ counter }

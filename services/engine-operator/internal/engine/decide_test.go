@@ -4,14 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// All edges of the state machine (specification 001 and reference 2.4), from a confirmed state.
-func TestDecideEdges(t *testing.T) {
-	serve := func(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
+// The tests by phase have all edges of the state machine (specification 001 and reference 2.4), from a confirmed state.
+
+func TestDecideNewEngine(t *testing.T) {
 	runEdges(t, map[string]edge{
 		"a new engine records the first generation and touches nothing": {
 			in:   Input{State: StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: observed(None, nil)},
@@ -24,6 +22,11 @@ func TestDecideEdges(t *testing.T) {
 				Reason: "Initializing", Message: "The engine is new.", Requeue: RequeueNow,
 			},
 		},
+	})
+}
+
+func TestDecideCreatingEdges(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"creating builds all parts of a generation of which nothing exists": {
 			in: Input{State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: observed(None, nil), Renderable: true},
 			want: Plan{
@@ -66,6 +69,11 @@ func TestDecideEdges(t *testing.T) {
 				Route: 0, Ensure: serve(0), Delete: []int64{1}, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueWait,
 			},
 		},
+	})
+}
+
+func TestDecideSwitchingEdges(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"switching moves the Service once the pods are ready": {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{
@@ -121,6 +129,11 @@ func TestDecideEdges(t *testing.T) {
 				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
 			},
 		},
+	})
+}
+
+func TestDecideDrainingEdges(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"draining waits for queries": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: 5 * time.Second},
@@ -165,6 +178,11 @@ func TestDecideEdges(t *testing.T) {
 			},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseDraining, 1, 1, 0), Requeue: time.Second},
 		},
+	})
+}
+
+func TestDecideCleaningEdges(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"cleaning deletes the old generation and stays": {
 			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})},
 			want: Plan{
@@ -183,6 +201,11 @@ func TestDecideEdges(t *testing.T) {
 			},
 			replicas: 2,
 		},
+	})
+}
+
+func TestDecideTerminalEdges(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"stable without a difference is settled": {
 			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: observed(1, map[int64]Generation{1: full()})},
 			want: Plan{
@@ -230,44 +253,4 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 	})
-}
-
-// A deletion confirms the state and the route of the Service.
-func TestDecideConfirmsRouteBeforeDeletion(t *testing.T) {
-	in := Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: unknownMatch()})}
-	if p := Decide(in); !p.Confirm {
-		t.Errorf("the deletion of what may serve again is not confirmed: %+v", p)
-	}
-	in.Confirmed = true
-	p := Decide(in)
-	want := []Write{
-		{EnsureHeadless, 1},
-		{RouteService, 1},
-		{ConfirmUnrouted, 0},
-		{DeleteStatefulSet, 0},
-		{DeleteHeadless, 0},
-		{DeleteConfig, 0},
-	}
-	if diff := cmp.Diff(want, p.Writes()); diff != "" {
-		t.Errorf("writes of cleaning (-want +got):\n%s", diff)
-	}
-}
-
-func TestDecideConfirmsOutdatedState(t *testing.T) {
-	cases := map[string]Input{
-		"before anything is created": {State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: observed(None, nil), Renderable: true},
-		"before the Service moves":   {State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(0, map[int64]Generation{0: full(), 1: full()})},
-		"when a child is newer than the status": {
-			State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Replicas: 2,
-			Snapshot: observed(1, map[int64]Generation{1: full(), 2: full()}),
-		},
-	}
-	for name, in := range cases {
-		t.Run(name, func(t *testing.T) {
-			want := Plan{Confirm: true, Route: None, Next: in.State}
-			if diff := cmp.Diff(want, Decide(in)); diff != "" {
-				t.Errorf("Decide (-want +got):\n%s", diff)
-			}
-		})
-	}
 }

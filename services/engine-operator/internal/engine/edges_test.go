@@ -42,6 +42,17 @@ type edge struct {
 	replicas int32
 }
 
+// serve returns the objects of a serving generation that cannot be compared with the spec.
+func serve(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
+
+func withReplicas(n int32, edges map[string]edge) map[string]edge {
+	for name, e := range edges {
+		e.replicas = n
+		edges[name] = e
+	}
+	return edges
+}
+
 func runEdges(t *testing.T, edges map[string]edge) {
 	t.Helper()
 	for name, tc := range edges {

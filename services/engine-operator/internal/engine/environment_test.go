@@ -122,26 +122,7 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 	}
 	for i, c := range w.children.gens {
 		if c.sts == int8(Present) {
-			if !m.keepsServing || w.eng.st.terminal() || !w.serves(int8(i)) {
-				mutate("a StatefulSet is deleted", func(k *children) {
-					k.gens[i].sts, k.gens[i].lastVersion = int8(Terminating), c.stsRendering
-				})
-			}
-			if m.labels && !c.unlabeled {
-				mutate("a StatefulSet loses its labels", func(k *children) { k.gens[i].unlabeled = true })
-			}
-			if m.finalizers && !c.foreignFinalizer {
-				mutate("a StatefulSet gets a finalizer", func(k *children) { k.gens[i].foreignFinalizer = true })
-			}
-			if c.stsRendering != editedRendering {
-				mutate("a StatefulSet is edited", func(k *children) { k.gens[i].stsRendering = editedRendering })
-			}
-			if c.stsRendering == editedRendering && c.cmRendering > noRendering {
-				mutate("an edit of a StatefulSet is reverted", func(k *children) { k.gens[i].stsRendering = k.gens[i].cmRendering })
-			}
-			if c.ready || c.partlyReady {
-				mutate("pods fail or are deleted", func(k *children) { k.gens[i].ready, k.gens[i].partlyReady = false, false })
-			}
+			m.damageStatefulSet(&w, i, mutate)
 		}
 		if c.hl {
 			mutate("a headless Service is deleted", func(k *children) { k.gens[i].hl = false })
@@ -173,24 +154,61 @@ func (m *model) injectFaults(w modelState, add func(string, modelState)) {
 	if cur := w.eng.st.current; m.nameConflicts && cur >= 0 && w.eng.st.phase != uninitialized && w.children.gens[cur].sts == int8(Absent) && !w.children.gens[cur].nameTaken {
 		mutate("a foreign object takes the name of a deleted StatefulSet", func(k *children) { k.gens[cur].nameTaken = true })
 	}
-	if m.losesStatus && w.eng.st.phase != uninitialized {
+	if w.eng.st.phase != uninitialized {
+		m.damageStatus(w, add)
+	}
+	if w.children.route != int8(None) {
+		m.damageRoute(&w, mutate)
+	}
+}
+
+// damageStatefulSet deletes or edits the StatefulSet of a generation, or makes its pods fail.
+func (m *model) damageStatefulSet(w *modelState, i int, mutate func(string, func(*children))) {
+	c := w.children.gens[i]
+	if !m.keepsServing || w.eng.st.terminal() || !w.serves(int8(i)) {
+		mutate("a StatefulSet is deleted", func(k *children) {
+			k.gens[i].sts, k.gens[i].lastVersion = int8(Terminating), c.stsRendering
+		})
+	}
+	if m.labels && !c.unlabeled {
+		mutate("a StatefulSet loses its labels", func(k *children) { k.gens[i].unlabeled = true })
+	}
+	if m.finalizers && !c.foreignFinalizer {
+		mutate("a StatefulSet gets a finalizer", func(k *children) { k.gens[i].foreignFinalizer = true })
+	}
+	if c.stsRendering != editedRendering {
+		mutate("a StatefulSet is edited", func(k *children) { k.gens[i].stsRendering = editedRendering })
+	}
+	if c.stsRendering == editedRendering && c.cmRendering > noRendering {
+		mutate("an edit of a StatefulSet is reverted", func(k *children) { k.gens[i].stsRendering = k.gens[i].cmRendering })
+	}
+	if c.ready || c.partlyReady {
+		mutate("pods fail or are deleted", func(k *children) { k.gens[i].ready, k.gens[i].partlyReady = false, false })
+	}
+}
+
+// damageStatus deletes the status or replaces it.
+func (m *model) damageStatus(w modelState, add func(string, modelState)) {
+	if m.losesStatus {
 		n := w
 		m.change(&n, func(o *object) { o.st = newRecord(StateOf(v1alpha1.FireboltEngineStatus{})) }, true, false)
 		add("the status is lost", n)
 	}
-	if m.foreignStatus && w.eng.st.phase != uninitialized {
-		for _, st := range foreignRecords(w) {
-			n := w
-			for i := range n.children.gens { // the status no longer shows which numbers were used
-				n.children.gens[i].retired = false
-			}
-			m.change(&n, func(o *object) { o.st = st }, true, false)
-			add("another client writes the status", n)
-		}
-	}
-	if w.children.route == int8(None) {
+	if !m.foreignStatus {
 		return
 	}
+	for _, st := range foreignRecords(w) {
+		n := w
+		for i := range n.children.gens { // the status no longer shows which numbers were used
+			n.children.gens[i].retired = false
+		}
+		m.change(&n, func(o *object) { o.st = st }, true, false)
+		add("another client writes the status", n)
+	}
+}
+
+// damageRoute deletes or edits the cluster Service.
+func (m *model) damageRoute(w *modelState, mutate func(string, func(*children))) {
 	mutate("the cluster Service is deleted", func(k *children) { k.route = int8(None) })
 	if w.childrenStale { // the stale cache would hide it
 		return

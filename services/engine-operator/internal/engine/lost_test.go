@@ -13,16 +13,13 @@ func restorable(g Generation) Generation { return Generation{Match: g.Match, Res
 
 func terminating(g Generation) Generation { g.StatefulSet = Terminating; return g }
 
-// The decisions for a serving generation whose StatefulSet is deleted, in every phase.
-func TestDecideLostServing(t *testing.T) {
-	draining, creating := at(v1alpha1.PhaseDraining, 1, 1, 0), at(v1alpha1.PhaseCreating, 1, 0, None)
-	notReady := with(full(), func(g *Generation) { g.PodsReady = 0 })
-	partlyReady := with(full(), func(g *Generation) { g.PodsReady = 1 })
+// The StatefulSet that serves is deleted while the old generation is drained or removed.
+func TestDecideLostServingWhileDraining(t *testing.T) {
+	draining, every := at(v1alpha1.PhaseDraining, 1, 1, 0), Drain{Every: 5 * time.Second}
 	back := Plan{
-		Route: None, Next: creating, Requeue: RequeueNow,
+		Route: None, Next: at(v1alpha1.PhaseCreating, 1, 0, None), Requeue: RequeueNow,
 		Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted; generation 0 serves again.",
 	}
-	every := Drain{Every: 5 * time.Second}
 	runEdges(t, map[string]edge{
 		"draining gives traffic back to what was to go": {
 			in:   Input{State: draining, Drain: every, Renderable: true, Snapshot: observed(1, map[int64]Generation{0: older()})},
@@ -43,6 +40,15 @@ func TestDecideLostServing(t *testing.T) {
 				Ensure: []Ensure{{Generation: 1, Headless: true, Config: true, StatefulSet: true}},
 			},
 		},
+	})
+}
+
+// The StatefulSet that serves is deleted while the new generation is created.
+func TestDecideLostServingWhileCreating(t *testing.T) {
+	creating := at(v1alpha1.PhaseCreating, 1, 0, None)
+	notReady := with(full(), func(g *Generation) { g.PodsReady = 0 })
+	partlyReady := with(full(), func(g *Generation) { g.PodsReady = 1 })
+	runEdges(t, map[string]edge{
 		"creating restores what served as it was": {
 			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: restorable(older()), 1: notReady})},
 			want: Plan{
@@ -77,6 +83,12 @@ func TestDecideLostServing(t *testing.T) {
 				Route: 1, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 1, Headless: true, Config: true}},
 			},
 		},
+	})
+}
+
+// The StatefulSet that serves is deleted without a rollout.
+func TestDecideLostServingWhileStable(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"stable without its instance restores what served": {
 			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: observed(1, map[int64]Generation{1: restorable(unknownMatch())})},
 			want: Plan{
@@ -96,8 +108,14 @@ func TestDecideLostServing(t *testing.T) {
 			},
 			replicas: 2,
 		},
+	})
+}
+
+// Names, labels and selectors that other clients changed.
+func TestDecideForeignNamesAndLabels(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"creating takes the next number when a name is taken": {
-			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
+			in: Input{State: at(v1alpha1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "NameTaken", Message: "A name of generation 1 belongs to an object of another owner.",

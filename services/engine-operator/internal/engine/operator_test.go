@@ -232,24 +232,29 @@ func (p *reconcile) write(wr Write) (did, ok bool) {
 		p.state.children.route = n
 	case ConfirmUnrouted:
 		return true, p.state.children.route != n
-	case DeleteStatefulSet:
-		if cached.sts != int8(Present) || c.sts != int8(Present) {
+	case DeleteStatefulSet, DeleteHeadless, DeleteConfig:
+		if !c.deleteObject(wr.Op, cached) {
 			return false, true
 		}
-		c.sts, c.retired = int8(Terminating), true
-	case DeleteHeadless:
-		if !cached.hl || !c.hl {
-			return false, true
-		}
-		c.hl, c.retired = false, true
-	case DeleteConfig:
-		if !cached.cm || !c.cm {
-			return false, true
-		}
-		c.cm, c.retired = false, true
 	}
 	p.checkWrite(wr, before)
 	return true, true
+}
+
+// deleteObject deletes one object of a generation. It returns false if the object or its copy in the cache is deleted already.
+func (c *genState) deleteObject(op Op, cached genState) bool {
+	switch {
+	case op == DeleteStatefulSet && cached.sts == int8(Present) && c.sts == int8(Present):
+		c.sts = int8(Terminating)
+	case op == DeleteHeadless && cached.hl && c.hl:
+		c.hl = false
+	case op == DeleteConfig && cached.cm && c.cm:
+		c.cm = false
+	default:
+		return false
+	}
+	c.retired = true
+	return true
 }
 
 // record writes the status.

@@ -11,45 +11,49 @@ func waiting(g Generation) Generation { g.PodsReady = 0; return g }
 
 func rejecting(s State, rendering string) State { s.Rejected = rendering; return s }
 
-// The edges that return to the serving generation: a reverted spec (defect 6), a rollback and
-// a progress deadline (defect 7), and their consequences.
-func TestDecideReturns(t *testing.T) {
-	serve := []Ensure{{Generation: 0, Headless: true}}
-	inPlace := []Ensure{{Generation: 0, Headless: true, Config: true}}
-	creating := at(v1alpha1.PhaseCreating, 1, 0, None)
-	back := State{Phase: v1alpha1.PhaseStable, Current: 0, Active: 0, Draining: None, Allocated: 1}
-	overdue := func(current, active Generation) Input {
-		return Input{
-			State: creating, Renderable: true, Desired: "bad", Overdue: true, Rollback: true,
-			Snapshot: observed(0, map[int64]Generation{0: active, 1: current}),
-		}
-	}
-	waitPlan := Plan{
+// building returns the state in which generation 1 is built and generation 0 serves.
+func building() State { return at(v1alpha1.PhaseCreating, 1, 0, None) }
+
+// returned returns the state after the return to generation 0.
+func returned() State {
+	return State{Phase: v1alpha1.PhaseStable, Current: 0, Active: 0, Draining: None, Allocated: 1}
+}
+
+// buildPlan returns the plan that continues to build generation 1.
+func buildPlan() Plan {
+	return Plan{
 		Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true}},
-		Next: creating, Requeue: RequeueWait,
+		Next: building(), Requeue: RequeueWait,
 	}
+}
+
+// inPlace returns the objects of generation 0 that are repaired in place.
+func inPlace() []Ensure { return []Ensure{{Generation: 0, Headless: true, Config: true}} }
+
+// A reverted spec returns to the serving generation (defect 6).
+func TestDecideReverts(t *testing.T) {
 	reverted := func(ensure []Ensure) Plan {
 		return Plan{
-			Route: 0, Ensure: ensure, Next: back, Requeue: RequeueNow,
+			Route: 0, Ensure: ensure, Next: returned(), Requeue: RequeueNow,
 			Settled: true,
 			Reason:  "Reverted", Message: "The spec was reverted to generation 0; generation 1 is abandoned.",
 		}
 	}
 	runEdges(t, map[string]edge{
 		"a reverted spec abandons the new generation": {
-			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
-			want: reverted(serve),
+			in: Input{State: building(), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			want: reverted(serve(0)),
 		},
 		"a reverted spec abandons a new generation that does not exist yet": {
-			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full()})}, replicas: 2,
-			want: reverted(serve),
+			in: Input{State: building(), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full()})}, replicas: 2,
+			want: reverted(serve(0)),
 		},
 		"no return from a new generation that matches the spec too": {
-			in:   Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: waiting(full())})},
-			want: waitPlan,
+			in:   Input{State: building(), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: waiting(full())})},
+			want: buildPlan(),
 		},
 		"no return to a terminating StatefulSet": {
-			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{
+			in: Input{State: building(), Renderable: true, Snapshot: observed(0, map[int64]Generation{
 				0: with(full(), func(g *Generation) { g.StatefulSet = Terminating }), 1: waiting(older()),
 			})},
 			want: Plan{
@@ -58,29 +62,111 @@ func TestDecideReturns(t *testing.T) {
 			},
 		},
 		"after a return the abandoned generation is deleted and its number stays used": {
-			in: Input{State: back, Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
-			want: Plan{Route: 0, Ensure: inPlace, Delete: []int64{1}, Next: back, Settled: true, Requeue: RequeueDrift},
+			in: Input{State: returned(), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			want: Plan{Route: 0, Ensure: inPlace(), Delete: []int64{1}, Next: returned(), Settled: true, Requeue: RequeueDrift},
 		},
+	})
+}
+
+// A generation that misses its progress deadline is rolled back (defect 7).
+func TestDecideRollsBack(t *testing.T) {
+	overdue := func(current, active Generation) Input {
+		return Input{
+			State: building(), Renderable: true, Desired: "bad", Overdue: true, Rollback: true,
+			Snapshot: observed(0, map[int64]Generation{0: active, 1: current}),
+		}
+	}
+	runEdges(t, map[string]edge{
 		"an overdue generation is rolled back to the serving one": {
 			in: overdue(waiting(full()), older()), replicas: 2,
 			want: Plan{
-				Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueNow,
+				Route: 0, Ensure: serve(0), Next: rejecting(returned(), "bad"), Requeue: RequeueNow,
 				Reason: "RolledBack", Message: "Generation 1 missed its progress deadline; generation 0 keeps serving.",
 			},
 		},
 		"an overdue generation stays without automatic rollback": {
 			in:   func() Input { in := overdue(waiting(full()), older()); in.Rollback = false; return in }(),
-			want: waitPlan,
+			want: buildPlan(),
 		},
 		"an overdue generation that became ready is switched to": {
 			in: overdue(full(), older()),
 			want: Plan{
-				Route: 0, Ensure: serve, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
+				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
 				Reason: "PodsReady", Message: "The pods of generation 1 are ready.",
 			},
 		},
+		"a rendering that was never built is not rejected": {
+			in: overdue(Generation{}, older()),
+			want: Plan{
+				Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true, StatefulSet: true}},
+				Next: building(), Requeue: RequeueWait,
+			},
+		},
+		"an overdue generation stays without a generation to return to": {
+			in: overdue(waiting(full()), Generation{}), want: buildPlan(),
+		},
+		"an overdue generation is not rejected for another spec": {
+			in: overdue(older(), older()),
+			want: Plan{
+				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
+			},
+		},
+	})
+}
+
+func TestDecideSkipsRejectedRendering(t *testing.T) {
+	runEdges(t, map[string]edge{
+		"a rejected rendering is not built again, and the serving generation is kept complete": {
+			in: Input{
+				State: rejecting(returned(), "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
+				Snapshot: observed(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: inPlace(), Next: rejecting(returned(), "bad"), Requeue: RequeueDrift},
+		},
+		"the configuration of the serving generation is not overwritten with a rejected one": {
+			in: Input{
+				State: rejecting(returned(), "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
+				Snapshot: observed(0, map[int64]Generation{0: older()}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: serve(0), Next: rejecting(returned(), "bad"), Requeue: RequeueDrift},
+		},
+		"another rendering than the rejected one is built": {
+			in: Input{
+				State: rejecting(returned(), "bad"), Renderable: true, Desired: "good", OwnSpecChanged: true,
+				Snapshot: observed(0, map[int64]Generation{0: older()}),
+			},
+			replicas: 2,
+			want: Plan{
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 0 differs from the spec.",
+			},
+		},
+		"a rejected rendering is forgotten once the serving generation matches the spec": {
+			in: Input{
+				State: rejecting(returned(), "bad"), Renderable: true, Desired: "good",
+				Snapshot: observed(0, map[int64]Generation{0: full()}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: inPlace(), Next: returned(), Settled: true, Requeue: RequeueDrift},
+		},
+		"a lost StatefulSet is recreated despite a rejected rendering": {
+			in: Input{State: rejecting(returned(), "bad"), Renderable: true, Desired: "bad", Snapshot: observed(0, nil)}, replicas: 2,
+			want: Plan{
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 was deleted.",
+			},
+		},
+	})
+}
+
+// Deletions and timeouts during a rollout.
+func TestDecideInterruptedRollout(t *testing.T) {
+	runEdges(t, map[string]edge{
 		"a StatefulSet deleted during creation is replaced under the next number": {
-			in: Input{State: creating, Renderable: true, Snapshot: observed(0, map[int64]Generation{
+			in: Input{State: building(), Renderable: true, Snapshot: observed(0, map[int64]Generation{
 				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Terminating }),
 			})},
 			want: Plan{
@@ -97,65 +183,6 @@ func TestDecideReturns(t *testing.T) {
 				Ensure: []Ensure{{Generation: 1, Headless: true}, {Generation: 2, Config: true, Headless: true, StatefulSet: true}},
 			},
 		},
-		"a rendering that was never built is not rejected": {
-			in: overdue(Generation{}, older()),
-			want: Plan{
-				Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true, StatefulSet: true}},
-				Next: creating, Requeue: RequeueWait,
-			},
-		},
-		"an overdue generation stays without a generation to return to": {
-			in: overdue(waiting(full()), Generation{}), want: waitPlan,
-		},
-		"an overdue generation is not rejected for another spec": {
-			in: overdue(older(), older()),
-			want: Plan{
-				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
-				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
-			},
-		},
-		"a rejected rendering is not built again, and the serving generation is kept complete": {
-			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
-				Snapshot: observed(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
-			},
-			replicas: 2,
-			want:     Plan{Route: 0, Ensure: inPlace, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
-		},
-		"the configuration of the serving generation is not overwritten with a rejected one": {
-			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
-				Snapshot: observed(0, map[int64]Generation{0: older()}),
-			},
-			replicas: 2,
-			want:     Plan{Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
-		},
-		"another rendering than the rejected one is built": {
-			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "good", OwnSpecChanged: true,
-				Snapshot: observed(0, map[int64]Generation{0: older()}),
-			},
-			replicas: 2,
-			want: Plan{
-				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
-				Reason: "SpecChanged", Message: "Generation 0 differs from the spec.",
-			},
-		},
-		"a rejected rendering is forgotten once the serving generation matches the spec": {
-			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "good",
-				Snapshot: observed(0, map[int64]Generation{0: full()}),
-			},
-			replicas: 2,
-			want:     Plan{Route: 0, Ensure: inPlace, Next: back, Settled: true, Requeue: RequeueDrift},
-		},
-		"a lost StatefulSet is recreated despite a rejected rendering": {
-			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: observed(0, nil)}, replicas: 2,
-			want: Plan{
-				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
-				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 was deleted.",
-			},
-		},
 		"draining ends at its timeout": {
 			in: Input{
 				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
@@ -169,7 +196,7 @@ func TestDecideReturns(t *testing.T) {
 		"switching returns when the new StatefulSet is deleted after the Service selected it": {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: observed(1, map[int64]Generation{0: older()})},
 			want: Plan{
-				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
+				Route: 0, Ensure: serve(0), Next: building(), Requeue: RequeueNow,
 				Reason: "NoLongerReady", Message: "Generation 1 is no longer ready to serve.",
 			},
 		},
@@ -204,9 +231,5 @@ func TestDecideHolds(t *testing.T) {
 			},
 		},
 	}
-	for name, c := range cases {
-		c.replicas = 2
-		cases[name] = c
-	}
-	runEdges(t, cases)
+	runEdges(t, withReplicas(2, cases))
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
 
 // budget limits the number of edits of the desired state, of faults, and of
 // interruptions of the children's cache.
@@ -80,7 +84,19 @@ func arbitraryStates(w modelState) (out []modelState) {
 // scenarios lists the searches. Each covers a subset of the possible events, since their
 // combination has too many states.
 func scenarios(full bool) []model {
-	list := []model{
+	list := slices.Concat(rolloutScenarios(), faultScenarios())
+	for i := range list {
+		m := &list[i]
+		m.budget, m.limit = m.quick, 1_000_000
+		if full {
+			m.budget, m.limit = m.full, 1_500_000
+		}
+	}
+	return list
+}
+
+func rolloutScenarios() []model {
+	return []model{
 		{
 			name: "first-rollout", quick: budget{1, 0, 1}, full: budget{1, 1, 1},
 			specs: 3, stale: true, instance: true,
@@ -121,6 +137,12 @@ func scenarios(full bool) []model {
 			name: "stuck-query", quick: budget{1, 1, 0}, full: budget{2, 1, 0},
 			specs: 3, expires: true, stuckQuery: true, serving: true,
 		},
+	}
+}
+
+// faultScenarios returns scenarios with rare faults: finalizers, and lost or foreign statuses, labels, credentials and names.
+func faultScenarios() []model {
+	return []model{
 		{
 			name: "finalizers", quick: budget{1, 2, 0}, full: budget{2, 3, 0},
 			specs: 2, finalizers: true, serving: true,
@@ -157,12 +179,4 @@ func scenarios(full bool) []model {
 			name: "any-record", quick: budget{}, full: budget{1, 0, 0}, specs: 2, arbitraryStart: true,
 		},
 	}
-	for i := range list {
-		m := &list[i]
-		m.budget, m.limit = m.quick, 1_000_000
-		if full {
-			m.budget, m.limit = m.full, 1_500_000
-		}
-	}
-	return list
 }

@@ -69,25 +69,33 @@ func TestScriptRoutesRequestToNamedEngine(t *testing.T) {
 	}
 }
 
-func TestScriptRejectsOtherRequests(t *testing.T) {
-	cases := map[string]struct {
-		in     headers
-		reason string
-	}{
-		"no name":                                  {request("/"), "no engine"},
-		"no name among parameters":                 {request("/?a=b"), "no engine"},
-		"an empty header":                          {request("/", ""), "header"},
-		"an empty parameter":                       {request("/?engine="), "parameter"},
-		"a parameter without a value":              {request("/?engine"), "parameter"},
-		"an empty parameter with a header":         {request("/?engine=", "etl"), "parameter"},
-		"header and parameter differ":              {request("/?engine=a", "b"), "different"},
-		"the same parameter twice":                 {request("/?engine=a&engine=a"), "more than once"},
-		"two parameters":                           {request("/?engine=a&engine=b"), "more than once"},
-		"two parameters, one encoded":              {request("/?engine=a&%65%6e%67%69%6e%65=b"), "more than once"},
-		"two parameters with a header":             {request("/?engine=a&engine=a", "a"), "more than once"},
-		"two headers":                              {request("/", "a", "b"), "header"},
-		"the same header twice":                    {request("/", "a", "a"), "header"},
-		"a list in one header":                     {request("/", "a,b"), "header"},
+// rejection is a request with a part of the response.
+type rejection struct {
+	in     headers
+	reason string
+}
+
+func TestScriptRejectsAmbiguousEngine(t *testing.T) {
+	checkRejected(t, map[string]rejection{
+		"no name":                          {request("/"), "no engine"},
+		"no name among parameters":         {request("/?a=b"), "no engine"},
+		"an empty header":                  {request("/", ""), "header"},
+		"an empty parameter":               {request("/?engine="), "parameter"},
+		"a parameter without a value":      {request("/?engine"), "parameter"},
+		"an empty parameter with a header": {request("/?engine=", "etl"), "parameter"},
+		"header and parameter differ":      {request("/?engine=a", "b"), "different"},
+		"the same parameter twice":         {request("/?engine=a&engine=a"), "more than once"},
+		"two parameters":                   {request("/?engine=a&engine=b"), "more than once"},
+		"two parameters, one encoded":      {request("/?engine=a&%65%6e%67%69%6e%65=b"), "more than once"},
+		"two parameters with a header":     {request("/?engine=a&engine=a", "a"), "more than once"},
+		"two headers":                      {request("/", "a", "b"), "header"},
+		"the same header twice":            {request("/", "a", "a"), "header"},
+		"a list in one header":             {request("/", "a,b"), "header"},
+	})
+}
+
+func TestScriptRejectsInvalidEngineName(t *testing.T) {
+	checkRejected(t, map[string]rejection{
 		"capitals":                                 {request("/", "Etl"), "header"},
 		"capitals, encoded":                        {request("/?engine=%45tl"), "parameter"},
 		"64 letters":                               {request("/", strings.Repeat("a", 64)), "header"},
@@ -121,7 +129,11 @@ func TestScriptRejectsOtherRequests(t *testing.T) {
 		"an overlong encoding of a letter":         {request("/?engine=%C1%A1"), "parameter"},
 		"a Lua pattern":                            {request("/", "%a+"), "header"},
 		"an invalid header with a valid parameter": {request("/?engine=a", "A"), "header"},
-	}
+	})
+}
+
+func checkRejected(t *testing.T, cases map[string]rejection) {
+	t.Helper()
 	e := newFiltering(t, instance("main", "data"))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-func TestGaugesFollowExistingObjects(t *testing.T) {
-	e := engine(v1alpha1.FireboltEngineStatus{
+// drainingEngine returns an engine whose old generation is drained.
+func drainingEngine() *v1alpha1.FireboltEngine {
+	return engine(v1alpha1.FireboltEngineStatus{
 		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: new(int64(6)), Replicas: 3, ReadyReplicas: 1,
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
@@ -22,11 +23,19 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 			{Type: "Available", Status: metav1.ConditionTrue},
 		},
 	})
+}
+
+// readyInstance returns an instance with an external database.
+func readyInstance() v1alpha1.FireboltInstance {
 	i := v1alpha1.FireboltInstance{}
 	i.Namespace, i.Name, i.Spec.ID = key.Namespace, "main", "01H"
 	i.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
 	i.Status.Phase = v1alpha1.InstanceReady
 	i.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionMetadataReady, Status: metav1.ConditionTrue}}
+	return i
+}
+
+func TestGaugesFollowExistingObjects(t *testing.T) {
 	var engines []v1alpha1.FireboltEngine
 	var instances []v1alpha1.FireboltInstance
 	var failure error
@@ -48,7 +57,7 @@ func TestGaugesFollowExistingObjects(t *testing.T) {
 	if n := testutil.CollectAndCount(s.collector, "firebolt_engine_status_condition"); n != 1 {
 		t.Errorf("an engine without conditions has %d series of conditions, Ready alone is known", n)
 	}
-	engines, instances = []v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{i}
+	engines, instances = []v1alpha1.FireboltEngine{*drainingEngine()}, []v1alpha1.FireboltInstance{readyInstance()}
 	s.collector.engines.reconciled(key, second(0))
 	s.collector.setThrottled(key, true)
 	want := map[string]float64{

@@ -137,59 +137,68 @@ func checkTransition(t *testing.T, from, to string, counted float64, emitted []s
 	}
 }
 
-// TestEngineLifecycleCountsOnce runs through an installation, a rollout with a drain, an
-// abandoned and reverted one, a rolled back one and two more drains, write
-// by write, like a leader.
-func TestEngineLifecycleCountsOnce(t *testing.T) {
-	gen := func(current, active int64, started int) func(*v1alpha1.FireboltEngineStatus) {
-		return func(s *v1alpha1.FireboltEngineStatus) {
-			s.CurrentGeneration, s.ActiveGeneration = current, active
-			s.RolloutStartedAt, s.DrainingGeneration = &metav1.Time{Time: second(started)}, nil
-		}
+// rollingOut edits a status to a rollout that started at a second.
+func rollingOut(current, active int64, started int) func(*v1alpha1.FireboltEngineStatus) {
+	return func(s *v1alpha1.FireboltEngineStatus) {
+		s.CurrentGeneration, s.ActiveGeneration = current, active
+		s.RolloutStartedAt, s.DrainingGeneration = &metav1.Time{Time: second(started)}, nil
 	}
-	terminal := func(n int64) func(*v1alpha1.FireboltEngineStatus) {
-		return func(s *v1alpha1.FireboltEngineStatus) {
-			s.CurrentGeneration, s.ActiveGeneration, s.RolloutStartedAt, s.DrainingGeneration = n, n, nil, nil
-		}
+}
+
+// terminal edits a status to a generation without a rollout.
+func terminal(n int64) func(*v1alpha1.FireboltEngineStatus) {
+	return func(s *v1alpha1.FireboltEngineStatus) {
+		s.CurrentGeneration, s.ActiveGeneration, s.RolloutStartedAt, s.DrainingGeneration = n, n, nil, nil
 	}
-	type write struct {
-		at     int
-		phase  v1alpha1.EnginePhase
-		reason string
-		edit   func(*v1alpha1.FireboltEngineStatus)
-	}
-	writes := []write{
-		{0, v1alpha1.PhaseCreating, "Initializing", gen(0, -1, 0)},
-		{20, v1alpha1.PhaseSwitching, "PodsReady", gen(0, -1, 0)},
+}
+
+// statusWrite is one write of the status.
+type statusWrite struct {
+	at     int
+	phase  v1alpha1.EnginePhase
+	reason string
+	edit   func(*v1alpha1.FireboltEngineStatus)
+}
+
+// lifecycle returns an installation, a rollout with a drain, an abandoned and reverted one, a
+// rolled back one and two more drains.
+func lifecycle() []statusWrite {
+	return []statusWrite{
+		{0, v1alpha1.PhaseCreating, "Initializing", rollingOut(0, -1, 0)},
+		{20, v1alpha1.PhaseSwitching, "PodsReady", rollingOut(0, -1, 0)},
 		{20, v1alpha1.PhaseStable, "Switched", terminal(0)}, // completed, 20 s
-		{100, v1alpha1.PhaseCreating, "SpecChanged", gen(1, 0, 100)},
-		{110, v1alpha1.PhaseSwitching, "PodsReady", gen(1, 0, 100)},
-		{111, v1alpha1.PhaseDraining, "Switched", gen(1, 1, 100)},
-		{121, v1alpha1.PhaseCleaning, "Drained", gen(1, 1, 100)}, // drained, 10 s
-		{130, v1alpha1.PhaseStable, "RolledOut", terminal(1)},    // completed, 30 s
-		{200, v1alpha1.PhaseCreating, "SpecChanged", gen(2, 1, 200)},
-		{207, v1alpha1.PhaseCreating, "SpecChanged", gen(3, 1, 207)}, // abandoned, 7 s
-		{208, v1alpha1.PhaseStable, "Reverted", terminal(1)},         // reverted, 1 s
-		{300, v1alpha1.PhaseCreating, "SpecChanged", gen(4, 1, 300)},
+		{100, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(1, 0, 100)},
+		{110, v1alpha1.PhaseSwitching, "PodsReady", rollingOut(1, 0, 100)},
+		{111, v1alpha1.PhaseDraining, "Switched", rollingOut(1, 1, 100)},
+		{121, v1alpha1.PhaseCleaning, "Drained", rollingOut(1, 1, 100)}, // drained, 10 s
+		{130, v1alpha1.PhaseStable, "RolledOut", terminal(1)},           // completed, 30 s
+		{200, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(2, 1, 200)},
+		{207, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(3, 1, 207)}, // abandoned, 7 s
+		{208, v1alpha1.PhaseStable, "Reverted", terminal(1)},                // reverted, 1 s
+		{300, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(4, 1, 300)},
 		{302, v1alpha1.PhaseStable, "RolledBack", func(s *v1alpha1.FireboltEngineStatus) { // rolled back, 2 s
 			terminal(1)(s)
 			s.RejectedRendering = "r"
 		}},
-		{400, v1alpha1.PhaseCreating, "SpecChanged", gen(5, 1, 400)},
-		{400, v1alpha1.PhaseSwitching, "PodsReady", gen(5, 1, 400)},
-		{401, v1alpha1.PhaseDraining, "Switched", gen(5, 5, 400)},
-		{501, v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, gen(5, 5, 400)}, // expired, 100 s
-		{503, v1alpha1.PhaseStopped, "RolledOut", terminal(5)},                             // completed, 103 s
-		{600, v1alpha1.PhaseCreating, "SpecChanged", gen(6, 5, 600)},
-		{600, v1alpha1.PhaseSwitching, "PodsReady", gen(6, 5, 600)},
-		{600, v1alpha1.PhaseDraining, "Switched", gen(6, 6, 600)},
-		{600, v1alpha1.PhaseCleaning, "DrainSkipped", gen(6, 6, 600)}, // skipped
-		{600, v1alpha1.PhaseStable, "RolledOut", terminal(6)},         // completed, 0 s
+		{400, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(5, 1, 400)},
+		{400, v1alpha1.PhaseSwitching, "PodsReady", rollingOut(5, 1, 400)},
+		{401, v1alpha1.PhaseDraining, "Switched", rollingOut(5, 5, 400)},
+		{501, v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, rollingOut(5, 5, 400)}, // expired, 100 s
+		{503, v1alpha1.PhaseStopped, "RolledOut", terminal(5)},                                    // completed, 103 s
+		{600, v1alpha1.PhaseCreating, "SpecChanged", rollingOut(6, 5, 600)},
+		{600, v1alpha1.PhaseSwitching, "PodsReady", rollingOut(6, 5, 600)},
+		{600, v1alpha1.PhaseDraining, "Switched", rollingOut(6, 6, 600)},
+		{600, v1alpha1.PhaseCleaning, "DrainSkipped", rollingOut(6, 6, 600)}, // skipped
+		{600, v1alpha1.PhaseStable, "RolledOut", terminal(6)},                // completed, 0 s
 	}
+}
+
+// TestEngineLifecycleCountsOnce runs through a lifecycle, write by write, like a leader.
+func TestEngineLifecycleCountsOnce(t *testing.T) {
 	s, registry := registered(t, lists(nil, nil))
 	var before *v1alpha1.FireboltEngine
 	var status v1alpha1.FireboltEngineStatus
-	for _, w := range writes {
+	for _, w := range lifecycle() {
 		status = withTransition(status, w.phase, w.at, w.reason, w.edit)
 		if w.reason == "SpecChanged" {
 			status.RejectedRendering = ""

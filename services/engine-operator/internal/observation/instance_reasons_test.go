@@ -3,6 +3,7 @@ package observation
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,22 +43,92 @@ func failing(f status.Failure) status.Component {
 	return c
 }
 
+// instanceRow returns the conditions of an instance with the given components.
+func instanceRow(name, on string, metadata, gateway status.Component, change func(*status.Instance), six, remedy string) reasonRow {
+	i := instanceWith(metadata, gateway)
+	i.Object.Status.ObservedGeneration = 3
+	i.Object.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
+	if change != nil {
+		change(&i)
+	}
+	i.Object.Status = i.Next(testTime)
+	return reasonRow{name: name, on: on, six: six, remedy: remedy, own: i.Object.Status.Conditions, observation: ForInstance(i, nil)}
+}
+
+// metadataRow returns the conditions of an instance whose metadata service failed.
+func metadataRow(name string, f status.Failure, six, remedy string) reasonRow {
+	return instanceRow(name, "MetadataReady=False", failing(f), available(availableComponent()), nil, six, remedy)
+}
+
+func applied(i *status.Instance) { i.Applied = true }
+
 func instanceReasons() []reasonRow {
-	row := func(name, on string, metadata, gateway status.Component, change func(*status.Instance), six, remedy string) reasonRow {
-		i := instanceWith(metadata, gateway)
-		i.Object.Status.ObservedGeneration = 3
-		i.Object.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
-		if change != nil {
-			change(&i)
-		}
-		i.Object.Status = i.Next(testTime)
-		return reasonRow{name: name, on: on, six: six, remedy: remedy, own: i.Object.Status.Conditions, observation: ForInstance(i, nil)}
-	}
-	applied := func(i *status.Instance) { i.Applied = true }
+	return slices.Concat(startReasons(), rejectionReasons(), metadataReasons(), stopReasons())
+}
+
+// startReasons returns the rows of an instance that starts or runs.
+func startReasons() []reasonRow {
 	ok, starting := available(availableComponent()), available(unreadyAs(""))
-	metadata := func(name string, f status.Failure, six, remedy string) reasonRow {
-		return row(name, "MetadataReady=False", failing(f), ok, nil, six, remedy)
+	created := instanceRow("Provisioning, the database's pod cannot be created", "MetadataReady=False", starting, ok, func(i *status.Instance) {
+		applied(i)
+		i.Object.Spec.Metadata.Postgres = nil
+		i.Database, i.DatabaseReplicas = &appsv1.StatefulSet{}, 1
+		i.DatabaseFailure = "forbidden: exceeded quota"
+	}, "FTTFFF RollingOut CreateFailed", "")
+	created.cause = "postgres: pods cannot be created: forbidden: exceeded quota"
+	return []reasonRow{
+		instanceRow("AllComponentsReady", "Ready=True", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
+		instanceRow("Ready", "MetadataReady=True", ok, starting, applied, "FTFFFF RollingOut AsExpected", ""),
+		instanceRow("Initializing", "Ready=False", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
+		instanceRow("Provisioning", "MetadataReady=False", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
+		instanceRow("ProbeFailed", "GatewayReady=False", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
+		created,
 	}
+}
+
+// rejectionReasons returns the rows of a spec that violates a rule.
+func rejectionReasons() []reasonRow {
+	const correct = "Correct the instance."
+	ok := available(availableComponent())
+	rejected, unsupported := &v1alpha1.FireboltInstance{}, &v1alpha1.FireboltInstance{}
+	rejected.Name, unsupported.Name = "shop", "shop"
+	rejected.Spec.Gateway.Template = overriding("envoy")
+	unsupported.Spec.Auth = &v1alpha1.AuthSpec{Enabled: true}
+	return []reasonRow{
+		instanceRow("NotSupported", "Ready=False", ok, ok, func(i *status.Instance) {
+			i.Failure = new(status.NewUnsupported(validation.Message(validation.InstanceUnsupported(unsupported))))
+		}, "TFTFFF NotSupported NotSupported", correct),
+		instanceRow("TemplateRejected", "GatewayReady=False", ok, failing(status.NewRejection(validation.Message(validation.InstanceGateway(rejected)))), nil,
+			"TFTFFF TemplateRejected TemplateRejected", correct),
+	}
+}
+
+// metadataReasons returns the rows of objects and Secrets of the metadata service.
+func metadataReasons() []reasonRow {
+	const correct, rename = "Correct the instance.", "Delete or rename the conflicting object."
+	const transient, missing = "TTTFFF SpecNotObserved ReconcileError", "TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed"
+	external, own := &v1alpha1.FireboltInstance{}, &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	external.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"}}
+	quota := metadataRow("EnsureFailed, transient", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errQuota), transient, "")
+	quota.cause = "exceeded quota: services=3"
+	return []reasonRow{
+		quota,
+		metadataRow("EnsureFailed, invalid", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errInvalid), "TFTFFF EnsureFailed EnsureFailed", correct),
+		metadataRow("EnsureFailed, a name is taken", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errForeign), "TFTFFF EnsureFailed EnsureFailed", rename),
+		metadataRow("PostgresEnsureFailed, transient", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errQuota), transient, ""),
+		metadataRow("PostgresEnsureFailed, invalid", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errInvalid),
+			"TFTFFF PostgresEnsureFailed PostgresEnsureFailed", correct),
+		metadataRow("PostgresEnsureFailed, a name is taken", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errForeign),
+			"TFTFFF PostgresEnsureFailed PostgresEnsureFailed", rename),
+		metadataRow("PostgresSecretPreflightFailed", status.NewCredentialsMissing(credentials.Missing(external, nil)), missing, "Create it."),
+		metadataRow("PostgresSecretPreflightFailed, incomplete", status.NewCredentialsMissing(credentials.Missing(own, &corev1.Secret{})), missing, "Add the key."),
+		metadataRow("PostgresCredentialsLost", status.NewCredentialsLost("db"), "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "Restore the Secret."),
+	}
+}
+
+// stopReasons returns the rows of an instance that is deleted or stopped.
+func stopReasons() []reasonRow {
+	ok := available(availableComponent())
 	stopped := status.Component{Desired: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
 	scalingDown := *stopped.Deployment.DeepCopy()
 	scalingDown.Status.Replicas = 1
@@ -65,53 +136,14 @@ func instanceReasons() []reasonRow {
 		applied(i)
 		i.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	}
-	external, own := &v1alpha1.FireboltInstance{}, &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	external.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"}}
-	rejected, unsupported := own.DeepCopy(), own.DeepCopy()
-	rejected.Spec.Gateway.Template = overriding("envoy")
-	unsupported.Spec.Auth = &v1alpha1.AuthSpec{Enabled: true}
-
-	const correct, rename = "Correct the instance.", "Delete or rename the conflicting object."
-	const transient, missing = "TTTFFF SpecNotObserved ReconcileError", "TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed"
-	created := row("Provisioning, the database's pod cannot be created", "MetadataReady=False", starting, ok, func(i *status.Instance) {
-		applied(i)
-		i.Object.Spec.Metadata.Postgres = nil
-		i.Database, i.DatabaseReplicas = &appsv1.StatefulSet{}, 1
-		i.DatabaseFailure = "forbidden: exceeded quota"
-	}, "FTTFFF RollingOut CreateFailed", "")
-	created.cause = "postgres: pods cannot be created: forbidden: exceeded quota"
-	quota := metadata("EnsureFailed, transient", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errQuota), transient, "")
-	quota.cause = "exceeded quota: services=3"
 	return []reasonRow{
-		row("AllComponentsReady", "Ready=True", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
-		row("Ready", "MetadataReady=True", ok, starting, applied, "FTFFFF RollingOut AsExpected", ""),
-		row("Initializing", "Ready=False", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
-		row("Provisioning", "MetadataReady=False", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
-		row("ProbeFailed", "GatewayReady=False", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
-		row("NotSupported", "Ready=False", ok, ok, func(i *status.Instance) {
-			i.Failure = new(status.NewUnsupported(validation.Message(validation.InstanceUnsupported(unsupported))))
-		}, "TFTFFF NotSupported NotSupported", correct),
-		row("TemplateRejected", "GatewayReady=False", ok, failing(status.NewRejection(validation.Message(validation.InstanceGateway(rejected)))), nil,
-			"TFTFFF TemplateRejected TemplateRejected", correct),
-		quota,
-		metadata("EnsureFailed, invalid", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errInvalid), "TFTFFF EnsureFailed EnsureFailed", correct),
-		metadata("EnsureFailed, a name is taken", status.NewApplyFailure(v1alpha1.ReasonEnsureFailed, errForeign), "TFTFFF EnsureFailed EnsureFailed", rename),
-		metadata("PostgresEnsureFailed, transient", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errQuota), transient, ""),
-		metadata("PostgresEnsureFailed, invalid", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errInvalid),
-			"TFTFFF PostgresEnsureFailed PostgresEnsureFailed", correct),
-		metadata("PostgresEnsureFailed, a name is taken", status.NewApplyFailure(v1alpha1.ReasonPostgresEnsureFailed, errForeign),
-			"TFTFFF PostgresEnsureFailed PostgresEnsureFailed", rename),
-		metadata("PostgresSecretPreflightFailed", status.NewCredentialsMissing(credentials.Missing(external, nil)), missing, "Create it."),
-		metadata("PostgresSecretPreflightFailed, incomplete", status.NewCredentialsMissing(credentials.Missing(own, &corev1.Secret{})), missing, "Add the key."),
-		metadata("PostgresCredentialsLost", status.NewCredentialsLost("db"), "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "Restore the Secret."),
-		created,
-		row("DeletionBlocked", "Ready=False", ok, ok, func(i *status.Instance) {
+		instanceRow("DeletionBlocked", "Ready=False", ok, ok, func(i *status.Instance) {
 			applied(i)
 			i.Failure = new(status.NewDeletionBlocked([]string{"a"}))
 			i.Object.DeletionTimestamp = &metav1.Time{}
 		}, "TTFFFF Deleting AsExpected", "Delete the engine."),
-		row("Stopping", "MetadataReady=False", status.Component{Desired: true, Deployment: &scalingDown}, stopped, stop, "FTFFFF Stopping Stopped", ""),
-		row("Stopped", "MetadataReady=False", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
+		instanceRow("Stopping", "MetadataReady=False", status.Component{Desired: true, Deployment: &scalingDown}, stopped, stop, "FTFFFF Stopping Stopped", ""),
+		instanceRow("Stopped", "MetadataReady=False", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
 	}
 }
 

@@ -108,6 +108,31 @@ func TestFingerprintIgnoresGenerationNumber(t *testing.T) {
 	}
 }
 
+// compareMinimal compares an edited generation with the rendering of an edited input.
+func compareMinimal(t *testing.T, editLive func(*Generation), editInput func(*Input)) engine.Match {
+	t.Helper()
+	live, err := Of(input(t, "testdata/minimal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if editLive != nil {
+		editLive(&live)
+	}
+	in := input(t, "testdata/minimal")
+	if editInput != nil {
+		editInput(&in)
+	}
+	desired, err := Of(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Compare(desired, live.StatefulSet, true)
+	if err != nil {
+		t.Fatalf("Compare = %v, %v", got, err)
+	}
+	return got
+}
+
 func TestCompareDetectsRenderedFields(t *testing.T) {
 	cases := map[string]struct {
 		live func(*Generation)
@@ -155,24 +180,8 @@ func TestCompareDetectsRenderedFields(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			live, err := Of(input(t, "testdata/minimal"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tc.live != nil {
-				tc.live(&live)
-			}
-			in := input(t, "testdata/minimal")
-			if tc.in != nil {
-				tc.in(&in)
-			}
-			desired, err := Of(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := Compare(desired, live.StatefulSet, true)
-			if err != nil || got != tc.want {
-				t.Errorf("Compare = %v, %v; want %v", got, err, tc.want)
+			if got := compareMinimal(t, tc.live, tc.in); got != tc.want {
+				t.Errorf("Compare = %v; want %v", got, tc.want)
 			}
 		})
 	}

@@ -17,9 +17,12 @@ func template(t testing.TB, text string) *corev1.PodTemplateSpec {
 	return out
 }
 
+// mergeRow has the templates of a class and an engine, and the result.
+type mergeRow struct{ class, engine, want string }
+
 // Every rule of reference 2.6, by the result for a field that class and engine both set.
 func TestTemplatesMergeFieldByField(t *testing.T) {
-	cases := map[string]struct{ class, engine, want string }{
+	checkMerges(t, map[string]mergeRow{
 		"an empty engine template leaves the class": {`{spec: {serviceAccountName: c}}`, `{}`, `{spec: {serviceAccountName: c}}`},
 		"scalars of the engine win": {
 			`{spec: {serviceAccountName: c, priorityClassName: c, runtimeClassName: c, dnsPolicy: Default, schedulerName: c, preemptionPolicy: Never}}`,
@@ -52,6 +55,14 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 			  topologySpreadConstraints: [{maxSkew: 2, topologyKey: z, whenUnsatisfiable: DoNotSchedule}], volumes: [{name: v, hostPath: {path: /}}, {name: w}],
 			  initContainers: [{name: i, image: e}]}}`,
 		},
+		"unsupported fields are dropped": {
+			`{metadata: {name: x}, spec: {nodeName: n, hostNetwork: true, subdomain: s, automountServiceAccountToken: true}}`, `{}`, `{}`,
+		},
+	})
+}
+
+func TestContainersMergeFieldByField(t *testing.T) {
+	checkMerges(t, map[string]mergeRow{
 		"image, policy and resources of the engine container resolve independently": {
 			`{spec: {containers: [{name: engine, image: c, imagePullPolicy: Never, resources: {limits: {cpu: 1}}, workingDir: /c, terminationMessagePath: /c, lifecycle: {}}]}}`,
 			`{spec: {containers: [{name: engine, image: e, resources: {requests: {cpu: 2}}, terminationMessagePolicy: File, securityContext: {}}]}}`,
@@ -76,10 +87,11 @@ func TestTemplatesMergeFieldByField(t *testing.T) {
 			  ports: [{containerPort: 1, protocol: TCP}, {containerPort: 1, protocol: UDP}], resizePolicy: [{resourceName: cpu, restartPolicy: NotRequired}],
 			  volumeDevices: [{name: w, devicePath: /d}], resources: {claims: [{name: g, request: r}]}}]}}`,
 		},
-		"unsupported fields are dropped": {
-			`{metadata: {name: x}, spec: {nodeName: n, hostNetwork: true, subdomain: s, automountServiceAccountToken: true}}`, `{}`, `{}`,
-		},
-	}
+	})
+}
+
+func checkMerges(t *testing.T, cases map[string]mergeRow) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			class, engine := template(t, tc.class), template(t, tc.engine)

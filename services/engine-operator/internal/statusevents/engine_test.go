@@ -84,12 +84,29 @@ var (
 
 func end(s *v1alpha1.FireboltEngineStatus) { s.RolloutStartedAt, s.DrainingGeneration = nil, nil }
 
-func TestEngineEventsStartWithChange(t *testing.T) {
-	cases := map[string]struct {
-		before *v1alpha1.FireboltEngine
-		after  *v1alpha1.FireboltEngine
-		want   []Event
-	}{
+// eventRow has the events of a change.
+type eventRow struct {
+	before *v1alpha1.FireboltEngine
+	after  *v1alpha1.FireboltEngine
+	want   []Event
+}
+
+func checkEvents(t *testing.T, rows map[string]eventRow) {
+	t.Helper()
+	for name, tc := range rows {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Engine(tc.before, tc.after)); diff != "" {
+				t.Errorf("events differ (-want +got):\n%s", diff)
+			}
+			if repeated := Engine(tc.after, tc.after); len(repeated) > 0 {
+				t.Errorf("reported again: %+v", repeated)
+			}
+		})
+	}
+}
+
+func TestEventsOfRollouts(t *testing.T) {
+	checkEvents(t, map[string]eventRow{
 		"an engine is new": {
 			nil, engineWith(nil, to(v1alpha1.PhaseCreating, 0, v1alpha1.ReasonInitializing, "The engine is new."), generations(0, -1), ready(v1alpha1.ReasonInitializing, "")),
 			[]Event{{Reason: "Initializing", Message: "Phase creating, was none, generation 0. The engine is new. The rollout of generation 0 begins."}},
@@ -124,6 +141,11 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			creating, engineWith(creating, condition(v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded, "Generation 5 is not ready within 15m.")),
 			[]Event{{Warning: true, Reason: "ProgressDeadlineExceeded", Message: "Generation 5 is not ready within 15m."}},
 		},
+	})
+}
+
+func TestEventsOfDrains(t *testing.T) {
+	checkEvents(t, map[string]eventRow{
 		"the drain timeout of the old generation expires, in condition and transition": {
 			draining5, engineWith(draining5, to(v1alpha1.PhaseCleaning, 90, v1alpha1.ReasonDrainTimeoutExceeded, "Generation 4 goes with its queries."),
 				condition(v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue, v1alpha1.ReasonDrainTimeoutExceeded, "Generation 4 goes with its queries.")),
@@ -151,6 +173,11 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			failing, engineWith(failing, ready(v1alpha1.ReasonInstanceNotReady, "No instance.")),
 			[]Event{{Warning: true, Reason: "InstanceNotReady", Message: "No instance."}},
 		},
+	})
+}
+
+func TestEventsOfReadyReasons(t *testing.T) {
+	checkEvents(t, map[string]eventRow{
 		"a template is rejected": {
 			stable, engineWith(stable, ready(v1alpha1.ReasonTemplateRejected, "spec.template.spec.hostNetwork")),
 			[]Event{{Warning: true, Reason: "TemplateRejected", Message: "spec.template.spec.hostNetwork"}},
@@ -177,6 +204,11 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 		},
 		"a pod restarts":     {stable, engineWith(stable, ready(v1alpha1.ReasonPodsNotReady, "1 of 2")), nil},
 		"an engine is ready": {engineWith(stable, ready(v1alpha1.ReasonPodsNotReady, "")), stable, nil},
+	})
+}
+
+func TestEventsOfOtherChanges(t *testing.T) {
+	checkEvents(t, map[string]eventRow{
 		"a phase without a reason": {
 			stable, engineWith(stable, func(s *v1alpha1.FireboltEngineStatus) { s.Phase = v1alpha1.PhaseStopped }),
 			[]Event{{Reason: "PhaseChanged", Message: "Phase stopped, was stable, generation 4."}},
@@ -186,17 +218,7 @@ func TestEngineEventsStartWithChange(t *testing.T) {
 			[]Event{{Reason: "PhaseChanged", Message: "Phase stable, was resting, generation 4."}},
 		},
 		"an engine is deleted": {stable, nil, nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Engine(tc.before, tc.after)); diff != "" {
-				t.Errorf("events differ (-want +got):\n%s", diff)
-			}
-			if repeated := Engine(tc.after, tc.after); len(repeated) > 0 {
-				t.Errorf("reported again: %+v", repeated)
-			}
-		})
-	}
+	})
 }
 
 func TestNotesFitEventLimit(t *testing.T) {

@@ -12,11 +12,14 @@ import (
 // certs is a certManager section.
 const certs = `certManager: {issuerRef: {name: ca, kind: Issuer}, algorithm: `
 
+// instanceCase is a spec with the paths of its errors.
+type instanceCase struct {
+	spec string
+	want []string
+}
+
 func TestInstance(t *testing.T) {
-	cases := map[string]struct {
-		spec string
-		want []string
-	}{
+	checkInstances(t, map[string]instanceCase{
 		"the least":             {`{}`, nil},
 		"one metadata replica":  {`{metadata: {replicas: 1}}`, nil},
 		"two metadata replicas": {`{metadata: {replicas: 2}}`, []string{"spec.metadata.replicas"}},
@@ -47,6 +50,11 @@ func TestInstance(t *testing.T) {
 				"spec.metadata.template.spec.volumes[v].secret.secretName",
 			},
 		},
+	})
+}
+
+func TestInstanceAuthAndTLS(t *testing.T) {
+	checkInstances(t, map[string]instanceCase{
 		"unsupported features": {
 			`{auth: {enabled: true}, tls: {gateway: {enabled: true, secretRef: {name: x}}, engine: {enabled: true}}}`,
 			[]string{"spec.auth.enabled", "spec.tls.engine.enabled", "spec.tls.gateway.enabled"},
@@ -74,7 +82,11 @@ func TestInstance(t *testing.T) {
 		"sizes that fit": {
 			`{tls: {gateway: {enabled: false, ` + certs + `RSA, size: 4096}}, engine: {enabled: false, certManager: {issuerRef: {name: ca}}}}}`, nil,
 		},
-	}
+	})
+}
+
+func checkInstances(t *testing.T, cases map[string]instanceCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, paths(InstanceAll(instance(t, tc.spec)))); diff != "" {

@@ -55,11 +55,14 @@ func shop() *v1alpha1.FireboltInstance {
 	}
 }
 
+// templateRow is a pod template with the paths of its errors.
+type templateRow struct {
+	template string
+	want     []string
+}
+
 func TestEngineTemplate(t *testing.T) {
-	cases := map[string]struct {
-		template string
-		want     []string
-	}{
+	checkEngineTemplates(t, map[string]templateRow{
 		"an empty template":             {`{}`, nil},
 		"an empty list is no list":      {`spec: {ephemeralContainers: [], containers: [{name: engine, command: []}]}`, nil},
 		"labels and annotations":        {`metadata: {labels: {team: data}, annotations: {note: x}}`, nil},
@@ -83,12 +86,17 @@ func TestEngineTemplate(t *testing.T) {
 		"a sidecar twice":               {`spec: {containers: [{name: a}], initContainers: [{name: a}]}`, []string{"spec.template.spec.initContainers[a]"}},
 		"an init container named as it": {`spec: {initContainers: [{name: engine}]}`, []string{"spec.template.spec.initContainers[engine]"}},
 		"a reserved name":               {`spec: {containers: [{name: engine-web}], initContainers: [{name: engine-web}]}`, []string{"spec.template.spec.containers[engine-web]", "spec.template.spec.initContainers[engine-web]"}},
-		"a container without a name":    {`spec: {containers: [{name: "", envFrom: [{secretRef: {name: db}}]}]}`, []string{"spec.template.spec.containers[0].envFrom[0].secretRef.name"}},
 		"the operator's variables": {
 			`spec: {containers: [{name: engine, env: [{name: POD_INDEX, value: "1"}, {name: MINE, value: x}, {name: FB_AWS_EC2_METADATA_CLIENT_ENABLED, value: "0"}]}]}`,
 			[]string{"spec.template.spec.containers[engine].env[FB_AWS_EC2_METADATA_CLIENT_ENABLED]", "spec.template.spec.containers[engine].env[POD_INDEX]"},
 		},
 		"a sidecar's variables are its own": {`spec: {containers: [{name: log, env: [{name: POD_INDEX, value: "1"}]}]}`, nil},
+	})
+}
+
+func TestEngineTemplateProtectsMountsAndSecrets(t *testing.T) {
+	checkEngineTemplates(t, map[string]templateRow{
+		"a container without a name": {`spec: {containers: [{name: "", envFrom: [{secretRef: {name: db}}]}]}`, []string{"spec.template.spec.containers[0].envFrom[0].secretRef.name"}},
 		"mounts of the operator's volumes": {
 			`spec: {containers: [{name: engine, volumeMounts: [{name: data, mountPath: /a}, {name: auth-signing-2, mountPath: /b}, {name: nginx-writable-dir, mountPath: /c}], volumeDevices: [{name: data, devicePath: /d}]}]}`,
 			[]string{
@@ -122,8 +130,12 @@ func TestEngineTemplate(t *testing.T) {
 			`spec: {volumes: [{name: a, secret: {secretName: shop-engine-tls}}, {name: b, secret: {secretName: shop-gateway-tls}}, {name: c, secret: {secretName: shop-engine-ca-bundle}}, {name: d, secret: {secretName: other-gateway-tls}}]}`,
 			[]string{"spec.template.spec.volumes[a].secret.secretName", "spec.template.spec.volumes[b].secret.secretName", "spec.template.spec.volumes[c].secret.secretName"},
 		},
-	}
-	for name, tc := range cases {
+	})
+}
+
+func checkEngineTemplates(t *testing.T, rows map[string]templateRow) {
+	t.Helper()
+	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
 			text := strings.ReplaceAll(tc.template, "\t", "")
 			e := &v1alpha1.FireboltEngine{Spec: v1alpha1.FireboltEngineSpec{Template: read[corev1.PodTemplateSpec](t, text)}}

@@ -46,19 +46,8 @@ func TestPartitionedServers(t *testing.T) {
 	partitionedAt := time.Now()
 	seen := o.observe(u, 1)
 	s.waitForProgress(t) // the majority continues, whichever replica was the leader
-	stopped := false
-	expect.Eventually(t, 2*expect.Long, func() error {
-		state := map[string]string{"observer": o.name, "state": "Stale"}
-		stopped = stopped || r.metric(t, "flotilla_status_observer", state) == 1
-		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
-			return fmt.Errorf("the lease is held by a disconnected aggregator: %v", held)
-		}
-		return nil
-	})
+	waitForRelease(t, r, o.name)
 	elapsed := time.Since(partitionedAt)
-	if stopped {
-		t.Error("the operator is stale although the aggregator was disconnected")
-	}
 	renewed := f.lease().Spec.RenewTime
 	o.reportStandalone(u, seen)
 	flips.want(t, conditions.TypeAvailable, "True", "False")
@@ -84,15 +73,38 @@ func TestPartitionedServers(t *testing.T) {
 		s.waitForProgress(t)
 	}
 	stop()
-	lost := 0
-	expect.Eventually(t, expect.Long, func() error {
-		if lost = cluster.missing(f, s.acked); lost > 0 {
-			return fmt.Errorf("%d of %d acknowledged messages are missing", lost, len(s.acked))
+	reportLost(t, cluster, f, s.acked)
+	t.Logf("the partitioned aggregator had released the lease after %s", elapsed.Round(time.Second))
+}
+
+// waitForRelease waits until the aggregator has released its Lease. Until then the operator must not become stale.
+func waitForRelease(t *testing.T, r *running, operator string) {
+	t.Helper()
+	stopped := false
+	expect.Eventually(t, 2*expect.Long, func() error {
+		state := map[string]string{"observer": operator, "state": "Stale"}
+		stopped = stopped || r.metric(t, "flotilla_status_observer", state) == 1
+		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
+			return fmt.Errorf("the lease is held by a disconnected aggregator: %v", held)
 		}
 		return nil
 	})
-	if err := bar.Print(os.Stdout, "B4", float64(lost), fmt.Sprintf("of %d acknowledged messages lost by three servers, of which one was cut off", len(s.acked)), "0"); err != nil {
+	if stopped {
+		t.Error("the operator is stale although the aggregator was disconnected")
+	}
+}
+
+// reportLost reports how many acknowledged messages are not in the stream.
+func reportLost(t *testing.T, cluster *natsCluster, f *fixture, acked []string) {
+	t.Helper()
+	lost := 0
+	expect.Eventually(t, expect.Long, func() error {
+		if lost = cluster.missing(f, acked); lost > 0 {
+			return fmt.Errorf("%d of %d acknowledged messages are missing", lost, len(acked))
+		}
+		return nil
+	})
+	if err := bar.Print(os.Stdout, "B4", float64(lost), fmt.Sprintf("of %d acknowledged messages lost by three servers, of which one was cut off", len(acked)), "0"); err != nil {
 		t.Error(err)
 	}
-	t.Logf("the partitioned aggregator had released the lease after %s", elapsed.Round(time.Second))
 }

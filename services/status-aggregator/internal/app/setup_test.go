@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -161,7 +162,13 @@ func TestStandbyServesLeaderConditions(t *testing.T) {
 	}
 	defer stream.Body.Close()
 	o.observe(u, 2)
-	for lines := bufio.NewScanner(stream.Body); ; {
+	waitForAvailable(t, stream.Body, "main")
+}
+
+// waitForAvailable reads a stream up to the event Available of an object.
+func waitForAvailable(t *testing.T, stream io.Reader, name string) {
+	t.Helper()
+	for lines := bufio.NewScanner(stream); ; {
 		if !lines.Scan() {
 			t.Fatalf("the stream ended: %v", lines.Err())
 		}
@@ -173,7 +180,7 @@ func TestStandbyServesLeaderConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Event == contract.EventAvailable && l.Object.Name == "main" {
+		if l.Event == contract.EventAvailable && l.Object.Name == name {
 			return
 		}
 	}

@@ -55,12 +55,25 @@ const (
 	allPods   = "shared " + allPython + " init"
 )
 
+type changeCase struct {
+	edit func(*v1alpha1.SupersetSpec)
+	want string
+}
+
+func checkChanges(t *testing.T, cases map[string]changeCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, changed(t, tc.edit)); diff != "" {
+				t.Errorf("changed fingerprints differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestW10ComponentSettingsRollOneComponent checks that settings of one component roll only its pods and run no task.
 func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
-	cases := map[string]struct {
-		edit func(*v1alpha1.SupersetSpec)
-		want string
-	}{
+	checkChanges(t, map[string]changeCase{
 		"nothing":            {func(*v1alpha1.SupersetSpec) {}, ""},
 		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = new(int32(99)) }, "web-server"},
 		"gunicorn's workers change the pool": {
@@ -88,6 +101,11 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		"replicas, autoscaling and budgets": {func(s *v1alpha1.SupersetSpec) {
 			s.Replicas, s.Autoscaling, s.PodDisruptionBudget, s.WebServer.Autoscaling = nil, nil, nil, nil
 		}, ""},
+	})
+}
+
+func TestSharedSettingsRollAllPods(t *testing.T) {
+	checkChanges(t, map[string]changeCase{
 		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1") }, allPods},
 		"a shared bootstrap does not affect the worker, which has its own": {
 			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = new("true") },
@@ -111,14 +129,7 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		"the results' prefix":         {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, allPods},
 		"the certificate requirement": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, allPods},
 		"no cache server":             {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, allPods},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, changed(t, tc.edit)); diff != "" {
-				t.Errorf("changed fingerprints differ (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 // TestInlineSecretsRollPods checks that inline secrets are part of the checksum, since they change no other field of

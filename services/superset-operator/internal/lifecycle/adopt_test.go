@@ -51,59 +51,18 @@ func TestAdoptionRunsNoTaskAndEmitsNoEvent(t *testing.T) {
 	}
 }
 
-func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
-	running := func(attempts int32) *v1alpha1.TaskRefStatus {
-		s := entry(v1alpha1.TaskRunning, "sha256:m2", "", attempts)
-		return s
-	}
-	waits := waitingUntil(entry(v1alpha1.TaskPending, "sha256:m2", "", 1), 30)
-	cases := map[string]struct {
-		migrate  *v1alpha1.TaskRefStatus
-		job      *lifecycle.Job
-		state    v1alpha1.TaskState
-		attempts int32
-		actions  []lifecycle.Action
-		events   string
-	}{
-		"a running Job": {
-			migrate: running(0), job: &lifecycle.Job{Checksum: "sha256:m2", PodHash: "theirs", Image: image},
-			state: v1alpha1.TaskRunning, attempts: 1,
-		},
-		"a running Job in its second attempt": {
-			migrate: running(2), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 2,
-		},
-		"a running Job of a pending task": {
-			migrate: waitingUntil(entry(v1alpha1.TaskPending, "", "", 0), 0), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
-		},
-		"a running Job without a status of its task": {
-			job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
-		},
-		"a succeeded Job": {
-			migrate: running(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobSucceeded, FinishedAt: at(-1)},
-			state: v1alpha1.TaskComplete, attempts: 1, events: "TaskSucceeded TaskStarted",
-			actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "init", Attempt: 1}},
-		},
-		"a failed Job": {
-			migrate: running(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobFailed, FinishedAt: at(-1)},
-			state: v1alpha1.TaskPending, attempts: 1, events: "TaskRetry",
-		},
-		"a Job with another image": {
-			migrate: running(1), job: &lifecycle.Job{Image: "superset:0"}, state: v1alpha1.TaskPending, attempts: 0,
-			events: "TaskImageChanged", actions: remove(),
-		},
-		"a Job with the image that stands for the default": {
-			migrate: running(1), job: &lifecycle.Job{Image: inputImage}, state: v1alpha1.TaskRunning, attempts: 1,
-		},
-		"a pending next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
-		"a task that failed permanently": {
-			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
-			job:     &lifecycle.Job{Image: image, PodHash: "theirs", State: lifecycle.JobFailed, FinishedAt: at(-1)},
-			state:   v1alpha1.TaskFailed, attempts: 3,
-		},
-		"a task that failed permanently and whose Job was deleted": {
-			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), state: v1alpha1.TaskFailed, attempts: 3,
-		},
-	}
+type adoptionCase struct {
+	migrate  *v1alpha1.TaskRefStatus
+	job      *lifecycle.Job
+	state    v1alpha1.TaskState
+	attempts int32
+	actions  []lifecycle.Action
+	events   string
+}
+
+// checkAdoption decides for tasks of another operator: clone and init are complete, migrate is not.
+func checkAdoption(t *testing.T, cases map[string]adoptionCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := legacy(cloned(), tc.migrate, complete("sha256:i"))
@@ -135,6 +94,58 @@ func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 			}
 		})
 	}
+}
+
+func migrating(attempts int32) *v1alpha1.TaskRefStatus {
+	return entry(v1alpha1.TaskRunning, "sha256:m2", "", attempts)
+}
+
+func TestAdoptionContinuesRunningTask(t *testing.T) {
+	checkAdoption(t, map[string]adoptionCase{
+		"a running Job": {
+			migrate: migrating(0), job: &lifecycle.Job{Checksum: "sha256:m2", PodHash: "theirs", Image: image},
+			state: v1alpha1.TaskRunning, attempts: 1,
+		},
+		"a running Job in its second attempt": {
+			migrate: migrating(2), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 2,
+		},
+		"a running Job of a pending task": {
+			migrate: waitingUntil(entry(v1alpha1.TaskPending, "", "", 0), 0), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
+		},
+		"a running Job without a status of its task": {
+			job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
+		},
+		"a Job with another image": {
+			migrate: migrating(1), job: &lifecycle.Job{Image: "superset:0"}, state: v1alpha1.TaskPending, attempts: 0,
+			events: "TaskImageChanged", actions: remove(),
+		},
+		"a Job with the image that stands for the default": {
+			migrate: migrating(1), job: &lifecycle.Job{Image: inputImage}, state: v1alpha1.TaskRunning, attempts: 1,
+		},
+	})
+}
+
+func TestAdoptionContinuesAfterEndedJob(t *testing.T) {
+	checkAdoption(t, map[string]adoptionCase{
+		"a succeeded Job": {
+			migrate: migrating(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobSucceeded, FinishedAt: at(-1)},
+			state: v1alpha1.TaskComplete, attempts: 1, events: "TaskSucceeded TaskStarted",
+			actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "init", Attempt: 1}},
+		},
+		"a failed Job": {
+			migrate: migrating(1), job: &lifecycle.Job{Image: image, State: lifecycle.JobFailed, FinishedAt: at(-1)},
+			state: v1alpha1.TaskPending, attempts: 1, events: "TaskRetry",
+		},
+		"a pending next attempt": {migrate: waitingUntil(entry(v1alpha1.TaskPending, "sha256:m2", "", 1), 30), state: v1alpha1.TaskPending, attempts: 1},
+		"a task that failed permanently": {
+			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
+			job:     &lifecycle.Job{Image: image, PodHash: "theirs", State: lifecycle.JobFailed, FinishedAt: at(-1)},
+			state:   v1alpha1.TaskFailed, attempts: 3,
+		},
+		"a task that failed permanently and whose Job was deleted": {
+			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), state: v1alpha1.TaskFailed, attempts: 3,
+		},
+	})
 }
 
 func TestAdoptedJobCountsForOwnChecksum(t *testing.T) {

@@ -44,24 +44,44 @@ func drainResultOf(d lifecycle.Decision) drainResult {
 	}
 }
 
+// removed is the state after all components were removed.
+var removed = lifecycle.Workloads{Desired: true, WebDesired: true}
+
+func upgrade(edit ...func(*lifecycle.Input)) lifecycle.Input {
+	return change("1.0.0", "2.0.0", edit...)
+}
+
+// draining returns the input of the decision after the start of a drain.
+func draining() lifecycle.Input { return decideOnce(upgrade()) }
+
+type drainCase struct {
+	in   lifecycle.Input
+	want drainResult
+}
+
+func checkDrain(t *testing.T, cases map[string]drainCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, drainResultOf(lifecycle.Decide(tc.in))); diff != "" {
+				t.Errorf("decision differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDrain(t *testing.T) {
-	removed := lifecycle.Workloads{Desired: true, WebDesired: true}
-	upgrade := func(edit ...func(*lifecycle.Input)) lifecycle.Input { return change("1.0.0", "2.0.0", edit...) }
-	draining := decideOnce(upgrade())
-	cases := map[string]struct {
-		in   lifecycle.Input
-		want drainResult
-	}{
+	checkDrain(t, map[string]drainCase{
 		"components are removed before a task that requires a drain": {
 			in:   upgrade(),
 			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"terminating pods are awaited": {
-			in:   with(draining, workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
+			in:   with(draining(), workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
 			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"the task starts when no pod is left": {
-			in:   with(draining, workloads(removed)),
+			in:   with(draining(), workloads(removed)),
 			want: drainResult{Drained: true, TaskStarted: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "DrainingCompleted TaskStarted"},
 		},
 		"a first installation has no drain": {
@@ -73,7 +93,7 @@ func TestDrain(t *testing.T) {
 			want: drainResult{TaskStarted: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
 		},
 		"a started drain completes although the task no longer requires it": {
-			in:   with(draining, func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
+			in:   with(draining(), func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
 			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"a stopped Superset is not drained": {
@@ -81,9 +101,22 @@ func TestDrain(t *testing.T) {
 			want: drainResult{Phase: "Complete", Mode: "hold", Reason: "TaskWaiting"},
 		},
 		"a drained Superset that is stopped waits": {
-			in:   with(draining, workloads(lifecycle.Workloads{}), stopped),
+			in:   with(draining(), workloads(lifecycle.Workloads{}), stopped),
 			want: drainResult{Drained: true, Phase: "Draining", Mode: "wait", Reason: "ComponentsDrained"},
 		},
+		"Deployments without pods are kept": {
+			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true}), page(lifecycle.Page{})),
+			want: drainResult{TaskStarted: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
+		},
+		"Deployments without replicas wait for terminating pods": {
+			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true, Pods: 1})),
+			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+		},
+	})
+}
+
+func TestDrainWithMaintenancePage(t *testing.T) {
+	checkDrain(t, map[string]drainCase{
 		"the maintenance page starts first": {
 			in:   upgrade(page(lifecycle.Page{})),
 			want: drainResult{Page: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted"},
@@ -96,38 +129,23 @@ func TestDrain(t *testing.T) {
 			},
 		},
 		"the drain waits until the Service selects the page": {
-			in:   with(draining, state(active), page(lifecycle.Page{Ready: true})),
+			in:   with(draining(), state(active), page(lifecycle.Page{Ready: true})),
 			want: drainResult{Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"components are removed once the Service selects the page": {
-			in:   with(draining, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+			in:   with(draining(), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
 			want: drainResult{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
-		},
-		"Deployments without pods are kept": {
-			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true}), page(lifecycle.Page{})),
-			want: drainResult{TaskStarted: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
-		},
-		"Deployments without replicas wait for terminating pods": {
-			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true, Pods: 1})),
-			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"without a web server the page is skipped": {
 			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Desired: true, Exist: true, Pods: 1})),
 			want: drainResult{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"the page stays while tasks run": {
-			in: decideOnce(with(draining, workloads(removed), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+			in: decideOnce(with(draining(), workloads(removed), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
 				job("migrate", lifecycle.Job{Checksum: "m12.0.0", Attempt: 1})),
 			want: drainResult{Page: true, Active: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress"},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, drainResultOf(lifecycle.Decide(tc.in))); diff != "" {
-				t.Errorf("decision differs (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 // with returns an edited copy.

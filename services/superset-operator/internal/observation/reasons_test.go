@@ -37,41 +37,52 @@ type reasonRow struct {
 }
 
 func reasonRows() []reasonRow {
-	const (
-		pending, active, complete, failed = v1alpha1.TaskPending, v1alpha1.TaskRunning, v1alpha1.TaskComplete, v1alpha1.TaskFailed
+	return slices.Concat(taskReasonRows(), changeReasonRows(), applyReasonRows(), commandReasonRows(), componentReasonRows())
+}
 
-		wait, hold, done = lifecycle.Wait, lifecycle.Hold, lifecycle.Apply
+const (
+	pending, active, complete, failed = v1alpha1.TaskPending, v1alpha1.TaskRunning, v1alpha1.TaskComplete, v1alpha1.TaskFailed
 
-		ready      = "TFFTFF AsExpected AsExpected"
-		inProgress = "FTFFFF JobRunning AsExpected"
-	)
-	decided := func(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) func(*scenario) {
-		return func(m *scenario) { m.decide(mode, phase, reason, states...) }
-	}
-	drained := func(set func(*scenario)) func(*scenario) { return func(m *scenario) { set(m); m.drained() } }
-	settled := func(reason string, more ...func(*scenario)) func(*scenario) {
-		return func(m *scenario) {
-			m.decide(done, "", reason, complete, complete)
-			for _, f := range more {
-				f(m)
-			}
+	wait, hold, done = lifecycle.Wait, lifecycle.Hold, lifecycle.Apply
+
+	ready      = "TFFTFF AsExpected AsExpected"
+	inProgress = "FTFFFF JobRunning AsExpected"
+)
+
+func decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) func(*scenario) {
+	return func(m *scenario) { m.decide(mode, phase, reason, states...) }
+}
+
+func drained(set func(*scenario)) func(*scenario) { return func(m *scenario) { set(m); m.drained() } }
+
+func settled(reason string, more ...func(*scenario)) func(*scenario) {
+	return func(m *scenario) {
+		m.decide(done, "", reason, complete, complete)
+		for _, f := range more {
+			f(m)
 		}
 	}
-	fails := func(err error) func(*scenario) {
-		return settled(v1alpha1.ReasonLifecycleComplete, func(m *scenario) { m.failure, m.applied = err, false })
-	}
-	command := func(c string) func(*scenario) {
-		return func(m *scenario) { m.sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: c} }
-	}
-	first := func(m *scenario) {
-		m.sup.Status = v1alpha1.SupersetStatus{}
-		m.snapshot.Deployments, m.snapshot.Services = nil, nil
-	}
-	unavailable := func(m *scenario) {
-		s := &m.snapshot.Deployments[component.WebServerName].Status
-		s.ReadyReplicas, s.AvailableReplicas = 0, 0
-	}
-	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x-web-server", nil)
+}
+
+func fails(err error) func(*scenario) {
+	return settled(v1alpha1.ReasonLifecycleComplete, func(m *scenario) { m.failure, m.applied = err, false })
+}
+
+func command(c string) func(*scenario) {
+	return func(m *scenario) { m.sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: c} }
+}
+
+func first(m *scenario) {
+	m.sup.Status = v1alpha1.SupersetStatus{}
+	m.snapshot.Deployments, m.snapshot.Services = nil, nil
+}
+
+func unavailable(m *scenario) {
+	s := &m.snapshot.Deployments[component.WebServerName].Status
+	s.ReadyReplicas, s.AvailableReplicas = 0, 0
+}
+
+func taskReasonRows() []reasonRow {
 	return []reasonRow{
 		{"LifecycleComplete", settled("LifecycleComplete"), "Running", ready, ""},
 		{"LifecycleDisabled", settled("LifecycleDisabled"), "Running", ready, ""},
@@ -100,6 +111,11 @@ func reasonRows() []reasonRow {
 		{"TaskWaiting", drained(decided(wait, "", "TaskWaiting", pending, pending)), "Upgrading", inProgress, ""},
 		{"Draining", decided(wait, "", "Draining", pending, pending), "Upgrading", "TTFFFF JobRunning AsExpected", ""},
 		{"ComponentsDrained", drained(decided(wait, "", "ComponentsDrained", pending, pending)), "Upgrading", inProgress, ""},
+	}
+}
+
+func changeReasonRows() []reasonRow {
+	return []reasonRow{
 		{
 			"DowngradeBlocked", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, complete), "Blocked",
 			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
@@ -124,6 +140,12 @@ func reasonRows() []reasonRow {
 			"InvalidSpec, since the creation", func(m *scenario) { first(m); m.violations = []string{"spec.valkey"} }, "Blocked",
 			"FFTFFF InvalidSpec InvalidSpec", "spec.valkey",
 		},
+	}
+}
+
+func applyReasonRows() []reasonRow {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x-web-server", nil)
+	return []reasonRow{
 		{
 			"NotOwned, before a task", decided(hold, v1alpha1.PhaseBlocked, "NotOwned", pending, pending), "Blocked",
 			"TFTFFF NotOwned NotOwned", "Do this.",
@@ -149,6 +171,11 @@ func reasonRows() []reasonRow {
 		},
 		{"ApplyRefused", fails(fmt.Errorf("apply: %w", invalid)), "Blocked", "TFTFFF ApplyRefused ApplyRefused", "is invalid. Correct the spec."},
 		{"ReconcileError", fails(errors.New("forbidden")), "Running", "TTTFFF SpecNotObserved ReconcileError", "forbidden"},
+	}
+}
+
+func commandReasonRows() []reasonRow {
+	return []reasonRow{
 		{"SchedulesValid", settled("LifecycleComplete"), "Running", ready, ""},
 		{"NotSuspended", settled("LifecycleComplete"), "Running", ready, ""},
 		{
@@ -165,6 +192,11 @@ func reasonRows() []reasonRow {
 			d := m.snapshot.Deployments[component.WebServerName]
 			d.Spec.Replicas, d.Status = new(int32), appsv1.DeploymentStatus{}
 		}), "Stopped", "FFFFFT AsExpected Stopped", ""},
+	}
+}
+
+func componentReasonRows() []reasonRow {
+	return []reasonRow{
 		{"FirstDeployment", func(m *scenario) {
 			first(m)
 			m.decide(wait, "", "TaskInProgress", active, pending)

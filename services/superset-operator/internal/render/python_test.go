@@ -96,20 +96,26 @@ func TestRenderedPythonMatchesSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config, env := rendered(t, tc.superset, tc.workload)
 			got := run(t, config, env)
-			for setting, want := range map[string]any{
-				"WEBDRIVER_BASEURL":               "http://" + load(t, tc.superset).Name + "-web-server:8088/",
-				"WEBDRIVER_BASEURL_USER_FRIENDLY": "http://" + load(t, tc.superset).Name + "-web-server:8088/",
-				"RATELIMIT_APPLICATION":           nil,
-			} {
-				if got[setting] != want {
-					t.Errorf("%s is %v, want %v", setting, got[setting], want)
-				}
-				delete(got, setting)
-			}
+			removeSharedSettings(t, got, load(t, tc.superset).Name)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("settings differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// removeSharedSettings checks and removes the settings that all workloads of a Superset have.
+func removeSharedSettings(t *testing.T, got map[string]any, superset string) {
+	t.Helper()
+	for setting, want := range map[string]any{
+		"WEBDRIVER_BASEURL":               "http://" + superset + "-web-server:8088/",
+		"WEBDRIVER_BASEURL_USER_FRIENDLY": "http://" + superset + "-web-server:8088/",
+		"RATELIMIT_APPLICATION":           nil,
+	} {
+		if got[setting] != want {
+			t.Errorf("%s is %v, want %v", setting, got[setting], want)
+		}
+		delete(got, setting)
 	}
 }
 

@@ -162,3 +162,48 @@ func TestTasksAndRequirements(t *testing.T) {
 		})
 	}
 }
+
+// clone returns an edit of a Superset with a valid clone task.
+func clone(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.Environment = v1alpha1.Staging
+		s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h"), Database: new("d"), Username: new("u")}
+		s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{Host: "s"}}}
+		edit(s)
+	}
+}
+
+func TestW13ContradictionsOfCloneAreReported(t *testing.T) {
+	disabled := new(true)
+	mysql := v1alpha1.MySQL
+	checkContradictions(t, map[string]contradiction{
+		"a valid clone": {edit: clone(func(*v1alpha1.SupersetSpec) {})},
+		"a clone from another kind of database": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Source.Type = &mysql }),
+			want: []string{"spec.lifecycle.clone.source.type"},
+		},
+		"a clone into another kind of database": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore.Type = &mysql }),
+			want: []string{"spec.lifecycle.clone.source.type"},
+		},
+		"a clone with a command of the user": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) {
+				s.Metastore.Type, s.Lifecycle.Clone.Command = &mysql, []string{"translate"}
+			}),
+		},
+		"a disabled clone": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, disabled }),
+		},
+		"a clone while all tasks are disabled": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, disabled }),
+		},
+		"a clone into an unstructured metastore": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: new("sqlite://")} }),
+			want: []string{"spec.lifecycle.clone"},
+		},
+		"a clone in Production": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Environment = v1alpha1.Production }),
+			want: []string{"spec.lifecycle.clone"},
+		},
+	})
+}

@@ -19,55 +19,15 @@ func security(user *int64, nonRoot *bool) *corev1.SecurityContext {
 	}
 }
 
-func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
-	inPod := func(s *corev1.PodSecurityContext) *v1alpha1.PodTemplate {
-		return &v1alpha1.PodTemplate{PodSecurityContext: s}
-	}
-	inContainer := func(s *corev1.SecurityContext) *v1alpha1.PodTemplate {
-		return container(&v1alpha1.ContainerTemplate{SecurityContext: s})
-	}
-	withProfile := security(new(int64(70)), new(true))
-	withProfile.SeccompProfile = nil
-	cases := map[string]struct {
-		pod  *v1alpha1.PodTemplate
-		kind v1alpha1.DatabaseType
-		want *corev1.SecurityContext
-	}{
-		"PostgreSQL": {kind: v1alpha1.PostgreSQL, want: security(new(int64(70)), new(true))},
-		"MySQL":      {kind: v1alpha1.MySQL, want: security(new(int64(999)), new(true))},
-		"a user of the pod": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsUser: new(int64(0))}),
-			want: security(nil, nil),
-		},
-		"a user of the container": {
-			pod:  inContainer(&corev1.SecurityContext{RunAsUser: new(int64(5))}),
-			want: security(new(int64(5)), nil),
-		},
-		"root is allowed": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(false)}),
-			want: security(nil, nil),
-		},
-		"a pod that must not be root still needs a user": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(true)}),
-			want: security(new(int64(70)), nil),
-		},
-		"a profile of the pod": {
-			pod:  inPod(&corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
-			want: withProfile,
-		},
-		"a privileged container stays privileged": {
-			pod:  inContainer(&corev1.SecurityContext{Privileged: new(true)}),
-			want: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(70)), RunAsNonRoot: new(true)},
-		},
-		"capabilities of the user": {
-			pod: inContainer(&corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}),
-			want: &corev1.SecurityContext{
-				RunAsUser: new(int64(70)), RunAsNonRoot: new(true),
-				Capabilities:   &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}},
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-		},
-	}
+type securityCase struct {
+	pod  *v1alpha1.PodTemplate
+	kind v1alpha1.DatabaseType
+	want *corev1.SecurityContext
+}
+
+// checkSecurity compares the contexts of both containers that run tools of the database.
+func checkSecurity(t *testing.T, cases map[string]securityCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			edit := func(s *v1alpha1.SupersetSpec) {
@@ -84,6 +44,63 @@ func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
+	checkSecurity(t, map[string]securityCase{
+		"PostgreSQL": {kind: v1alpha1.PostgreSQL, want: security(new(int64(70)), new(true))},
+		"MySQL":      {kind: v1alpha1.MySQL, want: security(new(int64(999)), new(true))},
+	})
+}
+
+func TestDatabaseToolsRespectSecurityOfPod(t *testing.T) {
+	inPod := func(s *corev1.PodSecurityContext) *v1alpha1.PodTemplate {
+		return &v1alpha1.PodTemplate{PodSecurityContext: s}
+	}
+	withProfile := security(new(int64(70)), new(true))
+	withProfile.SeccompProfile = nil
+	checkSecurity(t, map[string]securityCase{
+		"a user of the pod": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsUser: new(int64(0))}),
+			want: security(nil, nil),
+		},
+		"root is allowed": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(false)}),
+			want: security(nil, nil),
+		},
+		"a pod that must not be root still needs a user": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(true)}),
+			want: security(new(int64(70)), nil),
+		},
+		"a profile of the pod": {
+			pod:  inPod(&corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+			want: withProfile,
+		},
+	})
+}
+
+func TestDatabaseToolsRespectSecurityOfContainer(t *testing.T) {
+	inContainer := func(s *corev1.SecurityContext) *v1alpha1.PodTemplate {
+		return container(&v1alpha1.ContainerTemplate{SecurityContext: s})
+	}
+	checkSecurity(t, map[string]securityCase{
+		"a user of the container": {
+			pod:  inContainer(&corev1.SecurityContext{RunAsUser: new(int64(5))}),
+			want: security(new(int64(5)), nil),
+		},
+		"a privileged container stays privileged": {
+			pod:  inContainer(&corev1.SecurityContext{Privileged: new(true)}),
+			want: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(70)), RunAsNonRoot: new(true)},
+		},
+		"capabilities of the user": {
+			pod: inContainer(&corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}),
+			want: &corev1.SecurityContext{
+				RunAsUser: new(int64(70)), RunAsNonRoot: new(true),
+				Capabilities:   &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}},
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	})
 }
 
 func TestCustomCommandInCustomImageKeepsUser(t *testing.T) {

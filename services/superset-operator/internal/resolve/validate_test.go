@@ -17,82 +17,65 @@ import (
 
 func fromInt(n int) intstr.IntOrString { return intstr.FromInt(n) }
 
-// TestW13ContradictionsAreReported lists contradictions with the paths of their violations.
-func TestW13ContradictionsAreReported(t *testing.T) {
-	disabled := new(true)
-	mysql := v1alpha1.MySQL
-	clone := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) {
-		return func(s *v1alpha1.SupersetSpec) {
-			s.Environment = v1alpha1.Staging
-			s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h"), Database: new("d"), Username: new("u")}
-			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{Host: "s"}}}
-			edit(s)
-		}
+// contradiction is a case with the paths of its violations.
+type contradiction struct {
+	edit func(*v1alpha1.SupersetSpec)
+	want []string
+}
+
+func checkContradictions(t *testing.T, cases map[string]contradiction) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}}
+			tc.edit(&sup.Spec)
+			if diff := cmp.Diff(tc.want, paths(t, sup)); diff != "" {
+				t.Errorf("paths differ (-want +got):\n%s", diff)
+			}
+		})
 	}
-	websocket := func(edit func(*v1alpha1.WebsocketServerSpec)) func(*v1alpha1.SupersetSpec) {
-		return func(s *v1alpha1.SupersetSpec) {
-			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
-			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: new("r")}
-			edit(s.WebsocketServer)
-		}
+}
+
+// websocketServer returns an edit of a Superset with a valid websocket server.
+func websocketServer(edit func(*v1alpha1.WebsocketServerSpec)) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
+		s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: new("r")}
+		edit(s.WebsocketServer)
 	}
-	service := func(kind corev1.ServiceType, nodePort int32) *v1alpha1.ComponentServiceSpec {
-		return &v1alpha1.ComponentServiceSpec{Type: kind, NodePort: &nodePort}
-	}
-	cases := map[string]struct {
-		edit func(*v1alpha1.SupersetSpec)
-		want []string
-	}{
-		"nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
+}
+
+func TestW13ContradictionsOfWebsocketServerAreReported(t *testing.T) {
+	checkContradictions(t, map[string]contradiction{
 		"a websocket server without an image": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image = nil }),
+			edit: websocketServer(func(w *v1alpha1.WebsocketServerSpec) { w.Image = nil }),
 			want: []string{"spec.websocketServer.image.repository"},
 		},
 		"a websocket server with an empty repository": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image.Repository = new("") }),
+			edit: websocketServer(func(w *v1alpha1.WebsocketServerSpec) { w.Image.Repository = new("") }),
 			want: []string{"spec.websocketServer.image.repository"},
 		},
 		"two configurations of the websocket server": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) {
+			edit: websocketServer(func(w *v1alpha1.WebsocketServerSpec) {
 				w.Config, w.ConfigFrom = &runtime.RawExtension{Raw: []byte(`{}`)}, &corev1.SecretKeySelector{}
 			}),
 			want: []string{"spec.websocketServer.config"},
 		},
 		"a list as configuration": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(`[1]`)} }),
+			edit: websocketServer(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(`[1]`)} }),
 			want: []string{"spec.websocketServer.config"},
 		},
 		"a valid websocket server": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(` {"a": 1}`)} }),
+			edit: websocketServer(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(` {"a": 1}`)} }),
 		},
-		"a valid clone": {edit: clone(func(*v1alpha1.SupersetSpec) {})},
-		"a clone from another kind of database": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Source.Type = &mysql }),
-			want: []string{"spec.lifecycle.clone.source.type"},
-		},
-		"a clone into another kind of database": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore.Type = &mysql }),
-			want: []string{"spec.lifecycle.clone.source.type"},
-		},
-		"a clone with a command of the user": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) {
-				s.Metastore.Type, s.Lifecycle.Clone.Command = &mysql, []string{"translate"}
-			}),
-		},
-		"a disabled clone": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, disabled }),
-		},
-		"a clone while all tasks are disabled": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, disabled }),
-		},
-		"a clone into an unstructured metastore": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: new("sqlite://")} }),
-			want: []string{"spec.lifecycle.clone"},
-		},
-		"a clone in Production": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Environment = v1alpha1.Production }),
-			want: []string{"spec.lifecycle.clone"},
-		},
+	})
+}
+
+func TestW13ContradictionsOfNetworkAreReported(t *testing.T) {
+	service := func(kind corev1.ServiceType, nodePort int32) *v1alpha1.ComponentServiceSpec {
+		return &v1alpha1.ComponentServiceSpec{Type: kind, NodePort: &nodePort}
+	}
+	checkContradictions(t, map[string]contradiction{
 		"an Ingress without a host": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{}}
@@ -103,20 +86,6 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Hosts: []v1alpha1.IngressHost{{Host: "h"}}}}
 			},
-		},
-		"threads of sync workers": {
-			edit: func(s *v1alpha1.SupersetSpec) {
-				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: new(int32(2)), WorkerClass: new("sync")}
-			},
-			want: []string{"spec.webServer.gunicorn.threads"},
-		},
-		"limits per child without prefork": {
-			edit: func(s *v1alpha1.SupersetSpec) {
-				s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Celery: &v1alpha1.CeleryWorkerProcessSpec{
-					Pool: new("gevent"), MaxTasksPerChild: new(int32(1)), MaxMemoryPerChild: new(int32(1)),
-				}}
-			},
-			want: []string{"spec.celeryWorker.celery.maxTasksPerChild", "spec.celeryWorker.celery.maxMemoryPerChild"},
 		},
 		"a node port without a type": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Service = service(corev1.ServiceTypeClusterIP, 30001) },
@@ -137,6 +106,11 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.webServer.service.port", "spec.metastore.port", "spec.valkey.port"},
 		},
+	})
+}
+
+func TestW13ContradictionsOfWorkloadsAreReported(t *testing.T) {
+	checkContradictions(t, map[string]contradiction{
 		"a maximum below the minimum, from the top level": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
@@ -172,6 +146,26 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: reserved, InitContainers: reserved}
 			},
 		},
+	})
+}
+
+func TestW13ContradictionsAreReported(t *testing.T) {
+	checkContradictions(t, map[string]contradiction{
+		"nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
+		"threads of sync workers": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: new(int32(2)), WorkerClass: new("sync")}
+			},
+			want: []string{"spec.webServer.gunicorn.threads"},
+		},
+		"limits per child without prefork": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Celery: &v1alpha1.CeleryWorkerProcessSpec{
+					Pool: new("gevent"), MaxTasksPerChild: new(int32(1)), MaxMemoryPerChild: new(int32(1)),
+				}}
+			},
+			want: []string{"spec.celeryWorker.celery.maxTasksPerChild", "spec.celeryWorker.celery.maxMemoryPerChild"},
+		},
 		"an incomplete metastore": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h")} },
 			want: []string{"spec.metastore.host"},
@@ -182,16 +176,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 			want: []string{"spec.valkey.host", "spec.valkey"},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}}
-			tc.edit(&sup.Spec)
-			if diff := cmp.Diff(tc.want, paths(t, sup)); diff != "" {
-				t.Errorf("paths differ (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 // paths returns the path of each violation, and checks that it has a fix.

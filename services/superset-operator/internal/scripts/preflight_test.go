@@ -53,20 +53,50 @@ func preflight(t *testing.T, files map[string]string) (last, output string) {
 	return lines[len(lines)-1], string(out)
 }
 
+// stubProgram is a program that does nothing.
+const stubProgram = "#!/bin/sh\n"
+
+type preflightCase struct {
+	files map[string]string
+	want  string
+}
+
+// checkPreflight runs cases with a superset_config.py in an image that contains Superset.
+func checkPreflight(t *testing.T, cases map[string]preflightCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.files["superset_config.py"] != "" {
+				tc.files["bin/superset"], tc.files["superset/__init__.py"], tc.files["superset/config.py"] = stubProgram, "", stubConfig
+			}
+			last, output := preflight(t, tc.files)
+			if last != "preflight: "+tc.want {
+				t.Errorf("got %s\nwant preflight: %s", last, tc.want)
+			}
+			for _, secret := range []string{"a-secret-key", "a-password"} {
+				if strings.Contains(output, secret) {
+					t.Errorf("a secret is in the output:\n%s", output)
+				}
+			}
+		})
+	}
+}
+
 func TestPreflightNamesCauseInImage(t *testing.T) {
-	const program = "#!/bin/sh\n"
-	cases := map[string]struct {
-		files map[string]string
-		want  string
-	}{
-		"another product": {map[string]string{"bin/superset": program}, "the image contains no Superset: correct spec.image"},
+	checkPreflight(t, map[string]preflightCase{
+		"another product": {map[string]string{"bin/superset": stubProgram}, "the image contains no Superset: correct spec.image"},
 		"the module alone": {
 			map[string]string{"superset/__init__.py": "", "superset/config.py": ""}, "the image contains no Superset: correct spec.image",
 		},
 		"an incomplete image": {
-			map[string]string{"bin/superset": program, "superset/__init__.py": "import nowhere\n"},
+			map[string]string{"bin/superset": stubProgram, "superset/__init__.py": "import nowhere\n"},
 			"Superset cannot be imported: ModuleNotFoundError: No module named 'nowhere'. Correct spec.image",
 		},
+	})
+}
+
+func TestPreflightNamesCauseInConfiguration(t *testing.T) {
+	checkPreflight(t, map[string]preflightCase{
 		"an error in the configuration": {
 			map[string]string{"superset_config.py": "A = 1\nB = missing\n"},
 			"superset_config.py fails: line 2: NameError: name 'missing' is not defined. Correct spec.config or the image",
@@ -81,6 +111,15 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 			},
 			"spec.webServer.config fails: line 2: SyntaxError: invalid syntax. Correct spec.webServer.config",
 		},
+		"an error with secrets": {
+			map[string]string{"superset_config.py": "raise ValueError('a-secret-key, postgresql://user:a-password@host/db')\n"},
+			"superset_config.py fails: line 1: ValueError: ***, postgresql://user:***@host/db. Correct spec.config or the image",
+		},
+	})
+}
+
+func TestPreflightNamesCauseInFeatures(t *testing.T) {
+	checkPreflight(t, map[string]preflightCase{
 		"asynchronous queries without a secret": {
 			map[string]string{"superset_config.py": "FEATURE_FLAGS = {'GLOBAL_ASYNC_QUERIES': True}\n"},
 			"the feature GLOBAL_ASYNC_QUERIES requires a GLOBAL_ASYNC_QUERIES_JWT_SECRET of 32 or more bytes: set it in spec.config, or disable the feature",
@@ -96,25 +135,5 @@ func TestPreflightNamesCauseInImage(t *testing.T) {
 			}, "\n")},
 			"the image contains no MCP server, which Superset has since 6.1: remove spec.mcpServer or correct spec.image",
 		},
-		"an error with secrets": {
-			map[string]string{"superset_config.py": "raise ValueError('a-secret-key, postgresql://user:a-password@host/db')\n"},
-			"superset_config.py fails: line 1: ValueError: ***, postgresql://user:***@host/db. Correct spec.config or the image",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if tc.files["superset_config.py"] != "" {
-				tc.files["bin/superset"], tc.files["superset/__init__.py"], tc.files["superset/config.py"] = program, "", stubConfig
-			}
-			last, output := preflight(t, tc.files)
-			if last != "preflight: "+tc.want {
-				t.Errorf("got %s\nwant preflight: %s", last, tc.want)
-			}
-			for _, secret := range []string{"a-secret-key", "a-password"} {
-				if strings.Contains(output, secret) {
-					t.Errorf("a secret is in the output:\n%s", output)
-				}
-			}
-		})
-	}
+	})
 }

@@ -14,11 +14,24 @@ const (
 	unknown   = v1alpha1.DirectionUnknown
 )
 
+type directionCase struct {
+	from, to string // tags
+	want     v1alpha1.UpgradeDirection
+}
+
+func checkDirections(t *testing.T, cases []directionCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.from+" to "+tc.to, func(t *testing.T) {
+			if got := version.Compare("apache/superset:"+tc.from, "apache/superset:"+tc.to); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestW6VersionOrderIsStrict(t *testing.T) {
-	cases := []struct {
-		from, to string
-		want     v1alpha1.UpgradeDirection
-	}{
+	checkDirections(t, []directionCase{
 		// Date stamps.
 		{"20260701", "20260615", unknown},
 		{"2026.07.01", "2026.06.01", unknown},
@@ -33,7 +46,11 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"v6.0.0", "6.0.1", upgrade},
 		{"6.0.0", "v6.0.0", rebuild},
 		{"10.0.0", "9.0.0", downgrade},
-		// Flavors.
+	})
+}
+
+func TestW6FlavorsHaveNoOrder(t *testing.T) {
+	checkDirections(t, []directionCase{
 		{"6.0.0-dev", "6.1.0-py311", upgrade},
 		{"6.1.0-lean", "6.0.0", downgrade},
 		{"6.0.0-dev", "6.0.0-lean", rebuild},
@@ -42,7 +59,11 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"6.0.0-arm64", "6.0.0", rebuild},
 		{"6.0.0-a1b2c3d", "6.0.0", rebuild},
 		{"6.0.0-1", "6.0.0-2", rebuild},
-		// Pre-releases.
+	})
+}
+
+func TestPreReleasesPrecedeTheirRelease(t *testing.T) {
+	checkDirections(t, []directionCase{
 		{"6.0.0rc1", "6.0.0", upgrade},
 		{"6.0.0", "6.0.0rc1", downgrade},
 		{"6.0.0rc9", "6.0.0rc10", upgrade},
@@ -54,7 +75,11 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"6.0.0-beta", "6.0.0-rc", upgrade},
 		{"6.0.0rc1-dev", "6.0.0rc2-py311", upgrade},
 		{"5.9.9", "6.0.0-alpha1", upgrade},
-		// Tags without an order.
+	})
+}
+
+func TestTagsWithoutOrderAreUnknown(t *testing.T) {
+	checkDirections(t, []directionCase{
 		{"latest", "6.0.0", unknown},
 		{"6.0.0", "latest", unknown},
 		{"6.0", "6.1", unknown},
@@ -68,14 +93,7 @@ func TestW6VersionOrderIsStrict(t *testing.T) {
 		{"99999999999999999999.0.0", "1.0.0", unknown},
 		{"master-1a2b3c4", "master-5d6e7f8", unknown},
 		{"", "6.0.0", unknown},
-	}
-	for _, tc := range cases {
-		t.Run(tc.from+" to "+tc.to, func(t *testing.T) {
-			if got := version.Compare("apache/superset:"+tc.from, "apache/superset:"+tc.to); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-		})
-	}
+	})
 }
 
 func TestW7ChangedRepositoryIsRebuild(t *testing.T) {

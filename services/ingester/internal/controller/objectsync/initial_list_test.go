@@ -58,10 +58,10 @@ func names(q workqueue.TypedRateLimitingInterface[reconcile.Request]) map[string
 	return out
 }
 
-// The objects of an incomplete list are handled. Those that the next list lacks are enqueued
-// once more, since they were deleted meanwhile.
-func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
-	half := make(chan struct{})
+// newInterruptedServer serves two objects of an incomplete list, and aborts this list when half is closed. Later lists
+// lack the second object.
+func newInterruptedServer(t *testing.T, half <-chan struct{}) *httptest.Server {
+	t.Helper()
 	lists := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -80,6 +80,12 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"ModelList","metadata":{"resourceVersion":"9"},"items":[%s]}`, listedJSON("stays", "u1", "7"))
 	}))
 	t.Cleanup(server.Close)
+	return server
+}
+
+// newClientOf returns an idle client of the server.
+func newClientOf(t *testing.T, server *httptest.Server) *cachedClient {
+	t.Helper()
 	all, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +94,14 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// The objects of an incomplete list are handled. Those that the next list lacks are enqueued
+// once more, since they were deleted meanwhile.
+func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
+	half := make(chan struct{})
+	c := newClientOf(t, newInterruptedServer(t, half))
 	q := newQueue(t)
 	first := c.informers[""].initialList
 	if err := first.start(t.Context(), q); err != nil {

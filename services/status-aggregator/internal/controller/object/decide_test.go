@@ -44,31 +44,62 @@ func conditionsFor(generation int64) []metav1.Condition {
 	return []metav1.Condition{{Type: conditions.TypeAvailable, ObservedGeneration: generation}}
 }
 
-func TestDecide(t *testing.T) {
-	present := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue}}
-	later := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(-60))}}
-	ready := []metav1.Condition{{Type: "LifecycleComplete", ObservedGeneration: 1}, {Type: conditions.TypeReady, ObservedGeneration: 1}}
-	hold := decision{hold: true}
-	fresh := decision{freshness: conditions.Fresh}
-	cases := map[string]struct {
-		inputs inputs
-		want   decision
-	}{
+// Conditions of an object.
+var (
+	present = []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue}}
+	later   = []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(-60))}}
+	ready   = []metav1.Condition{{Type: "LifecycleComplete", ObservedGeneration: 1}, {Type: conditions.TypeReady, ObservedGeneration: 1}}
+)
+
+// Frequent decisions.
+var (
+	hold  = decision{hold: true}
+	fresh = decision{freshness: conditions.Fresh}
+)
+
+type decideCase struct {
+	inputs inputs
+	want   decision
+}
+
+func checkDecide(t *testing.T, cases map[string]decideCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.inputs.now = now
+			if diff := cmp.Diff(tc.want, decide(tc.inputs), cmp.AllowUnexported(decision{})); diff != "" {
+				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideByObserverState(t *testing.T) {
+	checkDecide(t, map[string]decideCase{
 		"disconnected: hold": {
 			inputs{state: liveness.Disconnected, received: observed(1, 1, true), present: present}, hold,
-		},
-		"an engine waits for its instance, as shown by its operator's own Ready: compute": {
-			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, false), waitingSince: now}, fresh,
-		},
-		"the same for a kind whose Ready the aggregator owns: hold": {
-			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, true), waitingSince: now},
-			decision{hold: true, retryAt: at(30)},
 		},
 		"alive: compute": {
 			inputs{state: liveness.Alive, received: observed(1, 1, false), present: present}, fresh,
 		},
 		"alive, observation unchanged: compute, since time may have passed": {
 			inputs{state: liveness.Alive, received: observed(1, 1, false), entry: entryAt(1, 1), present: present}, fresh,
+		},
+		"stale: report it": {
+			inputs{state: liveness.Stale, received: observed(1, 1, true), entry: entryAt(1, 1), present: present},
+			decision{freshness: conditions.ObserverStale},
+		},
+	})
+}
+
+func TestDecideOlderGeneration(t *testing.T) {
+	checkDecide(t, map[string]decideCase{
+		"an engine waits for its instance, as shown by its operator's own Ready: compute": {
+			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, false), waitingSince: now}, fresh,
+		},
+		"the same for a kind whose Ready the aggregator owns: hold": {
+			inputs{state: liveness.Alive, received: observedFor(0, true), present: ownConditions(ready, true), waitingSince: now},
+			decision{hold: true, retryAt: at(30)},
 		},
 		"an observation of an older generation than another writer has covered since: hold": {
 			inputs{state: liveness.Alive, received: observedFor(1, true), present: conditionsFor(2), waitingSince: at(-29)},
@@ -80,10 +111,11 @@ func TestDecide(t *testing.T) {
 		"an observation of the same generation: compute": {
 			inputs{state: liveness.Alive, received: observedFor(2, false), present: conditionsFor(2)}, fresh,
 		},
-		"stale: report it": {
-			inputs{state: liveness.Stale, received: observed(1, 1, true), entry: entryAt(1, 1), present: present},
-			decision{freshness: conditions.ObserverStale},
-		},
+	})
+}
+
+func TestDecideUnconfirmedObserver(t *testing.T) {
+	checkDecide(t, map[string]decideCase{
 		"unconfirmed, and another writer may have written conditions since: hold": {
 			inputs{state: liveness.Unconfirmed, received: observed(1, 1, false), entry: entryAt(1, 1), present: present}, hold,
 		},
@@ -105,6 +137,11 @@ func TestDecide(t *testing.T) {
 		"unconfirmed, but the object has no conditions yet: compute": {
 			inputs{state: liveness.Unconfirmed, received: observed(1, 1, false), present: ownConditions(ready, false)}, fresh,
 		},
+	})
+}
+
+func TestDecideOlderObservation(t *testing.T) {
+	checkDecide(t, map[string]decideCase{
 		"an observation older than the entry, same epoch: hold": {
 			inputs{state: liveness.Alive, received: observed(1, 1, true), entry: entryAt(1, 2), present: present}, hold,
 		},
@@ -119,6 +156,11 @@ func TestDecide(t *testing.T) {
 			inputs{state: liveness.Alive, received: observed(2, 1, true), entry: entryAt(2, 1), formerExpiry: at(20), present: present},
 			decision{freshness: conditions.Fresh, retryAt: at(20)},
 		},
+	})
+}
+
+func TestDecideWithoutObservation(t *testing.T) {
+	checkDecide(t, map[string]decideCase{
 		"no observation of a new object: hold": {
 			inputs{state: liveness.Alive, waitingSince: at(-5)}, decision{hold: true, retryAt: at(25)},
 		},
@@ -131,15 +173,7 @@ func TestDecide(t *testing.T) {
 		"no observation, and an unconfirmed observer: hold": {
 			inputs{state: liveness.Unconfirmed, waitingSince: at(-300), present: present}, decision{hold: true, retryAt: at(-270)},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.inputs.now = now
-			if diff := cmp.Diff(tc.want, decide(tc.inputs), cmp.AllowUnexported(decision{})); diff != "" {
-				t.Errorf("decision (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestPrevious(t *testing.T) {
