@@ -154,7 +154,7 @@ func TestForeignWorkloadIsReportedOnce(t *testing.T) {
 // eventCounts counts the reasons in a list that is separated by spaces.
 func eventCounts(list string) map[string]int {
 	out := map[string]int{}
-	for _, reason := range strings.Fields(list) {
+	for reason := range strings.FieldsSeq(list) {
 		out[reason]++
 	}
 	return out

@@ -2,6 +2,7 @@ package superset_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -147,9 +148,7 @@ func TestForeignObjectsStayUnchanged(t *testing.T) {
 				larger := everyKind(edit, func(s *v1alpha1.Superset) {
 					s.Spec.CeleryFlower, s.Spec.Lifecycle.Rotate = &v1alpha1.CeleryFlowerSpec{}, &v1alpha1.RotateTaskSpec{}
 				})(e)
-				for kind, obj := range firstOfEachKind(t, larger, renderedObjects(t, sup)...) {
-					foreign[kind] = obj
-				}
+				maps.Copy(foreign, firstOfEachKind(t, larger, renderedObjects(t, sup)...))
 			}
 			for kind := range firstOfEachKind(t, everyKind()(e)) {
 				if foreign[kind] == nil {
