@@ -15,11 +15,14 @@
 // the image (mariadb:10.11 is used for MariaDB), and the programs, whose version is checked, since Debian's mysqld is
 // MariaDB. Debian's stable suites have no MySQL, so 4. is for MariaDB only. MySQL has another source:
 //
-//  5. as root on Debian: debootstrap downloads mysql-server-core of Debian sid (MySQL 9.7) and its libraries into the
-//     cache directory (see package cachedir), once per machine; they are unpacked there, not installed, and the server
-//     runs on the dynamic loader of that directory.
+//  5. as root on Debian: debootstrap downloads mysql-server-core and mysql-client-core of Debian sid (MySQL 9.7) and their
+//     libraries into the cache directory (see package cachedir), once per machine; they are unpacked there, not installed,
+//     and the server runs on the dynamic loader of that directory.
 //
 // If none works, the error lists the reason for each and the remedies.
+//
+// Server.Program runs the client programs of the vendor: from PATH, from the directory of 5, or from mariadb-client, which
+// is installed as in 4.
 //
 // Tests (package mysqltest) remove their server. The local stack (tools/stack) calls Start again with the same Config to
 // find its running server, or to start it again with its existing data.

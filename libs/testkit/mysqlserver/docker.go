@@ -101,7 +101,12 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	binding := network.PortMap{network.MustParsePort("3306/tcp"): {{
 		HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(d.cfg.Port),
 	}}}
+	var command []string // the image's own
+	if d.cfg.BinaryLog && strings.Contains(d.image, "mariadb") {
+		command = []string{binaryLogArgument}
+	}
 	_, err := testcontainers.Run(ctx, d.image,
+		testcontainers.WithCmd(command...),
 		testcontainers.WithReuseByName(d.cfg.Name),
 		testcontainers.WithEnv(map[string]string{"MYSQL_ROOT_PASSWORD": password, "MYSQL_ROOT_HOST": "%"}),
 		testcontainers.WithExposedPorts("3306/tcp"),

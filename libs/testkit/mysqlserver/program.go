@@ -18,6 +18,8 @@ import (
 const (
 	initTimeout = 2 * time.Minute
 	stopTimeout = 30 * time.Second
+	// binaryLogArgument gives the files of MariaDB the name that those of MySQL have.
+	binaryLogArgument = "--log-bin=binlog"
 )
 
 func localServer(ctx context.Context, cfg Config) (*Server, error) {
@@ -128,6 +130,9 @@ func (p *program) launch(s *Server) (int, error) {
 		"--secure-file-priv="+p.cfg.Dir,
 		"--loose-mysqlx=0", // MySQL's second port; loose, since MariaDB does not know the option
 	), asUser()...)
+	if p.cfg.BinaryLog && p.vendor == MariaDB {
+		args = append(args, binaryLogArgument)
+	}
 	cmd := exec.Command(p.command(), args...) //nolint:noctx // outlives every context
 	cmd.Dir = p.cfg.Dir
 	cmd.Env = append(os.Environ(), p.cfg.Marker)

@@ -29,6 +29,8 @@ type Config struct {
 	Log string
 	// Vendor is the required kind of server; AnyVendor selects the one that starts fastest.
 	Vendor Vendor
+	// BinaryLog makes a MariaDB server write a binary log; MySQL always does.
+	BinaryLog bool
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
 	// Logf receives messages about slow steps and about changes of the machine.

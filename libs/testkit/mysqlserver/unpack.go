@@ -16,39 +16,49 @@ import (
 const (
 	// mysqlSuite is the Debian suite that has MySQL; the stable suites have MariaDB only.
 	mysqlSuite    = "sid"
-	mysqlPackage  = "mysql-server-core"
 	unpackTimeout = 10 * time.Minute
 )
 
+// mysqlPackages are the server with mysqlbinlog, and the other client programs.
+var mysqlPackages = []string{"mysql-server-core", "mysql-client-core"}
+
 // unpacked runs Debian's MySQL from a directory in the cache, without installing it: its libraries are newer than
-// those of a stable Debian, so it runs on the dynamic loader of its own packages. The directory is filled once per
-// machine.
+// those of a stable Debian, so it runs on the dynamic loader of its own packages.
 func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Vendor != MySQL {
 		return nil, unavailable{}
 	}
-	cache, err := cachedir.Path()
+	e, err := unpackedProgram(ctx, cfg, filepath.Join("usr", "sbin", "mysqld"))
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(cache, "mysql-"+mysqlSuite)
+	return programServer(cfg, e)
+}
+
+// unpackedProgram returns a program of the directory, which is filled once per machine.
+func unpackedProgram(ctx context.Context, cfg Config, path string) (executable, error) {
+	cache, err := cachedir.Path()
+	if err != nil {
+		return executable{}, err
+	}
+	dir := filepath.Join(cache, "mysql-"+mysqlSuite+"-with-clients")
 	if _, err := os.Stat(dir); err != nil {
 		if err := os.MkdirAll(cache, 0o755); err != nil {
-			return nil, fmt.Errorf("create the cache directory: %w", err)
+			return executable{}, fmt.Errorf("create the cache directory: %w", err)
 		}
 		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Logf("waiting for another download of MySQL") })
 		if err != nil {
-			return nil, fmt.Errorf("lock the directory of MySQL: %w", err)
+			return executable{}, fmt.Errorf("lock the directory of MySQL: %w", err)
 		}
 		if err := errors.Join(unpack(ctx, cfg, dir), unlock()); err != nil {
-			return nil, err
+			return executable{}, err
 		}
 	}
-	e, err := inTree(dir)
+	e, err := inTree(dir, path)
 	if err != nil {
-		return nil, fmt.Errorf("%w; remove the directory to download it again", err)
+		return executable{}, fmt.Errorf("%w; remove the directory to download it again", err)
 	}
-	return programServer(cfg, e)
+	return e, nil
 }
 
 // unpack fills the directory under another name and renames it, so that an existing directory is always complete.
@@ -67,14 +77,14 @@ func unpack(ctx context.Context, cfg Config, dir string) error {
 		return fmt.Errorf("remove the remains of an earlier attempt: %w", err)
 	}
 	if _, err := run(ctx, unpackTimeout, debootstrap, "--download-only", "--variant=minbase",
-		"--include="+mysqlPackage, mysqlSuite, packages); err != nil {
+		"--include="+strings.Join(mysqlPackages, ","), mysqlSuite, packages); err != nil {
 		return unavailable{fmt.Sprintf("MySQL of Debian %s cannot be downloaded: %v", mysqlSuite, err)}
 	}
 	archives := filepath.Join(packages, "var", "cache", "apt", "archives")
-	for _, pattern := range []string{"lib*.deb", mysqlPackage + "_*.deb"} {
-		files, err := filepath.Glob(filepath.Join(archives, pattern))
+	for _, name := range append([]string{"lib*"}, mysqlPackages...) {
+		files, err := filepath.Glob(filepath.Join(archives, name+"_*.deb"))
 		if err != nil || len(files) == 0 {
-			return errors.Join(fmt.Errorf("no %s in %s", pattern, archives), err)
+			return errors.Join(fmt.Errorf("no package %s in %s", name, archives), err)
 		}
 		for _, file := range files {
 			if _, err := run(ctx, unpackTimeout, "dpkg-deb", "--extract", file, part); err != nil {
@@ -109,26 +119,26 @@ func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
 	return find("debootstrap"), nil
 }
 
-// inTree finds the server in a tree of unpacked packages of any architecture.
-func inTree(dir string) (executable, error) {
+// inTree finds a program in a tree of unpacked packages of any architecture.
+func inTree(dir, path string) (executable, error) {
 	loaders, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-gnu", "ld-linux*.so.*"))
 	if err != nil || len(loaders) == 0 {
 		return executable{}, errors.Join(fmt.Errorf("no dynamic loader in %s", dir), err)
 	}
-	server := filepath.Join(dir, "usr", "sbin", "mysqld")
-	if _, err := os.Stat(server); err != nil {
-		return executable{}, fmt.Errorf("no server in %s: %w", dir, err)
+	program := filepath.Join(dir, path)
+	if _, err := os.Stat(program); err != nil {
+		return executable{}, fmt.Errorf("no %s in %s: %w", path, dir, err)
 	}
 	libraries := []string{filepath.Dir(loaders[0]), filepath.Join(dir, "usr", "lib", "mysql", "private")}
 	share := filepath.Join(dir, "usr", "share", "mysql")
-	return executable{
-		path:   server,
+	e := executable{
+		path:   program,
 		vendor: MySQL,
 		before: []string{loaders[0], "--library-path", strings.Join(libraries, ":")},
-		with: []string{
-			"--basedir=" + filepath.Join(dir, "usr"),
-			"--lc-messages-dir=" + share,
-			"--character-sets-dir=" + filepath.Join(share, "charsets"),
-		},
-	}, nil
+		with:   []string{"--character-sets-dir=" + filepath.Join(share, "charsets")},
+	}
+	if filepath.Base(path) == "mysqld" {
+		e.with = append(e.with, "--basedir="+filepath.Join(dir, "usr"), "--lc-messages-dir="+share)
+	}
+	return e, nil
 }

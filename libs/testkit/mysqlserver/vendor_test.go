@@ -78,7 +78,7 @@ func TestKillRequiresRunningServer(t *testing.T) {
 
 func TestInTreeNamesIncompleteDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := inTree(dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := inTree(dir, "usr/sbin/mysqld"); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v", err)
 	}
 	lib := filepath.Join(dir, "usr", "lib", "x86_64-linux-gnu")
@@ -88,7 +88,7 @@ func TestInTreeNamesIncompleteDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(lib, "ld-linux-x86-64.so.2"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inTree(dir); err == nil || !strings.Contains(err.Error(), "no server") {
+	if _, err := inTree(dir, "usr/sbin/mysqld"); err == nil || !strings.Contains(err.Error(), "no usr/sbin/mysqld") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -60,7 +61,7 @@ func DSNOf(t testing.TB, v Vendor) string {
 	defer shared.Unlock()
 	if shared.servers[v] == nil && shared.errs[v] == nil {
 		// The watchdog removes the server when this process ends.
-		shared.servers[v], _, shared.errs[v] = start(v)
+		shared.servers[v], _, shared.errs[v] = start(mysqlserver.Config{Vendor: v})
 	}
 	if err := shared.errs[v]; err != nil {
 		t.Fatalf("start a MySQL server: %v", err)
@@ -84,10 +85,21 @@ func Private(t testing.TB) *Server {
 // PrivateOf is Private with a server of the vendor.
 func PrivateOf(t testing.TB, v Vendor) *Server {
 	t.Helper()
+	return private(t, mysqlserver.Config{Vendor: v})
+}
+
+// PrivateWithBinaryLog is PrivateOf with a server that writes a binary log.
+func PrivateWithBinaryLog(t testing.TB, v Vendor) *Server {
+	t.Helper()
+	return private(t, mysqlserver.Config{Vendor: v, BinaryLog: true})
+}
+
+func private(t testing.TB, cfg mysqlserver.Config) *Server {
+	t.Helper()
 	if os.Getenv(mysqlserver.EnvDSN) != "" {
 		t.Fatalf("this test stops its MySQL server, so it cannot use the one of %s; unset the variable", mysqlserver.EnvDSN)
 	}
-	server, guard, err := start(v)
+	server, guard, err := start(cfg)
 	if err != nil {
 		t.Fatalf("start a MySQL server: %v", err)
 	}
@@ -128,6 +140,17 @@ func (s *Server) Kill() {
 // Address returns host:port of the server, for a proxy in front of it.
 func (s *Server) Address() string { return s.server.Address() }
 
+// Program returns the command of a client program of the server's vendor, connected to the server. args follow the
+// connection arguments.
+func (s *Server) Program(program mysqlserver.Program, args ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd, err := s.server.Program(s.t.Context(), logf, program, args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
 // Start starts the server again after Stop or Kill, at the same address.
 func (s *Server) Start() {
 	s.t.Helper()
@@ -154,12 +177,12 @@ func database(t testing.TB, server *mysqlserver.Server) string {
 }
 
 // start starts a server that the watchdog removes.
-func start(v Vendor) (*mysqlserver.Server, *watchdog.Guard, error) {
+func start(cfg mysqlserver.Config) (*mysqlserver.Server, *watchdog.Guard, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var errs []error
 	for range attempts {
-		server, guard, err := startOnce(ctx, v)
+		server, guard, err := startOnce(ctx, cfg)
 		if err == nil || errors.Is(err, mysqlserver.ErrNone) {
 			return server, guard, err
 		}
@@ -168,7 +191,7 @@ func start(v Vendor) (*mysqlserver.Server, *watchdog.Guard, error) {
 	return nil, nil, errors.Join(errs...)
 }
 
-func startOnce(ctx context.Context, v Vendor) (*mysqlserver.Server, *watchdog.Guard, error) {
+func startOnce(ctx context.Context, cfg mysqlserver.Config) (*mysqlserver.Server, *watchdog.Guard, error) {
 	port, err := freeport.One()
 	if err != nil {
 		return nil, nil, err
@@ -179,9 +202,8 @@ func startOnce(ctx context.Context, v Vendor) (*mysqlserver.Server, *watchdog.Gu
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: filepath.Base(directory.Path), Dir: directory.Path, Port: port, Vendor: v, Marker: directory.Marker, Logf: logf,
-	})
+	cfg.Name, cfg.Dir, cfg.Port, cfg.Marker, cfg.Logf = filepath.Base(directory.Path), directory.Path, port, directory.Marker, logf
+	server, err := mysqlserver.Start(ctx, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, directory.Release())
 	}

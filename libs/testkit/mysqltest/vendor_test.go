@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 )
 
@@ -47,6 +48,28 @@ func TestKilledServerKeepsCommittedRows(t *testing.T) {
 				}
 				return nil
 			})
+		})
+	}
+}
+
+func TestProgramsReadBinaryLog(t *testing.T) {
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			t.Parallel()
+			server := mysqltest.PrivateWithBinaryLog(t, vendor)
+			exec(t, open(t, server.DSN()), "CREATE TABLE boat (id INT PRIMARY KEY)")
+			for program, args := range map[mysqlserver.Program][]string{
+				mysqlserver.Shell:     {"--execute=SELECT table_name FROM information_schema.tables"},
+				mysqlserver.Dump:      {"--all-databases"},
+				mysqlserver.BinaryLog: {"--read-from-remote-server", "binlog.000001"},
+			} {
+				cmd := server.Program(program, args...)
+				var failure strings.Builder
+				cmd.Stderr = &failure
+				if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "boat") {
+					t.Errorf("%s: %v: %s\n%s", cmd, err, &failure, out)
+				}
+			}
 		})
 	}
 }
