@@ -28,7 +28,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
-	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
 // Env holds the connections of the command.
@@ -135,8 +134,8 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	return database, cluster, err
 }
 
-// evictReleased stores as evicted an object that only foreign finalizers hold: the older
-// database does not show whether the ingester evicted it.
+// evictReleased stores an object that only foreign finalizers hold, and returns its row if that is
+// marked as evicted.
 func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Row, error) {
 	var o unstructured.Unstructured
 	o.SetGroupVersionKind(kind.GVK())
@@ -150,11 +149,8 @@ func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.
 	if !isReleased(&o) {
 		return nil, nil
 	}
-	err = env.Store.Evict(ctx, &o)
-	if errors.Is(err, storage.ErrUnconfirmed) { // the database has its deletion
-		return nil, env.Store.Release(ctx, &o)
-	}
-	if err != nil {
+	evicted, err := checkpoint.StoreReleased(ctx, env.Store, &o)
+	if err != nil || !evicted {
 		return nil, err
 	}
 	return []Row{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil

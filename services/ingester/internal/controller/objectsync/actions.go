@@ -102,17 +102,19 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) erro
 }
 
 // closeReleased closes the row of an object that only foreign finalizers hold, unless it was
-// evicted. An older database may lack the eviction: then the row is marked as evicted.
+// evicted, which an older database may lack.
 func (r *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
+	store := r.config.Store.Release
 	err := r.config.Checkpoint.Check(ctx)
 	if errors.Is(err, checkpoint.ErrBehind) {
-		if err := r.closeRow(ctx, o, r.config.Store.Evict); !errors.Is(err, storage.ErrUnconfirmed) {
+		store = func(ctx context.Context, o runtime.Object) error {
+			_, err := checkpoint.StoreReleased(ctx, r.config.Store, o)
 			return err
 		}
 	} else if err != nil {
 		return fmt.Errorf("compare checkpoints: %w", err)
 	}
-	return r.closeRow(ctx, o, r.config.Store.Release)
+	return r.closeRow(ctx, o, store)
 }
 
 // deleteMarked closes the row of an object that carries the deleting annotation, then deletes the object.

@@ -22,7 +22,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
-	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
@@ -141,11 +140,7 @@ func (b *backups) accept() {
 			b.h.Fatal(err)
 		}
 	case b.h.released():
-		err := store.Evict(b.h.Context(), b.h.object.DeepCopy())
-		if errors.Is(err, storage.ErrUnconfirmed) {
-			err = store.Release(b.h.Context(), b.h.object.DeepCopy())
-		}
-		if err != nil {
+		if _, err := checkpoint.StoreReleased(b.h.Context(), store, b.h.object.DeepCopy()); err != nil {
 			b.h.Fatal(err)
 		}
 	}
