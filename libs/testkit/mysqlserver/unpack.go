@@ -32,6 +32,8 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	usr := filepath.Dir(filepath.Dir(e.path))
+	e.with = append(e.with, "--basedir="+usr, "--lc-messages-dir="+filepath.Join(usr, "share", "mysql"))
 	return programServer(cfg, e)
 }
 
@@ -130,15 +132,11 @@ func inTree(dir, path string) (executable, error) {
 		return executable{}, fmt.Errorf("no %s in %s: %w", path, dir, err)
 	}
 	libraries := []string{filepath.Dir(loaders[0]), filepath.Join(dir, "usr", "lib", "mysql", "private")}
-	share := filepath.Join(dir, "usr", "share", "mysql")
-	e := executable{
+	charsets := filepath.Join(dir, "usr", "share", "mysql", "charsets")
+	return executable{
 		path:   program,
 		vendor: MySQL,
 		before: []string{loaders[0], "--library-path", strings.Join(libraries, ":")},
-		with:   []string{"--character-sets-dir=" + filepath.Join(share, "charsets")},
-	}
-	if filepath.Base(path) == "mysqld" {
-		e.with = append(e.with, "--basedir="+filepath.Join(dir, "usr"), "--lc-messages-dir="+share)
-	}
-	return e, nil
+		with:   []string{"--character-sets-dir=" + charsets},
+	}, nil
 }

@@ -18,7 +18,9 @@ func checkKilled(t *testing.T, m mutants.Mutant) string {
 	}
 	violated := map[string]bool{}
 	for _, name := range violations(output) {
-		violated[name] = true
+		if name != "" {
+			violated[name] = true
+		}
 	}
 	switch {
 	case len(violated) == 0:

@@ -1,13 +1,11 @@
 package status
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -59,18 +57,11 @@ func ServiceHeld(name string, finalizers []string) string {
 // empty for other errors. A quota or a policy may change; an invalid object, and one of another owner, stay
 // until a user changes them.
 func ApplyWarning(err error) Warning {
-	out := Warning{Reason: v1alpha1.ReasonApplyRefused}
-	switch {
-	case errors.Is(err, apply.ErrNotOwned):
-		out.Terminal, out.Message = true, withRemedy(err.Error(), freeName)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		out.Terminal, out.Message = true, withRemedy(err.Error(), correctEngine)
-	case apierrors.IsForbidden(err):
-		out.Message = Clamp(err.Error())
-	default:
+	message, terminal := refusal(err, correctEngine)
+	if !terminal && !apierrors.IsForbidden(err) {
 		return Warning{}
 	}
-	return out
+	return Warning{Reason: v1alpha1.ReasonApplyRefused, Terminal: terminal, Message: message}
 }
 
 // rolledBack describes a rollout that was rolled back to a generation.

@@ -1,24 +1,15 @@
 package status
 
 import (
-	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // NewApplyFailure returns the failure of a component one of whose objects could not be applied.
 func NewApplyFailure(reason string, err error) Failure {
-	switch {
-	case errors.Is(err, apply.ErrNotOwned):
-		return Failure{Reason: reason, Terminal: true, Message: withRemedy(err.Error(), freeName)}
-	case apierrors.IsInvalid(err):
-		return Failure{Reason: reason, Terminal: true, Message: withRemedy(err.Error(), correctInstance)}
-	}
-	return Failure{Reason: reason, Message: err.Error()}
+	message, terminal := refusal(err, correctInstance)
+	return Failure{Reason: reason, Terminal: terminal, Message: message}
 }
 
 // NewRejection returns the failure of a component whose part of the spec is invalid.

@@ -1,6 +1,13 @@
 package status
 
-import "strings"
+import (
+	"errors"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+)
 
 // Remedies for a spec that is rejected, and for a name that is taken. The message of a failure that only a user
 // can clear ends with one.
@@ -18,4 +25,16 @@ const remediedLimit = messageLimit - 64
 func withRemedy(description, remedy string) string {
 	description = strings.TrimSuffix(description, ".") + "."
 	return truncate(description, remediedLimit-len(remedy)-1) + " " + remedy
+}
+
+// refusal returns the message of an API error about an object, and whether the error is terminal: no retry clears it
+// until a user frees the name of the object, or makes a correction.
+func refusal(err error, correction string) (message string, terminal bool) {
+	switch {
+	case errors.Is(err, apply.ErrNotOwned):
+		return withRemedy(err.Error(), freeName), true
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return withRemedy(err.Error(), correction), true
+	}
+	return Clamp(err.Error()), false
 }

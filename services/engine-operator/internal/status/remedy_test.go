@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // However long a description is, the remedy is complete, also after the prefix of a condition.
@@ -46,13 +48,20 @@ func TestDeletionBlockedCountsEngines(t *testing.T) {
 	}
 }
 
-// An error that a retry may clear is not terminal, and causes no warning of an engine.
+// An error that a retry may clear is not terminal, and causes no warning of an engine. Engine and instance agree about others.
 func TestRefusalDistinguishesErrors(t *testing.T) {
 	err := errors.New("connection refused")
 	if f := NewApplyFailure("EnsureFailed", err); f.Terminal || f.Message != err.Error() {
 		t.Errorf("NewApplyFailure = %+v", f)
 	}
 	if w := ApplyWarning(err); w != (Warning{}) {
+		t.Errorf("ApplyWarning = %+v", w)
+	}
+	err = apierrors.NewBadRequest("unknown field")
+	if f := NewApplyFailure("EnsureFailed", err); !f.Terminal || f.Message != "unknown field. "+correctInstance {
+		t.Errorf("NewApplyFailure = %+v", f)
+	}
+	if w := ApplyWarning(err); !w.Terminal || w.Message != "unknown field. "+correctEngine {
 		t.Errorf("ApplyWarning = %+v", w)
 	}
 }

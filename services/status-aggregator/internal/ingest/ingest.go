@@ -145,6 +145,7 @@ func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
 		i.reject(ctx, contract.StreamObservations, d, err)
 		return
 	}
+	// Not a filter of the consumer: the permissions of the bus allow one filter, that of the cluster.
 	if len(i.cfg.Namespaces) > 0 && !slices.Contains(i.cfg.Namespaces, ref.Namespace) {
 		i.cfg.Metrics.Observations.WithLabelValues("unwatched").Inc()
 		return
