@@ -40,7 +40,10 @@ func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 			accepted = last.DeepCopy()
 			patch = fmt.Sprintf(`{"spec":{"algorithm":"a%d"}}`, n)
 		}
-		algorithm, _, _ := unstructured.NestedString(accepted.Object, "spec", "algorithm")
+		algorithm, found, err := unstructured.NestedString(accepted.Object, "spec", "algorithm")
+		if err != nil || !found {
+			t.Fatalf("the last accepted object has no algorithm: %v", err)
+		}
 		b.row(m, "live evicted "+algorithm, state)
 		version, err := strconv.ParseInt(accepted.GetResourceVersion(), 10, 64)
 		if err != nil {
