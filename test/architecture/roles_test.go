@@ -51,7 +51,7 @@ var pauses = regexp.MustCompile(`^(retry[A-Z]\w*|\w+Retry|\w+Pause|first\w+|long
 // rolePackages maps disallowed package names to the names to use for their role.
 var rolePackages = map[string]string{
 	"naming": "names", "report": "observation or statusevents", "watch": "observe", "setup": "app", "aggregator": "app",
-	"admit": "validation", "inject": "webhook", "operate": "cmdutil", "sync": "objectsync", "silence": "liveness",
+	"admit": "validation", "inject": "webhook", "operate": "command", "cmdutil": "command", "sync": "objectsync", "silence": "liveness",
 	"live": "readmodel", "takeover": "adopt or legacyschema", "release": "removefinalizers",
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -170,7 +170,7 @@ func (s *env) compare(deep bool) error {
 	}
 	report, err := verify.Compare(s.Context(), verify.Env{
 		Client: s.client, DB: s.db, Kinds: known, Clock: clock.RealClock{}, Log: logr.Discard(),
-	}, verify.Options{Scope: cmdutil.Scope{Namespaces: []string{s.namespace}}, Deep: deep})
+	}, verify.Options{Scope: command.Scope{Namespaces: []string{s.namespace}}, Deep: deep})
 	if err != nil {
 		return err
 	}

@@ -25,17 +25,17 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
 // Env holds the connections of the command.
-type Env = cmdutil.Env
+type Env = command.Env
 
 // Command implements "ingester checkpoint".
 type Command struct {
-	cmdutil.Output
+	command.Output
 	// Accept continues with the older database.
 	Accept bool
 }
@@ -90,7 +90,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return err
 	}
 	if r.Database < r.Cluster {
-		return cmdutil.Incompletef("the database lacks evictions: evictions and sweeps are stopped until you restore a newer backup or set --accept")
+		return command.Incompletef("the database lacks evictions: evictions and sweeps are stopped until you restore a newer backup or set --accept")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	}
 	copied := &checkpoint.Cluster{APIReader: env.Client, Namespace: env.LeaseNamespace}
 	if cluster, err = copied.Read(ctx); err != nil {
-		return 0, 0, cmdutil.Explain(err)
+		return 0, 0, command.Explain(err)
 	}
 	database, err = checkpoint.Stored(ctx, env.DB)
 	return database, cluster, err
@@ -144,7 +144,7 @@ func evictReleased(ctx context.Context, env Env, kind *registry.Kind, key types.
 		return nil, nil
 	}
 	if err != nil {
-		return nil, cmdutil.Explain(err)
+		return nil, command.Explain(err)
 	}
 	if !isReleased(&o) {
 		return nil, nil
@@ -184,7 +184,7 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (orphans []rows.
 			}
 		})
 		if err != nil {
-			return nil, nil, cmdutil.Explain(err)
+			return nil, nil, command.Explain(err)
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(open)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 )
 
 // logged is an installation whose database has a binary log. The tests run the commands of docs/disaster.md.
@@ -36,7 +36,7 @@ func newLogged(t *testing.T, vendor mysqltest.Vendor) *logged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &disaster{Env: cmdutiltest.NewIn(t, cluster.Get(t), dsn)}
+	d := &disaster{Env: commandtest.NewIn(t, cluster.Get(t), dsn)}
 	d.SweepInterval = 300 * time.Millisecond
 	return &logged{disaster: d, server: server, vendor: vendor, database: parsed.DBName}
 }

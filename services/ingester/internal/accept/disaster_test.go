@@ -23,8 +23,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // disaster is an installation whose database is backed up and restored. The tests follow the
 // steps of docs/disaster.md.
 type disaster struct {
-	*cmdutiltest.Env
+	*commandtest.Env
 	stop func()
 }
 
@@ -50,10 +50,10 @@ const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `"
 // than the end of the first two, and the ingester runs.
 func evictedSince(t *testing.T, vendor mysqltest.Vendor, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	t.Helper()
-	return evictedSinceIn(cmdutiltest.NewOf(t, vendor), conn)
+	return evictedSinceIn(commandtest.NewOf(t, vendor), conn)
 }
 
-func evictedSinceIn(env *cmdutiltest.Env, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
+func evictedSinceIn(env *commandtest.Env, conn *bus.Conn) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	env.Helper()
 	d = &disaster{Env: env}
 	d.Bus = conn
@@ -136,7 +136,7 @@ func (d *disaster) checkpoint(accepted bool) (string, error) {
 // isOlder checks that the command and verify reject the database.
 func (d *disaster) isOlder() {
 	d.Helper()
-	var incomplete cmdutil.IncompleteError
+	var incomplete command.IncompleteError
 	if out, err := d.checkpoint(false); !errors.As(err, &incomplete) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT  CLOSED\n") {
 		d.Fatalf("%s%v", out, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
@@ -25,7 +25,7 @@ type backedUp struct {
 
 func newBackedUp(t *testing.T, vendor mysqltest.Vendor) *backedUp {
 	t.Helper()
-	env := cmdutiltest.NewIn(t, cluster.Private(t, clusterOptions), mysqltest.DSNOf(t, vendor))
+	env := commandtest.NewIn(t, cluster.Private(t, clusterOptions), mysqltest.DSNOf(t, vendor))
 	d, _, kept := evictedSinceIn(env, nil)
 	updated, again := d.Create(d.Model("updated")), d.Create(d.Model("again"))
 	d.eventually("first evicted, evicted evicted, kept live, deleted closed, updated live, again live")

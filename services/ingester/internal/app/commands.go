@@ -20,7 +20,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
@@ -30,7 +30,7 @@ import (
 // operatorCommand is a command for operators.
 type operatorCommand interface {
 	AddFlags(fs *pflag.FlagSet)
-	Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
+	Run(ctx context.Context, env command.Env, out io.Writer) error
 }
 
 func (o *Options) commands() map[string]service.Command {
@@ -73,8 +73,8 @@ func connect(s service.Options, log logr.Logger) (*bus.Conn, error) {
 
 // environment connects a command to the database and the cluster. Purge and backfill
 // need no cluster; removing finalizers works while MySQL is unavailable.
-func (o *Options) environment(ctx context.Context, s service.Options, t operatorCommand) (cmdutil.Env, error) {
-	config := cmdutil.Config{
+func (o *Options) environment(ctx context.Context, s service.Options, t operatorCommand) (command.Env, error) {
+	config := command.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
 		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace, Cluster: s.ClusterName,
 	}
@@ -85,17 +85,17 @@ func (o *Options) environment(ctx context.Context, s service.Options, t operator
 	if needsCluster(t) {
 		cfg, err := s.RESTConfig()
 		if err != nil {
-			return cmdutil.Env{}, err
+			return command.Env{}, err
 		}
 		scheme := runtime.NewScheme()
 		if err := clientgoscheme.AddToScheme(scheme); err != nil {
-			return cmdutil.Env{}, fmt.Errorf("build scheme: %w", err)
+			return command.Env{}, fmt.Errorf("build scheme: %w", err)
 		}
 		if config.Client, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
-			return cmdutil.Env{}, fmt.Errorf("create client: %w", err)
+			return command.Env{}, fmt.Errorf("create client: %w", err)
 		}
 	}
-	return cmdutil.Open(ctx, config)
+	return command.Open(ctx, config)
 }
 
 func needsCluster(t operatorCommand) bool {

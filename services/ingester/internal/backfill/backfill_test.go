@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
@@ -24,10 +24,10 @@ import (
 var firstCreation = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 // newEnv returns an environment with n Models, one created each second, whose columns and protobuf are wrong.
-func newEnv(t *testing.T, n int) cmdutil.Env {
+func newEnv(t *testing.T, n int) command.Env {
 	t.Helper()
 	_, dsn := dbtest.Migrated(t)
-	env, err := cmdutil.Open(context.WithoutCancel(t.Context()), cmdutil.Config{MySQL: database.Settings{DSN: dsn}, Log: logr.Discard()})
+	env, err := command.Open(context.WithoutCancel(t.Context()), command.Config{MySQL: database.Settings{DSN: dsn}, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newEnv(t *testing.T, n int) cmdutil.Env {
 	return env
 }
 
-func exec(t *testing.T, env cmdutil.Env, statement string) {
+func exec(t *testing.T, env command.Env, statement string) {
 	t.Helper()
 	if _, err := env.DB.ExecContext(t.Context(), statement); err != nil {
 		t.Fatal(err)
@@ -57,20 +57,20 @@ func exec(t *testing.T, env cmdutil.Env, statement string) {
 }
 
 // wrong counts the rows that are not rewritten yet: columns, protobuf, labels.
-func wrong(t *testing.T, env cmdutil.Env) string {
+func wrong(t *testing.T, env command.Env) string {
 	t.Helper()
 	return dbtest.Strings(t, env.DB, "SELECT CONCAT_WS(' ', (SELECT COUNT(*) FROM model WHERE algorithm = 'wrong'),"+
 		" (SELECT COUNT(*) FROM model WHERE proto = 'wrong'), (SELECT COUNT(DISTINCT obj_uid) FROM model_labels WHERE value = 'wrong'))")[0]
 }
 
-func command(what string) *backfill.Command {
+func newCommand(what string) *backfill.Command {
 	c := &backfill.Command{Parts: what, Batch: 5}
-	c.Format = cmdutil.JSON
+	c.Format = command.JSON
 	return c
 }
 
 // run runs the command and returns the counts of Model.
-func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env) (backfill.Counts, error) {
+func run(ctx context.Context, t *testing.T, c *backfill.Command, env command.Env) (backfill.Counts, error) {
 	t.Helper()
 	var out strings.Builder
 	failure := c.Run(ctx, env, &out)
@@ -97,7 +97,7 @@ func TestBackfillRewritesSelectedParts(t *testing.T) {
 	for what, want := range map[string]string{"index": "0 12 12", "blob": "12 0 12", "all": "0 0 0"} {
 		t.Run(what, func(t *testing.T) {
 			env := newEnv(t, 12)
-			counts, err := run(t.Context(), t, command(what), env)
+			counts, err := run(t.Context(), t, newCommand(what), env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestRowsAreSelected(t *testing.T) {
 	env := newEnv(t, 12)
 	exec(t, env, "UPDATE model SET delete_time = NOW(6) WHERE uid = 'uid-11'")
 	exec(t, env, "UPDATE model SET namespace = 'elsewhere' WHERE uid = 'uid-10'")
-	c := command("index")
+	c := newCommand("index")
 	c.ExcludeDeleted, c.Namespaces, c.StartTime = true, []string{"default"}, firstCreation.Add(3*time.Second).Format(time.RFC3339)
 	if _, err := run(t.Context(), t, c, env); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestRowsAreSelected(t *testing.T) {
 }
 
 // breaking returns a context that ends after the first batch, as after a signal to the process.
-func breaking(t *testing.T, env *cmdutil.Env) context.Context {
+func breaking(t *testing.T, env *command.Env) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -131,7 +131,7 @@ func breaking(t *testing.T, env *cmdutil.Env) context.Context {
 func TestBackfillResumesFromState(t *testing.T) {
 	env := newEnv(t, 12)
 	broken := env
-	c := command("all")
+	c := newCommand("all")
 	c.State = filepath.Join(t.TempDir(), "state.json")
 	counts, err := run(breaking(t, &broken), t, c, broken)
 	if err == nil || !strings.HasSuffix(err.Error(), "run the same command again to resume from --state "+c.State) {
@@ -148,7 +148,7 @@ func TestBackfillResumesFromState(t *testing.T) {
 	counts, _ = run(t.Context(), t, c, env)
 	equal(t, "again", backfill.Counts{Kind: "Model", Done: true}, counts)
 
-	other := command("index")
+	other := newCommand("index")
 	other.State = c.State
 	if _, err := run(t.Context(), t, other, env); err == nil || !strings.Contains(err.Error(), "belongs to another backfill (command all,") {
 		t.Errorf("error %v", err)
@@ -164,7 +164,7 @@ func TestBackfillResumesFromState(t *testing.T) {
 func TestBackfillErrorsNameResumeFlags(t *testing.T) {
 	env := newEnv(t, 12)
 	broken := env
-	_, err := run(breaking(t, &broken), t, command("all"), broken)
+	_, err := run(breaking(t, &broken), t, newCommand("all"), broken)
 	if want := "to resume, run with --kinds Model --start-time 2026-11-22T08:00:05Z, then with the following kinds"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want one that ends with %q", err, want)
 	}
@@ -173,7 +173,7 @@ func TestBackfillErrorsNameResumeFlags(t *testing.T) {
 func TestBackfillContinuesAfterRejectedObjects(t *testing.T) {
 	env := newEnv(t, 12)
 	exec(t, env, "UPDATE model SET json = JSON_SET(json, '$.spec.surprise', 1) WHERE uid IN ('uid-02', 'uid-09')")
-	counts, err := run(t.Context(), t, command("all"), env)
+	counts, err := run(t.Context(), t, newCommand("all"), env)
 	if err == nil || err.Error() != "objects that cannot be stored were not changed" {
 		t.Errorf("error %v", err)
 	}
@@ -201,7 +201,7 @@ func TestBackfillRejectsInvalidFlags(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := command("all")
+			c := newCommand("all")
 			tc.change(c)
 			if _, err := run(t.Context(), t, c, env); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
 // Command implements "ingester backfill".
 type Command struct {
-	cmdutil.Scope
-	cmdutil.Output
+	command.Scope
+	command.Output
 	// Parts selects what to rewrite: index, blob or all; see package storage.
 	Parts string
 	// ExcludeDeleted skips closed rows.
@@ -74,7 +74,7 @@ type Result struct {
 
 // Run rewrites the rows and prints the result, also when it ends early. The error then
 // names the flags that resume the run.
-func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error {
 	start, err := c.validate()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	}
 	for _, counts := range result.Kinds {
 		if len(counts.Rejected) > 0 {
-			return cmdutil.Incompletef("objects that cannot be stored were not changed")
+			return command.Incompletef("objects that cannot be stored were not changed")
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ type store interface {
 
 type driver struct {
 	command    *Command
-	env        cmdutil.Env
+	env        command.Env
 	store      store
 	start      time.Time
 	namespaces []string

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -22,7 +22,7 @@ import (
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // env returns an environment with live, evicted, young, old and waiting rows in model, and one old row in project.
-func env(t *testing.T) (cmdutil.Env, *testclock.FakeClock) {
+func env(t *testing.T) (command.Env, *testclock.FakeClock) {
 	t.Helper()
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
@@ -52,10 +52,10 @@ func env(t *testing.T) (cmdutil.Env, *testclock.FakeClock) {
 	insert("project", "p", "one", old, old)
 	exec("INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at) VALUES ('model', 'one', 'waiting', 'waiting', 1, 7, 'deleted', '2026-01-01')")
 	clock := testclock.NewFakeClock(now)
-	return cmdutil.Env{DB: db, Kinds: kinds, Clock: clock, Log: logr.Discard()}, clock
+	return command.Env{DB: db, Kinds: kinds, Clock: clock, Log: logr.Discard()}, clock
 }
 
-func remainingRows(t *testing.T, e cmdutil.Env) map[string]string {
+func remainingRows(t *testing.T, e command.Env) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for table, column := range map[string]string{
@@ -72,12 +72,12 @@ func rest(model, project string) map[string]string {
 
 func TestPurgeDeletesOldClosedRowsWithoutPendingEvents(t *testing.T) {
 	e, _ := env(t)
-	command := purge.Command{OlderThan: 30 * 24 * time.Hour, Batch: 2, DryRun: true}
-	command.Format = cmdutil.JSON
-	command.Namespaces = []string{"one"}
+	c := purge.Command{OlderThan: 30 * 24 * time.Hour, Batch: 2, DryRun: true}
+	c.Format = command.JSON
+	c.Namespaces = []string{"one"}
 	run := func() map[string]purge.Counts {
 		var out strings.Builder
-		if err := command.Run(t.Context(), e, &out); err != nil {
+		if err := c.Run(t.Context(), e, &out); err != nil {
 			t.Fatal(err)
 		}
 		var result purge.Result
@@ -100,7 +100,7 @@ func TestPurgeDeletesOldClosedRowsWithoutPendingEvents(t *testing.T) {
 	if diff := cmp.Diff(before, remainingRows(t, e)); diff != "" {
 		t.Errorf("after a dry run: %s", diff)
 	}
-	command.DryRun = false
+	c.DryRun = false
 	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("purge: %s", diff)
 	}
@@ -117,7 +117,7 @@ func TestPurgeRejectsInvalidFlags(t *testing.T) {
 	withoutDB := e
 	withoutDB.DB = nil
 	tests := map[string]struct {
-		env    cmdutil.Env
+		env    command.Env
 		change func(*purge.Command)
 		want   string
 	}{
@@ -130,9 +130,9 @@ func TestPurgeRejectsInvalidFlags(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			command := purge.Command{OlderThan: 24 * time.Hour}
-			tc.change(&command)
-			err := command.Run(t.Context(), tc.env, &strings.Builder{})
+			c := purge.Command{OlderThan: 24 * time.Hour}
+			tc.change(&c)
+			err := c.Run(t.Context(), tc.env, &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -155,7 +155,7 @@ func TestSweeperPurgesHourly(t *testing.T) {
 		t.Helper()
 		expect.Eventually(t, expect.Long, func() error {
 			if diff := cmp.Diff(rest(model, ""), remainingRows(t, e)); diff != "" {
-				return cmdutil.IncompleteError(diff)
+				return command.IncompleteError(diff)
 			}
 			return nil
 		})
@@ -166,7 +166,7 @@ func TestSweeperPurgesHourly(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if !clock.HasWaiters() {
-			return cmdutil.IncompleteError("the sweeper does not wait")
+			return command.IncompleteError("the sweeper does not wait")
 		}
 		return nil
 	})

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
 
 // Command implements "ingester purge".
 type Command struct {
-	cmdutil.Scope
-	cmdutil.Output
+	command.Scope
+	command.Output
 	// OlderThan is the minimum time since a row was closed. Less than an hour requires Force.
 	OlderThan time.Duration
 	Force     bool
@@ -48,7 +48,7 @@ type Result struct {
 
 // Run purges, or counts, and prints the result. Rows with pending events are kept
 // without an error; the next purge deletes them.
-func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error {
 	if err := c.validate(); err != nil {
 		return err
 	}

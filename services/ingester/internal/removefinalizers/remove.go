@@ -17,7 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -47,7 +47,7 @@ const (
 
 // remover removes the finalizer from the objects of one kind.
 type remover struct {
-	env    cmdutil.Env
+	env    command.Env
 	kind   *registry.Kind
 	dryRun bool
 	close  bool // rows of terminating objects
@@ -66,7 +66,7 @@ func (r *remover) run(ctx context.Context, namespaces []string) (Counts, error) 
 		for _, namespace := range namespaces {
 			n, err := r.removeFromList(ctx, namespace, attempt > maxAttempts)
 			if err != nil {
-				return r.counts, cmdutil.Explain(fmt.Errorf("remove finalizers from %s: %w", r.kind.Plural, err))
+				return r.counts, command.Explain(fmt.Errorf("remove finalizers from %s: %w", r.kind.Plural, err))
 			}
 			found += n
 		}

@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 )
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 }
 
 // run returns what is printed and the error's text.
-func run(t *testing.T, command *removefinalizers.Command, env cmdutil.Env) (string, string) {
+func run(t *testing.T, c *removefinalizers.Command, env command.Env) (string, string) {
 	t.Helper()
 	var out strings.Builder
-	if err := command.Run(t.Context(), env, &out); err != nil {
+	if err := c.Run(t.Context(), env, &out); err != nil {
 		return out.String(), err.Error()
 	}
 	return out.String(), ""
@@ -61,7 +61,7 @@ func equal(t *testing.T, what string, want, got any) {
 }
 
 func TestObjectsAreDeletableAfterwards(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	for i := range 40 {
 		b.Stored(b.Model(fmt.Sprintf("m%d", i)))
 	}
@@ -107,7 +107,7 @@ func TestObjectsAreDeletableAfterwards(t *testing.T) {
 }
 
 func TestCommandReportsLiveRowsWithoutMySQL(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	gone := b.Stored(b.Model("gone"))
 	b.Delete(gone)
 	env := b.Env
@@ -119,11 +119,11 @@ func TestCommandReportsLiveRowsWithoutMySQL(t *testing.T) {
 }
 
 func TestCommandFailsWhileIngesterRuns(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	m := b.Create(b.Model("m"))
 	now := metav1.NewMicroTime(b.Clock.Now())
 	holder, seconds := "pod-1", int32(60)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: cmdutil.LeaseName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: command.LeaseName}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
 	if err := b.Client.Create(t.Context(), lease); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestCommandFailsWhileIngesterRuns(t *testing.T) {
 }
 
 // withClient returns an env whose patches pass through f first.
-func withClient(t *testing.T, b *cmdutiltest.Env, f func(ctx context.Context, c client.WithWatch, object client.Object) (skip bool)) cmdutil.Env {
+func withClient(t *testing.T, b *commandtest.Env, f func(ctx context.Context, c client.WithWatch, object client.Object) (skip bool)) command.Env {
 	t.Helper()
 	inner, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: b.Client.Scheme()})
 	if err != nil {
@@ -173,7 +173,7 @@ func withClient(t *testing.T, b *cmdutiltest.Env, f func(ctx context.Context, c 
 }
 
 func TestCommandPatchesLatestVersion(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	m := b.Create(b.Model("m"))
 	var changes atomic.Int32
 	env := withClient(t, b, func(context.Context, client.WithWatch, client.Object) bool {
@@ -190,7 +190,7 @@ func TestCommandPatchesLatestVersion(t *testing.T) {
 }
 
 func TestCommandReportsReaddedFinalizers(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	b.Create(b.Model("m"))
 	env := withClient(t, b, func(context.Context, client.WithWatch, client.Object) bool { return true })
 	_, err := run(t, &removefinalizers.Command{}, env)
@@ -200,9 +200,9 @@ func TestCommandReportsReaddedFinalizers(t *testing.T) {
 }
 
 func TestCommandFailsForMissingNamespace(t *testing.T) {
-	b := cmdutiltest.New(t)
-	command := &removefinalizers.Command{}
-	command.Namespaces = []string{"nowhere"}
-	_, err := run(t, command, b.Env)
+	b := commandtest.New(t)
+	c := &removefinalizers.Command{}
+	c.Namespaces = []string{"nowhere"}
+	_, err := run(t, c, b.Env)
 	equal(t, "error", `--namespaces: namespace "nowhere" not found`, err)
 }

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
 
 // Command implements "ingester remove-finalizers".
 type Command struct {
-	cmdutil.Scope
-	cmdutil.Output
+	command.Scope
+	command.Output
 	// Force runs the command even if an ingester is the leader.
 	Force bool
 	// DryRun only counts.
@@ -38,7 +38,7 @@ type Result struct {
 }
 
 // Run removes the finalizers and prints the result. It returns an error if objects got the finalizer again.
-func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -68,20 +68,20 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 		return err
 	}
 	if left > 0 {
-		return cmdutil.Incompletef("%s got the finalizer again: stop the ingester and delete its admission policy first", cmdutil.Count(left, "object"))
+		return command.Incompletef("%s got the finalizer again: stop the ingester and delete its admission policy first", command.Count(left, "object"))
 	}
 	return nil
 }
 
-func (c *Command) checkNamespaces(ctx context.Context, env cmdutil.Env) error {
-	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
+func (c *Command) checkNamespaces(ctx context.Context, env command.Env) error {
+	missing, err := command.MissingNamespaces(ctx, env, c.Namespaces)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("--namespaces: namespace %q not found", missing[0])
 	}
 	return err
 }
 
-func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
+func (c *Command) checkLeader(ctx context.Context, env command.Env) error {
 	if c.Force || c.DryRun {
 		return nil
 	}
@@ -90,13 +90,13 @@ func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 		return fmt.Errorf("%w (--force skips the check)", err)
 	}
 	if leader != "" {
-		return fmt.Errorf("the ingester %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", leader, env.LeaseNamespace, cmdutil.LeaseName)
+		return fmt.Errorf("the ingester %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", leader, env.LeaseNamespace, command.LeaseName)
 	}
 	return nil
 }
 
 // canClose reports whether rows can be closed, and logs why not.
-func (c *Command) canClose(ctx context.Context, env cmdutil.Env) bool {
+func (c *Command) canClose(ctx context.Context, env command.Env) bool {
 	if c.KeepRows || env.Store == nil {
 		return false
 	}
@@ -120,6 +120,6 @@ func (r Result) text(w io.Writer) {
 	}
 	if live > 0 {
 		outcome := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
-		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), outcome)
+		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", command.Count(live, "row"), outcome)
 	}
 }

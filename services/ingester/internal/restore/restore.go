@@ -14,7 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -47,7 +47,7 @@ const pageSize = 200
 
 // restorer restores the rows of one kind.
 type restorer struct {
-	env      cmdutil.Env
+	env      command.Env
 	kind     *registry.Kind
 	limiter  *rate.Limiter
 	evicted  bool
@@ -149,7 +149,7 @@ func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, row, object)
 	case isFatal(err):
-		return cmdutil.Explain(err)
+		return command.Explain(err)
 	case err != nil:
 		r.counts.Failed++
 		r.problem(row, "%s", explain(err))
@@ -182,7 +182,7 @@ const fieldManager = "ingester-restore"
 func (r *restorer) exists(ctx context.Context, row rows.Row, object *unstructured.Unstructured) error {
 	live := object.DeepCopy()
 	if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
-		return cmdutil.Explain(client.IgnoreNotFound(err))
+		return command.Explain(client.IgnoreNotFound(err))
 	}
 	from := live.GetAnnotations()[FromAnnotation]
 	if from != "" && empty(live.Object["status"]) && !r.dryRun {
@@ -237,14 +237,14 @@ func (r *restorer) restoreStatus(ctx context.Context, row rows.Row, object *unst
 		case apierrors.IsNotFound(err):
 			return false, nil // deleted meanwhile
 		case isFatal(err):
-			return false, cmdutil.Explain(err)
+			return false, command.Explain(err)
 		case !apierrors.IsConflict(err):
 			r.counts.Failed++
 			r.problem(row, "created, but its status was rejected: %v", err)
 			return false, nil
 		}
 		if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return false, cmdutil.Explain(client.IgnoreNotFound(err))
+			return false, command.Explain(client.IgnoreNotFound(err))
 		}
 		if !empty(object.Object["status"]) {
 			return false, nil

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-func command() *restore.Command {
+func newCommand() *restore.Command {
 	return &restore.Command{Existing: "skip", Rate: 10000}
 }
 
 // run returns the lines of the kinds that had rows, the problems, and the error's text.
-func run(t *testing.T, c *restore.Command, env cmdutil.Env) (kinds, problems []string, failure string) {
+func run(t *testing.T, c *restore.Command, env command.Env) (kinds, problems []string, failure string) {
 	t.Helper()
 	var out strings.Builder
 	if err := c.Run(t.Context(), env, &out); err != nil {
@@ -66,7 +66,7 @@ func equal(t *testing.T, what string, want, got any) {
 }
 
 // zero waits until verify finds no difference between cluster and MySQL.
-func zero(t *testing.T, b *cmdutiltest.Env) {
+func zero(t *testing.T, b *commandtest.Env) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		report, err := verify.Compare(t.Context(), b.Env, verify.Options{Deep: true})
@@ -80,7 +80,7 @@ func zero(t *testing.T, b *cmdutiltest.Env) {
 	})
 }
 
-func status(t *testing.T, b *cmdutiltest.Env, p *unstructured.Unstructured, phase string) {
+func status(t *testing.T, b *commandtest.Env, p *unstructured.Unstructured, phase string) {
 	t.Helper()
 	p.Object["status"] = map[string]any{"phase": phase, "lastUpdateTime": "2026-11-22T01:02:03Z"}
 	if err := b.Client.Status().Update(t.Context(), p); err != nil {
@@ -91,7 +91,7 @@ func status(t *testing.T, b *cmdutiltest.Env, p *unstructured.Unstructured, phas
 // TestRestoreRecreatesLostNamespace deletes all objects while the ingester is stopped, restores
 // them twice, and starts the ingester.
 func TestRestoreRecreatesLostNamespace(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	stop := b.Start()
 	project := b.Create(b.Project("growth"))
 	status(t, b, project, "PROJECT_PHASE_PRODUCTION")
@@ -116,17 +116,17 @@ func TestRestoreRecreatesLostNamespace(t *testing.T) {
 	for _, u := range append(models, project) {
 		b.Wipe(u)
 	}
-	dry := command()
+	dry := newCommand()
 	dry.DryRun = true
 	kinds, problems, failure := run(t, dry, b.Env)
 	equal(t, "dry run", []string{"Model 12 12 0 0 0 0", "Project 1 1 0 0 0 0"}, kinds)
 	equal(t, "problems", []string(nil), problems)
 	equal(t, "error", "", failure)
 	expect.Deleted(t, b.Client, project.DeepCopy())
-	kinds, _, failure = run(t, command(), b.Env)
+	kinds, _, failure = run(t, newCommand(), b.Env)
 	equal(t, "restore", []string{"Model 12 12 0 0 0 0", "Project 1 1 0 0 0 0"}, kinds)
 	equal(t, "error", "", failure)
-	kinds, _, failure = run(t, command(), b.Env)
+	kinds, _, failure = run(t, newCommand(), b.Env)
 	equal(t, "again", []string{"Model 12 0 0 12 0 0", "Project 1 0 0 1 0 0"}, kinds)
 	equal(t, "error", "", failure)
 
@@ -151,7 +151,7 @@ func TestRestoreRecreatesLostNamespace(t *testing.T) {
 }
 
 func TestRestoreOfEvictedObjects(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	b.Start()
 	m := b.Create(b.Model("churn"))
 	zero(t, b)
@@ -159,11 +159,11 @@ func TestRestoreOfEvictedObjects(t *testing.T) {
 	expect.Deleted(t, b.Client, m.DeepCopy())
 	old := string(m.GetUID())
 
-	missing := command()
+	missing := newCommand()
 	missing.Force, missing.Names = true, []string{"churn"}
 	_, _, failure := run(t, missing, b.Env)
 	equal(t, "error", "--name: no live row found", failure)
-	back := command()
+	back := newCommand()
 	back.Evicted, back.Names = true, []string{"churn"}
 	kinds, _, failure := run(t, back, b.Env)
 	equal(t, "restore", []string{"Model 1 1 0 0 0 0"}, kinds)
@@ -178,7 +178,7 @@ func TestRestoreOfEvictedObjects(t *testing.T) {
 // TestRestoreCompletesInterruptedRun loses the connection between object and status,
 // while an ingester already closes the old row.
 func TestRestoreCompletesInterruptedRun(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	stop := b.Start()
 	p := b.Create(b.Project("growth"))
 	status(t, b, p, "PROJECT_PHASE_STAGING")
@@ -195,26 +195,26 @@ func TestRestoreCompletesInterruptedRun(t *testing.T) {
 			return errors.New("connection lost")
 		},
 	})
-	_, _, failure := run(t, command(), env)
+	_, _, failure := run(t, newCommand(), env)
 	if !strings.Contains(failure, "restore Project "+b.Namespace+"/growth: connection lost") {
 		t.Errorf("error %q", failure)
 	}
 	stop = b.Start()
 	zero(t, b)
 	stop()
-	kinds, _, failure := run(t, command(), b.Env)
+	kinds, _, failure := run(t, newCommand(), b.Env)
 	equal(t, "again", []string{"Project 1 0 1 0 0 0"}, kinds)
 	equal(t, "error", "", failure)
 	phase, _, _ := unstructured.NestedString(b.Get(p).Object, "status", "phase")
 	equal(t, "phase", "PROJECT_PHASE_STAGING", phase)
-	kinds, _, _ = run(t, command(), b.Env)
+	kinds, _, _ = run(t, newCommand(), b.Env)
 	equal(t, "once more", []string{"Project 1 0 0 1 0 0"}, kinds)
 	b.Start()
 	zero(t, b)
 }
 
 func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	owner := b.Stored(b.Project("owner"))
 	m := b.Model("m")
 	m.SetOwnerReferences([]metav1.OwnerReference{
@@ -226,7 +226,7 @@ func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
 	m.SetResourceVersion("7")
 	m.SetCreationTimestamp(metav1.Now())
 	b.Upsert(m)
-	c := command()
+	c := newCommand()
 	c.Kinds = []string{"model"}
 	_, problems, failure := run(t, c, b.Env)
 	equal(t, "error", "", failure)
@@ -238,7 +238,7 @@ func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
 }
 
 func TestRestoreContinuesAfterRowErrors(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	b.Stored(b.Model("there"))
 	for name, change := range map[string]string{
 		"deleting": "'$.metadata.annotations.\"michelangelo/Deleting\"', 'true'",
@@ -250,7 +250,7 @@ func TestRestoreContinuesAfterRowErrors(t *testing.T) {
 		b.Exec("UPDATE model SET json = JSON_SET(json, "+change+") WHERE uid = ?", string(m.GetUID()))
 		b.Wipe(m)
 	}
-	c := command()
+	c := newCommand()
 	c.Existing = "fail"
 	kinds, problems, failure := run(t, c, b.Env)
 	equal(t, "restore", []string{"Model 5 1 0 1 1 3"}, kinds)
@@ -267,9 +267,9 @@ func TestRestoreContinuesAfterRowErrors(t *testing.T) {
 }
 
 func TestRestoreRejectsInvalidFlags(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	now, holder, seconds := metav1.NewMicroTime(b.Clock.Now()), "pod-1", int32(600)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: cmdutil.LeaseName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: command.LeaseName}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
 	if err := b.Client.Create(t.Context(), lease); err != nil {
 		t.Fatal(err)
@@ -287,7 +287,7 @@ func TestRestoreRejectsInvalidFlags(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := command()
+			c := newCommand()
 			tc.change(c)
 			_, _, failure := run(t, c, b.Env)
 			if !strings.Contains(failure, tc.want) {

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
 // Command implements "ingester restore".
 type Command struct {
-	cmdutil.Scope
-	cmdutil.Output
+	command.Scope
+	command.Output
 	// Names of objects; none means all.
 	Names []string
 	// Evicted restores evicted rows instead of the live ones.
@@ -59,7 +59,7 @@ type Result struct {
 }
 
 // Run restores the objects and prints the result. It returns an error if rows were not restored.
-func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	}
 	switch {
 	case failed > 0:
-		return cmdutil.Incompletef("%s not restored", cmdutil.Count(failed, "row"))
+		return command.Incompletef("%s not restored", command.Count(failed, "row"))
 	case total == 0 && len(c.Names) > 0:
 		return fmt.Errorf("--name: no %s row found", map[bool]string{true: "evicted", false: "live"}[c.Evicted])
 	}
 	return nil
 }
 
-func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
+func (c *Command) validate(ctx context.Context, env command.Env) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
-	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
+	missing, err := command.MissingNamespaces(ctx, env, c.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 
 // checkLeader returns an error while an ingester is the leader: it would close rows that
 // are not restored yet as orphans. It never closes evicted rows.
-func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
+func (c *Command) checkLeader(ctx context.Context, env command.Env) error {
 	if c.Force || c.DryRun || c.Evicted {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	}
 	if leader != "" {
 		return fmt.Errorf("the ingester %s is running and may close rows that are not restored yet: stop it first (its Lease is %s/%s), or set --force",
-			leader, env.LeaseNamespace, cmdutil.LeaseName)
+			leader, env.LeaseNamespace, command.LeaseName)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
 
 // pageSize is the page size of lists without content.
@@ -63,7 +63,7 @@ func (c *comparison) pages(ctx context.Context, namespace string, f func(*metav1
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(c.listKind())
 		if err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
+			return command.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 		}
 		for i := range page.Items {
 			if err := f(&page.Items[i]); err != nil {
@@ -85,7 +85,7 @@ func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*
 		return nil, nil // no such object
 	}
 	if err != nil {
-		return nil, cmdutil.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, namespace, name, err))
+		return nil, command.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, namespace, name, err))
 	}
 	o, err := newObject(&item)
 	return &o, err

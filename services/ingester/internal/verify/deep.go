@@ -11,7 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
@@ -55,7 +55,7 @@ func (c *comparison) compareObjectContent(ctx context.Context) error {
 			page.SetGroupVersionKind(c.listKind())
 			err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(contentPageSize), client.Continue(next))
 			if err != nil {
-				return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
+				return command.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 			}
 			if err := c.comparePageContent(ctx, page.Items); err != nil {
 				return err
@@ -125,7 +125,7 @@ func (c *comparison) recheckContent(ctx context.Context, x candidate, o *object,
 			return nil, nil
 		}
 		if err != nil {
-			return nil, cmdutil.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, x.Namespace, x.Name, err))
+			return nil, command.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, x.Namespace, x.Name, err))
 		}
 		if string(live.GetUID()) == x.UID {
 			text = contents[0].equals(&live)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -106,7 +106,7 @@ func (m *repairer) repair(ctx context.Context, kind *registry.Kind, d Difference
 		}
 		return nil // deleted since: no difference, or an orphan in the next comparison
 	case err != nil:
-		return cmdutil.Explain(err)
+		return command.Explain(err)
 	}
 	return m.store(ctx, kind, d, &live)
 }

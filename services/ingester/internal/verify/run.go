@@ -13,14 +13,14 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
 // Command implements "ingester verify".
 type Command struct {
 	Options
-	cmdutil.Output
+	command.Output
 	// Repair repairs the differences and compares again. Force disables the limit of closed rows.
 	Repair, Force bool
 }
@@ -73,9 +73,9 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	case n == 0:
 		return nil
 	case c.Repair:
-		return cmdutil.Incompletef("%s left", cmdutil.Count(n, "difference"))
+		return command.Incompletef("%s left", command.Count(n, "difference"))
 	}
-	return cmdutil.Incompletef("%s found: run again with --repair", cmdutil.Count(n, "difference"))
+	return command.Incompletef("%s found: run again with --repair", command.Count(n, "difference"))
 }
 
 func (c *Command) validate(ctx context.Context, env Env) error {
@@ -100,7 +100,7 @@ func (c *Command) validate(ctx context.Context, env Env) error {
 // checkNamespaces rejects a namespace that does not exist: a misspelled name would otherwise
 // pass as a comparison without differences.
 func (c *Command) checkNamespaces(ctx context.Context, env Env) error {
-	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
+	missing, err := command.MissingNamespaces(ctx, env, c.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r Result) text(w io.Writer) {
 		}
 	}
 	if r.Repaired != nil {
-		fmt.Fprintf(w, "\nstored %s, closed %s\n", cmdutil.Count(r.Repaired.Stored, "object"), cmdutil.Count(r.Repaired.Closed, "row"))
+		fmt.Fprintf(w, "\nstored %s, closed %s\n", command.Count(r.Repaired.Stored, "object"), command.Count(r.Repaired.Closed, "row"))
 		fmt.Fprint(w, r.Repaired.skipped())
 	}
 	if len(r.Differences) == 0 {

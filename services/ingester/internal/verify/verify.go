@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
 // Env holds the dependencies of the comparison: Client, DB, Kinds, Clock and Log; a repair needs Store too.
-type Env = cmdutil.Env
+type Env = command.Env
 
 // DifferenceType is the type of a difference between an object and its row.
 type DifferenceType string
@@ -66,7 +66,7 @@ type Report struct {
 
 // Options of a comparison.
 type Options struct {
-	cmdutil.Scope
+	command.Scope
 	// Deep compares content too.
 	Deep bool
 	// SettleTimeout is the minimum duration of a reported difference. Zero reports it at once.

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // compare returns the differences as "<what> <name>".
-func compare(t *testing.T, b *cmdutiltest.Env, options verify.Options) []string {
+func compare(t *testing.T, b *commandtest.Env, options verify.Options) []string {
 	t.Helper()
 	report, err := verify.Compare(t.Context(), b.Env, options)
 	if err != nil {
@@ -47,7 +47,7 @@ func equal(t *testing.T, what string, want, got any) {
 }
 
 // createDifferences creates one difference of each type, and objects without a difference.
-func createDifferences(b *cmdutiltest.Env) {
+func createDifferences(b *commandtest.Env) {
 	b.Stored(b.Model("fine"))
 	b.Stored(b.Project("fine"))
 	b.Create(b.Model("missing"))
@@ -94,7 +94,7 @@ var (
 )
 
 func TestCompareNamesAllDifferences(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	createDifferences(b)
 	equal(t, "differences", shallow, compare(t, b, verify.Options{}))
 	withContent := slices.Concat(shallow, contents, []string{"content ahead", "content twice"})
@@ -108,7 +108,7 @@ func TestCompareNamesAllDifferences(t *testing.T) {
 }
 
 func TestDeepCompareFindsNoDifference(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	b.Stored(b.Model("rich"))
 	b.Stored(b.Object("Model", "empty"))
 	rich := b.Stored(b.Project("rich"))
@@ -122,7 +122,7 @@ func TestDeepCompareFindsNoDifference(t *testing.T) {
 
 // A late row is not a difference, a missing one is.
 func TestCompareIgnoresChangesInTransit(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	late := b.Create(b.Model("late"))
 	go func() {
 		<-b.Clock.After(300 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestCompareIgnoresChangesInTransit(t *testing.T) {
 }
 
 func TestRepairStoresAndCloses(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	createDifferences(b)
 	report, err := verify.Compare(t.Context(), b.Env, verify.Options{Deep: true})
 	if err != nil {
@@ -161,7 +161,7 @@ func TestRepairStoresAndCloses(t *testing.T) {
 }
 
 func TestRepairKeepsTooManyOrphans(t *testing.T) {
-	b := cmdutiltest.New(t)
+	b := commandtest.New(t)
 	first := b.Stored(b.Model("m"))
 	for range 7 { // 128 rows without an object
 		b.Exec("INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json)" +
@@ -171,14 +171,14 @@ func TestRepairKeepsTooManyOrphans(t *testing.T) {
 		return dbtest.Strings(t, b.DB, "SELECT COUNT(*) FROM model WHERE delete_time IS NULL")[0]
 	}
 	var out strings.Builder
-	command := &verify.Command{Repair: true}
-	err := command.Run(t.Context(), b.Env, &out)
+	c := &verify.Command{Repair: true}
+	err := c.Run(t.Context(), b.Env, &out)
 	if err == nil || err.Error() != "127 differences left" || !strings.Contains(out.String(), "127 of 128 rows of Model would be closed") {
 		t.Errorf("error %v, output:\n%s", err, out.String())
 	}
 	equal(t, "live rows", "128", live())
-	command.Force = true
-	if err := command.Run(t.Context(), b.Env, &out); err != nil {
+	c.Force = true
+	if err := c.Run(t.Context(), b.Env, &out); err != nil {
 		t.Error(err)
 	}
 	equal(t, "live rows", "1", live())
