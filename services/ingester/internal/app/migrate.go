@@ -22,6 +22,9 @@ const (
 	migrateRetryInterval = time.Second
 )
 
+// maxPrintedNotes bounds the output of "migrate up", since an adoption may note thousands of rows.
+const maxPrintedNotes = 20
+
 // migrate implements "ingester migrate status|up|verify".
 func (o *Options) migrate(ctx context.Context, _ service.Options, args []string) (err error) {
 	if len(args) != 1 {
@@ -85,8 +88,14 @@ func migrateUp(ctx context.Context, db *sql.DB, out io.Writer) error {
 	if err := migrateLines(out, "applied ", report.Applied); err != nil {
 		return err
 	}
-	if err := migrateLines(out, "noted ", report.Notes); err != nil {
+	printed := report.Notes[:min(len(report.Notes), maxPrintedNotes)]
+	if err := migrateLines(out, "noted ", printed); err != nil {
 		return err
+	}
+	if more := len(report.Notes) - len(printed); more > 0 {
+		if _, err := fmt.Fprintf(out, "noted %d more: ingester migrate status lists all\n", more); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(out, "%d migrations applied\n", len(report.Applied))
 	return err
