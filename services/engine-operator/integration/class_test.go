@@ -133,7 +133,7 @@ func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 	s.create(c)
 	s.create(boundEngine("a", "c"))
 	ready := s.waitForReason(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1)
-	if want := validation.Message(validation.Class(c)); ready.Message != want {
+	if want := validation.Message(validation.Class(c)) + " Correct the class."; ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}
 	for _, path := range []string{"spec.hostNetwork", "spec.hostPID", "spec.containers[engine].command", "spec.volumes[v].secret.secretName"} {
@@ -172,7 +172,7 @@ func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	s.create(e)
 	s.waitForReason(c, v1alpha1.ReasonAdmissible, 1)
 	ready := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
-	want := `spec.template.spec.volumes[v].secret.secretName: the Secret is managed by the operator or used by the instance and must not be exposed (inherited from FireboltEngineClass "c").`
+	want := `spec.template.spec.volumes[v].secret.secretName: the Secret is managed by the operator or used by the instance and must not be exposed (inherited from FireboltEngineClass "c"). Correct the engine or its class.`
 	if ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}

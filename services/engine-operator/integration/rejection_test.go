@@ -43,8 +43,8 @@ func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 			t.Errorf("the condition does not name %s: %s", path, c.Message)
 		}
 	}
-	if want := validation.Message(validation.EngineTemplate(e, nil)); c.Message != want {
-		t.Errorf("the condition has message %q, admission %q", c.Message, want)
+	if want := validation.Message(validation.EngineTemplate(e, nil)) + " Correct the engine or its class."; c.Message != want {
+		t.Errorf("the condition has message %q, want that of admission and the remedy, %q", c.Message, want)
 	}
 	if c.ObservedGeneration != e.Generation {
 		t.Errorf("the condition has observedGeneration %d, want %d", c.ObservedGeneration, e.Generation)

@@ -23,14 +23,14 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 	s.waitForReason(c, v1alpha1.ReasonAdmissible, 2)
 	s.remove(c)
 	ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 2)
-	const text = "Deletion is blocked: "
-	if want := text + "2 engines use the class: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
-		t.Errorf("Ready = %+v, want message %q", ready, want)
+	const both = "Deletion is blocked: 2 engines use the class: a, b. Delete the engines, or change their class."
+	if ready.Message != both || ready.Status != metav1.ConditionFalse {
+		t.Errorf("Ready = %+v, want message %q", ready, both)
 	}
-	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
+	s.checkEvents(c, "Warning DeletionBlocked: "+both)
 
 	s.remove(a)
-	if ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
+	if ready := s.waitForReason(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != "Deletion is blocked: 1 engine uses the class: b. Delete the engine, or change its class." {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
@@ -40,7 +40,7 @@ func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 		}
 		return nil
 	})
-	s.checkEvents(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
+	s.checkEvents(c, "Warning DeletionBlocked: "+both)
 	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	expect.Deleted(t, s.api, c)
 }
