@@ -27,15 +27,20 @@ func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	s := &testEnv{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
-	s.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "db"},
-		StringData: map[string]string{"username": "u", "password": "p"},
-	})
+	s.create(credentials())
 	i := instance("shop")
 	s.create(i)
 	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	s.requests.reset()
 	return s
+}
+
+// credentials returns the Secret that instance refers to.
+func credentials() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"},
+		StringData: map[string]string{"username": "u", "password": "p"},
+	}
 }
 
 func instance(name string) *v1alpha1.FireboltInstance {

@@ -110,9 +110,7 @@ func TestInstanceReportsInvalidSecret(t *testing.T) {
 	if i.Status.MetadataEndpoint != "" {
 		t.Errorf("endpoint = %q", i.Status.MetadataEndpoint)
 	}
-	s.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"},
-	})
+	s.create(credentials())
 	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
@@ -195,7 +193,7 @@ func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 
-	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
+	s.create(credentials())
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres })
 	expect.Deleted(t, s.api, database)
 	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)

@@ -34,6 +34,21 @@ func (s *testEnv) serves(generation, image string) {
 	})
 }
 
+// keepsRoute checks for some time that the Service of engine a selects a generation.
+func (s *testEnv) keepsRoute(generation string) {
+	s.t.Helper()
+	expect.Never(s.t, short, func() error {
+		route := &corev1.Service{}
+		if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-service"}, route); err != nil {
+			return err
+		}
+		if got := route.Spec.Selector[names.LabelGeneration]; got != generation {
+			return fmt.Errorf("the Service selects generation %s", got)
+		}
+		return nil
+	})
+}
+
 func (s *testEnv) reaches(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) {
 	s.t.Helper()
 	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,18 +11,26 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-func TestMigrateListsAdoptionNotes(t *testing.T) {
+// earlierProjects returns a database of an earlier ingester, with live rows of one Project, the newest last.
+func earlierProjects(t *testing.T, rows int) *sql.DB {
+	t.Helper()
 	db := dbtest.Open(t, mysqltest.DSN(t))
-	for _, statement := range []string{
-		"CREATE TABLE project (uid VARCHAR(255) PRIMARY KEY, namespace VARCHAR(255) NOT NULL, name VARCHAR(255) NOT NULL," +
-			" res_version BIGINT UNSIGNED NOT NULL, create_time DATETIME NOT NULL, update_time DATETIME, delete_time DATETIME, json JSON)",
-		"INSERT INTO project VALUES ('a', 'default', 'p', 1, '2024-01-01', '2024-01-01', NULL, '{}'), ('b', 'default', 'p', 2, '2024-01-01', '2024-01-01', NULL, '{}')",
-	} {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+	exec := func(statement string, args ...any) {
+		if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const note = "project default/p (uid a): closed: the row of uid b is newer and was live as well\n"
+	exec("CREATE TABLE project (uid VARCHAR(255) PRIMARY KEY, namespace VARCHAR(255) NOT NULL, name VARCHAR(255) NOT NULL," +
+		" res_version BIGINT UNSIGNED NOT NULL, create_time DATETIME NOT NULL, update_time DATETIME, delete_time DATETIME, json JSON)")
+	for n := range rows {
+		exec("INSERT INTO project VALUES (?, 'default', 'p', ?, '2024-01-01', '2024-01-01', NULL, '{}')", fmt.Sprintf("u%d", n), n+1)
+	}
+	return db
+}
+
+func TestMigrateListsAdoptionNotes(t *testing.T) {
+	db := earlierProjects(t, 2)
+	const note = "project default/p (uid u0): closed: the row of uid u1 is newer and was live as well\n"
 	for _, step := range []struct{ command, want string }{
 		{"up", "noted " + note},
 		{"status", "noted    " + note},
@@ -37,21 +46,9 @@ func TestMigrateListsAdoptionNotes(t *testing.T) {
 }
 
 func TestMigrateUpLimitsAdoptionNotes(t *testing.T) {
-	db := dbtest.Open(t, mysqltest.DSN(t))
-	statements := []string{
-		"CREATE TABLE project (uid VARCHAR(255) PRIMARY KEY, namespace VARCHAR(255) NOT NULL, name VARCHAR(255) NOT NULL," +
-			" res_version BIGINT UNSIGNED NOT NULL, create_time DATETIME NOT NULL, update_time DATETIME, delete_time DATETIME, json JSON)",
-	}
-	const objects = 15
-	const notes = 2*objects - 1 // each row is filled, and all but the newest of the name are closed
-	for n := range objects {
-		statements = append(statements, fmt.Sprintf("INSERT INTO project VALUES ('u%d', 'default', 'p', %d, '2024-01-01', '2024-01-01', NULL, '{}')", n, n+1))
-	}
-	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const rows = 15
+	const notes = 2*rows - 1 // each row is filled, and all but the newest of the name are closed
+	db := earlierProjects(t, rows)
 	for _, step := range []struct {
 		command string
 		notes   int

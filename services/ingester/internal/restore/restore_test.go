@@ -207,8 +207,9 @@ func TestRestoreCompletesInterruptedRun(t *testing.T) {
 	equal(t, "error", "", failure)
 	phase, _, _ := unstructured.NestedString(b.Get(p).Object, "status", "phase")
 	equal(t, "phase", "PROJECT_PHASE_STAGING", phase)
-	kinds, _, _ = run(t, newCommand(), b.Env)
+	kinds, _, failure = run(t, newCommand(), b.Env)
 	equal(t, "once more", []string{"Project 1 0 0 1 0 0"}, kinds)
+	equal(t, "error", "", failure)
 	b.Start()
 	zero(t, b)
 }
