@@ -104,7 +104,7 @@ program_of_scenarios() {
 # leave_out removes scenarios from the list that have passed with the current content, and checks the same for the node test.
 leave_out() {
   local tools=tools/go.mod,tools/go.sum,tools/stack/ name services
-  local checks=("node=test/node/,$tools,libs/")
+  local checks=("node=test/node/,test/node/node_test.go,$tools,libs/")
   while read -r name services; do
     checks+=("e2e:$name=test/e2e/,$tools,libs/,deploy/,services/${services//,/,services/}")
   done < "$dir/list"

@@ -70,6 +70,12 @@ func TestOfModules(t *testing.T) {
 			files: []string{"services/ingester/go.mod"},
 			want:  map[string]string{"services/ingester": "changed: services/ingester/go.mod", "test/docs": "reads services/ingester/go.mod"},
 		},
+		"a test affects only its module, and those that read every file": {
+			files: []string{"libs/contract/event_test.go"},
+			want: map[string]string{
+				"libs/contract": "changed: libs/contract/event_test.go", "test/docs": "reads libs/contract/event_test.go",
+			},
+		},
 		"the first of two files is the reason": {
 			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
 			want: map[string]string{
@@ -88,6 +94,13 @@ func TestOfFilesOutsideModule(t *testing.T) {
 				"services/ingester": "changed: services/ingester/config/crd/model.yaml",
 				"cmd/plugin":        "reads services/ingester/config/crd/model.yaml",
 				"test/docs":         "reads services/ingester/config/crd/model.yaml",
+			},
+		},
+		"a test in a directory that tests read": {
+			files: []string{"services/ingester/config/crd/model_test.go"},
+			want: map[string]string{
+				"services/ingester": "changed: services/ingester/config/crd/model_test.go",
+				"test/docs":         "reads services/ingester/config/crd/model_test.go",
 			},
 		},
 		"a file that tests read, and one with its name as a prefix": {

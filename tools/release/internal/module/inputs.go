@@ -19,8 +19,11 @@ type Inputs struct {
 }
 
 // InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites,
-// but not the files that these read. A name that ends in a slash is a directory: all its files are inputs, without the
+// but not the files that these read. A name that ends in a slash is a directory: its files are inputs, without the
 // requirements and reads of modules in it. A name with an extension is a file.
+//
+// Tests of other modules are not inputs: Go compiles them only for their own module. A suite that reads such a file names it,
+// since a directory includes no file that ends in _test.go.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
 	in := Inputs{modules: modules, of: names, requiredModules: map[string]bool{}}
 	for _, name := range names {
@@ -58,7 +61,7 @@ func (in Inputs) Reason(file string) string {
 		return "changed: " + file
 	case slices.ContainsFunc(in.of, in.builtWith(file)):
 		return "built with " + file
-	case owned && in.requiredModules[owner.Path]:
+	case owned && in.requiredModules[owner.Path] && !isTest(file):
 		return "requires " + owner.Path
 	case slices.ContainsFunc(in.reads, covers(file)):
 		return "reads " + file
@@ -82,6 +85,8 @@ func (in Inputs) NeedsCheckout() bool { return slices.Contains(in.reads, "*") }
 
 func covers(file string) func(string) bool {
 	return func(pattern string) bool {
-		return pattern == "*" || pattern == file || strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern)
+		return pattern == "*" || pattern == file || strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern) && !isTest(file)
 	}
 }
+
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }
