@@ -15,7 +15,8 @@ bytecode() { # ROOT DIR...
     fail "Python of $1 does not compile ${*:2}; chroot needs root"
 }
 
-# What comes from Debian is made once and then linked.
+# What comes from Debian is made once and then copied. Links would let tar fail, which packs an image, since the links
+# of its files change while the tests make and remove theirs.
 base=$packages.superset
 if [ ! -e "$base" ]; then
   rm -rf "$base.part" && mkdir "$base.part"
@@ -30,7 +31,7 @@ if [ ! -e "$base" ]; then
   mv "$base.part" "$base"
 fi
 mkdir -p "$(dirname "$root")"
-cp --archive --link "$base" "$root" 2> /dev/null || { rm -rf "$root" && cp --archive "$base" "$root"; }
+cp --archive "$base" "$root"
 source=test/e2e/stub/superset
 install -d "$root/app/pythonpath" "$root/home/superset-websocket"
 (cd "$source/app" && find superset flask_appbuilder stub_superset.dist-info -name __pycache__ -prune -o -type f -print0 |
