@@ -9,12 +9,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/memory"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
@@ -101,6 +103,7 @@ func serve(ctx context.Context, spec Spec, o Options, log logr.Logger) error {
 			return err
 		}
 	}
+	memory.Limit(memlimit.FromCgroup, log)
 	stopTracing, err := telemetry.SetupTracing(ctx, spec.Name)
 	if err != nil {
 		return err
