@@ -54,19 +54,15 @@ func (t Tools) build(ctx context.Context, module string, progress Progress, more
 	if err != nil {
 		return err
 	}
-	progress("building %d control plane tools into %s (the first time takes minutes)", len(missing), t.Dir)
-	done := 0
-	for _, p := range slices.Concat(Programs, more) {
-		if !missing[p.Name] {
-			continue
-		}
-		done++
-		progress("  [%d/%d] %s", done, len(missing), p.Name)
+	programs := slices.DeleteFunc(slices.Concat(Programs, more), func(p Program) bool { return !missing[p.Name] })
+	progress("building %d control plane tools into %s (the first time takes minutes)", len(programs), t.Dir)
+	for i, p := range programs {
+		progress("  [%d/%d] %s", i+1, len(programs), p.Name)
 		start := time.Now() //nolint:forbidigo // progress for a person
 		if err := t.buildOne(ctx, module, p, flags); err != nil {
 			return err
 		}
-		progress("  [%d/%d] %s: %.0f s", done, len(missing), p.Name, time.Since(start).Seconds())
+		progress("  [%d/%d] %s: %.0f s", i+1, len(programs), p.Name, time.Since(start).Seconds())
 	}
 	if !missing[stagesName] {
 		return nil

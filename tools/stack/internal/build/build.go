@@ -2,9 +2,13 @@
 package build
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
@@ -40,11 +44,13 @@ func Static(ctx context.Context, module, pkg, file string) error {
 	return nil
 }
 
-// Once compiles a static program unless the file exists. An existing file is always complete.
-func Once(ctx context.Context, module, pkg, file string) error {
+// Once compiles a static program unless the file exists. An existing file is always complete. It calls starting before it
+// compiles.
+func Once(ctx context.Context, module, pkg, file string, starting func()) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
+	starting()
 	if err := Static(ctx, module, pkg, file+".part"); err != nil {
 		return err
 	}
@@ -61,15 +67,39 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 }
 
 // Images builds the images of the services, of NATS and of MySQL without a registry, and those of the given directories
-// of test/e2e/images. It saves the named ones as tars in a directory.
-func Images(ctx context.Context, c checkout.Checkout, dir string, names, e2e []string) error {
+// of test/e2e/images. It saves the named ones as tars in a directory, and passes the name of each built image to built.
+func Images(ctx context.Context, c checkout.Checkout, dir string, names, e2e []string, built func(name string)) error {
 	script := `hack/images.sh offline >&2; [ -z "$1" ] || hack/images.sh e2e $1 >&2; hack/images.sh save "$0" "${@:2}"`
 	args := append([]string{"run", "hack/images.sh", "exclusive", "bash", "-euc", script, dir, strings.Join(e2e, " ")}, names...)
-	out, err := command(ctx, c.Root, c.Path("hack", "docker"), args...)
+	out, err := lines(proc.Group(ctx, c.Root, c.Path("hack", "docker"), args...), func(line string) {
+		// IMAGE <name> <bytes> <seconds>
+		if fields := strings.Fields(line); len(fields) == 4 && fields[0] == "IMAGE" {
+			built(fields[1])
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("build images: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// lines runs a command, and passes each line of its output to a function at once. It returns the whole output.
+func lines(cmd *exec.Cmd, line func(string)) (output string, err error) {
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	result := make(chan error, 1)
+	go func() {
+		err := cmd.Run()
+		result <- errors.Join(err, w.Close())
+	}()
+	var all strings.Builder
+	for reader, end := bufio.NewReader(r), error(nil); end == nil; {
+		var text string
+		text, end = reader.ReadString('\n')
+		all.WriteString(text)
+		line(text)
+	}
+	return strings.TrimSpace(all.String()), <-result
 }
 
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -96,7 +96,8 @@ func (a *app) startPlatform(ctx context.Context, chosen []string, images string)
 			names, e2e = append(names, supersetImages...), supersetDirectories
 		}
 		if err := a.step("building images", func() (string, error) {
-			return "done", build.Images(ctx, a.env.Checkout, images, names, e2e)
+			built := func(name string) { a.info("  %s", name) }
+			return "done", build.Images(ctx, a.env.Checkout, images, names, e2e, built)
 		}); err != nil {
 			return err
 		}

@@ -77,7 +77,8 @@ func (n *Node) Prepare(ctx context.Context) error {
 	}
 	defer unlock() //nolint:errcheck // the kernel releases the lock with the process
 	for name, pkg := range addons {
-		if err := build.Once(ctx, n.c.Path("tools"), pkg, filepath.Join(n.tools.Addons, name)); err != nil {
+		starting := func() { n.logf("  building %s", name) }
+		if err := build.Once(ctx, n.c.Path("tools"), pkg, filepath.Join(n.tools.Addons, name), starting); err != nil {
 			return err
 		}
 	}
