@@ -46,16 +46,16 @@ func Transfer(obj metav1.Object, manager, subresource string, former []string) (
 	}) {
 		return nil, nil
 	}
-	// csaupgrade identifies former managers by the operation Update only.
-	entries = slices.Clone(entries)
-	for i, e := range entries {
-		if isFormer(e, manager, subresource, former) {
-			entries[i].Operation = metav1.ManagedFieldsOperationUpdate
-		}
-	}
 	meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		ResourceVersion: obj.GetResourceVersion(), ManagedFields: entries,
 	}}
+	meta = meta.DeepCopy() // csaupgrade changes fields in place, and obj may be of a cache
+	for i, e := range meta.ManagedFields {
+		if isFormer(e, manager, subresource, former) {
+			// csaupgrade identifies former managers by the operation Update only.
+			meta.ManagedFields[i].Operation = metav1.ManagedFieldsOperationUpdate
+		}
+	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(
 		meta, sets.New(former...).Insert(manager), manager, csaupgrade.Subresource(subresource))
 	if err != nil {
