@@ -33,7 +33,7 @@ import (
 // informer cache, as after a restart.
 const Validity = 30 * time.Second
 
-// Cache holds the objects of one kind as this process last wrote them. A write with
+// Cache holds the objects of one kind as this process last wrote them, until the informer cache shows them. A write with
 // the resourceVersion that was read succeeds on top of that version only, so the
 // remembered object is complete and the newest at that moment, including its spec. Cache
 // is safe for concurrent use, and a restart may lose it.
@@ -46,9 +46,21 @@ type Cache[T client.Object] struct {
 
 // write is one remembered version.
 type write[T client.Object] struct {
-	object   T
+	uid      types.UID
+	version  string // resourceVersion
+	object   T      // as written; dropped once the informer cache has shown it, since that holds it too
 	at       time.Time
-	observed bool // by the cache
+	observed bool // by the informer cache
+}
+
+// is reports whether obj is this version of the same object.
+func (w *write[T]) is(obj client.Object) bool {
+	return w.uid == obj.GetUID() && w.version == obj.GetResourceVersion()
+}
+
+// observe returns the version after the informer cache has shown it.
+func (w write[T]) observe() write[T] {
+	return write[T]{uid: w.uid, version: w.version, at: w.at, observed: true}
 }
 
 // New returns an empty Cache.
@@ -73,14 +85,12 @@ func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.Name
 	if !found {
 		return 0, nil
 	}
-	if sameVersion(own.object, obj) { // kept, so that its event is recognized
-		own.observed = true
-		m.last[key] = own
+	if own.is(obj) { // kept, so that its event is recognized
+		m.last[key] = own.observe()
 		return 0, nil
 	}
 	remaining := Validity - m.clock.Since(own.at)
-	if own.observed || remaining <= 0 || own.object.GetUID() != obj.GetUID() ||
-		!newer(own.object.GetResourceVersion(), obj.GetResourceVersion()) {
+	if own.observed || remaining <= 0 || own.uid != obj.GetUID() || !newer(own.version, obj.GetResourceVersion()) {
 		delete(m.last, key)
 		return 0, nil
 	}
@@ -93,7 +103,9 @@ func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.Name
 func (m *Cache[T]) Record(written T) (requeueAfter time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last[client.ObjectKeyFromObject(written)] = write[T]{object: clone(written), at: m.clock.Now()}
+	m.last[client.ObjectKeyFromObject(written)] = write[T]{
+		uid: written.GetUID(), version: written.GetResourceVersion(), object: clone(written), at: m.clock.Now(),
+	}
 	return Validity
 }
 
@@ -104,11 +116,10 @@ func (m *Cache[T]) Observe(obj client.Object) bool {
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
 	own, found := m.last[key]
-	if !found || !sameVersion(own.object, obj) {
+	if !found || !own.is(obj) {
 		return false
 	}
-	own.observed = true
-	m.last[key] = own
+	m.last[key] = own.observe()
 	return true
 }
 
@@ -140,11 +151,6 @@ func set[T client.Object](obj, value T) {
 
 func clone[T client.Object](obj T) T {
 	return obj.DeepCopyObject().(T) // a copy has the type of its original
-}
-
-// sameVersion reports whether both are the same version of the same object.
-func sameVersion(a, b client.Object) bool {
-	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
 // newer reports whether resource version a of a kind is newer than b; false if they cannot be compared.
