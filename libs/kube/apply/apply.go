@@ -94,17 +94,19 @@ type call struct {
 }
 
 func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
-	if isNil(existing) {
-		created, err := c.create(ctx)
-		if !isStale(err) || c.options.createOnly {
-			return Created, created, err
-		}
-		// The name is in use by an object that the cache does not contain yet or does not select.
-		if existing, err = c.getLive(ctx); err != nil {
-			return Unchanged, nil, err
-		}
+	if !isNil(existing) {
+		return c.update(ctx, observed{Object: existing, cached: true})
 	}
-	return c.update(ctx, existing)
+	created, err := c.create(ctx)
+	if !isStale(err) || c.options.createOnly {
+		return Created, created, err
+	}
+	// The name is in use by an object that the cache does not contain yet or does not select.
+	live, err := c.getLive(ctx)
+	if err != nil {
+		return Unchanged, nil, err
+	}
+	return c.update(ctx, observed{Object: live})
 }
 
 // create applies with a resourceVersion that no stored object can have. The API
@@ -126,11 +128,11 @@ func (c *call) getLive(ctx context.Context) (client.Object, error) {
 	return u, err
 }
 
-func (c *call) update(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
-	if err := c.checkOwner(existing); err != nil {
+func (c *call) update(ctx context.Context, existing observed) (Outcome, client.Object, error) {
+	if err := c.checkOwner(existing.Object); err != nil {
 		return Unchanged, nil, err
 	}
-	seen := stateOf(existing)
+	seen := stateOf(existing.Object)
 	transferred, err := c.transferFields(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
 	if err != nil {
 		return Unchanged, nil, err
@@ -141,9 +143,9 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 	}
 	switch unchanged := c.unchanged(found, seen); {
 	case unchanged && transferred:
-		return Updated, existing, nil
+		return Updated, existing.Object, nil
 	case unchanged:
-		return Unchanged, existing, nil
+		return Unchanged, existing.Object, nil
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Found differences",
 		"kind", c.cfg.kind(), "name", existing.GetName(), "fields", found.paths())
@@ -249,7 +251,7 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnk
 	if fieldsUnknown { // a later comparison lacks the managed fields too
 		seen.ManagedFields = nil
 	}
-	found, err := c.cfg.differences(u, seen.ManagedFields, c.manager)
+	found, err := c.cfg.differences(observed{Object: u}, seen.ManagedFields, c.manager)
 	if err != nil {
 		return nil, err
 	}

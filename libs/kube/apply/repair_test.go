@@ -50,26 +50,31 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 	template := fullTemplate(labels)
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	tests := map[string]struct {
-		desired client.Object
-		atLeast int // changes that the API server must accept
+		desired  client.Object
+		atLeast  int // changes that the API server must accept
+		digested bool
 	}{
-		"deployment": {&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+		"deployment": {desired: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 			Paused: true, Replicas: new(int32(0)), Selector: selector, Template: template,
-		}}, 25},
-		"statefulset": {&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+		}}, atLeast: 25},
+		"statefulset": {desired: &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(0)), Selector: selector, Template: template, ServiceName: "x",
-		}}, 25},
-		"service": {&corev1.Service{Spec: corev1.ServiceSpec{
+		}}, atLeast: 25},
+		"service": {desired: &corev1.Service{Spec: corev1.ServiceSpec{
 			Selector: labels, PublishNotReadyAddresses: true,
 			Ports: []corev1.ServicePort{{Name: "a", Port: 80, TargetPort: intstr.FromString("http")}, {Name: "b", Port: 80, Protocol: "UDP", TargetPort: intstr.FromInt32(8080)}},
-		}}, 10},
-		"configmap": {&corev1.ConfigMap{Data: map[string]string{"a": "1", "b": ""}}, 4},
+		}}, atLeast: 10},
+		"configmap":          {desired: &corev1.ConfigMap{Data: map[string]string{"a": "1", "b": ""}}, atLeast: 4},
+		"digested configmap": {desired: &corev1.ConfigMap{Data: map[string]string{"a": "1", "b": ""}}, atLeast: 4, digested: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := apitest.New(t)
 			ns := apitest.Namespace(t)
 			r := &repair{t: t, c: c, a: apply.New(c, manager), owner: apitest.Owner(t, c, ns, "owner"), desired: tc.desired}
+			if tc.digested {
+				r.a, r.digested = apply.New(c, manager, apply.WithDigestedData()), true
+			}
 			tc.desired.SetNamespace(ns)
 			tc.desired.SetLabels(maps.Clone(labels))
 			r.create("first")
@@ -97,6 +102,7 @@ type repair struct {
 	c              *apitest.Client
 	a              *apply.Applier
 	owner, desired client.Object
+	digested       bool
 }
 
 func (r *repair) create(name string) {
@@ -123,7 +129,11 @@ func (r *repair) typedLive() client.Object {
 	live := newOfType(r.desired)
 	live.SetNamespace(r.desired.GetNamespace())
 	live.SetName(r.desired.GetName())
-	return apitest.Read(r.t, r.c, live)
+	live = apitest.Read(r.t, r.c, live)
+	if r.digested {
+		return digestData(r.t, live)
+	}
+	return live
 }
 
 // rendered returns desired as JSON.

@@ -23,6 +23,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/intern"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -157,11 +158,12 @@ func password() (string, error) {
 }
 
 // trimCache keeps foreign objects out of memory: only the pods of engines
-// are cached; foreign objects of other kinds keep only their metadata.
+// are cached; foreign objects of other kinds keep only their metadata. The others share equal parts.
 func trimCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
+	o.DefaultTransform = intern.Transform
 	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: hasLabel(names.LabelEngine), Transform: workload.TrimPod}
 	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Transform: trim}
 	o.ByObject[&corev1.Service{}] = cache.ByObject{Transform: trim}

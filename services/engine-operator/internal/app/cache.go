@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/intern"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
@@ -20,11 +21,11 @@ func hasLabel(key string) labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
-// trim empties objects that belong to no engine and no instance.
+// trim empties objects that belong to no engine and no instance, and shares parts of the others.
 func trim(o any) (any, error) {
 	meta, ok := o.(client.Object)
 	if !ok || isManaged(meta.GetLabels()) || observe.IsManaged(meta) {
-		return o, nil
+		return intern.Transform(o)
 	}
 	meta.SetManagedFields(nil)
 	meta.SetAnnotations(nil)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -21,6 +20,8 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/intern"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -89,16 +90,15 @@ func CacheOptions(o *cache.Options) {
 	} {
 		o.ByObject[obj] = byLabel
 	}
+	o.DefaultTransform = intern.Transform
 	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: byLabel.Label, Transform: workload.TrimPod}
-	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Label: byLabel.Label, Transform: internValues}
+	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Label: byLabel.Label, Transform: trimConfigMap}
 }
 
-// internValues shares equal values of ConfigMaps in memory: all Supersets have the same scripts.
-func internValues(obj any) (any, error) {
-	if c, ok := obj.(*corev1.ConfigMap); ok {
-		for key, value := range c.Data {
-			c.Data[key] = unique.Make(value).Value()
-		}
+// trimConfigMap keeps digests of the files, which only the applier compares.
+func trimConfigMap(obj any) (any, error) {
+	if _, err := apply.DigestData(obj); err != nil {
+		return obj, err
 	}
-	return obj, nil
+	return intern.Transform(obj)
 }

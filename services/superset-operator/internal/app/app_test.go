@@ -3,48 +3,61 @@ package app
 import (
 	"strings"
 	"testing"
-	"unsafe"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestCacheSharesScripts(t *testing.T) {
+// cached returns the options for the kind of an object.
+func cached[T client.Object](t *testing.T) cache.ByObject {
+	t.Helper()
 	var o cache.Options
 	CacheOptions(&o)
-	var cached []*corev1.ConfigMap
 	for obj, by := range o.ByObject {
-		if _, ok := obj.(*corev1.ConfigMap); !ok {
-			continue
-		}
-		for range 2 {
-			c := &corev1.ConfigMap{Data: map[string]string{"script": strings.Repeat("import os\n", 3)}}
-			if _, err := by.Transform(c); err != nil {
-				t.Fatal(err)
+		if _, ok := obj.(T); ok {
+			if by.Transform == nil {
+				by.Transform = o.DefaultTransform
 			}
-			cached = append(cached, c)
+			return by
 		}
 	}
-	if len(cached) != 2 || cached[0].Data["script"] != strings.Repeat("import os\n", 3) {
-		t.Fatalf("cached %v", cached)
+	t.Fatalf("no options for %T", *new(T))
+	return cache.ByObject{}
+}
+
+func TestCacheKeepsNoFiles(t *testing.T) {
+	c := &corev1.ConfigMap{Data: map[string]string{"script": strings.Repeat("import os\n", 100)}}
+	if _, err := cached[*corev1.ConfigMap](t).Transform(c); err != nil {
+		t.Fatal(err)
 	}
-	if unsafe.StringData(cached[0].Data["script"]) != unsafe.StringData(cached[1].Data["script"]) {
-		t.Error("equal values are kept twice")
+	if len(c.Data["script"]) == 0 || len(c.Data["script"]) > 64 {
+		t.Errorf("data is %v, want a digest", c.Data)
+	}
+}
+
+func TestCacheSharesManagedFields(t *testing.T) {
+	transform := cached[*appsv1.Deployment](t).Transform
+	var fields [2]*metav1.FieldsV1
+	for i := range fields {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "superset-operator", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
+		}}}
+		if _, err := transform(d); err != nil {
+			t.Fatal(err)
+		}
+		fields[i] = d.ManagedFields[0].FieldsV1
+	}
+	if fields[0] != fields[1] {
+		t.Error("equal managed fields are kept twice")
 	}
 }
 
 func TestCacheTrimsPods(t *testing.T) {
-	var o cache.Options
-	CacheOptions(&o)
-	for obj, by := range o.ByObject {
-		if _, ok := obj.(*corev1.Pod); !ok {
-			continue
-		}
-		p := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v"}}}}
-		if _, err := by.Transform(p); err != nil || p.Spec.Volumes != nil {
-			t.Errorf("got %v, error %v", p.Spec, err)
-		}
-		return
+	p := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v"}}}}
+	if _, err := cached[*corev1.Pod](t).Transform(p); err != nil || p.Spec.Volumes != nil {
+		t.Errorf("got %v, error %v", p.Spec, err)
 	}
-	t.Error("no options for pods")
 }

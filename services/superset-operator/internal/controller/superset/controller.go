@@ -68,8 +68,9 @@ type Reconciler struct {
 // New returns a Reconciler.
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
-		Config:  cfg,
-		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(names.FormerManager)),
+		Config: cfg,
+		applier: apply.New(cfg.Client, names.FieldManager,
+			apply.WithFormerManagers(names.FormerManager), apply.WithDigestedData()),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
 		written:  mutationcache.New[*v1alpha1.Superset](cfg.Clock),

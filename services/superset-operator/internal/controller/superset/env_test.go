@@ -65,6 +65,8 @@ type env struct {
 	reports    *reports
 	manager    ctrl.Manager
 	clock      clock.PassiveClock
+	config     *rest.Config
+	options    options
 }
 
 // options configure an environment.
@@ -105,13 +107,15 @@ func start(t *testing.T, o options) *env {
 	}
 	cfg := rest.CopyConfig(c.Config)
 	cfg.Impersonate.UserName = account
-	e.operator(cfg, o)
+	e.config, e.options = cfg, o
+	e.operator()
 	return e
 }
 
-// operator starts one more operator process in the namespace of the environment.
-func (e *env) operator(cfg *rest.Config, o options) {
+// operator starts an operator process in the namespace of the environment, with its own cache.
+func (e *env) operator() {
 	e.t.Helper()
+	cfg, o := rest.CopyConfig(e.config), e.options
 	cfg.Wrap(e.requests.wrap)
 	cacheOptions := cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}}
 	app.CacheOptions(&cacheOptions)

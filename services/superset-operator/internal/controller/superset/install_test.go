@@ -176,7 +176,8 @@ func (l *recordedEnv) owned(list client.ObjectList, sup *v1alpha1.Superset) []cl
 	return out
 }
 
-// TestW15W21IdleSupersetMakesNoRequests also covers W15: a second process without in-memory state changes nothing.
+// TestW15W21IdleSupersetMakesNoRequests also covers W15: a second process, without in-memory state and with its own cache,
+// changes nothing.
 func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
 	l := newParallelEnv(t, options{idle: true})
 	sup := l.create(full()(l.env))
@@ -192,7 +193,7 @@ func TestW15W21IdleSupersetMakesNoRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l.reconciler = l.process(nil)
+		l.operator()
 	}
 	if after := l.requests.list(); len(after) != before {
 		t.Errorf("idle reconciles sent requests: %v", after[before:])
