@@ -3,6 +3,7 @@ package memory_test
 import (
 	"errors"
 	"math"
+	"os"
 	"runtime/debug"
 	"testing"
 
@@ -28,8 +29,11 @@ func TestLimit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			before := debug.SetMemoryLimit(current)
 			t.Cleanup(func() { debug.SetMemoryLimit(before) })
-			if tc.env != "" {
-				t.Setenv("GOMEMLIMIT", tc.env)
+			t.Setenv("GOMEMLIMIT", tc.env) // restores the variable of the test run
+			if tc.env == "" {
+				if err := os.Unsetenv("GOMEMLIMIT"); err != nil {
+					t.Fatal(err)
+				}
 			}
 			memory.Limit(tc.provider, testr.New(t))
 			if got := debug.SetMemoryLimit(-1); got != tc.want {
