@@ -94,19 +94,17 @@ type call struct {
 }
 
 func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
-	if !isNil(existing) {
-		return c.update(ctx, observed{Object: existing, cached: true})
+	if isNil(existing) {
+		created, err := c.create(ctx)
+		if !isStale(err) || c.options.createOnly {
+			return Created, created, err
+		}
+		// The name is in use by an object that the cache does not contain yet or does not select.
+		if existing, err = c.getLive(ctx); err != nil {
+			return Unchanged, nil, err
+		}
 	}
-	created, err := c.create(ctx)
-	if !isStale(err) || c.options.createOnly {
-		return Created, created, err
-	}
-	// The name is in use by an object that the cache does not contain yet or does not select.
-	live, err := c.getLive(ctx)
-	if err != nil {
-		return Unchanged, nil, err
-	}
-	return c.update(ctx, observed{Object: live})
+	return c.update(ctx, existing)
 }
 
 // create applies with a resourceVersion that no stored object can have. The API
@@ -128,11 +126,11 @@ func (c *call) getLive(ctx context.Context) (client.Object, error) {
 	return u, err
 }
 
-func (c *call) update(ctx context.Context, existing observed) (Outcome, client.Object, error) {
-	if err := c.checkOwner(existing.Object); err != nil {
+func (c *call) update(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
+	if err := c.checkOwner(existing); err != nil {
 		return Unchanged, nil, err
 	}
-	seen := stateOf(existing.Object)
+	seen := stateOf(existing)
 	transferred, err := c.transferFields(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
 	if err != nil {
 		return Unchanged, nil, err
@@ -143,9 +141,9 @@ func (c *call) update(ctx context.Context, existing observed) (Outcome, client.O
 	}
 	switch unchanged := c.unchanged(found, seen); {
 	case unchanged && transferred:
-		return Updated, existing.Object, nil
+		return Updated, existing, nil
 	case unchanged:
-		return Unchanged, existing.Object, nil
+		return Unchanged, existing, nil
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Found differences",
 		"kind", c.cfg.kind(), "name", existing.GetName(), "fields", found.paths())
@@ -251,7 +249,7 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnk
 	if fieldsUnknown { // a later comparison lacks the managed fields too
 		seen.ManagedFields = nil
 	}
-	found, err := c.cfg.differences(observed{Object: u}, seen.ManagedFields, c.manager)
+	found, err := c.cfg.differences(u, seen.ManagedFields, c.manager)
 	if err != nil {
 		return nil, err
 	}

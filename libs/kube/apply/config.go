@@ -19,8 +19,6 @@ import (
 type config struct {
 	content *unstructured.Unstructured // copied for each request: the response overwrites the object that was sent
 	hash    string
-	// digested means that comparisons use digests of data instead of data.
-	digested bool
 }
 
 func (c config) kind() string { return c.content.GetKind() }
@@ -51,7 +49,7 @@ func (a *Applier) configure(owner, desired client.Object) (config, error) {
 	if err != nil {
 		return config{}, err
 	}
-	return config{content: u, hash: hash, digested: a.options.digested}, nil
+	return config{content: u, hash: hash}, nil
 }
 
 // toMap converts desired into an apply configuration: without the status, the fields that

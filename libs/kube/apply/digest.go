@@ -6,12 +6,11 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DigestData is a transform for caches of ConfigMaps. It replaces each value of data by its digest, all that a comparison
-// needs: files are most of the memory of a fleet's ConfigMaps. The Applier needs [WithDigestedData] then. Nothing else may
-// read the data, and no update may write it back.
+// DigestData is a transform for caches of ConfigMaps. It replaces each value of data by its digest, which is all that an
+// [Applier] compares: files are most of the memory of a fleet's ConfigMaps. Nothing else may read the data, and no update
+// may write it back.
 func DigestData(obj any) (any, error) {
 	c, ok := obj.(*corev1.ConfigMap)
 	if !ok || len(c.Data) == 0 {
@@ -35,10 +34,11 @@ func digest(value string) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// digested returns the content of an object as a cache with [DigestData] has it. It does not change content.
-func digested(obj client.Object, content map[string]any) map[string]any {
+// digested returns the content of a ConfigMap with digests instead of data, so that the content from a cache with
+// [DigestData] and that from the API server compare equal. It does not change content, and returns that of other kinds.
+func (c config) digested(content map[string]any) map[string]any {
 	data, isMap := content["data"].(map[string]any)
-	if kind := obj.GetObjectKind().GroupVersionKind(); kind != corev1.SchemeGroupVersion.WithKind("ConfigMap") || !isMap {
+	if _, repeated := data[isDigested]; repeated || !isMap || c.content.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("ConfigMap") {
 		return content
 	}
 	data = maps.Clone(data)

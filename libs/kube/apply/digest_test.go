@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +36,15 @@ func TestDigestDataKeepsNoValue(t *testing.T) {
 	}
 }
 
+// The mark of digested data cannot be forged.
+func TestAPIServerRejectsMarkOfDigestedData(t *testing.T) {
+	c := apitest.New(t)
+	marked := digestData(t, configMap(apitest.Namespace(t), map[string]string{"a": "1"}))
+	if err := c.Create(t.Context(), marked); !apierrors.IsInvalid(err) {
+		t.Errorf("creation returned %v, want Invalid", err)
+	}
+}
+
 // A value that is the digest of the desired one is as wrong as any other.
 func TestApplyRepairsForgedDigest(t *testing.T) {
 	c := apitest.New(t)
@@ -58,7 +68,7 @@ func TestApplyRepairsForgedDigest(t *testing.T) {
 			if cached {
 				existing = digestData(t, forged)
 			}
-			mustApply(t, apply.New(c, manager, apply.WithDigestedData()), apply.Updated, owner, desired(), existing)
+			mustApply(t, apply.New(c, manager), apply.Updated, owner, desired(), existing)
 			if got := apitest.Read(t, c, configMap(ns, nil)); got.Data["a"] != "1" {
 				t.Errorf("data is %v", got.Data)
 			}
@@ -101,11 +111,8 @@ func TestMutatedDataIsNoDrift(t *testing.T) {
 	owner := apitest.Owner(t, api, ns, "owner")
 	for name, digested := range map[string]bool{"full": false, "digested": true} {
 		t.Run(name, func(t *testing.T) {
-			c, options := &mutating{Client: api}, []apply.Option(nil)
-			if digested {
-				options = append(options, apply.WithDigestedData())
-			}
-			a := apply.New(c, manager, options...)
+			c := &mutating{Client: api}
+			a := apply.New(c, manager)
 			mustApply(t, a, apply.Created, owner, configMap(ns, map[string]string{"a": "1"}), nil)
 			var existing client.Object = apitest.Read(t, api, configMap(ns, nil))
 			if got := existing.(*corev1.ConfigMap).Data["a"]; got != "mutated" {

@@ -48,20 +48,13 @@ func (d differences) paths() []string {
 	return out
 }
 
-// observed is an object of the cluster. The data of a cached ConfigMap is digested, if the configuration's is.
-type observed struct {
-	client.Object
-
-	cached bool
-}
-
 // differences compares the configuration with an object of the cluster.
 //
 // A desired field must have its value; other fields are defaulted or foreign. As far
 // as managed fields are known we must also own each desired field, which shows what
 // others added to lists and maps that are owned as a whole, and we must own no field
 // that is no longer desired. That is exactly when an apply changes nothing.
-func (c config) differences(live observed, entries []metav1.ManagedFieldsEntry, manager string) (differences, error) {
+func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEntry, manager string) (differences, error) {
 	owned, err := managedfields.Applied(&metav1.ObjectMeta{ManagedFields: entries}, manager, "")
 	if err != nil {
 		return nil, err
@@ -69,18 +62,11 @@ func (c config) differences(live observed, entries []metav1.ManagedFieldsEntry, 
 	if owned == nil && len(entries) > 0 {
 		owned = &fieldpath.Set{} // known: we own no field
 	}
-	content, err := jsonOf(live.Object)
+	content, err := jsonOf(live)
 	if err != nil {
 		return nil, err
 	}
-	desired := c.content.Object
-	if c.digested {
-		desired = digested(c.content, desired)
-		if !live.cached {
-			content = digested(c.content, content)
-		}
-	}
-	found := compare(desired, content, owned)
+	found := compare(c.digested(c.content.Object), c.digested(content), owned)
 	if owned != nil {
 		// The next apply removes fields that we own and that are no longer desired.
 		for _, path := range managedfields.Surplus(owned, c.content.Object) {

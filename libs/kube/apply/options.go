@@ -10,7 +10,6 @@ type options struct {
 	former      []string
 	adopt       bool
 	createOnly  bool
-	digested    bool
 	propagation metav1.DeletionPropagation
 }
 
@@ -39,9 +38,6 @@ func WithCreateOnly() Option { return func(o *options) { o.createOnly = true } }
 // WithAdoption lets an existing object without any controller become the owner's.
 // An object that has another controller is never adopted.
 func WithAdoption() Option { return func(o *options) { o.adopt = true } }
-
-// WithDigestedData means that the ConfigMaps that callers pass as existing come from a cache with [DigestData].
-func WithDigestedData() Option { return func(o *options) { o.digested = true } }
 
 // WithPropagation sets the deletion propagation policy; the default is Background.
 func WithPropagation(p metav1.DeletionPropagation) Option {

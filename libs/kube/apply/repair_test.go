@@ -71,9 +71,8 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := apitest.New(t)
 			ns := apitest.Namespace(t)
-			r := &repair{t: t, c: c, a: apply.New(c, manager), owner: apitest.Owner(t, c, ns, "owner"), desired: tc.desired}
-			if tc.digested {
-				r.a, r.digested = apply.New(c, manager, apply.WithDigestedData()), true
+			r := &repair{
+				t: t, c: c, a: apply.New(c, manager), owner: apitest.Owner(t, c, ns, "owner"), desired: tc.desired, digested: tc.digested,
 			}
 			tc.desired.SetNamespace(ns)
 			tc.desired.SetLabels(maps.Clone(labels))

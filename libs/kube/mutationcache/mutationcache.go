@@ -60,7 +60,7 @@ func (w *write[T]) is(obj client.Object) bool {
 
 // observe returns the version after the informer cache has shown it.
 func (w write[T]) observe() write[T] {
-	return write[T]{uid: w.uid, version: w.version, at: w.at, observed: true}
+	return write[T]{uid: w.uid, version: w.version, observed: true}
 }
 
 // New returns an empty Cache.

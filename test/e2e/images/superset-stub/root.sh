@@ -15,8 +15,8 @@ bytecode() { # ROOT DIR...
     fail "Python of $1 does not compile ${*:2}; chroot needs root"
 }
 
-# What comes from Debian is made once and then copied. Links would let tar fail, which packs an image, since the links
-# of its files change while the tests make and remove theirs.
+# What comes from Debian is made once and then copied. It is not linked: tar, which packs an image, fails when the number of
+# links of a file changes, as when a test runs this script at the same time.
 base=$packages.superset
 if [ ! -e "$base" ]; then
   rm -rf "$base.part" && mkdir "$base.part"

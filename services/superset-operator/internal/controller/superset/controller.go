@@ -68,9 +68,8 @@ type Reconciler struct {
 // New returns a Reconciler.
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
-		Config: cfg,
-		applier: apply.New(cfg.Client, names.FieldManager,
-			apply.WithFormerManagers(names.FormerManager), apply.WithDigestedData()),
+		Config:  cfg,
+		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(names.FormerManager)),
 		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
 		written:  mutationcache.New[*v1alpha1.Superset](cfg.Clock),
