@@ -159,14 +159,8 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 		}
 		return nil
 	})
-	f.nats.Stop()
-	f.nats.Start()
-	expect.Eventually(t, expect.Long, func() error {
-		if !f.conn.Connected() || !r.conn.Connected() {
-			return fmt.Errorf("not connected")
-		}
-		return nil
-	})
+	f.stopNATS(r.conn)
+	f.startNATS(r.conn)
 	stale := func() float64 {
 		return r.metric(t, "flotilla_status_observations_total", map[string]string{"outcome": "stale"})
 	}

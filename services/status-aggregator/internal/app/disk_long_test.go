@@ -99,9 +99,8 @@ func TestServerDiskFails(t *testing.T) {
 	if err := os.Remove(fillFile); err != nil {
 		t.Fatal(err)
 	}
-	f.nats.Stop()
-	f.nats.Start()
-	f.reached()
+	f.stopNATS()
+	f.startNATS()
 	f.leading(renewed.Time)
 	o.observe(u, 2)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True")

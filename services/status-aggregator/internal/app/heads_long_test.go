@@ -29,13 +29,12 @@ func TestStreamWithTwoHeads(t *testing.T) {
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 
-	f.nats.Stop()
+	f.stopNATS()
 	fork := filepath.Join(t.TempDir(), "nats")
 	if err := os.CopyFS(fork, os.DirFS(store)); err != nil {
 		t.Fatal(err)
 	}
-	f.nats.Start()
-	f.reached()
+	f.startNATS()
 	other := natstest.Start(t, func(o *natstest.Options) { o.StoreDir = fork })
 	f.urls[Name] = other.URL()
 	second := f.start()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -29,26 +30,24 @@ func TestBusRestoredFromBackup(t *testing.T) {
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	f.wantHistory("main snapshot")
 
-	f.nats.Stop()
+	f.stopNATS()
 	if err := os.CopyFS(backup, os.DirFS(store)); err != nil {
 		t.Fatal(err)
 	}
-	f.nats.Start()
-	f.reached()
+	f.startNATS()
 	o.observe(u, 1)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 	f.wantHistory("main snapshot", "main unavailable Available=False", "main progressing Progressing=True",
 		"main notupgradable Upgradable=False")
 
-	f.nats.Stop()
+	f.stopNATS()
 	if err := os.RemoveAll(store); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(store, os.DirFS(backup)); err != nil {
 		t.Fatal(err)
 	}
-	f.nats.Start()
-	f.reached()
+	f.startNATS()
 	f.wantHistory("main snapshot", "main snapshot gap")
 	if e := f.entry(contract.Superset, u); e.Conditions[0].Status != "False" {
 		t.Errorf("the entry has %+v, want the conditions of the object", e.Conditions[0])
@@ -125,12 +124,28 @@ func TestDeletedConsumersAreRecreated(t *testing.T) {
 	}
 }
 
-// reached waits until the test's own connection is re-established.
-func (f *fixture) reached() {
+// stopNATS stops the server. It returns when the test's connection and the others have noticed, so that they are connected
+// again only to the next server.
+func (f *fixture) stopNATS(others ...*bus.Conn) {
+	f.t.Helper()
+	f.nats.Stop()
+	f.waitForConnected(false, others...)
+}
+
+// startNATS starts the server and waits for the test's connection and the others.
+func (f *fixture) startNATS(others ...*bus.Conn) {
+	f.t.Helper()
+	f.nats.Start()
+	f.waitForConnected(true, others...)
+}
+
+func (f *fixture) waitForConnected(want bool, others ...*bus.Conn) {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
-		if !f.conn.Connected() {
-			return fmt.Errorf("not connected")
+		for i, conn := range append([]*bus.Conn{f.conn}, others...) {
+			if conn.Connected() != want {
+				return fmt.Errorf("connection %d: connected %v, want %v", i, !want, want)
+			}
 		}
 		return nil
 	})
