@@ -109,9 +109,7 @@ func TestReleasesRunSideBySide(t *testing.T) {
 			t.Parallel()
 			bus := natstest.Start(t).URL()
 			if served[service].object != "" {
-				definitions := newEnv(t, service)
-				definitions.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
-				t.Cleanup(func() { definitions.uninstall(service + "-crds") })
+				newEnv(t, service).withCRDs()
 			}
 			a, b := newRelease(t, service, bus), newRelease(t, service, bus)
 			if service == "status-aggregator" {

@@ -136,7 +136,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 func (p env) live(s lifecycle) {
 	p.Helper()
 	if s.object != "" {
-		p.helm("install", p.service+"-crds", chart(p.service+"-crds"), "--wait")
+		p.installCRDs()
 	}
 	if s.before != nil {
 		s.before(p)

@@ -21,8 +21,7 @@ func TestRollback(t *testing.T) {
 			}
 			p, s := newEnv(t, service), lifecycles()[service]
 			if s.object != "" {
-				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
-				t.Cleanup(func() { p.uninstall(service + "-crds") })
+				p.withCRDs()
 			}
 			if s.before != nil {
 				s.before(p)

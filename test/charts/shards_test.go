@@ -18,9 +18,7 @@ func TestShardsDivideNamespaces(t *testing.T) {
 	for _, service := range []string{"superset-operator", "engine-operator"} {
 		t.Run(service, func(t *testing.T) {
 			t.Parallel()
-			definitions := newEnv(t, service)
-			definitions.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
-			t.Cleanup(func() { definitions.uninstall(service + "-crds") })
+			newEnv(t, service).withCRDs()
 			a, b, c := newShard(t, service), newShard(t, service), newShard(t, service)
 			for _, shard := range []*release{a, b, c} {
 				shard.serves("first")

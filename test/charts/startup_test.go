@@ -55,8 +55,7 @@ func TestServiceWaitsForPrerequisites(t *testing.T) {
 			if need.definition != "" {
 				s.waitForLog("Waiting for CRDs", need.definition, "install the chart "+service+"-crds")
 				s.probes(false)
-				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
-				t.Cleanup(func() { p.uninstall(service + "-crds") })
+				p.withCRDs()
 			}
 			s.waitForLog("Waiting for permissions", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
 			s.probes(false)

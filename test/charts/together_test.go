@@ -22,7 +22,7 @@ func TestChartsShareNamespace(t *testing.T) {
 		p := together
 		p.service = service
 		if all[service].object != "" {
-			p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
+			p.installCRDs("--set", "keep=false")
 		}
 		args := []string{"install", service, chart(service), "--wait", "--set", "cluster.name=prod,bus.url=nats://nats:4222"}
 		if service == "ingester" {

@@ -149,7 +149,7 @@ func (p env) definitions() {
 			p.Errorf("the CRD was deleted: %v", err)
 		}
 	}
-	p.helm("install", name, chart(name), "--set", "keep=false", "--wait")
+	p.installCRDs("--set", "keep=false")
 	p.helm("uninstall", name, "--wait")
 	for _, crd := range crds {
 		expect.Deleted(p, p.client, crd)
