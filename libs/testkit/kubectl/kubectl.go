@@ -48,7 +48,15 @@ func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
 	for _, path := range paths {
 		files = append(files, "-f", path)
 	}
-	if _, err := c.Run(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, files...)...); err != nil {
+	// The API server ends a write after 34 s, which a large definition can take next to compilers.
+	err := await.Nil(ctx, servedTimeout, time.Second, func(ctx context.Context) error {
+		_, err := c.Run(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, files...)...)
+		if err != nil && !strings.Contains(err.Error(), "(Timeout)") {
+			return await.Stop(err)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	// kubectl wait fails immediately for a new CRD that has no conditions yet.
