@@ -58,7 +58,7 @@ type aggregator struct {
 
 func newAggregator(w *simulation, name string, m *metrics.Metrics) *aggregator {
 	a := &aggregator{
-		w: w, name: name, model: model.NewStore(), liveness: liveness.NewTracker(settle, observerName),
+		w: w, name: name, model: model.NewStore(), liveness: liveness.NewTracker(settle, liveness.DefaultInactivity, observerName),
 		cache: maps.Clone(w.objects), due: map[contract.Ref]time.Time{},
 	}
 	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, forgotten: map[contract.Ref]*history.Record{}}

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,11 +48,18 @@ type Config struct {
 	Clock      clock.WithTicker
 	Registerer prometheus.Registerer
 	Settle     time.Duration
+	// Inactivity is how long a shard of an operator may be inactive; zero means [liveness.DefaultInactivity].
+	Inactivity time.Duration
 	Workers    int
 	// PerObject exports every condition of every object as metrics.
 	PerObject bool
 	// Election has the leader election timing of the manager.
 	Election service.Election
+}
+
+// serves reports whether objects of a namespace are served.
+func (c *Config) serves(namespace string) bool {
+	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
 // parts holds the components that the wiring connects.
@@ -80,7 +89,7 @@ func Add(cfg Config) error {
 	if p.metrics, err = metrics.New(cfg.Registerer, metricOptions...); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	p.liveness = liveness.NewTracker(cfg.Settle, observers(cfg.Kinds)...)
+	p.liveness = liveness.NewTracker(cfg.Settle, cmp.Or(cfg.Inactivity, liveness.DefaultInactivity), observers(cfg.Kinds)...)
 	p.history = history.New(cfg.Bus, cfg.Cluster, cfg.Clock, p.metrics)
 	p.resync = newResyncer(p)
 	p.queue.OnStart = p.resync.all
@@ -164,7 +173,7 @@ func (p *parts) controller() *object.Reconciler {
 	})
 }
 
-// addWatchdog enqueues the objects whenever the state of an observer changes.
+// addWatchdog enqueues the objects whenever the state of an observer changes, or one of its shards is inactive.
 func (p *parts) addWatchdog() {
 	all := []string{liveness.Disconnected.String(), liveness.Unconfirmed.String(), liveness.Alive.String(), liveness.Stale.String()}
 	p.watchdog = liveness.NewWatchdog(p.liveness, p.ingest.HasMissed, p.cfg.Clock, func(observer string, s liveness.State) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -187,19 +189,25 @@ func TestLateRetryAfterServerRestart(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, string(metav1.ConditionTrue))
 }
 
-// With a list of namespaces, observations of others cause no request, condition or event.
+// With a list of namespaces, observations and entries of others cause no request, error, condition or event.
 func TestOtherNamespacesAreIgnored(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.watched = []string{f.namespace}
-	r := f.start()
-	o := f.operator("superset-operator", contract.Superset)
-	f.leading(time.Time{})
 	u := f.superset("main")
 	other := u.DeepCopy()
 	other.SetName("other")
 	other.SetUID("00000000-0000-0000-0000-000000000001")
 	other.SetNamespace(f.cluster.Namespace(t))
+	f.putEntry(other)
+	f.log = funcr.New(func(prefix, args string) {
+		if strings.Contains(args, other.GetNamespace()) {
+			t.Errorf("%s: %s", prefix, args)
+		}
+	}, funcr.Options{})
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
 	read := func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "/"+other.GetNamespace()+"/") {
 			t.Errorf("request of another namespace: %s %s", req.Method, req.URL.Path)
@@ -217,4 +225,26 @@ func TestOtherNamespacesAreIgnored(t *testing.T) {
 		return nil
 	})
 	f.wantHistory("main snapshot")
+}
+
+// putEntry adds an entry of an object to the bucket, as an aggregator for all namespaces does.
+func (f *fixture) putEntry(u *unstructured.Unstructured) {
+	f.t.Helper()
+	key, err := contract.Ref{Cluster: clusterName, Namespace: u.GetNamespace(), Kind: contract.Superset, Name: u.GetName()}.Key()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	entry, err := json.Marshal(contract.StatusEntry{Object: contract.Object{
+		Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+	}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	kv, err := f.conn.JetStream().KeyValue(f.t.Context(), contract.BucketStatus)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := kv.Put(f.t.Context(), key, entry); err != nil {
+		f.t.Fatal(err)
+	}
 }

@@ -42,20 +42,22 @@ const (
 
 // fixture is a bus, a namespace of a cluster, and the processes that use them.
 type fixture struct {
-	t         *testing.T
-	nats      *natstest.Server
-	cluster   *cluster.Cluster
-	namespace string
-	watched   []string // namespaces that the aggregators serve; empty means all
-	client    client.Client
-	conn      *bus.Conn    // connection of the test
-	identity  *rest.Config // of the aggregator's account
-	running   *running
-	clock     clock.WithTicker // clock of the aggregators
-	url       string
-	urls      map[string]string // addresses of clients that do not connect directly, by name
-	params    bus.Params
-	interval  time.Duration // interval in the operators' heartbeats
+	t          *testing.T
+	nats       *natstest.Server
+	cluster    *cluster.Cluster
+	namespace  string
+	watched    []string // namespaces that the aggregators serve; empty means all
+	client     client.Client
+	conn       *bus.Conn    // connection of the test
+	identity   *rest.Config // of the aggregator's account
+	running    *running
+	clock      clock.WithTicker // clock of the aggregators
+	url        string
+	urls       map[string]string // addresses of clients that do not connect directly, by name
+	params     bus.Params
+	interval   time.Duration // interval in the operators' heartbeats
+	inactivity time.Duration // of a shard; zero means the default
+	log        logr.Logger   // of the aggregators
 }
 
 // running is one process of the aggregator.
@@ -120,7 +122,7 @@ func newFixtureAt(t *testing.T, url string, params bus.Params) *fixture {
 	t.Helper()
 	f := &fixture{
 		t: t, cluster: cluster.Get(t), url: url, params: params,
-		clock: clock.RealClock{}, urls: map[string]string{}, interval: 2 * time.Second,
+		clock: clock.RealClock{}, urls: map[string]string{}, interval: 2 * time.Second, log: ctrl.Log,
 	}
 	f.namespace = f.cluster.Namespace(t)
 	f.client = f.cluster.Client(t, clientgoscheme.Scheme)
@@ -172,7 +174,7 @@ func (f *fixture) start() *running {
 	}
 	if err := Add(Config{
 		Manager: mgr, Bus: r.bus, Kinds: kinds, Cluster: clusterName, Namespaces: f.watched, LeaseNamespace: f.namespace,
-		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: testSettle, Workers: 4,
+		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: testSettle, Inactivity: f.inactivity, Workers: 4,
 		Election: service.DefaultElection,
 	}); err != nil {
 		f.t.Fatal(err)
@@ -188,7 +190,7 @@ func (f *fixture) manager(cfg *rest.Config) ctrl.Manager {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		f.t.Fatal(err)
 	}
-	log, checkResults := reconciletest.Watch(f.t, ctrl.Log)
+	log, checkResults := reconciletest.Watch(f.t, f.log)
 	f.t.Cleanup(checkResults) // after the manager has ended
 	options := ctrl.Options{
 		Logger:                        log,

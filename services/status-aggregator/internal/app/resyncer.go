@@ -93,7 +93,9 @@ func (a *resyncer) resync(ctx context.Context) bool {
 		return false
 	}
 	for _, ref := range known {
-		a.parts.queue.Add(ref)
+		if a.parts.cfg.serves(ref.Namespace) { // the cache cannot read others
+			a.parts.queue.Add(ref)
+		}
 	}
 	return true
 }

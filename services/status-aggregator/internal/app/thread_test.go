@@ -115,6 +115,29 @@ func TestStaleObserverMakesConditionsUnknown(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, "True", "Unknown", "True")
 }
 
+// Two shards of an operator: the objects of the one that ends are reported, although the operator is alive, until another
+// process observes them.
+func TestInactiveShardMakesItsConditionsUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.inactivity = 3 * time.Second
+	f.start()
+	first := f.operator("superset-operator", contract.Superset)
+	second := f.operatorWithClock("superset-operator", contract.Superset, time.Second) // another epoch
+	f.leading(time.Time{})
+	a, b := f.superset("a"), f.superset("b")
+	flips := f.record(b)
+	first.observe(a, 2)
+	second.observe(b, 2)
+	f.condition(a, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	f.condition(b, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	first.stopHeartbeats()
+	f.condition(a, conditions.TypeAvailable, "Unknown", conditions.ReasonObserverStale)
+	f.operatorWithClock("superset-operator", contract.Superset, 2*time.Second).observe(a, 2)
+	f.condition(a, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	flips.want(t, conditions.TypeAvailable, "True")
+}
+
 func TestRecreatedObjectHasOwnHistory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

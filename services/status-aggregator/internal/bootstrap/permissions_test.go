@@ -119,7 +119,7 @@ func (f fixture) reads(conn *bus.Conn, m *metrics.Metrics) *ingest.Ingest {
 	}
 	caughtUp := make(chan struct{}, 10)
 	in := ingest.New(ingest.Config{
-		Bus: conn, Cluster: "prod", Kinds: kinds, Model: model.NewStore(), Liveness: liveness.NewTracker(time.Second, operator),
+		Bus: conn, Cluster: "prod", Kinds: kinds, Model: model.NewStore(), Liveness: liveness.NewTracker(time.Second, liveness.DefaultInactivity, operator),
 		Clock: clock.RealClock{}, Metrics: m,
 		OnObject: func(contract.Ref) {}, OnRestart: func() {}, OnCaughtUp: func() { caughtUp <- struct{}{} },
 	})

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	operator = "superset-operator"
-	settle   = 5 * time.Second
-	validity = 30 * time.Second
+	operator   = "superset-operator"
+	settle     = 5 * time.Second
+	validity   = 30 * time.Second
+	inactivity = 5 * time.Minute
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -28,7 +29,7 @@ type step struct {
 
 func runSteps(t *testing.T, steps []step) *Tracker {
 	t.Helper()
-	tracker := NewTracker(settle, operator)
+	tracker := NewTracker(settle, inactivity, operator)
 	for _, s := range steps {
 		switch s.action {
 		case "connect":
@@ -117,6 +118,61 @@ func TestEpochExpired(t *testing.T) {
 	}
 }
 
+// Shards with the epochs 1 and 2 are alive, and one with epoch 3 until second 50. One with epoch 9 was last seen before
+// the connection began.
+func TestInactiveEpochs(t *testing.T) {
+	tracker := runSteps(t, []step{{0, "connect"}})
+	for second := 0; second <= 700; second += 10 {
+		for epoch := range int64(2) {
+			tracker.RecordSeen(operator, epoch+1, validity, at(second))
+		}
+		if second <= 50 {
+			tracker.RecordSeen(operator, 3, validity, at(second))
+		}
+		now := at(second)
+		want := map[int64]bool{1: false, 2: false, 3: second >= 350, 9: second >= 300}
+		got := map[int64]bool{}
+		for epoch := range want {
+			got[epoch] = tracker.EpochInactive(operator, epoch, now)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("inactive epochs at %d s (-want +got):\n%s", second, diff)
+		}
+		wantCount, wantNext := 0, at(300)
+		switch {
+		case second >= 350:
+			wantCount, wantNext = 2, now.Add(inactivity)
+		case second >= 300:
+			wantCount, wantNext = 1, at(350)
+		}
+		if n, next := tracker.InactiveEpochs(operator, now); n != wantCount || !next.Equal(wantNext) {
+			t.Errorf("at %d s: %d inactive, next at %s, want %d and %s", second, n, next, wantCount, wantNext)
+		}
+	}
+	tracker.SetDisconnected()
+	if n, _ := tracker.InactiveEpochs(operator, at(1000)); n != 0 || tracker.EpochInactive(operator, 3, at(1000)) {
+		t.Errorf("%d epochs are inactive while disconnected", n)
+	}
+}
+
+// The watchdog reports an inactive epoch of an observer that stays alive, once.
+func TestWatchdogReportsInactiveEpoch(t *testing.T) {
+	tracker := runSteps(t, []step{{0, "connect"}})
+	var reported []int
+	second := 0
+	watchdog := NewWatchdog(tracker, nil, clocktesting.NewFakeClock(start), func(string, State) { reported = append(reported, second) })
+	for ; second <= 700; second += 10 {
+		tracker.RecordSeen(operator, 1, validity, at(second))
+		if second <= 50 {
+			tracker.RecordSeen(operator, 2, validity, at(second))
+		}
+		watchdog.Step(t.Context(), at(second))
+	}
+	if diff := cmp.Diff([]int{0, 10, 300, 350}, reported); diff != "" { // unconfirmed, alive, unseen epochs, epoch 2
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
+}
+
 func TestEpochsAreBounded(t *testing.T) {
 	tracker := runSteps(t, []step{{0, "connect"}})
 	for e := range int64(100) {
@@ -124,6 +180,11 @@ func TestEpochsAreBounded(t *testing.T) {
 	}
 	if n := len(tracker.observers[operator].epochs); n > maxEpochs {
 		t.Errorf("%d epochs remembered", n)
+	}
+	tracker.RecordSeen(operator, 36, validity, at(200)) // the lowest one that is remembered, of a shard that is alive
+	tracker.RecordSeen(operator, 100, validity, at(201))
+	if _, kept := tracker.observers[operator].epochs[36]; !kept {
+		t.Error("the epoch that was seen last but one is forgotten")
 	}
 	tracker.RecordSeen("an unknown observer", 1, validity, at(1))
 	if diff := cmp.Diff([]string{operator}, tracker.Observers()); diff != "" {

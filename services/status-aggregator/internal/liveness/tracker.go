@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -11,8 +12,12 @@ import (
 // seconds.
 const DefaultValidity = 30 * time.Second
 
-// maxEpochs is the number of epochs that are kept for one observer.
-const maxEpochs = 4
+// DefaultInactivity is how long an epoch may be inactive while others of its observer are alive. A new leader has observed all
+// objects of the former one before that.
+const DefaultInactivity = 5 * time.Minute
+
+// maxEpochs is the number of epochs that are kept for one observer: those of its shards, and of their former leaders.
+const maxEpochs = 64
 
 // State is the state of an observer as this process sees it.
 type State int
@@ -31,7 +36,7 @@ func (v State) String() string {
 
 // Tracker records when each observer was last seen. It is safe for concurrent use.
 type Tracker struct {
-	settle time.Duration
+	settle, inactivity time.Duration
 
 	mu        sync.Mutex
 	connected bool
@@ -50,9 +55,10 @@ type observer struct {
 }
 
 // NewTracker returns a tracker of the observers. settle is how long an observer has, after it
-// was first seen since the connection began, to send its pending observations.
-func NewTracker(settle time.Duration, observers ...string) *Tracker {
-	t := &Tracker{settle: settle, observers: map[string]*observer{}, changed: make(chan struct{}, 1)}
+// was first seen since the connection began, to send its pending observations; inactivity is that of
+// [Tracker.EpochInactive].
+func NewTracker(settle, inactivity time.Duration, observers ...string) *Tracker {
+	t := &Tracker{settle: settle, inactivity: inactivity, observers: map[string]*observer{}, changed: make(chan struct{}, 1)}
 	for _, name := range observers {
 		t.observers[name] = newObserver()
 	}
@@ -108,8 +114,15 @@ func (t *Tracker) RecordSeen(name string, epoch int64, validity time.Duration, n
 	o.last, o.stale = now, false
 	o.epochs[epoch] = now
 	if len(o.epochs) > maxEpochs {
-		delete(o.epochs, slices.Min(slices.Collect(maps.Keys(o.epochs))))
+		delete(o.epochs, o.leastRecent())
 	}
+}
+
+// leastRecent returns the epoch that has not been seen for the longest time.
+func (o *observer) leastRecent() int64 {
+	return slices.MinFunc(slices.Collect(maps.Keys(o.epochs)), func(a, b int64) int {
+		return cmp.Or(o.epochs[a].Compare(o.epochs[b]), cmp.Compare(a, b))
+	})
 }
 
 // RecordPending records that an observer reports pending observations. It has no effect once the
@@ -186,6 +199,44 @@ func (t *Tracker) EpochExpired(name string, epoch int64, validity time.Duration,
 	}
 	expiry := last.Add(validity)
 	return !now.Before(expiry), expiry
+}
+
+// EpochInactive reports whether no message of exactly that epoch was received for the inactivity, which the tracker was
+// created with. An observer may consist of shards, each with an epoch of its own: it is alive while one of them is, but
+// the observations of the others become stale.
+func (t *Tracker) EpochInactive(name string, epoch int64, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.observers[name]
+	return o != nil && t.connected && !now.Before(t.inactiveFrom(o.epochs[epoch]))
+}
+
+// InactiveEpochs returns how many epochs of an observer are inactive, and when the next one will be if it is not seen again
+// (zero for never). Epochs that were not seen since the connection began count as one.
+func (t *Tracker) InactiveEpochs(name string, now time.Time) (inactive int, next time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.observers[name]
+	if o == nil || !t.connected {
+		return 0, time.Time{}
+	}
+	for _, last := range append(slices.Collect(maps.Values(o.epochs)), t.since) {
+		switch from := t.inactiveFrom(last); {
+		case !now.Before(from):
+			inactive++
+		case next.IsZero() || from.Before(next):
+			next = from
+		}
+	}
+	return inactive, next
+}
+
+// inactiveFrom returns when an epoch becomes inactive that was last seen at the given time, or never.
+func (t *Tracker) inactiveFrom(last time.Time) time.Time {
+	if last.Before(t.since) {
+		last = t.since
+	}
+	return last.Add(t.inactivity)
 }
 
 // Observers returns the tracked observers in alphabetical order.

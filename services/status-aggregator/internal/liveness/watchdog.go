@@ -16,21 +16,23 @@ const retryProbe = time.Second
 // last delivered one. After an error the state is unknown and must not become stale.
 type Probe func(ctx context.Context, observer string) (seen bool, err error)
 
-// Watchdog reports each change of state, at the exact time and without polling.
+// Watchdog reports each change of state and each epoch that becomes inactive, at the exact time and without polling.
 type Watchdog struct {
 	tracker   *Tracker
 	probe     Probe
 	clock     clock.Clock
 	onChange  func(observer string, v State)
 	published map[string]State
+	inactive  map[string]int // epochs by observer
 
 	mu           sync.Mutex
 	probeFailing time.Time // since when a probe fails; zero if none does
 }
 
-// NewWatchdog returns a watchdog that calls onChange for each change of an observer's state.
+// NewWatchdog returns a watchdog that calls onChange for each change of an observer's state, and when another epoch of it
+// is inactive.
 func NewWatchdog(t *Tracker, p Probe, c clock.Clock, onChange func(observer string, v State)) *Watchdog {
-	return &Watchdog{tracker: t, probe: p, clock: c, onChange: onChange, published: map[string]State{}}
+	return &Watchdog{tracker: t, probe: p, clock: c, onChange: onChange, published: map[string]State{}, inactive: map[string]int{}}
 }
 
 // Start runs until the context ends.
@@ -70,18 +72,32 @@ func (w *Watchdog) Step(ctx context.Context, now time.Time) time.Time {
 			state, until, err = w.check(ctx, name, now)
 			probeFailing = probeFailing || err != nil
 		}
-		if !until.IsZero() && (next.IsZero() || until.Before(next)) {
-			next = until
+		inactive := 0
+		if state == Alive {
+			var nextInactive time.Time
+			inactive, nextInactive = w.tracker.InactiveEpochs(name, now)
+			until = earlier(until, nextInactive)
 		}
+		next = earlier(next, until)
 		if w.published[name] != state {
 			logr.FromContextOrDiscard(ctx).Info("Observer state changed", "observer", name,
 				"state", state.String(), "previous", w.published[name].String())
-			w.published[name] = state
+		}
+		if w.published[name] != state || inactive > w.inactive[name] {
 			w.onChange(name, state)
 		}
+		w.published[name], w.inactive[name] = state, inactive
 	}
 	w.recordProbe(probeFailing, now)
 	return next
+}
+
+// earlier returns the earlier of two times; zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (w *Watchdog) recordProbe(probeFailing bool, now time.Time) {

@@ -133,6 +133,9 @@ func (r *Reconciler) decisionInputs(s *reconcileState) inputs {
 		return f
 	}
 	f.received = &received
+	if f.state == liveness.Alive && r.cfg.Liveness.EpochInactive(s.kind.Observer, received.Observation.Epoch, s.now) {
+		f.state = liveness.Stale // only other shards of the observer are alive
+	}
 	if isBehind(f) {
 		f.waitingSince = r.waitingSince(s.ref, s.now)
 	}
