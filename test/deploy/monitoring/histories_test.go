@@ -53,8 +53,12 @@ var histories = map[string]history{
 		gaps: []time.Duration{30 * m, 33 * m}, fires: 45 * m, labels: `name="main", namespace="team-a", type="Degraded"`,
 	},
 	"FlotillaObserverStale": {
-		series: []string{`flotilla_status_observer{observer="engine-operator",state="Stale"} 0 0 1x10`, `flotilla_status_observer{observer="superset-operator",state="Stale"} 0x12`},
-		gaps:   []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
+		series: []string{
+			`flotilla_status_observer{observer="engine-operator",state="Stale"} 0 0 1x10`, `flotilla_status_observer_last_seen_timestamp_seconds{observer="engine-operator"} 0 60 60x10`,
+			`flotilla_status_observer{observer="superset-operator",state="Stale"} 0x12`, `flotilla_status_observer_last_seen_timestamp_seconds{observer="superset-operator"} 0+60x12`,
+			`flotilla_status_observer{observer="ingester",state="Stale"} 0 0 1x10`, // never seen
+		},
+		gaps: []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
 	},
 	"FlotillaConditionsLeaseNotHeld": {
 		series: []string{`flotilla_status_lease_held{pod="a"} 1 1 0x20`, `flotilla_status_lease_held{pod="b"} 0 0 0 0 1 0x20`},
@@ -195,7 +199,7 @@ var histories = map[string]history{
 
 func TestAlertsFireOnTime(t *testing.T) {
 	records, alerts := rules(t)
-	left := len(histories)
+	left, further := len(histories), len(moreHistories)
 	for _, alert := range alerts {
 		h, ok := histories[alert.Alert]
 		if !ok {
@@ -203,24 +207,33 @@ func TestAlertsFireOnTime(t *testing.T) {
 			continue
 		}
 		left--
-		t.Run(alert.Alert, func(t *testing.T) {
-			p := load(t, h.series...)
-			if strings.Contains(alert.Expr, "flotilla:") {
-				p.record(t, records, slices.Max(append(h.gaps, h.fires)))
-			}
-			for _, at := range h.gaps {
-				if got := p.firing(t, alert, at); len(got) > 0 {
-					t.Errorf("fires after %s: %v", at, got)
-				}
-			}
-			got := p.firing(t, alert, h.fires)
-			if len(got) != 1 || !strings.Contains(got[0], h.labels) {
-				t.Errorf("after %s: %v, want one with %s", h.fires, got, h.labels)
-			}
-		})
+		more, ok := moreHistories[alert.Alert]
+		if ok {
+			further--
+		}
+		for _, one := range append([]history{h}, more...) {
+			t.Run(alert.Alert, func(t *testing.T) { one.check(t, alert, records) })
+		}
 	}
-	if left != 0 {
-		t.Errorf("%d histories belong to no alert", left)
+	if left != 0 || further != 0 {
+		t.Errorf("the histories of %d names belong to no alert", left+further)
+	}
+}
+
+func (h history) check(t *testing.T, alert rule, records []rule) {
+	t.Helper()
+	p := load(t, h.series...)
+	if strings.Contains(alert.Expr, "flotilla:") {
+		p.record(t, records, slices.Max(append(h.gaps, h.fires)))
+	}
+	for _, at := range h.gaps {
+		if got := p.firing(t, alert, at); len(got) > 0 {
+			t.Errorf("fires after %s: %v", at, got)
+		}
+	}
+	got := p.firing(t, alert, h.fires)
+	if len(got) != 1 || !strings.Contains(got[0], h.labels) {
+		t.Errorf("after %s: %v, want one with %s", h.fires, got, h.labels)
 	}
 }
 

@@ -17,7 +17,7 @@ var promQL = parser.NewParser(parser.Options{})
 var scraped = []string{"job", "instance", "pod", "namespace", "container", "endpoint"}
 
 // overTime are the functions that apply to counters.
-var overTime = []string{"rate", "irate", "increase", "resets", "absent", "absent_over_time"}
+var overTime = []string{"rate", "irate", "increase", "resets", "absent", "absent_over_time", "last_over_time"}
 
 // gauges have the name of a counter, for compatibility with the specification.
 var gauges = []string{"firebolt_engine_pods_total"}
@@ -99,6 +99,7 @@ func TestCheckRejectsInvalidPromQL(t *testing.T) {
 		`b{color="x"}`:                                        false,
 		`sum by (color) (b)`:                                  false,
 		`a_total > 3`:                                         false,
+		`last_over_time(a_total[5m]) > 3`:                     true,
 		`vector(1)`:                                           false,
 	} {
 		if err := c.check(expression); (err == nil) != ok {
