@@ -149,9 +149,28 @@ func TestValuesRejectInvalidSettingsOfOneService(t *testing.T) {
 		{"status-aggregator", []string{"bus.bootstrapJob.replicas=2"}, "/bus/bootstrapJob/replicas"},
 		{"status-aggregator", []string{"cluster.name=c", "bus.url=nats://n:1", "api.enabled=true"}, "api.secretName is required"},
 		{"status-aggregator", []string{"conditionsLeaseNamespace=a"}, "'conditionsLeaseNamespace'"},
+		{"engine-operator", []string{"rbac.create=false"}, "set uninstall.release=false"},
+		{"ingester", []string{"rbac.create=false"}, "set uninstall.release=false"},
+		{"ingester", []string{"workers=16"}, "/workers"}, // all controllers have concurrentReconciles
+		{"status-aggregator", []string{"workers=4"}, "/workers"},
 		{"ingester", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 		{"status-aggregator", []string{"watchNamespaceSelector.shard=a"}, "'watchNamespaceSelector'"},
 	})
+}
+
+// With rbac.create=false a chart renders no role, also not as a hook.
+func TestRBACCanBeDisabled(t *testing.T) {
+	for _, service := range services {
+		args := []string{"--values", renders(t)[service]["default"], "--set", "rbac.create=false"}
+		if service == "engine-operator" || service == "ingester" {
+			args = append(args, "--set", "uninstall.release=false")
+		}
+		for _, doc := range documents(t, render(t, service, args...)) {
+			if doc.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
+				t.Errorf("%s: %s %s", service, doc.GetKind(), doc.GetName())
+			}
+		}
+	}
 }
 
 // Helm passes "global" to subcharts, also to the library.

@@ -24,5 +24,8 @@
 {{- with $v.api }}
 {{- if and .enabled (eq .certificates "secret") (not .secretName) }}{{ fail "api.secretName is required with api.certificates=secret" }}{{ end }}
 {{- end }}
+{{- with $v.uninstall }}
+{{- if and .release (not $v.rbac.create) }}{{ fail "uninstall.release needs rbac.create, since its Job has roles of its own: with rbac.create=false set uninstall.release=false, and run remove-finalizers yourself when you uninstall" }}{{ end }}
+{{- end }}
 {{- include "own.check" . }}
 {{- end }}

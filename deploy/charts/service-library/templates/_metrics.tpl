@@ -34,6 +34,8 @@ spec:
   endpoints:
     - port: metrics
       interval: {{ .interval }}
+      # Labels such as namespace and name are the resource's, not the pod's.
+      honorLabels: true
       {{- if $.Values.metrics.secure }}
       scheme: https
       bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token

@@ -118,7 +118,9 @@ identity: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 - --metrics-secure=false
 {{- end }}
 - --health-probe-bind-address=:8081
-- --workers={{ .Values.workers }}
+{{- with .Values.workers }}
+- --workers={{ . }}
+{{- end }}
 - --log-level={{ .Values.log.level }}
 - --log-format={{ .Values.log.format }}
 {{- end }}

@@ -35,7 +35,16 @@ Create the streams and the bucket (bus.bootstrapJob.enabled), then verify:
 {{- if .Values.api.enabled }}
 Status of all resources, by the Service {{ .Chart.Name }}:
 
-  kubectl flotilla page
+{{- $file := "status-ca.crt" }}
+{{- if eq .Values.api.certificates "certManager" }}
+
+  kubectl -n {{ .Release.Namespace }} get secret {{ include "flotilla.apiSecret" . }} -o go-template='{{ "{{" }}index .data "ca.crt" | base64decode{{ "}}" }}' > {{ $file }}
+{{- else }}
+{{- $file = "FILE" }}
+{{- end }}
+  FLOTILLA_STATUS_CA_FILE={{ $file }} kubectl flotilla page{{ if ne .Release.Namespace "flotilla-system" }} --flotilla-namespace={{ .Release.Namespace }}{{ end }}
+
+The file has the CA of the certificate in the Secret {{ include "flotilla.apiSecret" . }}; with a public CA it is not required.
 {{- else }}
 The HTTP API and the status page are off: api.enabled turns them on.
 
