@@ -84,7 +84,7 @@ func (s set) up(ctx context.Context, db *sql.DB) (Report, error) {
 	}
 	results, err := p.Up(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("apply migrations: %w", err)
+		return Report{}, fmt.Errorf("apply migrations: %w", database.ReadOnly(ctx, db, err))
 	}
 	var report Report
 	adopted := false

@@ -83,12 +83,13 @@ func TestIngesterIsDisabledBySettings(t *testing.T) {
 
 func TestConfigFileErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"an unknown key":   {"mysql: {hots: db}", "unknown key mysql.hots, want one of connMaxLifetime"},
-		"no map":           {"mysql: db", "mysql is not a map"},
-		"no YAML":          {"mysql: [", "parse YAML"},
-		"no number":        {"mysql: {port: s3cret}", "mysql.port has an invalid value"},
-		"an unknown kind":  {"ingester: {requeuePeriodMap: {Modell: 5s}}", "Modell"},
-		"a wrong duration": {"ingester: {requeuePeriod: soon}", "ingester.requeuePeriod has an invalid value"},
+		"an unknown key":      {"mysql: {hots: db}", "unknown key mysql.hots, want one of connMaxLifetime"},
+		"no map":              {"mysql: db", "mysql is not a map"},
+		"no YAML":             {"mysql: [", "parse YAML"},
+		"no number":           {"mysql: {port: s3cret}", "mysql.port has an invalid value"},
+		"an unknown kind":     {"ingester: {requeuePeriodMap: {Modell: 5s}}", "Modell"},
+		"too few connections": {"mysql: {host: db, user: u, database: m, maxOpenConns: 4}", "(mysql.maxOpenConns) must be 0 or at least 5, got 4"},
+		"a wrong duration":    {"ingester: {requeuePeriod: soon}", "ingester.requeuePeriod has an invalid value"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

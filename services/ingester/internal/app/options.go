@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/webhook"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
 
 // Options are the ingester's own settings.
@@ -89,7 +90,8 @@ func (o *Options) addMySQLFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.CertFile, "mysql-tls-cert-file", "", "client certificate for MySQL")
 	fs.StringVar(&m.KeyFile, "mysql-tls-key-file", "", "key of the client certificate")
 	fs.StringVar(&m.ServerName, "mysql-tls-server-name", "", "server name in the certificate of MySQL; empty means the host")
-	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0, "maximum open connections to MySQL; 0 means 25")
+	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0,
+		fmt.Sprintf("maximum open connections to MySQL, at least %d; 0 means 25", writer.MinConnections))
 	fs.IntVar(&m.Pool.MaxIdle, "mysql-max-idle-conns", 0, "maximum idle connections to MySQL; 0 means 10")
 	fs.DurationVar(&m.Pool.MaxLifetime, "mysql-conn-max-lifetime", 0, "maximum lifetime of a connection to MySQL; 0 means 5m")
 }
@@ -122,6 +124,10 @@ func (o *Options) Validate(common service.Options) error {
 		if _, err := o.MySQL.Connector(); err != nil {
 			return err
 		}
+	}
+	if n := o.MySQL.Pool.MaxOpen; n > 0 && n < writer.MinConnections {
+		return fmt.Errorf("--mysql-max-open-conns (mysql.maxOpenConns) must be 0 or at least %d, got %d: transactions hold %d connections while a statement is prepared on another",
+			writer.MinConnections, n, writer.MinConnections-1)
 	}
 	if o.ConcurrentReconciles < 1 {
 		return fmt.Errorf("--concurrent-reconciles must be at least 1, got %d", o.ConcurrentReconciles)

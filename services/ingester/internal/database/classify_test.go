@@ -34,6 +34,8 @@ func TestClassifyReturnsClass(t *testing.T) {
 		"data too long":                {server(1406), database.Content},
 		"invalid JSON":                 {server(3140), database.Content},
 		"wrong character set for JSON": {server(3144), database.Content},
+		"JSON value too big":           {server(3150), database.Content},
+		"JSON key too big":             {server(3151), database.Content},
 		"JSON nested too deep":         {server(3157), database.Content},
 		"JSON constraint of MariaDB":   {server(4025), database.Content},
 		"packet too large for server":  {server(1153), database.Content},
@@ -41,7 +43,6 @@ func TestClassifyReturnsClass(t *testing.T) {
 		// Storage servers report outages of their own as an unknown error.
 		"unknown error":        {server(1105), database.Other},
 		"too many connections": {server(1040), database.Other},
-		"read-only":            {server(1290), database.Other},
 		"no such table":        {server(1146), database.Other},
 		"access denied":        {server(1045), database.Other},
 		"invalid connection":   {mysql.ErrInvalidConn, database.Lost},

@@ -67,6 +67,7 @@ func applyDefaults(cfg *mysql.Config) error {
 	cfg.Collation = "utf8mb4_bin"
 	cfg.MaxAllowedPacket = 0 // use the limit of the server
 	cfg.MultiStatements = false
+	cfg.RejectReadOnly = true       // after a switchover, connections to the former primary are lost instead of reused
 	cfg.Logger = &mysql.NopLogger{} // every logged message is also returned as an error
 	if cfg.Timeout == 0 {
 		cfg.Timeout = dialTimeout
@@ -105,6 +106,8 @@ var content = map[uint16]bool{
 	1406: true, // data too long
 	3140: true, // invalid JSON (MySQL)
 	3144: true, // wrong character set for JSON
+	3150: true, // JSON value too big (MySQL)
+	3151: true, // JSON key too big (MySQL)
 	3157: true, // JSON nested too deep (MySQL)
 	4025: true, // constraint failed: JSON that is invalid or nested too deep (MariaDB)
 	1153: true, // packet larger than max_allowed_packet

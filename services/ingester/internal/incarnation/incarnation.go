@@ -17,7 +17,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -35,24 +34,29 @@ type Cluster struct {
 // Resolve returns the incarnation to write with. It bumps the incarnation if the cluster is
 // not registered in this database, or if rows of its incarnation are ahead of the cluster.
 func Resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster Cluster, now time.Time) (current int64, err error) {
+	return resolve(ctx, db, kinds, cluster, now, pageRows)
+}
+
+// resolve scans the rows before the transaction that locks the incarnations: other processes
+// read and bump them meanwhile.
+func resolve(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster Cluster, now time.Time, pageRows int) (current int64, err error) {
+	scanned, ahead, err := scan(ctx, db, kinds, cluster.UID, pageRows)
+	if err != nil {
+		return 0, err
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() { err = withRollback(err, tx.Rollback()) }()
 	own, newest, err := read(ctx, tx, cluster.UID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	current = own.Int64
-	if own.Valid {
-		ahead, err := newestVersion(ctx, tx, kinds, current)
-		if err != nil {
-			return 0, err
-		}
-		if ahead <= cluster.ResourceVersion {
-			return current, nil
-		}
+	case own != scanned:
+		return 0, fmt.Errorf("incarnation changed while rows were read: got %d, want %d", own.Int64, scanned.Int64)
+	case own.Valid && ahead <= cluster.ResourceVersion:
+		return own.Int64, nil
 	}
 	return bump(ctx, tx, cluster.UID, newest+1, now)
 }
@@ -75,11 +79,11 @@ func Bump(ctx context.Context, db *sql.DB, clusterUID string, was int64, now tim
 	return bump(ctx, tx, clusterUID, newest+1, now)
 }
 
+const readStatement = "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM " + schema.IncarnationTable
+
 // read locks the table and returns the incarnation of the cluster and the highest of all.
 func read(ctx context.Context, tx *sql.Tx, clusterUID string) (own sql.NullInt64, newest int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
-		schema.IncarnationTable+" FOR UPDATE", clusterUID).Scan(&own, &newest)
-	if err != nil {
+	if err := tx.QueryRowContext(ctx, readStatement+" FOR UPDATE", clusterUID).Scan(&own, &newest); err != nil {
 		return own, 0, fmt.Errorf("read incarnation: %w", err)
 	}
 	return own, newest, nil
@@ -111,20 +115,4 @@ func Current(ctx context.Context, db *sql.DB, clusterUID string) (current int64,
 		return 0, fmt.Errorf("read incarnation: %w", err)
 	}
 	return current, nil
-}
-
-// newestVersion returns the newest version of an incarnation. It skips evicted rows, whose versions storage may increase.
-func newestVersion(ctx context.Context, tx *sql.Tx, kinds *registry.Registry, incarnation int64) (int64, error) {
-	var parts []string
-	var args []any
-	for _, kind := range kinds.Kinds() {
-		parts = append(parts, "SELECT MAX(res_version) AS v FROM "+schema.Quote(kind.Table)+" WHERE incarnation = ? AND evict_time IS NULL")
-		args = append(args, incarnation)
-	}
-	var newest sql.NullInt64
-	query := "SELECT MAX(v) FROM (" + strings.Join(parts, " UNION ALL ") + ") AS newest"
-	if err := tx.QueryRowContext(ctx, query, args...).Scan(&newest); err != nil {
-		return 0, fmt.Errorf("read newest stored version: %w", err)
-	}
-	return newest.Int64, nil
 }

@@ -1,9 +1,14 @@
 package incarnation_test
 
 import (
+	"database/sql"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -44,5 +49,95 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: incarnation %d, want %d", s.name, got, s.want)
 		}
 		current = got
+	}
+}
+
+// TestResolveReadsAllPages stores the newest version on each page in turn. The uids differ in case: pages must continue in
+// the order of the column's collation.
+func TestResolveReadsAllPages(t *testing.T) {
+	const uids = "ABCDEabcde"
+	for _, vendor := range mysqltest.Vendors() {
+		t.Run(string(vendor), func(t *testing.T) {
+			db := dbtest.Open(t, mysqltest.DSNOf(t, vendor))
+			dbtest.Migrate(t, db)
+			kinds, err := registry.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster, want := incarnation.Cluster{UID: "one", ResourceVersion: 100}, int64(0)
+			for _, size := range []int{1, 3, len(uids), len(uids) + 1} {
+				for newest := range uids {
+					want++
+					got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), size)
+					if err != nil || got != want {
+						t.Fatalf("pages of %d rows, newest row before %d: incarnation %d, %v, want %d", size, newest, got, err, want)
+					}
+					for i := range uids {
+						r := stored{uid: uids[i : i+1], version: 100, incarnation: got}
+						switch i {
+						case (newest + 1) % len(uids):
+							r.version, r.evicted = 1000, true
+						case (newest + 2) % len(uids):
+							r.version, r.incarnation = 2000, got-1
+						}
+						r.store(t, db)
+					}
+					if got, err := incarnation.ResolveInPages(t.Context(), db, kinds, cluster, time.Unix(0, 0), size); err != nil || got != want {
+						t.Fatalf("pages of %d rows, no row is ahead: incarnation %d, %v, want %d", size, got, err, want)
+					}
+					stored{uid: uids[newest : newest+1], version: 101, incarnation: got}.store(t, db)
+				}
+			}
+		})
+	}
+}
+
+// TestResolveReadsRowsBeforeLock bumps the incarnation after Resolve has read the rows and before it has the lock.
+func TestResolveReadsRowsBeforeLock(t *testing.T) {
+	w := watch(t)
+	tx, err := w.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE incarnation SET incarnation = 2"); err != nil {
+		t.Fatal(err)
+	}
+	resolve := func() (int64, error) {
+		return incarnation.Resolve(t.Context(), w.db, w.watch.Kinds, incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}, time.Unix(0, 0))
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := resolve()
+		failed <- err
+	}()
+	expect.Eventually(t, expect.Long, func() error {
+		if len(dbtest.Strings(t, w.db, "SELECT info FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'SELECT MAX(%FOR UPDATE'")) == 0 {
+			return errors.New("no transaction waits for the lock")
+		}
+		return nil
+	})
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "incarnation changed while rows were read: got 2, want 1") {
+		t.Errorf("got error %v, want that of a changed incarnation", err)
+	}
+	if got, err := resolve(); err != nil || got != 2 {
+		t.Errorf("again: incarnation %d, %v, want 2", got, err)
+	}
+}
+
+// stored is the row of a Project.
+type stored struct {
+	uid                  string
+	version, incarnation int64
+	evicted              bool
+}
+
+func (r stored) store(t *testing.T, db *sql.DB) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), "REPLACE INTO project (uid, group_ver, namespace, name, res_version, incarnation, evict_time, create_time, update_time, proto, json)"+
+		" VALUES (?, 'v', 'ns', ?, ?, ?, IF(?, NOW(6), NULL), NOW(6), NOW(6), '', '{}')", r.uid, r.uid, r.version, r.incarnation, r.evicted); err != nil {
+		t.Fatal(err)
 	}
 }

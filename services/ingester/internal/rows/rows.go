@@ -5,6 +5,7 @@ package rows
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +59,8 @@ type Query struct {
 	After string
 	// Limit is the maximum number of rows; zero means 1000.
 	Limit int
+	// until is the last uid to read; empty means all.
+	until string
 }
 
 const pageRows = 1000
@@ -70,6 +73,9 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 		q.Limit = pageRows
 	}
 	where, args := "uid > ?", []any{q.After}
+	if q.until != "" {
+		where, args = where+" AND uid <= ?", append(args, q.until)
+	}
 	if q.State != All {
 		where += " AND " + string(q.State)
 	}
@@ -99,6 +105,9 @@ func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(
 		q.Limit = pageRows
 	}
 	for {
+		if err := q.bound(ctx, db, kind); err != nil {
+			return err
+		}
 		page, err := Page(ctx, db, kind, q)
 		if err != nil {
 			return err
@@ -109,8 +118,26 @@ func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(
 			}
 			q.After = row.UID
 		}
-		if len(page) < q.Limit {
+		switch {
+		case len(page) == q.Limit: // the table may have new rows before the last uid
+		case q.until == "":
 			return nil
+		default:
+			q.After = q.until
 		}
 	}
+}
+
+// bound sets the last uid of the next page, so that one statement reads no more rows than a page has also if few of
+// them match. Names and uids select by an index.
+func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) error {
+	q.until = ""
+	if q.State == All && len(q.Namespaces) == 0 || len(q.Names) > 0 || len(q.UIDs) > 0 {
+		return nil
+	}
+	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid > ? ORDER BY uid LIMIT 1 OFFSET ?"
+	if err := db.QueryRowContext(ctx, query, q.After, q.Limit-1).Scan(&q.until); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read uids of %s: %w", kind.Name, err)
+	}
+	return nil
 }

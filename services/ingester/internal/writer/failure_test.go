@@ -84,3 +84,30 @@ func TestFailedBatchIsLoggedOnce(t *testing.T) {
 		"Failed to write batch, kind Model, objects 7",
 	}, sink.lines)
 }
+
+// TestWritesOfCallersThatLeftAreDropped repeats writes with short contexts while the server does not answer.
+func TestWritesOfCallersThatLeftAreDropped(t *testing.T) {
+	const repetitions = 20
+	server := &refusal{requested: make(chan struct{}, 1+repetitions), answer: make(chan struct{})}
+	sink := &errorSink{}
+	w := newWriter(t, sql.OpenDB(server), func(c *writer.Config) { c.Log, c.Slots = logr.New(sink), 1 })
+	var first sync.WaitGroup
+	r := model(t, "m", "a", 1, record.Live)
+	first.Go(func() {
+		if _, err := w.Write(t.Context(), r); err == nil {
+			t.Error("the first write succeeded")
+		}
+	})
+	<-server.requested
+	for i := range repetitions {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if _, err := w.Write(ctx, model(t, "n", fmt.Sprint(i%2), int64(i+1), record.Live)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("write %d: got %v, want %v", i, err, context.DeadlineExceeded)
+		}
+		cancel()
+	}
+	close(server.answer)
+	first.Wait()
+	w.Close() // writes what still waits
+	equal(t, "lines", []string{"Failed to write batch, kind Model, objects 1"}, sink.lines)
+}

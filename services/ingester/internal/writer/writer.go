@@ -72,6 +72,10 @@ type Config struct {
 	MaxBytes int // bytes in a transaction, 4 MiB
 }
 
+// MinConnections is the smallest pool for the default of Slots: each slot holds a connection of
+// its transaction while one of them prepares a statement on another.
+const MinConnections = defaultSlots + 1
+
 const (
 	defaultSlots    = 4
 	defaultMaxRows  = 100
@@ -122,7 +126,7 @@ func New(ctx context.Context, cfg Config) *Writer {
 }
 
 // Write commits one record and returns its outcome. It returns early when ctx
-// ends; the record may then still be written.
+// ends; the record may then still be written if its batch has begun.
 func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 	req := &queue.Request{Record: r, Done: make(chan struct{}), Since: w.cfg.Clock.Now(), Span: trace.SpanFromContext(ctx)}
 	if !w.queue.Add(req) {
@@ -132,6 +136,7 @@ func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 	case <-req.Done:
 		return req.Outcome, req.Err
 	case <-ctx.Done():
+		w.queue.Remove(req)
 		return "", ctx.Err()
 	}
 }

@@ -48,3 +48,29 @@ func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestLongJSONKeyIsRejected stores an object whose key is one byte longer than MySQL accepts.
+func TestLongJSONKeyIsRejected(t *testing.T) {
+	for vendor, rejected := range map[mysqltest.Vendor]bool{mysqltest.MariaDB: false, mysqltest.MySQL: true} {
+		t.Run(string(vendor), func(t *testing.T) {
+			s := openOn(t, mysqltest.DSNOf(t, vendor), mysql.Options{})
+			long := func(version int64, length int) error {
+				m := dbtest.Model("m", "a", version)
+				scores := []any{map[string]any{"name": "auc", "metadata": map[string]any{strings.Repeat("k", length): "v"}}}
+				if err := unstructured.SetNestedSlice(m.Object, scores, "spec", "qualityScores"); err != nil {
+					t.Fatal(err)
+				}
+				return s.Upsert(t.Context(), m, false, nil)
+			}
+			if err := long(1, 1<<16-1); err != nil {
+				t.Fatalf("key of 65,535 bytes: %v", err)
+			}
+			if err := long(2, 1<<16); errors.Is(err, storage.ErrRejected) != rejected || err != nil && !rejected {
+				t.Errorf("key of 65,536 bytes: %v, want rejected %v", err, rejected)
+			}
+			if err := s.Upsert(t.Context(), dbtest.Model("m", "a", 3), false, nil); err != nil {
+				t.Errorf("without the key: %v", err)
+			}
+		})
+	}
+}

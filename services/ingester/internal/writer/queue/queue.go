@@ -2,6 +2,7 @@
 package queue
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -65,6 +66,29 @@ func (q *Queue) Add(req *Request) bool {
 	q.waiting[kind] = append(q.waiting[kind], req)
 	q.ready.Signal()
 	return true
+}
+
+// Remove removes a request that still waits, so that the requests of callers that left do not pile up. A
+// request of a batch is not affected.
+func (q *Queue) Remove(req *Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kind := req.Record.Kind
+	waiting := q.waiting[kind]
+	i := slices.Index(waiting, req)
+	if i < 0 {
+		return
+	}
+	if len(waiting) > 1 {
+		q.waiting[kind] = slices.Delete(waiting, i, i+1)
+		return
+	}
+	delete(q.waiting, kind)
+	i = slices.Index(q.order, kind)
+	q.order = slices.Delete(q.order, i, i+1)
+	if q.closed {
+		q.ready.Broadcast() // Take ends once the queue is empty
+	}
 }
 
 // Take returns the next batch, in the order of the uids, or nil once the queue is

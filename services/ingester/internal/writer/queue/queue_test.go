@@ -80,3 +80,50 @@ func TestCloseReturnsWaitingRequests(t *testing.T) {
 		t.Error("an empty closed queue gave a batch")
 	}
 }
+
+func TestRemoveTakesNothingElse(t *testing.T) {
+	a, b := &registry.Kind{Name: "A"}, &registry.Kind{Name: "B"}
+	q := New(100, 1<<20, clock.RealClock{})
+	of, only := waiting(a, "1", "2", "3"), waiting(b, "x")
+	for _, req := range append(append([]*Request{}, only...), of...) {
+		q.Add(req)
+	}
+	q.Remove(of[1])
+	q.Remove(only[0])
+	q.Remove(only[0])
+	if len(q.waiting) != 1 || len(q.order) != 1 || q.order[0] != a {
+		t.Errorf("waiting %v, order %v, want only kind A", q.waiting, q.order)
+	}
+	first := q.Take()
+	for _, req := range first {
+		q.Remove(req) // is being written
+	}
+	next := waiting(a, "1", "4")
+	for _, req := range next {
+		q.Add(req)
+	}
+	second := q.Take()
+	q.Release(first)
+	third := q.Take()
+	want := [][]string{{"A 1", "A 3"}, {"A 4"}, {"A 1"}}
+	if diff := cmp.Diff(want, [][]string{uids(first), uids(second), uids(third)}); diff != "" {
+		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+}
+
+// TestRemoveEndsClosedQueue removes the last request, which waits for a batch with the same object.
+func TestRemoveEndsClosedQueue(t *testing.T) {
+	q := New(100, 1<<20, clock.RealClock{})
+	requests := waiting(&registry.Kind{Name: "A"}, "1", "1")
+	for _, req := range requests {
+		q.Add(req)
+	}
+	q.Take()
+	q.Close()
+	ended := make(chan []*Request)
+	go func() { ended <- q.Take() }()
+	q.Remove(requests[1])
+	if batch := <-ended; batch != nil {
+		t.Errorf("batch %v, want none", uids(batch))
+	}
+}

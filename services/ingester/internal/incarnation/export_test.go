@@ -1,0 +1,4 @@
+package incarnation
+
+// ResolveInPages is Resolve with a page size.
+var ResolveInPages = resolve
