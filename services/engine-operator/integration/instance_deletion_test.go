@@ -3,11 +3,13 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,7 +126,29 @@ func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	secret.ObjectMeta = metav1.ObjectMeta{Name: secret.Name, Annotations: secret.Annotations, Labels: secret.Labels}
 	s.create(secret)
 	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} })
-	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
+	s.checkOtherIDFails(id, database)
+}
+
+// checkOtherIDFails checks that an instance does not start on the data of another id, and that a new one finds it.
+func (s *testEnv) checkOtherIDFails(id string, database *appsv1.StatefulSet) {
+	s.t.Helper()
+	i := s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonInstanceIDMismatch)
+	message := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionMetadataReady).Message
+	if i.Spec.ID == id || !strings.Contains(message, i.Spec.ID) || !strings.Contains(message, id) {
+		s.t.Errorf("MetadataReady has message %q, want the ids %s and %s", message, id, i.Spec.ID)
+	}
+	for _, o := range []client.Object{database, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata"}}} {
+		err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o) // that of the previous instance may still exist
+		if client.IgnoreNotFound(err) != nil || (err == nil && metav1.IsControlledBy(o, i)) {
+			s.t.Errorf("%s was applied for another id: %v", o.GetName(), err)
+		}
+	}
+	s.remove(i)
+	expect.Deleted(s.t, s.api, i)
+	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	if i = s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady); i.Spec.ID != id {
+		s.t.Errorf("id %s, want that of the data, %s", i.Spec.ID, id)
+	}
 }
 
 // read gets objects from the API server.

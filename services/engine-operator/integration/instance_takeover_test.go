@@ -169,6 +169,7 @@ func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 		t.Fatalf("running workloads changed (-before +after):\n%s", diff)
 	}
 	l.checkAdopted(i)
+	before = l.deleteConfigs(before)
 
 	// Another process of our operator has nothing to do, once Kubernetes has observed the annotations and the
 	// conditions are published.

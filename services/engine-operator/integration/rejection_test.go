@@ -110,10 +110,13 @@ func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 func TestEngineReportsForeignClusterService(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
-	foreign := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "a-service", Labels: names.EngineLabels("a")},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	service := func() *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-service", Labels: names.EngineLabels("a")},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		}
 	}
+	foreign := service()
 	s.create(foreign)
 	e := engineOf("a", 1)
 	s.create(e)
@@ -131,6 +134,14 @@ func TestEngineReportsForeignClusterService(t *testing.T) {
 	}
 	s.remove(foreign)
 	s.waitForRollout(e, v1alpha1.PhaseStable, 0)
+
+	s.stopAndWait()
+	s.remove(service())
+	s.create(service())
+	s.run()
+	waitReason(t, s, e, v1alpha1.ReasonApplyRefused) // the pods are ready, but nothing routes to them
+	s.remove(service())
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // Specification 001, "Admission resource bounds", enforced by the controller as well.

@@ -31,7 +31,7 @@ type FireboltEngineClassSpec struct {
 	// drainCheckEnabled is the default of the engines' drainCheckEnabled.
 	// +optional
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
-	// drainCheckInterval is the default of the engines' drainCheckInterval.
+	// drainCheckInterval is the default of the engines' drainCheckInterval, at least 1s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`

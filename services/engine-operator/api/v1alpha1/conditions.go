@@ -82,6 +82,7 @@ const (
 	ReasonEnsureFailed                  = "EnsureFailed"                  // the API server rejected an object
 	ReasonPostgresEnsureFailed          = "PostgresEnsureFailed"          // the same for the PostgreSQL of the operator
 	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are missing or incomplete
+	ReasonInstanceIDMismatch            = "InstanceIDMismatch"            // the data of the database belongs to another id
 	ReasonPostgresCredentialsLost       = "PostgresCredentialsLost"       //nolint:gosec // a reason: the database exists, its password was deleted
 	ReasonProbeFailed                   = "ProbeFailed"                   // the component runs, but its pods are not ready
 	ReasonDeletionBlocked               = "DeletionBlocked"               // engines still use the instance

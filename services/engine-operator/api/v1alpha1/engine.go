@@ -51,7 +51,8 @@ type FireboltEngineSpec struct {
 	// class, else to true.
 	// +optional
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
-	// drainCheckInterval is the time between two drain checks. Defaults to the value of the class, else to 5s.
+	// drainCheckInterval is the time between two drain checks, at least 1s. Defaults to the value of the class, else
+	// to 5s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`

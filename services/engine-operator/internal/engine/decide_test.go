@@ -67,6 +67,7 @@ func TestDecideCreatingEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseCreating, 2, 0, None), Renderable: true, Snapshot: observed(0, map[int64]Generation{0: older(), 1: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Delete: []int64{1}, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueWait,
+				BlockedBy: []int64{1},
 			},
 		},
 	})

@@ -38,6 +38,7 @@ var invariants = map[string]string{
 	"CreatedWithoutDependencies":                   "With a cache that shows all objects, a StatefulSet with the current rendering is created only after its configuration and its headless Service.",
 	"ActiveChangesOnlyForTraffic":                  "Outside switching, an active generation that was seen to have ready pods stays active.",
 	"ReadyPodsKeepTraffic":                         "The cluster Service leaves a generation that was seen to have ready pods only for another one with ready pods, or, while no replicas are desired, for one without pods; and a StatefulSet only for a generation that has one or can be restored.",
+	"ReadyHasPods":                                 "While replicas are desired, no rollback returns to a generation of zero replicas, and no fixed point is stable with one: Ready would be True without a pod.",
 	"NumbersFitTheModel":                           "The number of generations in progress never exceeds what the model can distinguish.",
 }
 
@@ -146,6 +147,8 @@ func (p *reconcile) checkRecord(next record) {
 	if was.phase == creating && next.terminal() && next.current != was.current {
 		p.violatesIf("ReturnsToWhatStands", p.cached.gens[next.current].sts != int8(Present))
 	}
+	rolledBack := next.rejected != noRendering && next.rejected != was.rejected
+	p.violatesIf("ReadyHasPods", rolledBack && v.desired().replicas() > 0 && p.cached.gens[next.active].stsRendering.replicas() == 0)
 	p.violatesIf("ServingNeverAbandoned", was.phase == creating && was.active == int8(None) && was.current == p.cached.route && !next.references(was.current))
 	p.violatesIf("SettledMatchesSpec", p.plan.Settled && (!v.instanceExists || p.cached.gens[next.current].stsRendering != v.desired()))
 	if was.current >= 0 && was.phase != uninitialized && !next.references(was.current) {
@@ -214,6 +217,9 @@ func (m *model) noServableGeneration(w modelState) bool {
 		return false
 	}
 	c := w.children.gens[w.eng.st.active]
+	if c.sts == int8(Present) {
+		return c.stsRendering.replicas() == 0 // nothing to return to
+	}
 	return c.sts == int8(Absent) && (c.lastVersion == noRendering || c.lastVersion == w.eng.desired())
 }
 
@@ -240,6 +246,8 @@ func (m *model) checkFixedPoint(o outcome) string {
 		return "NoWritesAtFixedPoint"
 	case a < 0 || w.children.route != a:
 		return "ActiveObjectsExistWhileServing"
+	case w.eng.st.phase == stable && w.eng.desired().replicas() > 0 && w.children.gens[a].stsRendering.replicas() == 0:
+		return "ReadyHasPods"
 	}
 	for n, c := range w.children.gens {
 		if int8(n) != a && int8(n) != w.eng.st.draining && !c.absent() && !c.held() {

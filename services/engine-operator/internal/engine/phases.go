@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -109,9 +110,10 @@ func (d *decider) reverted(g Generation) bool {
 }
 
 // shouldRollBack reports whether the current generation is abandoned because it missed its deadline. A
-// generation that was never built is not.
+// generation that was never built is not, and neither is one that replaces the empty generation of a stopped engine.
 func (d *decider) shouldRollBack(g Generation) bool {
-	return d.Overdue && d.Rollback && d.canRevert() && g.StatefulSet == Present
+	return d.Overdue && d.Rollback && d.canRevert() && g.StatefulSet == Present &&
+		(d.Replicas == 0 || d.generation(d.State.Active).Replicas > 0)
 }
 
 // canRevert reports whether the active generation still exists.
@@ -129,9 +131,21 @@ func (d *decider) abandon(reason, message string) {
 // build ensures the current generation, unless two others still have a StatefulSet.
 func (d *decider) build(g Generation) {
 	if g.StatefulSet == Absent && !d.hasCapacity(d.State.Current) {
+		d.plan.BlockedBy = d.blocking()
 		return
 	}
 	d.ensure(Ensure{Generation: d.State.Current, Config: true, Headless: true, StatefulSet: g.StatefulSet == Absent})
+}
+
+// blocking returns the generations that neither serve nor are built and whose StatefulSet still exists.
+func (d *decider) blocking() (out []int64) {
+	for n, g := range d.Snapshot.Generations {
+		if !d.State.names(n) && g.StatefulSet != Absent && !g.Held {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // rebuildActive handles a state that records the creation of the generation that already serves.

@@ -102,6 +102,10 @@ func TestDecideRollsBack(t *testing.T) {
 				Next: building(), Requeue: RequeueWait,
 			},
 		},
+		"an overdue generation stays when the engine was stopped before": {
+			in:   overdue(waiting(full()), with(older(), func(g *Generation) { g.Replicas, g.PodsTotal, g.PodsReady = 0, 0, 0 })),
+			want: buildPlan(), replicas: 2,
+		},
 		"an overdue generation stays without a generation to return to": {
 			in: overdue(waiting(full()), Generation{}), want: buildPlan(),
 		},

@@ -217,6 +217,8 @@ type Plan struct {
 	External bool
 	// Waiting is true when such a rollout is throttled.
 	Waiting bool
+	// BlockedBy lists the generations whose StatefulSets have to be deleted before the current one is created.
+	BlockedBy []int64
 	// Reason and Message explain a change of phase.
 	Reason, Message string
 	// Requeue is the delay of the next reconcile without an event; zero means none.

@@ -91,17 +91,26 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 			Spec: appsv1.DeploymentSpec{
 				Replicas: new(replicas),
 				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Strategy: appsv1.DeploymentStrategy{ // one writer: the old pod is deleted first
-					Type: appsv1.RollingUpdateDeploymentStrategyType,
-					RollingUpdate: &appsv1.RollingUpdateDeployment{
-						MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(1)),
-					},
-				},
+				Strategy: hashedStrategy(),
 				Template: metadataPod(i, db, images.Metadata, hash),
 			},
 		},
 	}
-	return out, AnnotateDeployment(out.Deployment)
+	err = AnnotateDeployment(out.Deployment)
+	// One writer: only Recreate waits until the old pod has ended.
+	out.Deployment.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	return out, err
+}
+
+// hashedStrategy returns the strategy in the fingerprint. It is that of earlier releases: another fingerprint would restart
+// the pods of adopted instances, and the strategy is no property of the pods.
+func hashedStrategy() appsv1.DeploymentStrategy {
+	return appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(1)),
+		},
+	}
 }
 
 // metadataConfig returns config.yaml. It contains no user and no password: they are files of the Secret.

@@ -13,6 +13,9 @@ import (
 // DefaultDrainInterval is the time between two checks of a draining generation.
 const DefaultDrainInterval = 5 * time.Second
 
+// minDrainInterval limits the requests to the pods of a draining generation.
+const minDrainInterval = time.Second
+
 // Engine is the desired state of an engine, with every default applied.
 type Engine struct {
 	Name, Namespace string
@@ -76,7 +79,7 @@ func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Dr
 	base := defaults(class)
 	d := Drain{Interval: DefaultDrainInterval}
 	if i := first(e.Spec.DrainCheckInterval, base.DrainCheckInterval); i != nil && i.Duration > 0 {
-		d.Interval = i.Duration
+		d.Interval = max(i.Duration, minDrainInterval)
 	}
 	for _, timeout := range []*metav1.Duration{base.DrainTimeout, e.Spec.DrainTimeout} {
 		if timeout != nil && timeout.Duration > 0 {

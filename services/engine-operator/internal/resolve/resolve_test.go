@@ -111,6 +111,7 @@ func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 			&v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
 			Drain{Interval: 5 * time.Second, Timeout: time.Minute},
 		},
+		"a tiny interval is raised":       {v1alpha1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{Duration: 5 * time.Millisecond}}, nil, Drain{Interval: time.Second}},
 		"a senseless interval is ignored": {v1alpha1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{}}, nil, Drain{Interval: 5 * time.Second}},
 	}
 	for name, tc := range cases {

@@ -50,6 +50,8 @@ type Engine struct {
 	// Overdue is true when the current generation missed its progress deadline, Expired
 	// when the draining one ran queries beyond its drain timeout.
 	Overdue, Expired bool
+	// Unrouted is true when the cluster Service was not observed to select the serving generation.
+	Unrouted bool
 	// Warning describes why Kubernetes creates no pods, or rejects an object.
 	Warning Warning
 	// PodsReady, PodsTotal and Replicas describe the serving generation.
@@ -210,13 +212,33 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 	case p.DrainError != "":
 		return v1alpha1.ReasonDrainCheckFailing, p.DrainError
 	case out.Phase != v1alpha1.PhaseStable:
-		return v1alpha1.ReasonRolling, fmt.Sprintf("The engine is in phase %s.", out.Phase)
+		return v1alpha1.ReasonRolling, p.rolling(out)
+	}
+	return p.notServing(out)
+}
+
+// notServing returns reason and message of Ready=False of an engine in phase stable.
+func (p Engine) notServing(out *v1alpha1.FireboltEngineStatus) (reason, message string) {
+	switch {
 	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
 		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
+	case p.Replicas == 0 && Replicas(p.Object) > 0: // the generation that the engine was stopped with
+		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has 0 of %d pods ready.", out.ActiveGeneration, Replicas(p.Object))
 	case p.Service != "":
 		return v1alpha1.ReasonExternalFinalizer, p.Service
+	case p.Unrouted && p.Warning.Reason != "":
+		return p.Warning.Reason, p.Warning.Message
 	}
 	return "", ""
+}
+
+// rolling returns the message of an engine between two terminal phases.
+func (p Engine) rolling(out *v1alpha1.FireboltEngineStatus) string {
+	message := fmt.Sprintf("The engine is in phase %s.", out.Phase)
+	if len(p.Plan.BlockedBy) > 0 {
+		message += fmt.Sprintf(" Generation %d waits until generation %d is deleted.", out.CurrentGeneration, p.Plan.BlockedBy[0])
+	}
+	return message
 }
 
 // stopped returns the message of an engine that is stopped.

@@ -36,18 +36,22 @@ func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 		change func(*Engine)
 		reason string
 	}{
-		"ready":                                  {func(*Engine) {}, "EngineReady"},
-		"an engine that was never reconciled":    {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
-		"no instance wins over stopped":          {func(p *Engine) { stopped(p); p.InstanceError = "gone" }, "InstanceNotReady"},
-		"no instance wins over missing pods":     {func(p *Engine) { p.PodsReady = 0; p.InstanceError = "gone" }, "InstanceNotReady"},
-		"an instance that was never observed":    {func(p *Engine) { p.InstanceChecked = false }, "InstanceNotReady"},
-		"a missing class":                        {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
-		"an unsupported feature":                 {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
-		"stopped by replicas":                    {stopped, "Stopped"},
-		"stopped by command":                     {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
-		"a failed drain check wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
-		"a rollout":                              {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
-		"a missing pod":                          {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
+		"ready":                                            {func(*Engine) {}, "EngineReady"},
+		"an engine that was never reconciled":              {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
+		"no instance wins over stopped":                    {func(p *Engine) { stopped(p); p.InstanceError = "gone" }, "InstanceNotReady"},
+		"no instance wins over missing pods":               {func(p *Engine) { p.PodsReady = 0; p.InstanceError = "gone" }, "InstanceNotReady"},
+		"an instance that was never observed":              {func(p *Engine) { p.InstanceChecked = false }, "InstanceNotReady"},
+		"a missing class":                                  {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
+		"an unsupported feature":                           {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
+		"stopped by replicas":                              {stopped, "Stopped"},
+		"stopped by command":                               {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
+		"a failed drain check wins over rolling":           {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
+		"a rollout":                                        {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
+		"a missing pod":                                    {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
+		"a started engine whose stopped generation serves": {func(p *Engine) { p.PodsReady, p.PodsTotal, p.Replicas = 0, 0, 0 }, "PodsNotReady"},
+		"no Service for ready pods":                        {func(p *Engine) { p.Unrouted, p.Warning = true, Warning{Reason: "ApplyRefused", Terminal: true} }, "ApplyRefused"},
+		"a Service that is created again":                  {func(p *Engine) { p.Unrouted = true }, "EngineReady"},
+		"a warning about another object":                   {func(p *Engine) { p.Warning.Reason = "ApplyRefused" }, "EngineReady"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +66,15 @@ func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 				t.Errorf("observedGeneration = %d", c.ObservedGeneration)
 			}
 		})
+	}
+}
+
+func TestRollingNamesBlockingGeneration(t *testing.T) {
+	p := stable()
+	p.Plan.Next.Phase, p.Plan.Next.Current, p.Plan.BlockedBy = v1alpha1.PhaseCreating, 2, []int64{1}
+	c := condition(t, p.Next(now), v1alpha1.ConditionReady)
+	if want := "The engine is in phase creating. Generation 2 waits until generation 1 is deleted."; c.Message != want {
+		t.Errorf("Ready has message %q, want %q", c.Message, want)
 	}
 }
 

@@ -36,6 +36,16 @@ func NewCredentialsLost(secret string) Failure {
 	}
 }
 
+// NewIDMismatch returns the failure of an instance whose own database has the data of another id.
+func NewIDMismatch(secret, claim, retained, id string) Failure {
+	return Failure{
+		Reason: v1alpha1.ReasonInstanceIDMismatch, Terminal: true,
+		Message: fmt.Sprintf("Secret %q belongs to data of the id %s, but spec.id is %s. "+
+			"Recreate the instance with spec.id %s, or delete it, the volume claim %q and the Secret to discard the data.",
+			secret, retained, id, retained, claim),
+	}
+}
+
 // NewDeletionBlocked returns the failure of a deleted instance to which engines, sorted by name, refer.
 func NewDeletionBlocked(engines []string) Failure {
 	message := fmt.Sprintf("Deletion is blocked: engine %q refers to the instance. Delete the engine.", engines[0])

@@ -103,7 +103,9 @@ func rolloutDecisions() map[string]decisionRow {
 		"an overdue generation": {
 			in: engine.Input{
 				State: stateOf(v1alpha1.PhaseCreating, 5, 4, -1), Overdue: true, Rollback: true,
-				Snapshot: snapshotOf(4, map[int64]engine.Generation{4: differs, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2}}),
+				Snapshot: snapshotOf(4, map[int64]engine.Generation{
+					4: {StatefulSet: engine.Present, Match: engine.Differs, Replicas: 2}, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2},
+				}),
 			},
 			reason: reasonRolledBack, outcome: RolledBack,
 		},

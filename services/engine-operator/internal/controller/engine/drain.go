@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +65,16 @@ func overdue(e *v1alpha1.FireboltEngine, deadline time.Duration, now time.Time) 
 		return true, 0
 	}
 	return false, remaining
+}
+
+// canRollBack reports whether the StatefulSet of a generation has had the whole deadline to become ready, and otherwise the
+// remaining time. A generation can wait for its StatefulSet, which is not the fault of its rendering.
+func canRollBack(set *appsv1.StatefulSet, deadline time.Duration, now time.Time) (ok bool, remaining time.Duration) {
+	if set == nil {
+		return false, 0
+	}
+	remaining = set.CreationTimestamp.Add(deadline).Sub(now)
+	return remaining <= 0, max(remaining, 0)
 }
 
 // expired reports whether the drain has exceeded its timeout, and otherwise the remaining

@@ -4,10 +4,15 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
 func TestExpiredFollowsDrainTimeout(t *testing.T) {
@@ -45,5 +50,48 @@ func TestSwitchedAtUsesLatestDrainingTransition(t *testing.T) {
 	}
 	if got := switchedAt(entries[1:2]); !got.IsZero() {
 		t.Errorf("switched at %s, although it is not recorded", got)
+	}
+}
+
+// A StatefulSet that could only be created late has its whole deadline before it is rolled back.
+func TestRollbackWaitsForDeadlineOfStatefulSet(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	created := func(ago time.Duration) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-ago))}}
+	}
+	cases := map[string]struct {
+		started   time.Duration
+		set       *appsv1.StatefulSet
+		overdue   bool
+		rollback  bool
+		remaining time.Duration
+	}{
+		"within the deadline":              {time.Minute, created(time.Minute), false, false, 9 * time.Minute},
+		"created in time":                  {10 * time.Minute, created(10 * time.Minute), true, true, 0},
+		"created a little later":           {10 * time.Minute, created(599 * time.Second), true, false, time.Second},
+		"created after the deadline":       {time.Hour, created(time.Second), true, false, 599 * time.Second},
+		"created after it, and also late":  {time.Hour, created(11 * time.Minute), true, true, 0},
+		"not created yet":                  {time.Hour, nil, true, false, 0},
+		"not created yet, and not overdue": {time.Minute, nil, false, false, 9 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(now)
+			r := &Reconciler{Config: Config{Clock: clock}, limiter: throttle.New(0, nil, clock)}
+			s := &reconcileState{engine: &v1alpha1.FireboltEngine{
+				Spec: v1alpha1.FireboltEngineSpec{AutomaticRollback: new(true), ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}},
+				Status: v1alpha1.FireboltEngineStatus{
+					Phase: v1alpha1.PhaseCreating, CurrentGeneration: 1, RolloutStartedAt: new(metav1.NewTime(now.Add(-tc.started))),
+				},
+			}}
+			s.start()
+			if tc.set != nil {
+				s.children = observe.Children{StatefulSets: map[int64]*appsv1.StatefulSet{1: tc.set}}
+			}
+			in, remaining := r.input(s)
+			if in.Overdue != tc.overdue || (in.Overdue && in.Rollback) != tc.rollback || remaining != tc.remaining {
+				t.Errorf("overdue %t, rollback %t, remaining %s", in.Overdue, in.Rollback, remaining)
+			}
+		})
 	}
 }

@@ -97,6 +97,7 @@ func (s *reconcileState) outcome() status.Engine {
 		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.checksInstance() && !status.Intent(s.engine).Paused,
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
 		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
+		Unrouted: s.children.Route() != s.plan.Next.Active,
 	}
 	if finalizers := s.children.ServiceFinalizers(); len(finalizers) > 0 {
 		out.Service = status.ServiceHeld(s.children.Cluster.Name, finalizers)

@@ -91,6 +91,9 @@ func (r *Reconciler) input(s *reconcileState) (in engine.Input, remaining time.D
 	r.limiter.Observe(s.engine)
 	rollout := resolve.RolloutOf(s.engine, s.class)
 	s.overdue, remaining = overdue(s.engine, rollout.Deadline, r.Clock.Now())
+	if s.overdue && rollout.Rollback {
+		rollout.Rollback, remaining = canRollBack(s.children.StatefulSets[s.plan.Next.Current], rollout.Deadline, r.Clock.Now())
+	}
 	in = engine.Input{
 		State: engine.StateOf(s.engine.Status), Snapshot: s.snapshot, Replicas: status.Replicas(s.engine),
 		Renderable: s.desired != nil, OwnSpecChanged: s.ownSpecChanged(),

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,17 +65,22 @@ func (r *Reconciler) runMetadata(ctx context.Context, s *reconcileState) (steps.
 		return s.handleApplyError(&s.metadata, v1alpha1.ReasonEnsureFailed, err), nil
 	}
 	s.metadata.Generation = desired.Deployment.Generation
-	if err := r.retireDatabase(ctx, s); err != nil {
+	requeue, err := r.retireDatabase(ctx, s)
+	if err != nil {
 		return s.handleApplyError(&s.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 	}
-	return steps.Result{}, nil
+	return steps.Result{Requeue: requeue}, nil
 }
 
 // retireDatabase deletes the operator's own database once the metadata service runs on an
 // external one. Its volume and its credentials stay, so the change can be reverted.
-func (r *Reconciler) retireDatabase(ctx context.Context, s *reconcileState) error {
-	if s.instance.Spec.Metadata.Postgres == nil || s.database == nil || !isRolledOut(s.metadata.Deployment, s.metadata.Generation) {
-		return nil
+func (r *Reconciler) retireDatabase(ctx context.Context, s *reconcileState) (requeue time.Duration, err error) {
+	d := s.metadata.Deployment
+	if s.instance.Spec.Metadata.Postgres == nil || s.database == nil || !isRolledOut(d, s.metadata.Generation) {
+		return 0, nil
+	}
+	if terminating, err := r.isTerminating(ctx, d); terminating || err != nil {
+		return requeuePods, err
 	}
 	service := &corev1.Service{}
 	found, err := r.get(ctx, s, names.Postgres(s.instance.Name), service)
@@ -82,15 +88,15 @@ func (r *Reconciler) retireDatabase(ctx context.Context, s *reconcileState) erro
 		err = r.applier.Delete(ctx, service)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return r.applier.Delete(ctx, s.database)
+	return 0, r.applier.Delete(ctx, s.database)
 }
 
-// isRolledOut reports whether every pod of the Deployment belongs to the applied generation.
+// isRolledOut reports whether every pod of the Deployment that does not terminate belongs to the applied generation.
 func isRolledOut(d *appsv1.Deployment, applied int64) bool {
 	return d != nil && d.Generation == applied && d.Status.ObservedGeneration == applied &&
-		d.Status.ReadyReplicas > 0 && d.Status.UpdatedReplicas == d.Status.Replicas && ptr.Deref(d.Status.TerminatingReplicas, 0) == 0
+		d.Status.ReadyReplicas > 0 && d.Status.UpdatedReplicas == d.Status.Replicas
 }
 
 // runGateway runs the gateway independently of the metadata service: otherwise

@@ -87,11 +87,13 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 		{Name: "database", Run: r.runDatabase},
 		{Name: "metadata", Run: r.runMetadata},
 		{Name: "gateway", Run: r.runGateway},
+		{Name: "stop", Run: r.stopFailed},
 	}
 }
 
 const (
 	requeueFailure  = 10 * time.Second // the cause may clear without a watch event
+	requeuePods     = 5 * time.Second  // a pod ends without a watch event
 	requeueTerminal = 30 * time.Second // the same, for a cause that a user must fix
 )
 

@@ -35,6 +35,10 @@ func (r *Reconciler) checkCredentials(ctx context.Context, s *reconcileState) (s
 		return s.setFailure(&s.metadata, status.NewCredentialsMissing(missing), credentials.Interval), nil
 	}
 	if own {
+		if id := secret.Annotations[names.AnnotationInstanceID]; id != "" && id != s.instance.Spec.ID {
+			failure := status.NewIDMismatch(secret.Name, names.PostgresClaim(s.instance.Name), id, s.instance.Spec.ID)
+			return s.setFailure(&s.metadata, failure, requeueTerminal), nil
+		}
 		if err := r.retainSecret(ctx, s, secret); err != nil {
 			return s.handleApplyError(&s.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 		}

@@ -6,11 +6,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/adopt"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // workloadSpec is a workload to apply.
@@ -24,14 +30,15 @@ type workloadSpec struct {
 // workload applies a workload after its configuration. An adopted workload of an earlier operator
 // and its configuration stay unchanged until the desired state changes.
 func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workloadSpec) error {
+	action := adopt.Apply
 	if w.live != nil {
-		switch adopt.Decide(w.desired, w.live, w.matchesSpec) {
-		case adopt.Annotate:
-			return r.annotateAdopted(ctx, w.desired, w.live)
-		case adopt.Skip:
-			return nil
-		case adopt.Apply:
+		action = adopt.Decide(w.desired, w.live, w.matchesSpec)
+	}
+	if action != adopt.Apply {
+		if err := r.restoreConfig(ctx, s, w.config); err != nil || action == adopt.Skip {
+			return err
 		}
+		return r.annotateAdopted(ctx, w.desired, w.live)
 	}
 	if w.config != nil {
 		if err := r.ensure(ctx, s, w.config, &corev1.ConfigMap{}); err != nil {
@@ -39,6 +46,22 @@ func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workload
 		}
 	}
 	_, err := r.applier.Object(ctx, s.instance, w.desired, w.live)
+	return err
+}
+
+// restoreConfig creates a deleted configuration of an adopted workload, whose pods could not start again without it.
+func (r *Reconciler) restoreConfig(ctx context.Context, s *reconcileState, config *corev1.ConfigMap) error {
+	if config == nil {
+		return nil
+	}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), &corev1.ConfigMap{})
+	switch {
+	case err == nil:
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("get configmap %q: %w", config.Name, err)
+	}
+	_, err = r.applier.Object(ctx, s.instance, config, nil, apply.WithCreateOnly())
 	return err
 }
 
@@ -56,6 +79,33 @@ func (r *Reconciler) annotateAdopted(ctx context.Context, desired, live client.O
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
 	if err != nil {
 		return fmt.Errorf("adopt %T %q: %w", live, live.GetName(), err)
+	}
+	return nil
+}
+
+// stopFailed scales the workloads of failed components to zero when the instance stops. Their last rendering stays: only a
+// spec without failure replaces it.
+func (r *Reconciler) stopFailed(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !s.shouldStop() {
+		return steps.Result{}, nil
+	}
+	for _, c := range []*status.Component{&s.metadata, &s.gateway} {
+		if d := c.Deployment; c.Failure != nil && d != nil && ptr.Deref(d.Spec.Replicas, 1) > 0 {
+			if err := r.scaleToZero(ctx, d.DeepCopy()); err != nil {
+				return steps.Result{}, err
+			}
+		}
+	}
+	if d := s.database; s.metadata.Failure != nil && d != nil && s.databaseReplicas == 0 && ptr.Deref(d.Spec.Replicas, 1) > 0 {
+		return steps.Result{}, r.scaleToZero(ctx, d.DeepCopy())
+	}
+	return steps.Result{}, nil
+}
+
+func (r *Reconciler) scaleToZero(ctx context.Context, live client.Object) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"replicas":0}}`, live.GetResourceVersion())
+	if err := r.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.FieldManager)); err != nil {
+		return fmt.Errorf("patch %T %q: %w", live, live.GetName(), err)
 	}
 	return nil
 }
