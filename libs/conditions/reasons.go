@@ -66,6 +66,7 @@ const (
 	ReasonRolledBack              = "RolledBack"                 // the rollout missed its deadline and was rolled back
 	ReasonEnsureFailed            = "EnsureFailed"               // the API server rejects an object of an instance as invalid
 	ReasonPostgresEnsureFailed    = "PostgresEnsureFailed"       // the same for the operator's own PostgreSQL
+	ReasonInstanceIDMismatch      = "InstanceIDMismatch"         // the data of the database belongs to another id
 	ReasonPostgresCredentialsLost = "PostgresCredentialsLost"    //nolint:gosec // a reason: the database exists, its password does not
 
 	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are absent or incomplete
@@ -81,7 +82,7 @@ const (
 // TerminalReasons lists the reasons of a reconcile with a permanent failure, in alphabetical order.
 func TerminalReasons() []string {
 	return []string{
-		ReasonApplyRefused, ReasonDowngradeBlocked, ReasonEnsureFailed, ReasonEngineClassUnready, ReasonInvalidCronSchedule,
+		ReasonApplyRefused, ReasonDowngradeBlocked, ReasonEnsureFailed, ReasonEngineClassUnready, ReasonInstanceIDMismatch, ReasonInvalidCronSchedule,
 		ReasonInvalidSpec, ReasonNotOwned, ReasonNotSupported, ReasonPostgresCredentialsLost, ReasonPostgresEnsureFailed,
 		ReasonPostgresSecretPreflightFailed,
 		ReasonBoundsExceeded, ReasonRolledBack, ReasonTemplateRejected,

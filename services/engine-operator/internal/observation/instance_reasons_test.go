@@ -123,7 +123,7 @@ func metadataReasons() []reasonRow {
 		metadataRow("PostgresSecretPreflightFailed", status.NewCredentialsMissing(credentials.Missing(external, nil)), missing, "Create it."),
 		metadataRow("PostgresSecretPreflightFailed, incomplete", status.NewCredentialsMissing(credentials.Missing(own, &corev1.Secret{})), missing, "Add the key."),
 		metadataRow("PostgresCredentialsLost", status.NewCredentialsLost("db"), "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "Restore the Secret."),
-		metadataRow("InstanceIDMismatch", status.NewIDMismatch("db", "data", "old", "new"), "TFTFFF ReconcileError ReconcileError",
+		metadataRow("InstanceIDMismatch", status.NewIDMismatch("db", "data", "old", "new"), "TFTFFF InstanceIDMismatch InstanceIDMismatch",
 			`Recreate the instance with spec.id old, or delete it, the volume claim "data" and the Secret to discard the data.`),
 	}
 }

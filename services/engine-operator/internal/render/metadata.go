@@ -103,7 +103,7 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 }
 
 // hashedStrategy returns the strategy in the fingerprint. It is that of earlier releases: another fingerprint would restart
-// the pods of adopted instances, and the strategy is no property of the pods.
+// the pods of adopted instances, which do not depend on the strategy.
 func hashedStrategy() appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{
 		Type: appsv1.RollingUpdateDeploymentStrategyType,
