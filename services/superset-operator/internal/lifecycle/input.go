@@ -63,13 +63,13 @@ type Schedule struct {
 type Workloads struct {
 	// Desired reports whether the spec has at least one pod.
 	Desired bool
-	// Exist reports whether any component has a Deployment, autoscaler, disruption budget, or a Service other than
-	// that of the web server.
+	// Exist reports whether any component has a Deployment, or, not terminating, an autoscaler, a disruption budget or a
+	// Service other than that of the web server.
 	Exist bool
 	// Idle reports whether there are Deployments, all scaled to zero and without pods. They stay: nothing starts in
 	// them.
 	Idle bool
-	// Pods is the number of pods of the components, terminating ones included.
+	// Pods is the number of pods of the components that may run, terminating ones included.
 	Pods int
 	// Foreign are foreign Deployments and pods with the labels of the components, each as kind and name.
 	Foreign []string

@@ -146,9 +146,10 @@ func (r reader) pods(ctx context.Context, s *snapshot.Snapshot) error {
 		case names.MaintenancePage:
 			s.PagePods = append(s.PagePods, *pod)
 		default:
-			if OfComponent(pod, r.sup.Name, name) {
+			switch {
+			case OfComponent(pod, r.sup.Name, name):
 				s.Pods[name] = append(s.Pods[name], *pod)
-			} else {
+			case !snapshot.Ended(pod):
 				s.Foreign = append(s.Foreign, "Pod "+pod.Name)
 			}
 		}

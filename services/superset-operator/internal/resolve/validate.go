@@ -82,8 +82,12 @@ func (p *violations) components(spec *v1alpha1.SupersetSpec) {
 	nodePorts := map[int32]string{}
 	for _, d := range component.Enabled(spec) {
 		path, s := "spec."+d.Key, d.Settings(spec)
-		if d.Name == component.WebsocketServerName {
+		pod := podTemplate(spec.PodTemplate, s.Pod)
+		switch d.Name {
+		case component.WebsocketServerName:
 			p.websocket(path, s)
+		case component.MCPServerName:
+			p.mcp(path, &d, s.Service, &pod)
 		}
 		p.service(path+".service", s.Service, nodePorts)
 		p.tuning(path, s)
@@ -91,7 +95,6 @@ func (p *violations) components(spec *v1alpha1.SupersetSpec) {
 			p.scaling(path, first(s.Autoscaling, spec.Autoscaling), first(s.PodDisruptionBudget, spec.PodDisruptionBudget))
 		}
 		p.strategy(path, deploymentTemplate(spec.DeploymentTemplate, s.Deployment).Strategy, d.Singleton)
-		pod := podTemplate(spec.PodTemplate, s.Pod)
 		p.environment(path+".podTemplate.container.env", d.Python, spec.Metastore != nil, &pod)
 		for _, c := range pod.Sidecars {
 			// Containers that have the main container's name are omitted anyway.
@@ -131,6 +134,15 @@ func (p *violations) websocket(path string, s *component.Settings) {
 	}
 	if s.JSON != nil && !isObject(s.JSON) {
 		p.add(path+".config", "must be a JSON object")
+	}
+}
+
+// mcp rejects a route that Superset's MCP server answers with 404. A program of the user may answer anywhere.
+func (p *violations) mcp(path string, d *component.Descriptor, s *v1alpha1.ComponentServiceSpec, pod *v1alpha1.PodTemplate) {
+	route := d.Route(s)
+	if strings.TrimSuffix(route, "/") != d.Path && len(orZero(pod.Container).Command) == 0 {
+		p.add(path+".service.gatewayPath", "is %s, but the MCP server of Superset only answers at %s: remove it, or set %s.podTemplate.container.command",
+			route, d.Path, path)
 	}
 }
 

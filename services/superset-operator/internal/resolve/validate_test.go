@@ -71,6 +71,14 @@ func TestW13ContradictionsOfWebsocketServerAreReported(t *testing.T) {
 	})
 }
 
+// mcpServer returns an edit that adds an MCP server with a path and a command.
+func mcpServer(path string, command []string) func(*v1alpha1.SupersetSpec) {
+	return func(s *v1alpha1.SupersetSpec) {
+		s.MCPServer = &v1alpha1.MCPServerSpec{Service: &v1alpha1.ComponentServiceSpec{GatewayPath: &path}}
+		s.MCPServer.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Command: command}}
+	}
+}
+
 func TestW13ContradictionsOfNetworkAreReported(t *testing.T) {
 	service := func(kind corev1.ServiceType, nodePort int32) *v1alpha1.ComponentServiceSpec {
 		return &v1alpha1.ComponentServiceSpec{Type: kind, NodePort: &nodePort}
@@ -97,6 +105,21 @@ func TestW13ContradictionsOfNetworkAreReported(t *testing.T) {
 				s.MCPServer = &v1alpha1.MCPServerSpec{Service: service(corev1.ServiceTypeLoadBalancer, 30001)}
 			},
 			want: []string{"spec.mcpServer.service.nodePort"},
+		},
+		"a path that the MCP server does not answer at": {
+			edit: mcpServer("/tools/mcp", nil),
+			want: []string{"spec.mcpServer.service.gatewayPath"},
+		},
+		"the path of the MCP server":              {edit: mcpServer("/mcp", nil)},
+		"the path of the MCP server with a slash": {edit: mcpServer("/mcp/", nil)},
+		"no path of the MCP server":               {edit: mcpServer("", nil)},
+		"another path of another program":         {edit: mcpServer("/tools/mcp", []string{"serve"})},
+		"another path and a command that no component inherits": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				mcpServer("/tools/mcp", nil)(s)
+				s.PodTemplate = &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Command: []string{"serve"}}}
+			},
+			want: []string{"spec.mcpServer.service.gatewayPath"},
 		},
 		"an invalid port": {
 			edit: func(s *v1alpha1.SupersetSpec) {

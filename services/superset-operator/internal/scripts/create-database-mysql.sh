@@ -18,10 +18,29 @@ done
 
 # In binary mode the client sends text to the server as it is. SET NAMES is for a
 # MySQL client at a MariaDB server, which do not agree by themselves.
-MYSQL_PWD=${SUPERSET_OPERATOR__DB_PASS-} "$client" --protocol=TCP --default-character-set=utf8mb4 \
-  --host="$SUPERSET_OPERATOR__DB_HOST" --port="$SUPERSET_OPERATOR__DB_PORT" \
-  --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch \
-  --init-command='SET NAMES utf8mb4' <<SQL
+query() {
+  MYSQL_PWD=${SUPERSET_OPERATOR__DB_PASS-} "$client" --protocol=TCP --default-character-set=utf8mb4 \
+    --host="$SUPERSET_OPERATOR__DB_HOST" --port="$SUPERSET_OPERATOR__DB_PORT" \
+    --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch \
+    --init-command='SET NAMES utf8mb4'
+}
+
+# A server that starts does not answer.
+deadline=$(($(date +%s) + 60))
+until error=$(echo 'SELECT 1;' | query 2>&1 >/dev/null); do
+  status=$?
+  case $error in
+  *'ERROR 2002 '* | *'ERROR 2003 '* | *'ERROR 2005 '*) ;;
+  *) deadline=0 ;;
+  esac
+  if [ "$(date +%s)" -ge "$deadline" ]; then
+    printf '%s\n' "$error" >&2
+    exit "$status"
+  fi
+  sleep 1
+done
+
+query <<SQL
 CREATE DATABASE IF NOT EXISTS \`$identifier$rest\` CHARACTER SET utf8mb4;
 SQL
 echo "create-database: the database is there" >&2

@@ -1,6 +1,9 @@
 package snapshot
 
-import appsv1 "k8s.io/api/apps/v1"
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
 
 // IsReady reports whether a pod of the Deployment's latest generation is ready.
 func IsReady(d *appsv1.Deployment) bool {
@@ -19,4 +22,21 @@ func DesiredReplicas(d *appsv1.Deployment) int32 {
 // Deployment.
 func Idle(d *appsv1.Deployment) bool {
 	return DesiredReplicas(d) == 0 && d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == 0
+}
+
+// Active returns the number of pods that may run. A pod that failed or succeeded runs nothing, and an evicted one
+// stays while its Deployment exists.
+func Active(pods []corev1.Pod) int {
+	n := 0
+	for i := range pods {
+		if !Ended(&pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Ended reports whether a pod failed or succeeded.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

@@ -41,6 +41,6 @@ type Snapshot struct {
 	PagePods   []corev1.Pod
 	// Orphans have the name and all labels of an object of the Superset and no owner.
 	Orphans []Object
-	// Foreign are foreign Deployments and pods with the labels of the components, each as kind and name.
+	// Foreign are foreign Deployments and active pods with the labels of the components, each as kind and name.
 	Foreign []string
 }

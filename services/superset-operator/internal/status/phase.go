@@ -54,7 +54,9 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 		return change{v1alpha1.PhaseSuspended, reasonPaused, "Reconciliation is paused by " + in.Intent.PausedBy + "."}
 	case len(in.Violations) > 0, in.Failed != nil:
 		return blockedPhase(in)
-	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneDesired(in):
+	case in.Unattempted && blockedBefore(in.Superset):
+		return change{phase: old}
+	case in.Intent.Stopped && sum.pods+snapshot.Active(in.Snapshot.PagePods) == 0 && noneDesired(in):
 		return change{v1alpha1.PhaseStopped, reasonStopped, "The Superset is stopped by " + in.Intent.StoppedBy + "."}
 	case in.Intent.Stopped && old != "", in.Decision == nil:
 		return change{phase: old}
@@ -65,14 +67,21 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	if c, running := lifecyclePhase(in, old); running {
 		return c
 	}
-	if in.Decision.Done() && !in.Applied {
-		return change{phase: old}
-	}
-	if out.Lifecycle != nil && out.Lifecycle.Phase == v1alpha1.LifecycleRestoring &&
-		(old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading) {
+	if restores(in, out) {
 		return change{phase: old}
 	}
 	return componentsPhase(in, sum)
+}
+
+// restores reports whether the components are still those of the old phase: the reconcile has not attempted them yet, or they
+// return after the tasks of a first deployment or of an upgrade.
+func restores(in Input, out *v1alpha1.SupersetStatus) bool {
+	if in.Decision.Done() && !in.Applied && in.Incomplete == nil {
+		return true
+	}
+	old := in.Superset.Status.Phase
+	return out.Lifecycle != nil && out.Lifecycle.Phase == v1alpha1.LifecycleRestoring &&
+		(old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading)
 }
 
 // blockedPhase returns the phase of a permanent failure, until the spec or what it references changes.
@@ -81,6 +90,12 @@ func blockedPhase(in Input) change {
 		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, resolve.InvalidSpecMessage(in.Violations)}
 	}
 	return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
+}
+
+// blockedBefore reports whether an earlier reconcile of the same generation ended with a permanent failure. Each retry would
+// leave the phase Blocked and enter it again otherwise.
+func blockedBefore(sup *v1alpha1.Superset) bool {
+	return sup.Status.Phase == v1alpha1.PhaseBlocked && sup.Status.ObservedGeneration == sup.Generation
 }
 
 // decidedPhase returns the phase of tasks that must not start, or of which one has no attempt left; empty for all others.
@@ -113,8 +128,10 @@ func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 
 func componentsPhase(in Input, sum totals) change {
 	switch {
-	case len(in.Desired.Components) == 0:
+	case len(in.Desired.Components) == 0 && in.Incomplete == nil:
 		return change{v1alpha1.PhaseRunning, reasonNoneEnabled, "No component is enabled."}
+	case sum.allReady && in.Incomplete != nil:
+		return change{v1alpha1.PhaseDegraded, in.Incomplete.Reason, in.Incomplete.Message}
 	case sum.allReady:
 		return change{v1alpha1.PhaseRunning, reasonReady, "All components are ready."}
 	}

@@ -33,8 +33,11 @@ type Input struct {
 	// Decision is nil if the tasks were not evaluated: paused or rejected.
 	Decision *lifecycle.Decision
 	Intent   contract.Intent
-	// Failed is set if the reconcile ended with a permanent error.
-	Failed *contract.Reconcile
+	// Failed is set if the reconcile ended with a permanent error, Incomplete if it attempted all components and could not
+	// apply some objects for another reason.
+	Failed, Incomplete *contract.Reconcile
+	// Unattempted reports that the reconcile has not yet attempted what may have failed permanently before.
+	Unattempted bool
 	// Order holds which components wait for the web server.
 	Order bringup.Order
 	// Violations lists the contradictions in the spec, each entry with the field's path.
@@ -75,7 +78,7 @@ func For(in Input) (v1alpha1.SupersetStatus, error) {
 // totals sums up the components.
 type totals struct {
 	ready, want int32
-	pods        int // pods that exist, terminating ones too
+	pods        int // pods that may run, terminating ones too
 	allReady    bool
 	notReady    []string
 }
@@ -104,7 +107,7 @@ func components(in Input, out *v1alpha1.SupersetStatus) (totals, error) {
 		}
 	}
 	for _, pods := range in.Snapshot.Pods {
-		sum.pods += len(pods)
+		sum.pods += snapshot.Active(pods)
 	}
 	return sum, nil
 }

@@ -61,8 +61,11 @@ func deployment(want, ready int32, edit ...func(*appsv1.Deployment)) *appsv1.Dep
 	return d
 }
 
-func snapshotOf(d *appsv1.Deployment) *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Deployments: map[string]*appsv1.Deployment{}}
+func snapshotOf(d *appsv1.Deployment, pods ...corev1.PodPhase) *snapshot.Snapshot {
+	s := &snapshot.Snapshot{Deployments: map[string]*appsv1.Deployment{}, Pods: map[string][]corev1.Pod{}}
+	for _, phase := range pods {
+		s.Pods["web-server"] = append(s.Pods["web-server"], corev1.Pod{Status: corev1.PodStatus{Phase: phase}})
+	}
 	if d != nil {
 		s.Deployments["web-server"] = d
 	}
@@ -83,15 +86,21 @@ func decision(done, initial, upgrading bool, phase v1alpha1.LifecyclePhase) *lif
 
 func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, violations ...string) v1alpha1.SupersetStatus {
 	t.Helper()
+	return computeInput(t, sup, snap, d, func(in *status.Input) { in.Violations = violations })
+}
+
+func computeInput(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, edit func(*status.Input)) v1alpha1.SupersetStatus {
+	t.Helper()
 	intent := status.Intent(sup)
 	want, err := desired.For(desired.Input{Superset: sup, Stopped: intent.Stopped})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := status.For(status.Input{
-		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Violations: violations, Now: now,
-		Applied: d != nil && d.Done(),
-	})
+	in := status.Input{
+		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Now: now, Applied: d != nil && d.Done(),
+	}
+	edit(&in)
+	got, err := status.For(in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 )
 
 // serviceAccount applies the ServiceAccount of all pods, unless the user provides one.
 func (r *Reconciler) serviceAccount(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if err := r.pruneAccounts(ctx, s); err != nil {
-		return steps.Result{}, err
-	}
 	want := s.desired.ServiceAccount
 	if want == nil {
 		return steps.Result{}, nil
@@ -39,24 +35,39 @@ func (r *Reconciler) serviceAccount(ctx context.Context, s *reconcileState) (ste
 	return steps.Result{}, err
 }
 
-// pruneAccounts deletes ServiceAccounts with a former name.
-func (r *Reconciler) pruneAccounts(ctx context.Context, s *reconcileState) error {
+// pruneAccounts deletes ServiceAccounts with a former name that no observed Deployment names: no pod could be created in
+// one that does.
+func (r *Reconciler) pruneAccounts(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	var list corev1.ServiceAccountList
-	err := r.Client.List(ctx, &list, client.InNamespace(s.sup.Namespace), client.MatchingFields{observe.ParentIndex: s.sup.Name})
-	if err != nil {
-		return fmt.Errorf("list service accounts: %w", err)
+	if err := r.children(ctx, r.Client, s, &list); err != nil {
+		return steps.Result{}, fmt.Errorf("list service accounts: %w", err)
 	}
+	used := s.usedAccounts()
 	for i := range list.Items {
 		account := &list.Items[i]
-		keep := s.desired.ServiceAccount != nil && s.desired.ServiceAccount.Name == account.Name
-		if keep || !metav1.IsControlledBy(account, s.sup) {
+		if used[account.Name] || !metav1.IsControlledBy(account, s.sup) {
 			continue
 		}
 		if err := r.applier.Delete(ctx, account); err != nil {
-			return err
+			return steps.Result{}, err
 		}
 	}
-	return nil
+	return steps.Result{}, nil
+}
+
+// usedAccounts returns the names of the desired ServiceAccount and of those that observed Deployments name.
+func (s *reconcileState) usedAccounts() map[string]bool {
+	used := map[string]bool{}
+	if s.desired.ServiceAccount != nil {
+		used[s.desired.ServiceAccount.Name] = true
+	}
+	for _, d := range s.snapshot.Deployments {
+		used[d.Spec.Template.Spec.ServiceAccountName] = true
+	}
+	if s.snapshot.Page != nil {
+		used[s.snapshot.Page.Spec.Template.Spec.ServiceAccountName] = true
+	}
+	return used
 }
 
 // components applies the objects of every enabled component and deletes those of the others. While the web server

@@ -105,7 +105,7 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 	result, err := steps.Run(ctx, s, r.steps())
 	err = s.failure(err)
 	if !isStale(err) {
-		err = r.persistFailure(ctx, s, err)
+		err = r.persistOutcome(ctx, s, err)
 	}
 	if isStale(err) {
 		r.written.Forget(client.ObjectKeyFromObject(s.sup))

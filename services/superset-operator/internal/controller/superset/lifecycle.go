@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,22 +84,24 @@ func workloads(s *reconcileState) lifecycle.Workloads {
 	w.Idle = w.Idle && !w.Exist
 	w.Exist = w.Exist || w.Idle
 	w.Foreign = snap.Foreign
-	w.Pods = pods(snap)
+	w.Pods = activePods(snap)
 	web := snap.Deployments[component.WebServerName]
 	live := web != nil && web.DeletionTimestamp.IsZero()
-	for _, pod := range snap.Pods[component.WebServerName] {
-		w.WebExists = w.WebExists || pod.DeletionTimestamp.IsZero()
-	}
-	w.WebExists = w.WebExists || live && snapshot.DesiredReplicas(web) > 0
+	w.WebExists = mayServe(snap.Pods[component.WebServerName]) || live && snapshot.DesiredReplicas(web) > 0
 	w.WebReady = live && snapshot.IsReady(web)
 	return w
 }
 
-// pods returns the number of pods of all components.
-func pods(s *snapshot.Snapshot) int {
+// mayServe reports whether a pod runs and is not terminating.
+func mayServe(pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp.IsZero() && !snapshot.Ended(&pod) })
+}
+
+// activePods returns the number of pods of all components that may run.
+func activePods(s *snapshot.Snapshot) int {
 	n := 0
 	for _, list := range s.Pods {
-		n += len(list)
+		n += snapshot.Active(list)
 	}
 	return n
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +92,8 @@ func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
 		}
 		return nil
 	})
+	// All components are ready, but the spec is not applied.
+	l.waitFor(sup, phase(v1alpha1.PhaseDegraded))
 	rejected := error(terminating)
 	rejection.Store(&rejected)
 	if err := reconcile(); err != nil {
@@ -133,4 +136,39 @@ func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
 			expect.Deleted(t, l.client, maintenancePage)
 		})
 	}
+}
+
+// TestRejectedTaskBlocksOnce upgrades with a Job that the API server rejects at each retry, while the components run on.
+func TestRejectedTaskBlocksOnce(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(minimal())
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		image("6.1.0")(s)
+		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{Labels: map[string]string{"a": "not a value"}}
+	})
+	l.waitFor(sup, all(phase(v1alpha1.PhaseBlocked), stalled("ApplyRefused", metav1.ConditionTrue)))
+	l.checkBlockedOnce(sup)
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.PodTemplate = nil })
+	l.waitFor(sup, settled)
+	l.checkBlockedOnce(sup)
+}
+
+// checkBlockedOnce checks for some time, which is enough for several retries, that the phase became Blocked only once.
+func (l *recordedEnv) checkBlockedOnce(sup *v1alpha1.Superset) {
+	l.t.Helper()
+	expect.Never(l.t, 2*time.Second, func() error {
+		if err := l.client.Get(l.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		n := 0
+		for _, entry := range sup.Status.Transitions {
+			if entry.To == string(v1alpha1.PhaseBlocked) {
+				n++
+			}
+		}
+		if n != 1 {
+			return fmt.Errorf("%d transitions into Blocked, want 1: %+v", n, sup.Status.Transitions)
+		}
+		return nil
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
@@ -163,4 +165,49 @@ func TestRefusedDeletionKeepsNoPods(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestTerminatingObjectsDelayNoDrain drains components whose Service, autoscaler and disruption budget stay because of a
+// finalizer, as the Service of a load balancer does. They are replaced once they are deleted.
+func TestTerminatingObjectsDelayNoDrain(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	objects := []client.Object{
+		get(l.env, "lab-celery-flower", &corev1.Service{}), get(l.env, "lab-celery-worker", autoscaler()), get(l.env, "lab-web-server", budget()),
+	}
+	finalizers := func(text string) {
+		t.Helper()
+		for _, obj := range objects {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+text+`}}`))
+			if err := l.client.Patch(t.Context(), obj, patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finalizers(`["flotilla.dev/test"]`)
+	l.edit(sup, image("6.1.0"))
+	expect.Eventually(t, time.Minute, func() error {
+		d := &appsv1.Deployment{}
+		if err := l.client.Get(t.Context(), client.ObjectKey{Namespace: l.namespace, Name: "lab-celery-flower"}, d); err != nil {
+			return err
+		}
+		if runningImage(d) != "apache/superset:6.1.0" {
+			return errors.New("not upgraded")
+		}
+		return nil
+	})
+	l.waitFor(sup, func(s *v1alpha1.Superset) error {
+		if text := message(s, "Degraded"); !strings.Contains(text, "object is being deleted") {
+			return fmt.Errorf("message of Degraded: %q", text)
+		}
+		return nil
+	})
+	finalizers("null")
+	l.waitFor(sup, settled)
+	for _, obj := range objects {
+		former := obj.GetUID()
+		if now := get(l.env, obj.GetName(), obj); now.GetUID() == former {
+			t.Errorf("%T %s was not replaced", obj, obj.GetName())
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -197,10 +198,38 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 	})
 }
 
-// TestDrainKeepsComponentsWithoutPods drains a Superset with a component that desires no pods.
+// evict makes the pod of a component Failed, as an eviction does. The pod stays, and its ReplicaSet replaces it.
+func (l *recordedEnv) evict(slug string) *corev1.Pod {
+	l.t.Helper()
+	var list corev1.PodList
+	err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelComponent: slug})
+	if err != nil || len(list.Items) != 1 {
+		l.t.Fatalf("%d pods of %s, want 1 (%v)", len(list.Items), slug, err)
+	}
+	pod := &list.Items[0]
+	l.fail(pod)
+	return pod
+}
+
+// fail sets the phase of a pod to Failed.
+func (l *recordedEnv) fail(pod *corev1.Pod) {
+	l.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed","reason":"Evicted","conditions":null,"containerStatuses":null}}`))
+	if err := l.client.Status().Patch(l.t.Context(), pod, patch); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestDrainKeepsComponentsWithoutPods drains and stops a Superset with a component that desires no pods, and has one that
+// was evicted before.
 func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))
+	sup := l.createRunning(full())
+	evicted := l.evict("celery-flower")
+	l.waitRolledOut("celery-flower", replicas(1))
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) })
+	l.waitRolledOut("celery-flower", replicas(0))
+	l.waitFor(sup, settled)
 	idle, busy := l.deployment("celery-flower"), l.deployment("web-server")
 	service := get(l.env, "lab-celery-flower", &corev1.Service{})
 	l.edit(sup, image("6.1.0"))
@@ -218,4 +247,9 @@ func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(1)) })
 	l.waitFor(sup, settled)
 	l.waitRolledOut("celery-flower", replicas(1))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
+	if pod := get(l.env, evicted.Name, &corev1.Pod{}); pod.Status.Phase != corev1.PodFailed {
+		t.Errorf("the evicted pod is %s", pod.Status.Phase)
+	}
 }

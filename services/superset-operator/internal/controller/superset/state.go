@@ -53,6 +53,7 @@ func (r *Reconciler) steps() []step {
 		in(holding, step{Name: "pin images", Run: r.pinImages}),
 		in(waiting, step{Name: "traffic", Run: r.routeTraffic}),
 		in(withComponents, step{Name: "components", Run: r.components}),
+		in(applying, unrelated("former service accounts", r.pruneAccounts)),
 		in(withComponents, unrelated("networking", r.networking)),
 		in(withComponents, unrelated("monitoring", r.monitoring)),
 		in(withComponents, unrelated("policies", r.policies)),
@@ -101,8 +102,11 @@ type reconcileState struct {
 	persisted bool
 	// applied reports whether the whole spec was applied.
 	applied bool
-	// failed is the permanent error that ended the reconcile; nil if there is none.
-	failed *contract.Reconcile
+	// failed is the permanent error that ended the reconcile, incomplete the other error of one that attempted all
+	// components; nil if there is none.
+	failed, incomplete *contract.Reconcile
+	// unattempted reports whether the last status write of the reconcile preceded the steps that may fail.
+	unattempted bool
 	// failures are the errors that did not end the reconcile.
 	failures []error
 	// generations are the generations of the Deployments after they were applied, by component name.

@@ -28,14 +28,16 @@ func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (st
 		return steps.Result{}, nil
 	}
 	var err error
+	s.unattempted = true
 	s.persisted, err = r.persist(ctx, s)
 	return steps.Result{}, err
 }
 
-// persistStatus writes the status of a reconcile that ran all steps. A write that only changes details may be
+// persistStatus writes the status of a reconcile that attempted all components. A write that only changes details may be
 // delayed.
 func (r *Reconciler) persistStatus(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	s.applied = s.decision.Mode == lifecycle.Apply && len(s.failures) == 0
+	s.setFailure(s.failure(nil))
 	owned, err := r.ownedStatus(s)
 	if err != nil {
 		return steps.Result{}, err
@@ -62,7 +64,8 @@ func (r *Reconciler) ownedStatus(s *reconcileState) (v1alpha1.SupersetStatus, er
 	now := r.Clock.Now()
 	return status.For(status.Input{
 		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Decision: s.decision,
-		Generations: s.generations, Applied: s.applied, Intent: s.intent, Violations: s.violations, Failed: s.failed,
+		Generations: s.generations, Applied: s.applied, Intent: s.intent, Violations: s.violations,
+		Failed: s.failed, Incomplete: s.incomplete, Unattempted: s.unattempted,
 		Order: s.bringupOrder(now), Now: now,
 	})
 }
@@ -81,17 +84,34 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState, owned v1alpha
 	return changed, nil
 }
 
-// persistFailure also writes a permanent error to the phase.
-func (r *Reconciler) persistFailure(ctx context.Context, s *reconcileState, failure error) error {
-	if failure == nil || s.desired == nil || s.snapshot == nil {
+// persistOutcome writes a permanent error to the phase. In a mode without a later status write it also ends the phase
+// Blocked that [Reconciler.persistDecision] kept.
+func (r *Reconciler) persistOutcome(ctx context.Context, s *reconcileState, failure error) error {
+	if s.desired == nil || s.snapshot == nil {
 		return failure
 	}
-	if outcome := s.outcome(failure); outcome.Terminal {
-		s.failed = &outcome
-		_, err := r.persist(ctx, s)
-		return errors.Join(failure, err)
+	kept := s.unattempted && s.sup.Status.Phase == v1alpha1.PhaseBlocked
+	s.setFailure(failure)
+	if s.failed == nil && !kept {
+		return failure
 	}
-	return failure
+	_, err := r.persist(ctx, s)
+	return errors.Join(failure, err)
+}
+
+// setFailure records how the steps ended, for the following status write.
+func (s *reconcileState) setFailure(failure error) {
+	s.unattempted = false
+	if failure == nil {
+		return
+	}
+	outcome := s.outcome(failure)
+	switch {
+	case outcome.Terminal:
+		s.failed = &outcome
+	case s.decision != nil && s.decision.Done():
+		s.incomplete = &outcome
+	}
 }
 
 // report publishes the observation, also if the reconcile failed.

@@ -107,7 +107,7 @@ func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *des
 		}
 	}
 	for i := range pods.Items {
-		if observe.MustDrain(&pods.Items[i]) {
+		if observe.MustDrain(&pods.Items[i]) && !snapshot.Ended(&pods.Items[i]) {
 			return errStale
 		}
 	}

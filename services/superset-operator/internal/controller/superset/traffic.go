@@ -3,9 +3,11 @@ package superset
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -120,7 +122,8 @@ func (r *Reconciler) drain(ctx context.Context, s *reconcileState) (steps.Result
 	return steps.Result{}, nil
 }
 
-// scaleDown scales the components to zero while the tasks are incomplete. Nothing else of their Deployments changes.
+// scaleDown scales the components to zero while the tasks are incomplete, at exactly the resourceVersions that were read.
+// Nothing else of their Deployments changes.
 func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if s.decision.Drain || !s.intent.Stopped {
 		return steps.Result{}, nil
@@ -129,8 +132,18 @@ func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Re
 		if snapshot.DesiredReplicas(d) == 0 || !d.DeletionTimestamp.IsZero() {
 			continue
 		}
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
-		if err := r.Client.Patch(ctx, d.DeepCopy(), patch, client.FieldOwner(names.FieldManager)); err != nil {
+		text, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"uid": d.UID, "resourceVersion": d.ResourceVersion},
+			"spec":     map[string]any{"replicas": 0},
+		})
+		if err != nil {
+			return steps.Result{}, fmt.Errorf("encode replicas of component %s: %w", name, err)
+		}
+		err = r.Client.Patch(ctx, d.DeepCopy(), client.RawPatch(types.MergePatchType, text), client.FieldOwner(names.FieldManager))
+		switch {
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			return steps.Result{}, errStale
+		case err != nil:
 			return steps.Result{}, fmt.Errorf("scale down component %s: %w", name, err)
 		}
 	}
@@ -142,11 +155,18 @@ func isIdle(s *snapshot.Snapshot, slug string) bool {
 	return s.Deployments[slug] != nil && snapshot.Idle(s.Deployments[slug])
 }
 
-// toRemove reports whether a drain has to delete objects of the component. An idle component stays unchanged.
+// toRemove reports whether a drain has to delete objects of the component. An idle component stays unchanged. Only a
+// terminating Deployment still counts: nothing runs in the other objects, and a finalizer may keep them for minutes.
 func toRemove(s *snapshot.Snapshot, slug string) bool {
 	if isIdle(s, slug) {
 		return false
 	}
-	service := s.Services[slug] != nil && slug != component.WebServerName
-	return service || s.Deployments[slug] != nil || s.Autoscalers[slug] != nil || s.Budgets[slug] != nil
+	service := stays(s.Services[slug]) && slug != component.WebServerName
+	return service || s.Deployments[slug] != nil || stays(s.Autoscalers[slug]) || stays(s.Budgets[slug])
+}
+
+// stays reports whether an object exists and is not terminating.
+func stays[T object](obj T) bool {
+	var zero T
+	return obj != zero && obj.GetDeletionTimestamp().IsZero()
 }
