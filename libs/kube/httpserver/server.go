@@ -127,6 +127,16 @@ func stop(ctx context.Context, server *http.Server) error {
 	return nil
 }
 
+// Check is a readiness check, which fails until the server listens: the manager starts it after all caches are filled.
+func (s *Server) Check(*http.Request) error {
+	select {
+	case <-s.listening:
+		return nil
+	default:
+		return errors.New("the API does not listen yet")
+	}
+}
+
 // Address waits until the server listens and returns its address.
 func (s *Server) Address(ctx context.Context) (string, error) {
 	select {

@@ -57,6 +57,26 @@ func run(t *testing.T, change ...func(*httpserver.Config)) *running {
 	return r
 }
 
+func TestCheckFailsUntilServerListens(t *testing.T) {
+	server := httpserver.New(config())
+	if err := server.Check(nil); err == nil {
+		t.Error("ready before it listens")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- server.Start(ctx) }()
+	if _, err := server.Address(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Check(nil); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // get sends a request over a new connection and returns the code and the server's certificate, if any.
 func (r *running) get(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} // then the certificate is checked

@@ -28,9 +28,9 @@ var resource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // Select returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
 // since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with
-// the cause ErrChanged, when the namespaces that match are no longer the same.
+// the cause ErrChanged, when the namespaces that match are no longer the same. onWait is called before it waits.
 func Select(
-	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger,
+	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger, onWait func(),
 ) (context.Context, []string, error) {
 	client, err := metadata.NewForConfig(cfg)
 	if err != nil {
@@ -57,6 +57,7 @@ func Select(
 	names := informer.GetStore().ListKeys()
 	if len(names) == 0 {
 		log.Info("No namespace matches, waiting", "selector", selector)
+		onWait()
 	}
 	for ; len(names) == 0; names = informer.GetStore().ListKeys() {
 		select {

@@ -24,10 +24,8 @@ import (
 // --help, --version, a command that succeeded or a signal; 1 after an error, which
 // is one line on stderr.
 func Main(spec Spec) {
-	err := execute(ctrl.SetupSignalHandler(), spec, os.Args[1:], os.Stdout)
-	if errors.Is(err, errRestart) {
-		err = restart()
-	}
+	ctx := ctrl.SetupSignalHandler()
+	err := handleRestart(ctx, execute(ctx, spec, os.Args[1:], os.Stdout), restart)
 	if err != nil {
 		report(os.Stderr, spec.Name, err)
 		os.Exit(1)
@@ -76,6 +74,20 @@ func newLogger(o Options) (logr.Logger, error) {
 // errRestart means that the run ended for a transient reason: another process
 // acquired the Lease, or the API server became unavailable.
 var errRestart = errors.New("restart")
+
+// handleRestart restarts the process if the error of a run requires it. A signal that arrived meanwhile stops it instead: a
+// new process would not know of the signal.
+func handleRestart(ctx context.Context, err error, restart func() error) error {
+	switch {
+	case !errors.Is(err, errRestart):
+		return err
+	case stopped(ctx):
+		return nil
+	}
+	return restart()
+}
+
+func stopped(ctx context.Context) bool { return ctx.Err() != nil }
 
 // restart replaces the process with a fresh one. After a lost Lease controllers
 // may still be between two steps; a new process is the only clean state, and it

@@ -14,11 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
 // modeVariable makes this test binary a service, so that tests can run real processes.
 const modeVariable = "FLOTILLA_TEST_SERVICE_MODE"
+
+// releaseVariable names a file for which Setup waits in the mode "held".
+const releaseVariable = "FLOTILLA_TEST_RELEASE"
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(modeVariable); mode != "" {
@@ -31,10 +35,17 @@ func TestMain(m *testing.M) {
 func testService(mode string) Spec {
 	return Spec{
 		Name: "test-service",
-		Setup: func(_ context.Context, rt *Runtime) error {
+		Setup: func(ctx context.Context, rt *Runtime) error {
 			switch mode {
 			case "idle":
 				return nil
+			case "held":
+				if err := await.Nil(ctx, waitTimeout, 50*time.Millisecond, func(context.Context) error {
+					_, err := os.Stat(os.Getenv(releaseVariable))
+					return err
+				}); err != nil {
+					return err
+				}
 			case "broken":
 				return errors.New("nothing works")
 			}

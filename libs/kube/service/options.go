@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -98,6 +99,12 @@ func (o *Options) Validate() error {
 const selectorFlag = "watch-namespace-selector"
 
 func (o *Options) validateNamespaces() error {
+	for _, name := range o.WatchNamespaces {
+		// An empty name would mean all namespaces.
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return settingError("watch-namespaces", "has %q, which is not the name of a namespace: %s", name, problems[0])
+		}
+	}
 	if o.WatchNamespaceSelector == "" {
 		return nil
 	}

@@ -143,6 +143,8 @@ func TestValidate(t *testing.T) {
 		"a leader does not renew without a pause":     {func(o *Options) { o.Election.RetryPeriod = 0 }, []string{"--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be positive, got 0s"}},
 		"addresses have a port":                       {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
 		"a selector is valid":                         {func(o *Options) { o.WatchNamespaceSelector = "flotilla.dev/shard in (a, b),!legacy" }, nil},
+		"an empty namespace, which would mean all":    {func(o *Options) { o.WatchNamespaces = []string{"a", ""} }, []string{`--watch-namespaces (FLOTILLA_WATCH_NAMESPACES) has "", which is not the name of a namespace: `}},
+		"a namespace with a blank":                    {func(o *Options) { o.WatchNamespaces = []string{"a", " b"} }, []string{`--watch-namespaces (FLOTILLA_WATCH_NAMESPACES) has " b", which is not the name of a namespace: `}},
 		"namespaces or a selector":                    {func(o *Options) { o.WatchNamespaces, o.WatchNamespaceSelector = []string{"x", "y"}, "a=b" }, []string{`--watch-namespace-selector (FLOTILLA_WATCH_NAMESPACE_SELECTOR) and --watch-namespaces exclude each other, got "a=b" and "x,y"`}},
 		"a selector must be one":                      {func(o *Options) { o.WatchNamespaceSelector = "a=b=c" }, []string{"--watch-namespace-selector (FLOTILLA_WATCH_NAMESPACE_SELECTOR) is not a label selector such as flotilla.dev/shard=a"}},
 		"a selector must not match everything":        {func(o *Options) { o.WatchNamespaceSelector = " " }, []string{"--watch-namespace-selector (FLOTILLA_WATCH_NAMESPACE_SELECTOR) matches all namespaces"}},

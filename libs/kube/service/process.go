@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +29,7 @@ type process struct {
 	log     logr.Logger
 	clock   clock.WithTicker
 	health  *health
+	setUp   atomic.Bool // whether all readiness checks of the service are known
 	closers []func(context.Context) error
 }
 
@@ -63,6 +66,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	p.health.add(p.health.ready, "prerequisites", prerequisites.readyz)
+	p.health.add(p.health.ready, "setup", p.checkSetup)
 	if err := p.health.listen(ctx, p.options.HealthAddr); err != nil {
 		return err
 	}
@@ -95,7 +99,10 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 	if p.options.WatchNamespaceSelector == "" {
 		return p.manage(ctx, cfg, rt, b)
 	}
-	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log)
+	// Without a namespace there is nothing to serve.
+	onWait := func() { p.setUp.Store(true) }
+	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log, onWait)
+	p.setUp.Store(false)
 	if err != nil {
 		return err
 	}
@@ -135,6 +142,7 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 	if counted.added.Load() == 0 {
 		return errors.New("set up: no controller was registered")
 	}
+	p.setUp.Store(true)
 	if b != nil {
 		if err := mgr.Add(b.lead()); err != nil {
 			return fmt.Errorf("add the heartbeat publisher: %w", err)
@@ -148,6 +156,14 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 		return fmt.Errorf("run: %w", err)
 	}
 	p.log.Info("Stopped")
+	return nil
+}
+
+// checkSetup is a readiness check. The others of the service, such as that of its webhooks, are added by its Setup.
+func (p *process) checkSetup(*http.Request) error {
+	if !p.setUp.Load() {
+		return errors.New("the controllers are not set up yet")
+	}
 	return nil
 }
 

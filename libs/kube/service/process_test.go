@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -216,4 +217,44 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// Setup adds the readiness checks of webhooks and APIs. Before, a pod would receive their requests.
+func TestServiceIsReadyAfterSetup(t *testing.T) {
+	p := newEnv(t)
+	release := filepath.Join(t.TempDir(), "release")
+	s := start(t, "held", []string{releaseVariable + "=" + release}, p.args()...)
+	s.wantResponse(s.health, "/readyz/prerequisites", http.StatusOK)
+	s.wantResponse(s.health, "/readyz", http.StatusInternalServerError)
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.wantResponse(s.health, "/readyz", http.StatusOK)
+	s.stop()
+}
+
+func TestSignalPreventsRestart(t *testing.T) {
+	errPermanent := errors.New("not transient")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, tc := range map[string]struct {
+		ctx      context.Context
+		err      error
+		restarts bool
+		want     error
+	}{
+		"a transient reason":                     {t.Context(), errRestart, true, nil},
+		"a transient reason, and a signal since": {stopped, errRestart, false, nil},
+		"a permanent error":                      {t.Context(), errPermanent, false, errPermanent},
+		"a permanent error, and a signal since":  {stopped, errPermanent, false, errPermanent},
+		"stopped by a signal":                    {stopped, nil, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restarted := false
+			err := handleRestart(tc.ctx, tc.err, func() error { restarted = true; return nil })
+			if !errors.Is(err, tc.want) || restarted != tc.restarts {
+				t.Errorf("error %v, restarted %v", err, restarted)
+			}
+		})
+	}
 }

@@ -230,5 +230,8 @@ func (i *ingester) addAPI(context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := i.AddReadyzCheck("http-api", server.Check); err != nil {
+		return err
+	}
 	return i.Add(server)
 }

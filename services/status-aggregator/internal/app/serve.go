@@ -50,6 +50,9 @@ func Serve(cfg ServeConfig) (*httpserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.Manager.AddReadyzCheck("http-api", server.Check); err != nil {
+		return nil, err
+	}
 	for _, r := range []starter{view, hub, server} {
 		if err := cfg.Manager.Add(r); err != nil {
 			return nil, fmt.Errorf("add %T: %w", r, err)
