@@ -24,8 +24,16 @@ func main() {
 	os.Exit(run())
 }
 
-func run() int {
+// interruptible returns a context that the first signal cancels. A second one terminates the process, in case a command does
+// not end with its context.
+func interruptible() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+func run() int {
+	ctx, stop := interruptible()
 	defer stop()
 	// The commands report errors themselves; libraries must not log them too.
 	utilruntime.ErrorHandlers = nil

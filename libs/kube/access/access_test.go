@@ -220,6 +220,44 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	wantUnavailable("authorize", other)
 }
 
+// A retry cannot succeed before the service has the permission, so the response suggests none.
+func TestAuthorizerReportsMissingPermissionOfService(t *testing.T) {
+	l := newEnv(t)
+	token := l.account("reader")
+	for _, tc := range []struct{ resource, verb string }{
+		{"tokenreviews.authentication.k8s.io", "authenticate"}, {"subjectaccessreviews.authorization.k8s.io", "authorize"},
+	} {
+		t.Run(tc.resource, func(t *testing.T) {
+			unprivileged := rest.AnonymousClientConfig(cluster.Get(t).Config)
+			unprivileged.BearerToken = token
+			transport, err := rest.TransportFor(unprivileged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := rest.CopyConfig(cluster.Get(t).Config)
+			plural, _, _ := strings.Cut(tc.resource, ".")
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if strings.HasSuffix(r.URL.Path, "/"+plural) {
+						return transport.RoundTrip(r)
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			authorizer, err := access.New(cfg, access.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			response := request(authorizer, "Bearer "+token, l.getConfigMap(l.namespace))
+			s := (&env{T: t}).status(response, http.StatusInternalServerError)
+			want := "cannot " + tc.verb + " the request: the service may not create " + tc.resource + "; grant it"
+			if !strings.Contains(s.Message, want) || response.Header().Get("Retry-After") != "" {
+				t.Errorf("headers %v, status %+v, want %q", response.Header(), s, want)
+			}
+		})
+	}
+}
+
 func TestAuthorizerRequiresAuthentication(t *testing.T) {
 	l := newEnv(t)
 	w := httptest.NewRecorder()

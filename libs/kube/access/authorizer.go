@@ -69,7 +69,8 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 }
 
 // Authenticate returns the user of the request's bearer token; it does not change the request.
-// The error is a 401 without a valid token, or a 503 if the API server does not respond.
+// The error is a 401 without a valid token, a 503 if the API server does not respond, or a 500 if
+// the service may not create TokenReviews.
 func (z *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
 	// The authenticator removes the token from the request that it gets.
 	tokenOnly := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
@@ -77,7 +78,7 @@ func (z *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
 	switch {
 	case isOutage(err):
 		klog.FromContext(r.Context()).Info("TokenReview failed", "reason", err.Error())
-		return nil, unavailable("authenticate")
+		return nil, reviewFailed(err, "authenticate", "tokenreviews.authentication.k8s.io")
 	case err != nil || !ok:
 		return nil, unauthorized()
 	}
@@ -99,7 +100,8 @@ type Attributes struct {
 }
 
 // Authorize returns nil if the user has the permission. Otherwise the error is a 403 that
-// names verb, resource and namespace, or a 503 if the API server does not respond.
+// names verb, resource and namespace, a 503 if the API server does not respond, or a 500 if the
+// service may not create SubjectAccessReviews.
 func (z *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -109,7 +111,7 @@ func (z *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) e
 		return nil
 	case err != nil:
 		klog.FromContext(ctx).Info("SubjectAccessReview failed", "reason", err.Error())
-		return unavailable("authorize")
+		return reviewFailed(err, "authorize", "subjectaccessreviews.authorization.k8s.io")
 	}
 	return forbidden(u, a, reason)
 }

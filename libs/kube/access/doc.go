@@ -8,11 +8,12 @@
 //	...
 //	err = authorizer.Authorize(ctx, user, access.Attributes{Verb: "get", Group: g, Resource: "models", Namespace: ns, Name: n})
 //	if err != nil {
-//		access.WriteError(w, err)                            // 403 or 503
+//		access.WriteError(w, err)                            // 403, 500 or 503
 //	}
 //
 // Reviews are cached for [Options.TTL]. If the API server does not answer, the caller gets
-// 503 with Retry-After: a request never skips its review. Errors are those of the
+// 503 with Retry-After, and 500 if the service may not create reviews: a request never skips its
+// review. Errors are those of the
 // Kubernetes API (metav1.Status); they and the logs never contain a token.
 //
 // The service needs the verb create on tokenreviews.authentication.k8s.io and

@@ -28,6 +28,16 @@ func unavailable(verb string) error {
 	return err
 }
 
+// reviewFailed returns the error for a review without a result. A missing permission of the service
+// is not an outage: a retry does not help, so the response has no Retry-After.
+func reviewFailed(err error, verb, resource string) error {
+	if apierrors.IsForbidden(err) {
+		return apierrors.NewInternalError(fmt.Errorf("cannot %s the request: the service may not create %s; grant it, "+
+			"for example with the ClusterRole system:auth-delegator", verb, resource))
+	}
+	return unavailable(verb)
+}
+
 // forbidden returns the same error as the API server.
 func forbidden(u user.Info, a Attributes, reason string) error {
 	var text string

@@ -79,21 +79,25 @@ func (a *App) runApprove(ctx context.Context, o approveOptions, args []string) e
 		fmt.Fprintf(a.Streams.Out, "%s: %s to %s is already approved\n", t, change.From, change.To)
 		return nil
 	}
-	if err := a.confirm(o, t, u, change); err != nil {
+	if err := a.confirm(ctx, o, t, u, change); err != nil {
 		return err
 	}
 	return a.approve(ctx, cluster, o, t, u, change)
 }
 
 // confirm prints the change and prompts, unless --yes was given or nothing will be written.
-func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change) error {
+func (a *App) confirm(ctx context.Context, o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change) error {
 	a.notify("%s in namespace %s: %s from %s to %s\n%s", t, u.GetNamespace(), change.Direction, change.From, change.To, change.Warning())
 	if o.skipPrompt || o.dryRun == dryClient || o.dryRun == dryServer {
 		return nil
 	}
 	fmt.Fprint(a.Streams.ErrOut, "Approve this change? [y/N] ")
-	reply, err := bufio.NewReader(a.Streams.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	reply, err := a.readLine(ctx)
+	switch {
+	case interrupted(ctx):
+		fmt.Fprintln(a.Streams.ErrOut) // ends the line of the prompt
+		return fmt.Errorf("not approved: interrupted: %w", ctx.Err())
+	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	switch strings.ToLower(strings.TrimSpace(reply)) {
@@ -101,6 +105,24 @@ func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstruct
 		return nil
 	}
 	return errNotApproved
+}
+
+// readLine reads a line of the input, until the context ends. A read cannot be canceled, so it then continues in the
+// background until the process exits.
+func (a *App) readLine(ctx context.Context) (string, error) {
+	var line string
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		line, err = bufio.NewReader(a.Streams.In).ReadString('\n')
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-done:
+		return line, err
+	}
 }
 
 // approve writes the token. If the object has changed since it was shown, approve retries once, provided that the change

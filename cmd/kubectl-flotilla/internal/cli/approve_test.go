@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -99,7 +102,7 @@ func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 // hookedInput is an input that calls a function before it returns an answer.
 type hookedInput struct {
 	beforeRead func()
-	reply      *strings.Reader
+	reply      io.Reader
 }
 
 func (m *hookedInput) Read(p []byte) (int, error) {
@@ -129,5 +132,22 @@ func TestApproveUpgradeRejectsChangeSincePrompt(t *testing.T) {
 	}
 	if got := annotation(t, sup, upgradeAnnotation); got != "sha256:two" {
 		t.Errorf("the annotation holds %q", got)
+	}
+}
+
+func TestApproveUpgradePromptEndsOnInterrupt(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
+	ctx, interrupt := context.WithCancel(t.Context())
+	input, terminal := io.Pipe() // no answer
+	defer terminal.Close()
+	s := newShell(t, ns)
+	s.app = func(a *App) { a.Streams.In = &hookedInput{interrupt, input} }
+	if err := s.ended(s.background(ctx, "approve-upgrade", "main")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if got := annotation(t, sup, upgradeAnnotation); got != "" {
+		t.Errorf("approved without a yes: %q", got)
 	}
 }

@@ -21,8 +21,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// idleTimeout is how long the stream must be idle to count as read to its end, without -f.
-const idleTimeout = 2 * time.Second
+const (
+	// idleTimeout is how long the stream must be idle after the replay to count as read to its end, without -f.
+	idleTimeout = 2 * time.Second
+	// replayTimeout is how long the stream may be idle during the replay, without -f. It is longer than the interval of
+	// heartbeats, 15 s, with which servers end the replay that do not report its end.
+	replayTimeout = 20 * time.Second
+)
 
 // maxConcurrentRequests is the maximum number of concurrent requests for resources.
 const maxConcurrentRequests = 8
@@ -172,22 +177,33 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 		case <-inner.Done():
 		}
 	}()
-	connected := false
+	connected, caughtUp, idle := false, false, replayTimeout
 	var lastErr error
 	f.OnError = func(err error) { lastErr = err }
 	f.Connected = func() {
-		connected = true
-		timer.Reset(idleTimeout)
+		lastErr = nil
+		if !connected { // reconnects must not extend the time
+			connected = true
+			timer.Reset(idle)
+		}
+	}
+	f.CaughtUp = func() {
+		caughtUp, idle = true, idleTimeout
+		timer.Reset(idle)
 	}
 	err := client.Follow(inner, f, func(e statusclient.Event) error {
-		timer.Reset(idleTimeout)
+		timer.Reset(idle)
 		return a.printEvent(o, historyEvent(e))
 	})
 	switch {
-	case ctx.Err() != nil || !errors.Is(err, context.Canceled):
+	case interrupted(ctx) || !errors.Is(err, context.Canceled):
 		return err
 	case !connected:
 		return fmt.Errorf("no answer within %s: %w", requestTimeout, cmp.Or(lastErr, err))
+	case lastErr != nil:
+		return fmt.Errorf("events may be missing: %w", lastErr)
+	case !caughtUp:
+		return fmt.Errorf("events may be missing: the status API did not send all of them within %s", replayTimeout)
 	}
 	return nil
 }

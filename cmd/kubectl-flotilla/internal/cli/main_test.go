@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -106,6 +107,18 @@ func (s *shell) background(ctx context.Context, args ...string) <-chan error {
 		all = append(all, "--namespace", s.namespace)
 	}
 	return run(append(args, all...))
+}
+
+// ended returns the error of a command in the background that must end by itself.
+func (s *shell) ended(done <-chan error) error {
+	s.t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(expect.Long):
+		s.t.Fatalf("the command still runs\n%s%s", s.out, s.err)
+		return nil
+	}
 }
 
 // run runs a command that must succeed.

@@ -59,15 +59,14 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	if timeout < 0 {
 		return errors.New("--timeout must not be negative")
 	}
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+	l := waitLimit{timeout, time.Now().Add(timeout)}
 	var failed []error
 	for _, t := range targets {
-		if err := a.waitFor(ctx, cluster, t, criterion, timeout); err != nil {
+		if err := a.waitFor(ctx, cluster, t, criterion, l); err != nil {
 			failed = append(failed, err)
+			if interrupted(ctx) {
+				break
+			}
 			continue
 		}
 		fmt.Fprintf(a.Streams.Out, "%s: %s\n", t, criterion)
@@ -75,22 +74,40 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	return errors.Join(failed...)
 }
 
-func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, timeout time.Duration) error {
-	// A first check outside the loop reports missing objects and permissions at once. It must work after the timeout too.
-	u, err := cluster.Get(context.WithoutCancel(ctx), t)
-	if err != nil {
+// waitLimit is the value of --timeout, and the time at which it ends.
+type waitLimit struct {
+	timeout time.Duration
+	end     time.Time
+}
+
+// get reads a resource. It works after the timeout too, for which it has its own time limit.
+func (l waitLimit) get(ctx context.Context, cluster *kinds.Cluster, t kinds.Target) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(requestTimeout, time.Until(l.end)))
+	defer cancel()
+	return cluster.Get(ctx, t)
+}
+
+func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, l waitLimit) error {
+	// A first check outside the loop reports missing objects and permissions at once.
+	u, err := l.get(ctx, cluster, t)
+	switch {
+	case interrupted(ctx):
+		return fmt.Errorf("%s: interrupted while waiting for %s", t, criterion)
+	case err != nil:
 		return err
 	}
 	missing := a.check(criterion, t, u)
 	if missing == "" {
 		return nil
 	}
-	if timeout == 0 {
+	if l.timeout == 0 {
 		return fmt.Errorf("%s: no %s: %s", t, criterion, missing)
 	}
 	if note := criterion.Unknown(view.Of(t.Kind, u)); note != "" {
 		a.notify("note: %s", note)
 	}
+	ctx, cancel := context.WithDeadline(ctx, l.end)
+	defer cancel()
 	_, err = watchtools.UntilWithSync(ctx, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
 		func(e watch.Event) (bool, error) {
 			if e.Type == watch.Error {
@@ -114,7 +131,7 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: interrupted while waiting for %s: %s", t, criterion, missing)
 	}
-	return fmt.Errorf("%s: no %s within %s: %s", t, criterion, timeout, missing)
+	return fmt.Errorf("%s: no %s within %s: %s", t, criterion, l.timeout, missing)
 }
 
 func (a *App) check(criterion wait.Criterion, t kinds.Target, u *unstructured.Unstructured) string {

@@ -3,12 +3,17 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
@@ -81,6 +86,36 @@ func TestWaitTimeoutReportsUnmetCriterion(t *testing.T) {
 	s.fail("superset/main: no condition Available=True: condition Available is False", "wait", "superset/main", "--timeout=0")
 	if out := s.run("wait", "superset/main", "--for=condition=degraded=true"); out != "superset/main: condition degraded=true\n" {
 		t.Errorf("got %q", out)
+	}
+}
+
+// TestWaitEndsOnInterrupt interrupts the first read, to which the API server does not respond.
+func TestWaitEndsOnInterrupt(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	host, err := url.Parse(cluster.Get(t).Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(host)
+	if proxy.Transport, err = rest.TransportFor(cluster.Get(t).Config); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/supersets/") {
+			interrupt()
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s := newShell(t, cluster.Get(t).Namespace(t))
+	err = s.ended(s.background(ctx, "wait", "superset/main", "superset/new", "--server="+server.URL))
+	if err == nil || err.Error() != "superset/main: interrupted while waiting for condition Available=True" {
+		t.Errorf("got %v", err)
 	}
 }
 

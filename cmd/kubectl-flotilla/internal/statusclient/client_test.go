@@ -222,6 +222,32 @@ func TestFollowReportsExpiredEvents(t *testing.T) {
 	}
 }
 
+// TestFollowReportsEndOfReplay covers both kinds of servers: one sends its position after the replay, the other only heartbeats.
+func TestFollowReportsEndOfReplay(t *testing.T) {
+	for _, end := range []string{"id: 3\n\n", ": heartbeat\nid: 3\n\n"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "retry: 3000\nid: 1\n\nid: 2\ndata: nonsense\n\n"+end)
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var got []string
+		f := statusclient.Follower{
+			Connected: func() { got = append(got, "connected") },
+			CaughtUp:  func() { got = append(got, "caught up") },
+			OnError: func(err error) {
+				if got = append(got, err.Error()); len(got) > 3 {
+					cancel()
+				}
+			},
+		}
+		err := clientOf(t, s.URL, "").Follow(ctx, f, func(statusclient.Event) error { return nil })
+		s.Close()
+		if !errors.Is(err, context.Canceled) || len(got) != 4 || got[0] != "connected" || !strings.HasPrefix(got[1], "event 2: ") ||
+			got[2] != "caught up" || got[3] != "the stream ended" {
+			t.Errorf("got %v and %q", err, got)
+		}
+	}
+}
+
 func TestFollowReconnectsIdleConnection(t *testing.T) {
 	connections := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -37,6 +36,10 @@ type Follower struct {
 	MinBackoff time.Duration
 	// Connected, if set, is called for each connection when the server has sent its first data.
 	Connected func()
+	// CaughtUp, if set, is called when the server has sent all events up to the start of the connection: for each position
+	// that it sends after its first data. Heartbeats are positions too, so servers that send none after the replay only delay
+	// the call.
+	CaughtUp func()
 	// OnError, if set, receives the error that ended a connection, or the error of an event that could not be decoded.
 	OnError func(error)
 }
@@ -95,6 +98,9 @@ func (f Follower) withDefaults() Follower {
 	if f.OnError == nil {
 		f.OnError = func(error) {}
 	}
+	if f.CaughtUp == nil {
+		f.CaughtUp = func() {}
+	}
 	if f.Connected == nil {
 		f.Connected = func() {}
 	}
@@ -141,15 +147,22 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 		return fmt.Errorf("follow events: %w", err)
 	}
 	defer response.Body.Close()
-	connected := sync.OnceFunc(f.Connected)
+	first := true
 	err = readFrames(response.Body, func() { idle.Reset(f.IdleTimeout) }, func(fr frame) error {
-		connected()
+		if first {
+			f.Connected()
+		}
+		position := fr.data == nil && !first
+		first = false
 		sequence, e, parseErr := parse(fr)
 		if parseErr != nil {
 			f.OnError(parseErr)
 		}
 		if sequence == nil {
 			return nil
+		}
+		if position {
+			f.CaughtUp()
 		}
 		return handle(*sequence, e)
 	})

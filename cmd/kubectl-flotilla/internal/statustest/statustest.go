@@ -40,6 +40,7 @@ type Server struct {
 	failure        *statusapi.Error
 	status         int
 	busUnavailable bool
+	replayHeld     bool
 }
 
 // BusUnavailable is the aggregator's message for a resource whose history cannot be read.
@@ -125,6 +126,13 @@ func (s *Server) DisconnectBus() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busUnavailable = true
+}
+
+// HoldReplay makes streams send their first position only, like an aggregator with a slow bus.
+func (s *Server) HoldReplay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replayHeld = true
 }
 
 // Requests returns the requests so far.

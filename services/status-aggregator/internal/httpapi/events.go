@@ -85,6 +85,11 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscrip
 	if err := s.Replay(ctx, out.position, send); err != nil {
 		return cause(ctx, err)
 	}
+	// The position reports the end of the replay to readers that do not follow live events.
+	out.position = max(out.position, s.Head)
+	if err := out.text(fmt.Sprintf("id: %d\n\n", out.position)); err != nil {
+		return cause(ctx, err)
+	}
 	ticker := a.clock.NewTicker(a.heartbeat)
 	defer ticker.Stop()
 	for {

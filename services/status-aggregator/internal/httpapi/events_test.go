@@ -114,6 +114,11 @@ func TestEventsResume(t *testing.T) {
 		f.wantEvent(three, "three")
 		f.close()
 	}
+	f := b.follow("?since=" + one + "&name=two&namespace=" + b.Namespace)
+	f.wantEvent(two, "two")
+	if got, _ := f.next(); got != (block{id: three}) {
+		t.Errorf("the replay ends with %+v, want the position %s", got, three)
+	}
 	b.wantError(b.get(statusapi.PathEvents, "Last-Event-ID", "99"), http.StatusGone, "Gone", "it ends at 3")
 	stream, err := b.JetStream().Stream(t.Context(), contract.StreamLifecycle)
 	if err != nil {

@@ -37,14 +37,15 @@ func (p *problem) Error() string { return p.message }
 
 // codes are the codes of statusapi.Error.
 var codes = map[int]string{
-	http.StatusBadRequest:         "BadRequest",
-	http.StatusUnauthorized:       "Unauthorized",
-	http.StatusForbidden:          "Forbidden",
-	http.StatusNotFound:           "NotFound",
-	http.StatusMethodNotAllowed:   "MethodNotAllowed",
-	http.StatusGone:               "Gone",
-	http.StatusTooManyRequests:    "TooManyRequests",
-	http.StatusServiceUnavailable: "Unavailable",
+	http.StatusBadRequest:          "BadRequest",
+	http.StatusUnauthorized:        "Unauthorized",
+	http.StatusForbidden:           "Forbidden",
+	http.StatusNotFound:            "NotFound",
+	http.StatusMethodNotAllowed:    "MethodNotAllowed",
+	http.StatusGone:                "Gone",
+	http.StatusTooManyRequests:     "TooManyRequests",
+	http.StatusInternalServerError: "Internal",
+	http.StatusServiceUnavailable:  "Unavailable",
 }
 
 func badRequest(format string, args ...any) error {
@@ -98,11 +99,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.retry > 0 {
 		header.Set("Retry-After", strconv.Itoa(p.retry))
 	}
-	code := codes[p.status]
-	if code == "" {
-		code = "Internal"
-	}
-	body, err := json.Marshal(statusapi.Error{Code: code, Message: p.message})
+	body, err := json.Marshal(statusapi.Error{Code: codes[p.status], Message: p.message})
 	if err != nil { // two strings always encode
 		body = nil
 	}

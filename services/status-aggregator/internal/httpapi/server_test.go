@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
@@ -87,6 +89,15 @@ func TestServerHidesInternalErrors(t *testing.T) {
 	b.stop() // stop logging
 	if text := log.String(); !strings.Contains(text, "secret of ours") || strings.Contains(text, b.token) {
 		t.Errorf("the log lacks the cause or has the token:\n%s", text)
+	}
+}
+
+// The authorizer's message names the permission that the service lacks.
+func TestServerPassesMessageOfAuthorizer(t *testing.T) {
+	w := httptest.NewRecorder()
+	fail(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), apierrors.NewInternalError(errors.New("the service may not create reviews")))
+	if body := w.Body.String(); w.Code != http.StatusInternalServerError || !strings.Contains(body, `"Internal"`) || !strings.Contains(body, "may not create reviews") {
+		t.Errorf("got %d %s", w.Code, body)
 	}
 }
 
