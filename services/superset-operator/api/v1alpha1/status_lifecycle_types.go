@@ -64,6 +64,10 @@ type LifecycleStatus struct {
 	// status.lastLifecycleImage.
 	// +optional
 	MigratedImage string `json:"migratedImage,omitempty"`
+	// metastoreChanged is true from the start of the first task that requires a drain until all tasks are complete, also
+	// if that task is disabled meanwhile. The components do not start on their former image until then.
+	// +optional
+	MetastoreChanged bool `json:"metastoreChanged,omitempty"`
 	// downtime is the current or last time without components, and its parts.
 	// +optional
 	Downtime *DowntimeStatus `json:"downtime,omitempty"`

@@ -92,6 +92,7 @@ func (d *decider) countAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 	entry.State, entry.Attempts, entry.Image = v1alpha1.TaskRunning, entry.Attempts+1, step.Image
 	entry.StartedAt, entry.PodSpecHash = d.now(), step.PodHash
 	entry.CompletedAt, entry.NextAttemptAt, entry.Message = nil, nil, ""
+	d.status.MetastoreChanged = d.status.MetastoreChanged || step.RequiresDrain
 	d.clearCompletions(step)
 	d.normal(statusevents.EventTaskStarted, "Attempt %d of %d of task %s started.", entry.Attempts, step.MaxRetries, step.Kind.Slug)
 }

@@ -232,8 +232,11 @@ func (d *decider) componentsRemoved() bool {
 }
 
 // drainPending reports whether a task that requires a drain has started and not all tasks are complete, regardless of
-// the current spec.
+// the current spec. Statuses of earlier releases show it only by the tasks that are enabled.
 func (d *decider) drainPending() bool {
+	if d.status.MetastoreChanged {
+		return true
+	}
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]
 		if !step.RequiresDrain {

@@ -248,3 +248,23 @@ func TestDrainedComponentsStayRemovedAfterFailure(t *testing.T) {
 		t.Errorf("got %+v", drainResultOf(d))
 	}
 }
+
+// TestDisabledTaskKeepsComponentsRemoved disables migrate after its start. The Deployments without replicas must not start
+// on the former image, which may not work on the database.
+func TestDisabledTaskKeepsComponentsRemoved(t *testing.T) {
+	in := change("1.0.0", "2.0.0", workloads(lifecycle.Workloads{Exist: true, Idle: true}))
+	started := lifecycle.Decide(in)
+	if !started.Status.MetastoreChanged {
+		t.Errorf("the start of migrate is not recorded: %v", started.Actions)
+	}
+	in.Status, in.Steps, in.Workloads.Desired = started.Status, in.Steps[1:], true
+	in.Status.Init = entry(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
+	if d := lifecycle.Decide(in); d.Mode != lifecycle.Wait {
+		t.Errorf("mode %s: %s", d.Mode, d.Condition.Message)
+	}
+	in.Jobs["init"] = lifecycle.Job{UID: "2", State: lifecycle.JobSucceeded, Attempt: 1, Checksum: in.Steps[0].Checksum, PodHash: "p1"}
+	in.Status.Init.State, in.Status.Init.Attempts = v1alpha1.TaskRunning, 1
+	if d := lifecycle.Decide(in); d.Mode != lifecycle.Apply || d.Status.MetastoreChanged {
+		t.Errorf("after init: mode %s, changed %v", d.Mode, d.Status.MetastoreChanged)
+	}
+}

@@ -174,7 +174,8 @@ func (d *decider) finishSequence() {
 	if d.out.Upgrading {
 		d.normal(statusevents.EventUpgradeCompleted, "The image changed from %s to %s.", d.out.From, d.in.Image)
 	}
-	d.out.Mode, d.out.LastImage, d.status.Upgrade, d.status.MigratedImage = Apply, d.in.Image, nil, ""
+	d.out.Mode, d.out.LastImage = Apply, d.in.Image
+	d.status.Upgrade, d.status.MigratedImage, d.status.MetastoreChanged = nil, "", false
 	for i := range d.in.Steps {
 		d.keepChecksum(d.in.Steps[i].Kind.Type, d.in.Steps[i].Checksum)
 	}

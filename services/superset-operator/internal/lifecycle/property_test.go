@@ -86,31 +86,14 @@ var taskSlugs = []string{"preflight", "clone", "migrate", "rotate", "init"}
 func (m *model) randomEvents() map[string]func(*rapid.T) {
 	task := rapid.SampledFrom(taskSlugs)
 	flag := func(at *bool) func(*rapid.T) { return func(*rapid.T) { *at = !*at } }
-	return map[string]func(*rapid.T){
+	events := map[string]func(*rapid.T){
 		"reconcile":  func(rt *rapid.T) { m.reconcile(rt, 99) },
 		"reconcile2": func(rt *rapid.T) { m.reconcile(rt, 99); m.collect(); m.reconcile(rt, 99) },
 		"crash":      func(rt *rapid.T) { m.reconcile(rt, rapid.IntRange(0, 4).Draw(rt, "writes")) },
 		"succeed":    func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobSucceeded) },
-		"proceed": func(rt *rapid.T) {
-			for range 3 {
-				m.succeed()
-				m.reconcile(rt, 99)
-				m.collect()
-			}
-		},
-		"fail": func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
-		"fail permanently": func(rt *rapid.T) {
-			for range 6 {
-				for _, slug := range taskSlugs {
-					m.finish(slug, lifecycle.JobFailed)
-				}
-				m.reconcile(rt, 99)
-				m.collect()
-				m.now = m.now.Add(11 * time.Second)
-			}
-		},
-		"delete":  func(rt *rapid.T) { m.deleteJob(task.Draw(rt, "task")) },
-		"collect": func(*rapid.T) { m.collect() },
+		"fail":       func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
+		"delete":     func(rt *rapid.T) { m.deleteJob(task.Draw(rt, "task")) },
+		"collect":    func(*rapid.T) { m.collect() },
 		"start failure": func(rt *rapid.T) {
 			m.setStartFailure(task.Draw(rt, "task"), rapid.SampledFrom([]string{"", "no image"}).Draw(rt, "message"))
 		},
@@ -134,6 +117,44 @@ func (m *model) randomEvents() map[string]func(*rapid.T) {
 		},
 		"approve": func(rt *rapid.T) {
 			m.approval[rapid.IntRange(0, 1).Draw(rt, "annotation")] = rapid.SampledFrom([]string{"", "wrong", m.token()}).Draw(rt, "token")
+		},
+	}
+	maps.Copy(events, m.sequences(task))
+	return events
+}
+
+// sequences returns the events that consist of several steps.
+func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"proceed": func(rt *rapid.T) {
+			for range 3 {
+				m.succeed()
+				m.reconcile(rt, 99)
+				m.collect()
+			}
+		},
+		"fail permanently": func(rt *rapid.T) {
+			for range 6 {
+				for _, slug := range taskSlugs {
+					m.finish(slug, lifecycle.JobFailed)
+				}
+				m.reconcile(rt, 99)
+				m.collect()
+				m.now = m.now.Add(11 * time.Second)
+			}
+		},
+		"idle": func(rt *rapid.T) {
+			m.spec.zero = true
+			for range 3 {
+				m.reconcile(rt, 99)
+				m.collect()
+			}
+		},
+		"disable a completed task": func(rt *rapid.T) {
+			slug := task.Draw(rt, "task")
+			m.finish(slug, lifecycle.JobSucceeded)
+			m.reconcile(rt, 99)
+			m.spec.disabled[slug] = true
 		},
 	}
 }
