@@ -12,7 +12,9 @@ const (
 	RequeueDrift      = 30 * time.Second // check for drift
 	RequeueDependency = 10 * time.Second // the instance is not ready
 	RequeueWait       = 5 * time.Second  // pods start, or objects terminate
-	RequeueNow        = time.Second      // the event of our own write is pending
+	// RequeueNow means that the event of our own write is pending. It is shorter than all intervals that users can set, the
+	// smallest of which is a second: the states before it are not published.
+	RequeueNow = 900 * time.Millisecond
 )
 
 // Decide returns the next step. It is total: every state, also one that no release of

@@ -12,7 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
 func TestExpiredFollowsDrainTimeout(t *testing.T) {
@@ -93,5 +95,19 @@ func TestRollbackWaitsForDeadlineOfStatefulSet(t *testing.T) {
 				t.Errorf("overdue %t, rollback %t, remaining %s", in.Overdue, in.Rollback, remaining)
 			}
 		})
+	}
+}
+
+// The conditions of an engine are published while it waits for the next drain check, however short its interval is.
+func TestWaitForDrainCheckIsPublished(t *testing.T) {
+	for _, interval := range []time.Duration{time.Millisecond, time.Second, 5 * time.Second} {
+		e := &v1alpha1.FireboltEngine{}
+		e.Spec.DrainCheckInterval = &metav1.Duration{Duration: interval}
+		s := &reconcileState{decided: true, plan: engine.Plan{
+			Next: engine.State{Phase: v1alpha1.PhaseDraining}, Requeue: resolve.DrainOf(e, nil).Interval,
+		}}
+		if s.isTransitional() {
+			t.Errorf("with an interval of %s nothing is published", interval)
+		}
 	}
 }
