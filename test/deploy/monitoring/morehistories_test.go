@@ -1,9 +1,6 @@
 package monitoring
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // moreHistories has further histories of an alert.
 var moreHistories = map[string][]history{
@@ -31,39 +28,17 @@ var moreHistories = map[string][]history{
 		},
 		gaps: []time.Duration{7 * m}, fires: 9 * m, labels: `name="main", namespace="team-a"`,
 	}},
-	"FlotillaConditionsRefused": {
-		firstCount(`flotilla_status_condition_writes_total{outcome="refused"}`, `outcome="refused"`, 11*m, 30*m),
-		failedScrape(`flotilla_status_condition_writes_total{outcome="refused"}`, `outcome="refused"`, 166*m),
-	},
-	"FlotillaDeadLetters": {
-		firstCount(`flotilla_status_dead_letters_total{cause="forged",parked="true"}`, `cause="forged"`, 6*m, 30*m),
-		failedScrape(`flotilla_status_dead_letters_total{cause="forged",parked="true"}`, `cause="forged"`, 161*m),
-	},
-	"FlotillaDeadLettersLost": {
-		firstCount(`flotilla_status_dead_letters_total{cause="malformed",parked="false"}`, `cause="malformed"`, 6*m, 30*m),
-		failedScrape(`flotilla_status_dead_letters_total{cause="malformed",parked="false"}`, `cause="malformed"`, 161*m),
-	},
 	"FlotillaIngesterObjectsRejected": {
-		firstCount(`flotilla_ingester_rejected_total{kind="Model",field="spec.x"}`, `field="spec.x", kind="Model"`, 6*m, 80*m),
-		failedScrape(`flotilla_ingester_rejected_total{kind="Model",field="spec.x"}`, `field="spec.x", kind="Model"`, 161*m),
+		{ // the series begins with its first count
+			series: []string{`flotilla_ingester_rejected_total{kind="Model",field="spec.x"} _x5 1x90`},
+			gaps:   []time.Duration{4 * m, 80 * m}, fires: 6 * m, labels: `field="spec.x", kind="Model"`,
+		},
+		{ // a failed scrape does not make an old count new, and a second pod counts
+			series: []string{
+				`flotilla_ingester_rejected_total{kind="Model",field="spec.x",pod="a"} 1x85 stale 1x100`,
+				`flotilla_ingester_rejected_total{kind="Model",field="spec.x",pod="b"} _x160 1x20`,
+			},
+			gaps: []time.Duration{101 * m, 146 * m, 159 * m}, fires: 161 * m, labels: `field="spec.x", kind="Model"`,
+		},
 	},
-	"FlotillaIngesterSweepAborted": {
-		firstCount(`flotilla_ingester_sweep_aborted_total{kind="Model",reason="empty"}`, `kind="Model", reason="empty"`, 6*m, 80*m),
-		failedScrape(`flotilla_ingester_sweep_aborted_total{kind="Model",reason="empty"}`, `kind="Model", reason="empty"`, 161*m),
-	},
-}
-
-// firstCount is the history of a counter whose series begins with its first count, in minute 5. The alert ends with its
-// window.
-func firstCount(metric, labels string, fires, ended time.Duration) history {
-	return history{series: []string{metric + ` _x5 1x90`}, gaps: []time.Duration{4 * m, ended}, fires: fires, labels: labels}
-}
-
-// failedScrape is the history of an old count: a scrape fails, which must not make the count new, and a second pod counts.
-func failedScrape(metric, labels string, fires time.Duration) history {
-	labelled := strings.TrimSuffix(metric, "}")
-	return history{
-		series: []string{labelled + `,pod="a"} 1x85 stale 1x100`, labelled + `,pod="b"} _x160 1x20`},
-		gaps:   []time.Duration{101 * m, 146 * m, 159 * m}, fires: fires, labels: labels,
-	}
 }

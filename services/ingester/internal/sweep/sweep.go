@@ -62,7 +62,11 @@ func New(cfg Config) (*Sweeper, error) {
 		return nil, err
 	}
 	for _, kind := range cfg.Kinds {
-		m.closed.WithLabelValues(kind.Name) // begins at 0, so that the first increase is visible
+		// They begin at 0, so that the first increase is visible.
+		m.closed.WithLabelValues(kind.Name)
+		for _, r := range []reason{otherCluster, empty, threshold} {
+			m.aborted.WithLabelValues(kind.Name, string(r))
+		}
 	}
 	return &Sweeper{cfg: cfg, metrics: m, candidates: newCandidates()}, nil
 }

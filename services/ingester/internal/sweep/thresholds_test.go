@@ -1,6 +1,29 @@
 package sweep
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// Prometheus sees no increase of a series that begins with its first count, and FlotillaIngesterSweepAborted watches these.
+func TestAbortsBeginAtZero(t *testing.T) {
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := prometheus.NewRegistry()
+	if _, err := New(Config{Registerer: metrics, Kinds: kinds.Kinds()}); err != nil {
+		t.Fatal(err)
+	}
+	want := 3 * len(kinds.Kinds())
+	if n, err := testutil.GatherAndCount(metrics, "flotilla_ingester_sweep_aborted_total"); err != nil || n != want {
+		t.Errorf("%d series, %v, want %d: threshold, empty and cluster of each kind", n, err, want)
+	}
+}
 
 func TestCheckThresholds(t *testing.T) {
 	tests := map[string]struct {

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,11 +54,6 @@ type Config struct {
 	PerObject bool
 	// Election has the leader election timing of the manager.
 	Election service.Election
-}
-
-// serves reports whether objects of a namespace are served.
-func (c *Config) serves(namespace string) bool {
-	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
 // parts holds the components that the wiring connects.

@@ -93,7 +93,7 @@ func (a *resyncer) resync(ctx context.Context) bool {
 		return false
 	}
 	for _, ref := range known {
-		if a.parts.cfg.serves(ref.Namespace) { // the cache cannot read others
+		if a.parts.ingest.Serves(ref.Namespace) { // the cache cannot read others
 			a.parts.queue.Add(ref)
 		}
 	}

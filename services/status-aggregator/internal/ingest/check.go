@@ -21,6 +21,8 @@ const (
 	causeObserver    = "observer"    // an observer that is not allowed for the kind
 )
 
+var causes = []string{causeSubject, causeOversize, causeMalformed, causeUnsupported, causeForged, causeKind, causeObserver}
+
 // rejection is the error of a rejected message.
 type rejection struct {
 	cause string

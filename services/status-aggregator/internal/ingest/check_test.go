@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
@@ -152,4 +156,17 @@ func causeOf(err error) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// Prometheus sees no increase of a series that begins with its first count, and alerts watch these.
+func TestDeadLettersBeginAtZero(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m, err := metrics.New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newDeadLetterQueue(nil, m)
+	if n, err := testutil.GatherAndCount(r, "flotilla_status_dead_letters_total"); err != nil || n != 2*len(causes) {
+		t.Errorf("%d series, %v, want %d", n, err, 2*len(causes))
+	}
 }

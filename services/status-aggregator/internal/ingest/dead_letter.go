@@ -40,6 +40,11 @@ type deadLetter struct {
 }
 
 func newDeadLetterQueue(b Bus, m *metrics.Metrics) *deadLetterQueue {
+	for _, cause := range causes {
+		for _, parked := range []string{"true", "false"} {
+			m.DeadLetters.WithLabelValues(cause, parked) // begins at 0, so that the first increase is visible
+		}
+	}
 	return &deadLetterQueue{bus: b, metrics: m, queue: make(chan deadLetter, deadLetterQueueSize)}
 }
 

@@ -104,6 +104,11 @@ func (i *Ingest) PurgeTombstone(ref contract.Ref, sequence uint64) error {
 	return nil
 }
 
+// Serves reports whether objects of a namespace are served.
+func (i *Ingest) Serves(namespace string) bool {
+	return len(i.cfg.Namespaces) == 0 || slices.Contains(i.cfg.Namespaces, namespace)
+}
+
 // CaughtUp reports whether both snapshots are complete and the bus is connected.
 func (i *Ingest) CaughtUp() bool {
 	i.mu.Lock()
@@ -146,7 +151,7 @@ func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
 		return
 	}
 	// Not a filter of the consumer: the permissions of the bus allow one filter, that of the cluster.
-	if len(i.cfg.Namespaces) > 0 && !slices.Contains(i.cfg.Namespaces, ref.Namespace) {
+	if !i.Serves(ref.Namespace) {
 		i.cfg.Metrics.Observations.WithLabelValues("unwatched").Inc()
 		return
 	}

@@ -88,6 +88,7 @@ type Reconciler struct {
 
 // New returns a reconciler that does nothing before [Reconciler.SetupWithManager].
 func New(cfg Config) *Reconciler {
+	cfg.Metrics.Writes.WithLabelValues(writeRefused) // begins at 0, so that the first increase is visible
 	return &Reconciler{
 		cfg: cfg, details: coalesce.New[contract.Ref](cfg.Clock),
 		written: map[contract.Ref]string{}, waiting: map[contract.Ref]time.Time{},

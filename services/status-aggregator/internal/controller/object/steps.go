@@ -25,6 +25,9 @@ import (
 // changes the object. Such a change also arrives as an event.
 const requeueRejected = 30 * time.Second
 
+// writeRefused is the outcome of a write of conditions that the API server rejects.
+const writeRefused = "refused"
+
 // reconcileState is the state of one reconcile.
 type reconcileState struct {
 	ref    contract.Ref
@@ -233,7 +236,7 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 		return steps.Result{}, nil // its event will enqueue the object
 	case apierrors.IsInvalid(err):
 		// A schema may require status fields that the operator has not written yet.
-		r.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
+		r.cfg.Metrics.Writes.WithLabelValues(writeRefused).Inc()
 		logr.FromContextOrDiscard(ctx).Info("API server rejected conditions", "object", s.ref.String(), "reason", err.Error())
 		return steps.Result{Requeue: requeueRejected}, nil
 	case err != nil:

@@ -2,9 +2,11 @@ package object
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -67,5 +69,22 @@ func TestWriteDelaysDetailsOnly(t *testing.T) {
 		if step.written {
 			present = step.want
 		}
+	}
+}
+
+// Prometheus sees no increase of a series that begins with its first count, and FlotillaConditionsRefused watches this one.
+func TestRefusedWritesBeginAtZero(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m, err := metrics.New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	New(Config{Clock: clocktesting.NewFakePassiveClock(now), Metrics: m})
+	const want = `# HELP flotilla_status_condition_writes_total Total number of condition writes by outcome.
+# TYPE flotilla_status_condition_writes_total counter
+flotilla_status_condition_writes_total{outcome="refused"} 0
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "flotilla_status_condition_writes_total"); err != nil {
+		t.Error(err)
 	}
 }
