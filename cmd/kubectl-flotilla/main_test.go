@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
 const stuckCommand = "FLOTILLA_TEST_STUCK_COMMAND"
@@ -49,20 +53,15 @@ func TestSecondSignalTerminatesProcess(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	deadline := time.After(10 * time.Second)
-	for {
+	expect.Eventually(t, expect.Long, func() error {
 		select {
 		case err := <-ended:
 			if err == nil || err.Error() != "signal: terminated" {
 				t.Errorf("got %v, want the end by a signal", err)
 			}
-			return
-		case <-deadline:
-			t.Fatal("the process still runs after a second signal")
-		case <-time.After(50 * time.Millisecond): // the previous signal came before the first one had been handled
-			if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Log(err)
-			}
+			return nil
+		default: // the previous signal may have come before the first one had been handled
+			return cmp.Or(command.Process.Signal(syscall.SIGTERM), errors.New("the process still runs"))
 		}
-	}
+	})
 }

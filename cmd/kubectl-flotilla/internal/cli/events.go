@@ -177,7 +177,7 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 		case <-inner.Done():
 		}
 	}()
-	connected, caughtUp, idle := false, false, replayTimeout
+	connected, idle := false, replayTimeout
 	var lastErr error
 	f.OnError = func(err error) { lastErr = err }
 	f.Connected = func() {
@@ -188,7 +188,7 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 		}
 	}
 	f.CaughtUp = func() {
-		caughtUp, idle = true, idleTimeout
+		idle = idleTimeout
 		timer.Reset(idle)
 	}
 	err := client.Follow(inner, f, func(e statusclient.Event) error {
@@ -202,7 +202,7 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 		return fmt.Errorf("no answer within %s: %w", requestTimeout, cmp.Or(lastErr, err))
 	case lastErr != nil:
 		return fmt.Errorf("events may be missing: %w", lastErr)
-	case !caughtUp:
+	case idle == replayTimeout:
 		return fmt.Errorf("events may be missing: the status API did not send all of them within %s", replayTimeout)
 	}
 	return nil

@@ -59,10 +59,11 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	if timeout < 0 {
 		return errors.New("--timeout must not be negative")
 	}
-	l := waitLimit{timeout, time.Now().Add(timeout)}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	var failed []error
 	for _, t := range targets {
-		if err := a.waitFor(ctx, cluster, t, criterion, l); err != nil {
+		if err := a.waitFor(ctx, limited, cluster, t, criterion, timeout); err != nil {
 			failed = append(failed, err)
 			if interrupted(ctx) {
 				break
@@ -74,22 +75,14 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	return errors.Join(failed...)
 }
 
-// waitLimit is the value of --timeout, and the time at which it ends.
-type waitLimit struct {
-	timeout time.Duration
-	end     time.Time
-}
-
-// get reads a resource. It works after the timeout too, for which it has its own time limit.
-func (l waitLimit) get(ctx context.Context, cluster *kinds.Cluster, t kinds.Target) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(requestTimeout, time.Until(l.end)))
+// waitFor waits for one resource until the context limited ends. ctx ends only with an interrupt.
+func (a *App) waitFor(
+	ctx, limited context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, timeout time.Duration,
+) error {
+	// A first check outside the loop reports missing objects and permissions at once. It must work after the timeout too.
+	first, cancel := context.WithTimeout(ctx, max(timeout, requestTimeout))
 	defer cancel()
-	return cluster.Get(ctx, t)
-}
-
-func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, l waitLimit) error {
-	// A first check outside the loop reports missing objects and permissions at once.
-	u, err := l.get(ctx, cluster, t)
+	u, err := cluster.Get(first, t)
 	switch {
 	case interrupted(ctx):
 		return fmt.Errorf("%s: interrupted while waiting for %s", t, criterion)
@@ -100,15 +93,13 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	if missing == "" {
 		return nil
 	}
-	if l.timeout == 0 {
+	if timeout == 0 {
 		return fmt.Errorf("%s: no %s: %s", t, criterion, missing)
 	}
 	if note := criterion.Unknown(view.Of(t.Kind, u)); note != "" {
 		a.notify("note: %s", note)
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.end)
-	defer cancel()
-	_, err = watchtools.UntilWithSync(ctx, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
+	_, err = watchtools.UntilWithSync(limited, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
 		func(e watch.Event) (bool, error) {
 			if e.Type == watch.Error {
 				return false, fmt.Errorf("watch %s: %w", t, apierrors.FromObject(e.Object))
@@ -126,12 +117,12 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() == nil:
+	case limited.Err() == nil:
 		return err
-	case errors.Is(ctx.Err(), context.Canceled):
+	case interrupted(ctx):
 		return fmt.Errorf("%s: interrupted while waiting for %s: %s", t, criterion, missing)
 	}
-	return fmt.Errorf("%s: no %s within %s: %s", t, criterion, l.timeout, missing)
+	return fmt.Errorf("%s: no %s within %s: %s", t, criterion, timeout, missing)
 }
 
 func (a *App) check(criterion wait.Criterion, t kinds.Target, u *unstructured.Unstructured) string {
