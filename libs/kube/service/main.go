@@ -78,16 +78,14 @@ var errRestart = errors.New("restart")
 // handleRestart restarts the process if the error of a run requires it. A signal that arrived meanwhile stops it instead: a
 // new process would not know of the signal.
 func handleRestart(ctx context.Context, err error, restart func() error) error {
-	switch {
-	case !errors.Is(err, errRestart):
+	if !errors.Is(err, errRestart) {
 		return err
-	case stopped(ctx):
-		return nil
 	}
-	return restart()
+	if ctx.Err() == nil {
+		return restart()
+	}
+	return nil
 }
-
-func stopped(ctx context.Context) bool { return ctx.Err() != nil }
 
 // restart replaces the process with a fresh one. After a lost Lease controllers
 // may still be between two steps; a new process is the only clean state, and it
