@@ -143,7 +143,8 @@ replace_target() {
 }
 
 server="SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')"
-from=$(source_db "$client" --connect-timeout=30 --batch --skip-column-names \
+# The server's init_connect may set another encoding for one of the users.
+from=$(source_db "$client" --connect-timeout=30 --batch --skip-column-names --init-command='SET NAMES utf8mb4' \
   --database="$SUPERSET_OPERATOR__CLONE_SRC_DB" --execute="$server") ||
   fail "cannot read the source; the target is untouched"
 to=$(target_db --execute="$server") || fail "cannot connect to the target's server"

@@ -66,12 +66,12 @@ SELECT pg_catalog.format('    ADD CONSTRAINT %I %s;', k.conname, pg_catalog.pg_g
 SQL
 }
 
-# identify COMMAND...: prints when the server started, whether it is a replica, and its system identifier, which a replica
-# has in common with its primary; unknown where it may not be read.
+# identify COMMAND...: prints when the server started, which every user may read, whether it is a replica, and its system
+# identifier, which a replica has in common with its primary; unknown where it may not be read.
 identify() {
   "$@" $query <<'SQL'
 SELECT pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS readable \gset
-SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time());
+SELECT (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::bigint;
 SELECT pg_catalog.pg_is_in_recovery();
 \if :readable
 SELECT system_identifier FROM pg_catalog.pg_control_system();
@@ -90,9 +90,15 @@ SQL
 
 # different_servers SOURCE TARGET: fails if a database of the same name on both may be one and the same.
 different_servers() {
-  [ "$1" != "$2" ] || fail "the source and the target are the same database; nothing was changed"
   set -- $1 $2
-  [ "$2" != t ] || [ "$3" = unknown ] || [ "$3" != "$6" ] ||
+  [ "$1" != "$4" ] || fail "the source and the target are the same database; nothing was changed"
+  [ "$2" = t ] || return 0
+  case " $3 $6 " in *' unknown '*)
+    fail "the source is a replica, and whether of the target's server cannot be detected; nothing was changed." \
+      "Clone from the primary of the source, or grant both users EXECUTE on pg_control_system()"
+    ;;
+  esac
+  [ "$3" != "$6" ] ||
     fail "the source is a replica of the target's server, or of one that the target's was copied from; nothing was changed." \
       "If it is the latter, clone from the primary of the source"
 }

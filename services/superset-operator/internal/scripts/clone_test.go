@@ -219,6 +219,18 @@ func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 			succeeds(t, r.clone)
 		})
 	}
+	for _, side := range []string{"CLONE_SRC", "DB"} {
+		t.Run("of a restricted user/"+side, func(t *testing.T) {
+			r := newRunner(t, server, shells["dash"])
+			source := r.restrict(t, side)
+			r.setDatabases(source, source)
+			r.env["CLONE_SRC_PORT"] = standby.port
+			r.query(t, source, "CREATE TABLE last (id INT)") // written after the restriction
+			standby.await(t, source, "SELECT * FROM last")
+			fails(t, r.clone, "cannot be detected")
+			r.query(t, source, "SELECT * FROM a")
+		})
+	}
 	t.Run("promoted", func(t *testing.T) {
 		r := newRunner(t, server, shells["dash"])
 		source, _ := r.databases(t)

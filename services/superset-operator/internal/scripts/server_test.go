@@ -27,6 +27,8 @@ type server interface {
 	// create creates an empty database and drops it at the end of the test; drop only does the latter.
 	create(t *testing.T, name string)
 	drop(t *testing.T, name string)
+	// atEnd runs a statement at the end of the test.
+	atEnd(t *testing.T, statement string)
 	// query runs statements and returns the rows, one a line, columns separated by |.
 	query(t *testing.T, database, statements string) string
 	identifier(name string) string
@@ -95,14 +97,19 @@ func (s postgresServer) path() string                 { return s.Bin }
 func (s postgresServer) user(t *testing.T, name, password string) string {
 	t.Helper()
 	s.Query(t, "postgres", "CREATE ROLE "+postgres.Identifier(name)+" LOGIN CREATEDB PASSWORD "+postgres.Literal(password))
-	t.Cleanup(func() { // the cleanups that drop the databases of the role run earlier
-		psql := exec.CommandContext(context.Background(), filepath.Join(s.Bin, "psql"), "-qc", "DROP ROLE "+postgres.Identifier(name))
+	s.atEnd(t, "DROP ROLE "+postgres.Identifier(name)) // the cleanups that drop the databases of the role run earlier
+	return name
+}
+
+func (s postgresServer) atEnd(t *testing.T, statement string) {
+	t.Helper()
+	t.Cleanup(func() {
+		psql := exec.CommandContext(context.Background(), filepath.Join(s.Bin, "psql"), "-qc", statement)
 		psql.Env = append(os.Environ(), s.Environment("postgres")...)
 		if out, err := psql.CombinedOutput(); err != nil {
-			t.Errorf("drop role: %v: %s", err, out)
+			t.Errorf("%s: %v: %s", statement, err, out)
 		}
 	})
-	return name
 }
 
 func (s postgresServer) hold(t *testing.T, database, table string) {
@@ -141,8 +148,13 @@ func (s mysqlServer) create(t *testing.T, name string) {
 
 func (s mysqlServer) drop(t *testing.T, name string) {
 	t.Helper()
+	s.atEnd(t, "DROP DATABASE IF EXISTS "+s.identifier(name))
+}
+
+func (s mysqlServer) atEnd(t *testing.T, statement string) {
+	t.Helper()
 	t.Cleanup(func() {
-		if _, err := s.run(context.Background(), "", "DROP DATABASE IF EXISTS "+s.identifier(name)); err != nil {
+		if _, err := s.run(context.Background(), "", statement); err != nil {
 			t.Error(err)
 		}
 	})
@@ -238,10 +250,6 @@ func (s mysqlServer) user(t *testing.T, name, password string) string {
 	quoted := s.literal
 	s.query(t, "", "CREATE USER "+quoted(name)+" IDENTIFIED BY "+quoted(password)+
 		"; GRANT ALL PRIVILEGES ON *.* TO "+quoted(name))
-	t.Cleanup(func() {
-		if _, err := s.run(context.Background(), "", "DROP USER "+quoted(name)); err != nil {
-			t.Error(err)
-		}
-	})
+	s.atEnd(t, "DROP USER "+quoted(name))
 	return name
 }
