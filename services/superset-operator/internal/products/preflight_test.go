@@ -147,6 +147,10 @@ func TestPreflightRejectsInput(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { i.with(tc.edit).task(t, "preflight").checkRejection(tc.want...) })
 	}
+	t.Run("a database to create", func(t *testing.T) {
+		creates := func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase = new(true) }
+		equal(t, i.with(absent).with(creates).task(t, "preflight").succeeds(), `{"columns": 0, "values": 0, "previousKey": 0}`)
+	})
 	t.Run("an image without MCP server", func(t *testing.T) {
 		serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
 		i.upgraded(release60).with(serves).task(t, "preflight").checkRejection("the image contains no MCP server, which Superset has since 6.1: remove")

@@ -32,6 +32,15 @@ def described(error):
     return f"{type(error).__name__}: {first_line(error)}"
 
 
+def code_of(error):
+    """Returns the code of a driver's error, which is a number from MySQL and a text from PostgreSQL."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else getattr(error, "pgcode", None)
+
+
+def names_absent_database(error):
+    return code_of(error) == 1049 or re.search(r'database ".*" does not exist', str(error).lower()) is not None
+
+
 def within(check):
     """Runs a check of a server in a thread, since a driver may block for minutes."""
     result = []
@@ -101,6 +110,18 @@ class Metastore:
                 " correct spec.metastore.driver or spec.image"
             )
 
+    def is_absent(self):
+        """Reports whether the server does not have the database."""
+        from sqlalchemy.exc import DBAPIError
+
+        if self.kind == "sqlite":
+            return False
+        try:
+            with self.engine.connect():
+                return False
+        except DBAPIError as error:
+            return names_absent_database(error.orig)
+
     def check(self):
         from sqlalchemy.exc import DBAPIError
 
@@ -115,9 +136,9 @@ class Metastore:
     def refuse(self, error):
         """Raises what an error of the driver means."""
         text = first_line(error).rpartition(" failed: ")[2]
-        code = error.args[0] if error.args and isinstance(error.args[0], int) else getattr(error, "pgcode", None)
+        code = code_of(error)
         low = str(error).lower()
-        if code == 1049 or re.search(r'database ".*" does not exist', low):
+        if names_absent_database(error):
             if os.environ.get(PREFIX + "CREATE_DATABASE") == "true":
                 return
             raise Refused(f"the database {self.url.database} does not exist: create it, or set spec.metastore.createDatabase")

@@ -17,6 +17,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := database(t)
 			instance := instance{t, store}
+			instance.createsDatabase()
 			instance.install()
 			instance.rotates()
 			instance.upgrades()
@@ -46,6 +47,19 @@ func (i instance) initialized(release, key string) {
 	job := i.pod(release, "migrate", key, "")
 	job.command = []string{"/bin/sh", "-c", "superset init"}
 	job.succeeded()
+}
+
+// createsDatabase checks keys for a database that a later task creates, and for one that no task does.
+func (i instance) createsDatabase() {
+	i.t.Helper()
+	const create = "SUPERSET_OPERATOR__CREATE_DATABASE"
+	absent := map[string]string{"SUPERSET_OPERATOR__DB_NAME": "absent", create: "true"}
+	output := i.pod("6.0.0", "preflight", newKey, oldKey).with(absent).succeeded()
+	if !strings.Contains(output, `"columns": 0, "values": 0`) {
+		i.t.Fatalf("the preflight found stored secrets in no database: %s", output)
+	}
+	absent[create] = "false"
+	i.pod("6.0.0", "preflight", newKey, oldKey).with(absent).failed("the database absent does not exist: create it, or set")
 }
 
 func (i instance) install() {
