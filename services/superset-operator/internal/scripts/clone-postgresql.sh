@@ -125,6 +125,26 @@ settings() {
   cat
 }
 
+# optional_extensions lets the restore continue without an extension, and its comment, that the target rejects. An object that
+# needs it fails later. pg_dump may forbid commands of psql, so this is SQL. Behind the first COPY the dump holds rows.
+optional_extensions() {
+  begin=$newline end= # no line begins with a line break
+  while IFS= read -r line; do
+    case $line in
+    '-- Name: '*'; Type: EXTENSION; Schema: '*) begin='CREATE EXTENSION ' ;;
+    '-- Name: EXTENSION '*'; Type: COMMENT; Schema: '*) begin='COMMENT ON EXTENSION ' ;;
+    '--') if [ -n "$end" ]; then printf '%s\n' "$end" && end=; fi ;;
+    "$begin"*)
+      printf '%s\n' 'DO $flotilla$BEGIN'
+      begin=$newline end="EXCEPTION WHEN OTHERS THEN RAISE WARNING 'continuing without it: %', SQLERRM; END\$flotilla\$;"
+      ;;
+    esac
+    printf '%s\n' "$line"
+    case $line in 'COPY '*) break ;; esac
+  done
+  cat
+}
+
 restore() { settings | target_db "$SUPERSET_OPERATOR__DB_NAME" $query >/dev/null; }
 
 # recreate drops the target, which also ends all connections to it, and creates it
@@ -141,7 +161,7 @@ replace_target() {
   IFS= read -r first || return 1
   say "replacing the target"
   recreate || return 1
-  { printf '%s\n' "$first" && cat; } | restore
+  { printf '%s\n' "$first" && cat; } | optional_extensions | restore
 }
 
 # listed LINE LINES: whether the line is one of the lines.
@@ -167,11 +187,24 @@ without_orphans() {
   printf %s "$held"
 }
 
+# missing_extensions prints which extensions of the source the target does not have.
+missing_extensions() {
+  set -- $query -c 'SELECT extname FROM pg_catalog.pg_extension ORDER BY extname'
+  created=$(target_db "$SUPERSET_OPERATOR__DB_NAME" "$@") || return 0
+  source_db "$@" | while IFS= read -r name; do
+    listed "$name" "$created" || printf ' %s' "$name"
+  done
+}
+
 # finished WHAT STATUS: fails unless both ends of a pipe succeeded.
 finished() {
   dumped=$(cat "$work/dump" 2>/dev/null) || dumped=
   [ "$dumped" = 0 ] && [ "$2" = 0 ] && return
-  fail "$1 failed: the dump of the source ended with status ${dumped:-unknown}, the restore into the target with $2"
+  missing=
+  # With this status psql reports a statement that failed.
+  if [ "$2" = 3 ]; then missing=$(missing_extensions); fi
+  missing=${missing:+"; the target lacks these extensions of the source:$missing"}
+  fail "$1 failed: the dump of the source ended with status ${dumped:-unknown}, the restore into the target with $2$missing"
 }
 
 from=$(identify source_db) || fail "cannot read the source; the target is untouched"
