@@ -135,6 +135,8 @@ func TestValuesRejectInvalidSettingsOfOneService(t *testing.T) {
 		{"ingester", []string{"database.host=db", "database.user=u"}, "database.name is required"},
 		{"ingester", []string{"database.host=db", "database.user=u", "database.name=m"}, "database.passwordSecret.name is required"},
 		{"ingester", []string{db, "database.tls.enabled=true"}, "database.tls needs database.host"},
+		{"ingester", []string{db, "database.maxOpenConns=1"}, "/database/maxOpenConns"},
+		{"ingester", []string{db, "database.maxOpenConns=4"}, "/database/maxOpenConns"},
 		{"ingester", []string{"admissionPolicy=v2"}, "/admissionPolicy"},
 		{"ingester", []string{"admissionPolicy=v1"}, "admissionPolicy needs database.dsnSecret.name"},
 		{"ingester", []string{"webhooks.enabled=true"}, "webhooks.enabled needs database.dsnSecret.name"},
