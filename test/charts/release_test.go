@@ -148,7 +148,7 @@ func (p env) live(s lifecycle) {
 		object = p.make(s.object)
 	}
 	p.helm(append([]string{"install", p.service, chart(p.service), "--wait"}, s.values...)...)
-	p.works("0.1.0", 2)
+	p.works("v0.1.0", 2)
 	p.helm(append([]string{"upgrade", p.service, chart(p.service), "--wait", "--set", "image.tag=9.9.9,replicas=3"}, s.values...)...)
 	p.works("9.9.9", 3)
 	if len(p.left()) < 5 {

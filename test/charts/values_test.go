@@ -51,6 +51,28 @@ func TestLintAndPackage(t *testing.T) {
 	}
 }
 
+// The default image of a chart has its appVersion as its tag. The tag of a release begins with v, unlike the chart's version.
+func TestAppVersionIsTagOfImage(t *testing.T) {
+	for _, service := range services {
+		for _, name := range []string{service, service + "-crds"} {
+			raw, err := os.ReadFile(filepath.Join(chart(name), "Chart.yaml"))
+			if os.IsNotExist(err) && name == "status-aggregator-crds" {
+				continue // it has no CRDs
+			}
+			var got struct{ Version, AppVersion string }
+			if err == nil {
+				err = yaml.Unmarshal(raw, &got)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "v" + got.Version; got.AppVersion != want {
+				t.Errorf("%s: the appVersion is %q, want %q", name, got.AppVersion, want)
+			}
+		}
+	}
+}
+
 type rejectedSetting struct {
 	chart string
 	set   []string
