@@ -157,6 +157,50 @@ func (c catalog) checkPanel(p panel, variablesKnown map[string]bool) []string {
 	return problems
 }
 
+// counts are the gauges that count the objects of a release, with the labels of one of their series. All replicas may
+// serve them.
+var counts = map[string]string{
+	"superset_instances": `phase="AwaitingApproval",`, "superset_tasks_cannot_start": `task="migrate",`,
+	"superset_maintenance_active": "", "firebolt_engine_rollouts_held": "",
+}
+
+// TestCountsAddShards checks that panels, and alerts that show a number, add the shards, and count no replica twice.
+func TestCountsAddShards(t *testing.T) {
+	expressions := map[string]string{}
+	for name, d := range dashboards(t) {
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				expressions[name+" "+p.Title], _ = expand(target.Expr)
+			}
+		}
+	}
+	_, alerts := rules(t)
+	for _, a := range alerts {
+		if strings.Contains(a.Annotations["description"], "$value") {
+			expressions[a.Alert] = a.Expr
+		}
+	}
+	for metric, labels := range counts {
+		shown := false
+		p := load(t,
+			metric+`{`+labels+`job="metrics",namespace="flotilla-a",pod="a1"} 2`,
+			metric+`{`+labels+`job="metrics",namespace="flotilla-a",pod="a2"} 2`,
+			metric+`{`+labels+`job="metrics",namespace="flotilla-b",pod="b1"} 3`)
+		for where, expression := range expressions {
+			if !strings.Contains(expression, metric) {
+				continue
+			}
+			shown = true
+			if got := p.query(t, expression, 0); len(got) != 1 || got[0].F != 5 {
+				t.Errorf("%s: %s is %v, want 5", where, expression, got)
+			}
+		}
+		if !shown {
+			t.Errorf("no panel shows %s", metric)
+		}
+	}
+}
+
 func TestDashboardsAreWellFormed(t *testing.T) {
 	uids := map[string]string{}
 	for name, d := range dashboards(t) {
