@@ -60,6 +60,8 @@ func (p env) start(kubeconfig string, docs []*unstructured.Unstructured, args ..
 			s.cmd.Env = append(s.cmd.Env, e.Name+"="+p.namespace)
 		case "POD_NAME":
 			s.cmd.Env = append(s.cmd.Env, e.Name+"="+p.service+"-0")
+		case "POD_IP":
+			s.cmd.Env = append(s.cmd.Env, e.Name+"=127.0.0.1")
 		default:
 			s.cmd.Env = append(s.cmd.Env, e.Name+"="+p.value(e))
 		}

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestUpgradeConvertsMetadataStrategy(t *testing.T) {
 	s.stopAndWait()
 	i, metadata := s.getInstance(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata"}}
 	s.read(i, metadata)
-	old, err := render.MetadataOf(i, images, 1)
+	old, err := render.MetadataOf(i, images, 1, netip.IPv4Unspecified())
 	if err != nil {
 		t.Fatal(err)
 	}

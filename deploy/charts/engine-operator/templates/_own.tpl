@@ -44,7 +44,11 @@
 {{- end }}
 {{- end }}
 
-{{- define "own.env" }}{{ end }}
+{{- define "own.env" }}
+- name: POD_IP
+  valueFrom:
+    fieldRef: {fieldPath: status.podIP}
+{{- end }}
 {{- define "own.volumes" }}{{ end }}
 {{- define "own.check" }}{{ end }}
 

@@ -9,6 +9,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
+	"os"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -133,8 +135,17 @@ func Controllers(ctx context.Context, rt *service.Runtime, o Options, transports
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltInstance),
 		Recorder: rt.GetEventRecorder("instance-controller"),
 		Clock:    rt.Clock, Images: o.Images, EngineIndex: engine.IndexInstance,
-		NewID: ids(rt.Clock), NewPassword: password,
+		ListenAddress: listenAddress(os.Getenv("POD_IP")), NewID: ids(rt.Clock), NewPassword: password,
 	}).SetupWithManager(rt.Manager, lease)
+}
+
+// listenAddress returns the address of all interfaces in the family of the cluster, which is that of the operator's pod. On
+// IPv4, pods do not listen on ::, which fails on a node whose kernel has IPv6 disabled.
+func listenAddress(podIP string) netip.Addr {
+	if ip, err := netip.ParseAddr(podIP); err == nil && ip.Is6() {
+		return netip.IPv6Unspecified()
+	}
+	return netip.IPv4Unspecified()
 }
 
 // ids returns a generator of ULIDs from the clock and the system's random source.

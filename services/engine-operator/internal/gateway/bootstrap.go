@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
@@ -23,14 +24,14 @@ type message interface {
 	ValidateAll() error
 }
 
-// bootstrap returns the complete configuration of an Envoy that routes to the engines of a namespace.
-// Equal input gives equal bytes.
-func bootstrap(namespace string, metricsPort int32) (string, error) {
+// bootstrap returns the complete configuration of an Envoy that listens at an address and routes to the engines of a
+// namespace. Equal input gives equal bytes.
+func bootstrap(namespace string, listen netip.Addr, metricsPort int32) (string, error) {
 	p := &anyPacker{}
 	config := &bootstrapv3.Bootstrap{
 		Admin: &bootstrapv3.Admin{Address: address(loopback, names.PortEnvoyAdmin)},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
-			Listeners: []*listenerv3.Listener{queryListener(p, namespace), statsListener(p, metricsPort)},
+			Listeners: []*listenerv3.Listener{queryListener(p, namespace, listen), statsListener(p, listen, metricsPort)},
 			Clusters:  []*clusterv3.Cluster{enginesCluster(p), adminCluster()},
 		},
 	}
@@ -79,13 +80,12 @@ func (p *anyPacker) extension(name string, m message) *corev3.TypedExtensionConf
 }
 
 const (
-	loopback        = "127.0.0.1"
-	wildcardAddress = "0.0.0.0"
-	bufferBytes     = 2 << 20
-	healthPath      = "/healthz"
-	metricsPath     = "/stats/prometheus"
-	engineCluster   = "engines"
-	adminName       = "admin"
+	loopback      = "127.0.0.1"
+	bufferBytes   = 2 << 20
+	healthPath    = "/healthz"
+	metricsPath   = "/stats/prometheus"
+	engineCluster = "engines"
+	adminName     = "admin"
 )
 
 func address(host string, port int32) *corev3.Address {

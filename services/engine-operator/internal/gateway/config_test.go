@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -31,7 +32,12 @@ func instance(name, namespace string) *v1alpha1.FireboltInstance {
 // configOf parses the rendered configuration like Envoy: an unknown field is an error.
 func configOf(t testing.TB, i *v1alpha1.FireboltInstance) *bootstrapv3.Bootstrap {
 	t.Helper()
-	o, err := gateway.Render(i, image, 2)
+	return configAt(t, i, netip.IPv4Unspecified())
+}
+
+func configAt(t testing.TB, i *v1alpha1.FireboltInstance, listen netip.Addr) *bootstrapv3.Bootstrap {
+	t.Helper()
+	o, err := gateway.Render(i, image, 2, listen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +103,9 @@ func validate(t testing.TB, m proto.Message) (problems []string, packed int) {
 }
 
 func TestConfigPassesEnvoyValidation(t *testing.T) {
+	if problems, _ := validate(t, configAt(t, instance("main", "data"), netip.IPv6Unspecified())); len(problems) > 0 {
+		t.Errorf("Envoy would reject for IPv6: %s", strings.Join(problems, "; "))
+	}
 	config := configOf(t, instance("main", "data"))
 	problems, packed := validate(t, config)
 	if len(problems) > 0 {

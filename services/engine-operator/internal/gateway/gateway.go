@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net/netip"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,14 +55,14 @@ func MetricsPort(i *v1alpha1.FireboltInstance) int32 {
 	return defaultMetricsPort
 }
 
-// Render renders the gateway of an instance with the given image, unless its template sets another,
-// and the given effective replicas. An error means that the spec can never be rendered.
-func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects, error) {
+// Render renders the gateway of an instance with the given image, unless its template sets another, the given effective
+// replicas, and the address at which it listens, 0.0.0.0 or ::. An error means that the spec can never be rendered.
+func Render(i *v1alpha1.FireboltInstance, image string, replicas int32, listen netip.Addr) (Objects, error) {
 	switch port := MetricsPort(i); port {
 	case names.PortGateway, names.PortEnvoyAdmin:
 		return Objects{}, fmt.Errorf("spec.gateway.metricsPort: %d is a port that the gateway uses itself", port)
 	}
-	config, err := bootstrap(i.Namespace, MetricsPort(i))
+	config, err := bootstrap(i.Namespace, listen, MetricsPort(i))
 	if err != nil {
 		return Objects{}, fmt.Errorf("write gateway configuration of instance %q: %w", i.Name, err)
 	}

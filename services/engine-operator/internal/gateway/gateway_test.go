@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func cases(t *testing.T) map[string]*v1alpha1.FireboltInstance {
 
 func render(t *testing.T, i *v1alpha1.FireboltInstance) gateway.Objects {
 	t.Helper()
-	o, err := gateway.Render(i, image, gateway.EffectiveReplicas(i))
+	o, err := gateway.Render(i, image, gateway.EffectiveReplicas(i), netip.IPv4Unspecified())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +85,15 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGoldenIPv6 compares the configuration in an IPv6 cluster, where only the addresses of the listeners differ.
+func TestGoldenIPv6(t *testing.T) {
+	o, err := gateway.Render(cases(t)["testdata/minimal"], image, 2, netip.IPv6Unspecified())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/minimal/envoy.ipv6.yaml", []byte(o.Config.Data[gateway.ConfigFile]))
 }
 
 func golden(t *testing.T, path string, got []byte) {
@@ -145,7 +155,7 @@ func TestRenderRejectsInvalidPort(t *testing.T) {
 	for port, want := range cases {
 		i := instance("main", "data")
 		i.Spec.Gateway.MetricsPort = port
-		if _, err := gateway.Render(i, image, 2); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := gateway.Render(i, image, 2, netip.IPv4Unspecified()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("port %d: %v, want %q", port, err, want)
 		}
 	}

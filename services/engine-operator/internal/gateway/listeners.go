@@ -3,6 +3,7 @@ package gateway
 import (
 	_ "embed"
 	"fmt"
+	"net/netip"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -35,8 +36,8 @@ func selectorOf(namespace string) string {
 }
 
 // queryListener accepts queries: health check, selection of the engine, name resolution, routing.
-func queryListener(p *anyPacker, namespace string) *listenerv3.Listener {
-	l := listener(p, "query", names.PortGateway, &managerv3.HttpConnectionManager{
+func queryListener(p *anyPacker, namespace string, listen netip.Addr) *listenerv3.Listener {
+	l := listener(p, "query", listen, names.PortGateway, &managerv3.HttpConnectionManager{
 		StatPrefix:        "query",
 		StreamIdleTimeout: seconds(300),
 		UseRemoteAddress:  wrapperspb.Bool(true),
@@ -73,8 +74,8 @@ func queryListener(p *anyPacker, namespace string) *listenerv3.Listener {
 }
 
 // statsListener exposes metrics and health, and no other part of Envoy's admin interface.
-func statsListener(p *anyPacker, port int32) *listenerv3.Listener {
-	return listener(p, "stats", port, &managerv3.HttpConnectionManager{
+func statsListener(p *anyPacker, listen netip.Addr, port int32) *listenerv3.Listener {
+	return listener(p, "stats", listen, port, &managerv3.HttpConnectionManager{
 		StatPrefix:  "stats",
 		HttpFilters: []*managerv3.HttpFilter{healthFilter(p), filter(p, "envoy.filters.http.router", &routerv3.Router{})},
 	}, &routev3.VirtualHost{
@@ -93,12 +94,16 @@ func statsListener(p *anyPacker, port int32) *listenerv3.Listener {
 	})
 }
 
-func listener(p *anyPacker, name string, port int32, m *managerv3.HttpConnectionManager, host *routev3.VirtualHost) *listenerv3.Listener {
+func listener(
+	p *anyPacker, name string, listen netip.Addr, port int32, m *managerv3.HttpConnectionManager, host *routev3.VirtualHost,
+) *listenerv3.Listener {
 	m.RouteSpecifier = &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 		Name: name, VirtualHosts: []*routev3.VirtualHost{host},
 	}}
+	at := address(listen.String(), port)
+	at.GetSocketAddress().Ipv4Compat = listen.Is6() // on :: also accept IPv4
 	return &listenerv3.Listener{
-		Name: name, Address: address(wildcardAddress, port),
+		Name: name, Address: at,
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 			Name:       "envoy.filters.network.http_connection_manager",
 			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.pack(m)},

@@ -1,7 +1,9 @@
 package render
 
 import (
+	"net/netip"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +17,7 @@ func TestInstanceMatchesGoldenFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
 			i := read[v1alpha1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
-			m, err := MetadataOf(i, images, 1)
+			m, err := MetadataOf(i, images, 1, netip.IPv4Unspecified())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,6 +31,16 @@ func TestInstanceMatchesGoldenFile(t *testing.T) {
 			}
 			golden(t, filepath.Join(dir, "objects.golden.yaml"), objects...)
 		})
+	}
+}
+
+func TestMetadataListensOnIPv6(t *testing.T) {
+	m, err := MetadataOf(read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml"), images, 1, netip.IPv6Unspecified())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config := m.Config.Data["config.yaml"]; !strings.Contains(config, "  host: '::'\n") || strings.Contains(config, "0.0.0.0") {
+		t.Errorf("the metadata service does not listen on :: in\n%s", config)
 	}
 }
 
@@ -86,7 +98,7 @@ func templated(change func(*corev1.PodTemplateSpec)) func(*v1alpha1.FireboltInst
 
 func hashAnnotation(t *testing.T, i *v1alpha1.FireboltInstance, in Images) string {
 	t.Helper()
-	m, err := MetadataOf(i, in, 1)
+	m, err := MetadataOf(i, in, 1, netip.IPv4Unspecified())
 	if err != nil {
 		t.Fatal(err)
 	}

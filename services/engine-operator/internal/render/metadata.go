@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,10 +61,11 @@ type Metadata struct {
 	Deployment *appsv1.Deployment
 }
 
-// MetadataOf renders the metadata service with the given number of replicas, 0 or 1.
-func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Metadata, error) {
+// MetadataOf renders the metadata service with the given number of replicas, 0 or 1, and the address at which it listens,
+// 0.0.0.0 or ::.
+func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32, listen netip.Addr) (Metadata, error) {
 	db := DatabaseOf(i)
-	text, err := metadataConfig(i, db)
+	text, err := metadataConfig(i, db, listen)
 	if err != nil {
 		return Metadata{}, err
 	}
@@ -114,9 +116,9 @@ func hashedStrategy() appsv1.DeploymentStrategy {
 }
 
 // metadataConfig returns config.yaml. It contains no user and no password: they are files of the Secret.
-func metadataConfig(i *v1alpha1.FireboltInstance, db Database) (string, error) {
+func metadataConfig(i *v1alpha1.FireboltInstance, db Database, listen netip.Addr) (string, error) {
 	root := map[string]any{
-		"default_account_id": i.Spec.ID, "host": "0.0.0.0", "port": names.PortMetadata,
+		"default_account_id": i.Spec.ID, "host": listen.String(), "port": names.PortMetadata,
 		"metadata_storage": map[string]any{"postgresql": map[string]any{
 			"host": db.Host, "port": db.Port, "database": db.Name, "schema": db.Schema,
 		}},

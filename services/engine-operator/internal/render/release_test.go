@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,7 +43,7 @@ func renderCase(t *testing.T, dir string) map[string][]byte {
 		}
 	}
 	i := read[v1alpha1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
-	m, err := MetadataOf(i, images, 1)
+	m, err := MetadataOf(i, images, 1, netip.IPv4Unspecified())
 	if err != nil {
 		t.Fatal(err)
 	}

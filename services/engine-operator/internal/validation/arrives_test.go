@@ -2,6 +2,7 @@ package validation_test
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -73,7 +74,7 @@ var fieldCases = map[string]fieldCase{
 			return validation.Message(append(validation.InstanceMetadata(i), validation.InstanceIgnored(i)...))
 		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
-			m, err := render.MetadataOf(instanceWith(t, nil), images, 1)
+			m, err := render.MetadataOf(instanceWith(t, nil), images, 1, netip.IPv4Unspecified())
 			if err != nil {
 				return corev1.PodTemplateSpec{}, err
 			}
@@ -87,7 +88,7 @@ var fieldCases = map[string]fieldCase{
 			return validation.Message(append(validation.InstanceGateway(i), validation.InstanceIgnored(i)...))
 		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
-			g, err := gateway.Render(instanceWith(nil, t), "envoy:1", 2)
+			g, err := gateway.Render(instanceWith(nil, t), "envoy:1", 2, netip.IPv4Unspecified())
 			if err != nil {
 				return corev1.PodTemplateSpec{}, err
 			}

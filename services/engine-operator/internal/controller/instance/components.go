@@ -50,7 +50,7 @@ func (r *Reconciler) runMetadata(ctx context.Context, s *reconcileState) (steps.
 	if s.metadata.Failure != nil {
 		return steps.Result{}, nil
 	}
-	desired, err := render.MetadataOf(s.instance, r.Images, s.metadata.Replicas)
+	desired, err := render.MetadataOf(s.instance, r.Images, s.metadata.Replicas, r.ListenAddress)
 	if err != nil {
 		return steps.Result{}, err
 	}
@@ -107,7 +107,7 @@ func (r *Reconciler) runGateway(ctx context.Context, s *reconcileState) (steps.R
 	if s.gateway.Failure != nil {
 		return steps.Result{}, nil
 	}
-	desired, err := gateway.Render(s.instance, r.Images.Gateway, s.gateway.Replicas)
+	desired, err := gateway.Render(s.instance, r.Images.Gateway, s.gateway.Replicas, r.ListenAddress)
 	if err == nil {
 		err = render.AnnotateDeployment(desired.Deployment)
 	}

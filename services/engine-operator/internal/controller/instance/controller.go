@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,8 @@ type Config struct {
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 	Images    render.Images
+	// ListenAddress is the address at which metadata services and gateways listen, 0.0.0.0 or ::.
+	ListenAddress netip.Addr
 	// EngineIndex is the cache index that finds the engines of an instance.
 	EngineIndex string
 	// NewID generates the ULID of an instance, NewPassword the password of its own database.
