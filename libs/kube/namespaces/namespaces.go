@@ -21,16 +21,17 @@ import (
 // ErrChanged means that other namespaces match the selector than before.
 var ErrChanged = errors.New("other namespaces match the selector")
 
-// settleTime is the time from a change to its report, so that several changes cause one report.
+// settleTime is the least time from a change to its report, so that several changes cause one report.
 const settleTime = 2 * time.Second
 
 var resource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // Select returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
 // since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with
-// the cause ErrChanged, when the namespaces that match are no longer the same. onWait is called before it waits.
+// the cause ErrChanged, when the namespaces that match are no longer the same, delay() later than settleTime. onWait is called
+// before it waits.
 func Select(
-	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger, onWait func(),
+	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger, onWait func(), delay func() time.Duration,
 ) (context.Context, []string, error) {
 	client, err := metadata.NewForConfig(cfg)
 	if err != nil {
@@ -80,7 +81,7 @@ func Select(
 				continue
 			}
 			select {
-			case <-clock.After(settleTime):
+			case <-clock.After(settleTime + delay()):
 			case <-ctx.Done():
 				return
 			}

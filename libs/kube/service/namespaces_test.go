@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ func (p env) label(value any) {
 
 func TestServiceFollowsLabelsOfNamespaces(t *testing.T) {
 	first, second := newEnv(t), newEnv(t)
-	s := start(t, "mark", nil, "--kubeconfig="+first.kube, "--leader-election-namespace="+first.ns, "--watch-namespace-selector=team="+first.ns)
+	// Without an election it restarts at once.
+	s := start(t, "mark", nil, "--kubeconfig="+first.kube, "--leader-elect=false", "--watch-namespace-selector=team="+first.ns)
 	s.logged("No namespace matches, waiting", 1)
 	s.wantResponse(s.health, "/readyz", http.StatusOK) // it has nothing to do
 
@@ -42,6 +44,26 @@ func TestServiceFollowsLabelsOfNamespaces(t *testing.T) {
 	s.logged(namespaces.ErrChanged.Error(), 2)
 	first.marks("third")
 	s.stop()
+}
+
+func TestStandbyRestartsBeforeLeader(t *testing.T) {
+	first, second := newEnv(t), newEnv(t)
+	first.label(fmt.Sprintf("%q", first.ns))
+	args := []string{"--kubeconfig=" + first.kube, "--leader-election-namespace=" + first.ns, "--watch-namespace-selector=team=" + first.ns}
+	leader := start(t, "mark", nil, args...)
+	first.marks("first")
+	standby := start(t, "mark", nil, args...)
+	const selected = "Selected the namespaces to watch"
+	standby.logged(selected, 1)
+
+	second.label(fmt.Sprintf("%q", first.ns))
+	leader.logged(namespaces.ErrChanged.Error(), 1)
+	if strings.Count(standby.log.String(), selected) != 2 {
+		t.Error("the leader restarts while the standby does not serve")
+	}
+	second.marks("first")
+	leader.stop()
+	standby.stop()
 }
 
 func TestCommandsUseSelectedNamespaces(t *testing.T) {

@@ -13,11 +13,16 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/namespaces"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
+
+// leaderRestartDelay is how much later than its standbys a leader restarts when other namespaces match. By then the webhooks
+// and the HTTP APIs of the standbys listen again, and one of them becomes the leader.
+const leaderRestartDelay = 10 * time.Second
 
 // closeTimeout limits the shutdown after the controllers have stopped.
 const closeTimeout = 8 * time.Second
@@ -30,6 +35,7 @@ type process struct {
 	clock   clock.WithTicker
 	health  *health
 	setUp   atomic.Bool // whether all readiness checks of the service are known
+	leads   atomic.Bool // whether its controllers run
 	closers []func(context.Context) error
 }
 
@@ -101,7 +107,7 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 	}
 	// Without a namespace there is nothing to serve.
 	onWait := func() { p.setUp.Store(true) }
-	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log, onWait)
+	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log, onWait, p.restartDelay)
 	p.setUp.Store(false)
 	if err != nil {
 		return err
@@ -116,6 +122,14 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 		err = context.Cause(selected)
 	}
 	return err
+}
+
+// restartDelay returns how much later than a standby this process restarts.
+func (p *process) restartDelay() time.Duration {
+	if p.options.LeaderElect && p.leads.Load() {
+		return leaderRestartDelay
+	}
+	return 0
 }
 
 // isTransient reports whether a restart can clear the cause of an exit, as opposed to a
@@ -143,6 +157,10 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 		return errors.New("set up: no controller was registered")
 	}
 	p.setUp.Store(true)
+	// The manager starts it when this process becomes the leader.
+	if err := mgr.Add(manager.RunnableFunc(func(context.Context) error { p.leads.Store(true); return nil })); err != nil {
+		return fmt.Errorf("add the observer of the election: %w", err)
+	}
 	if b != nil {
 		if err := mgr.Add(b.lead()); err != nil {
 			return fmt.Errorf("add the heartbeat publisher: %w", err)
