@@ -2,17 +2,17 @@ package restore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -148,7 +148,7 @@ func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, row, object)
-	case isFatal(err):
+	case r.isFatal(ctx, rejection.Write{Verb: "create", Object: object}, err):
 		return command.Explain(err)
 	case err != nil:
 		r.counts.Failed++
@@ -236,7 +236,7 @@ func (r *restorer) restoreStatus(ctx context.Context, row rows.Row, object *unst
 			return true, nil
 		case apierrors.IsNotFound(err):
 			return false, nil // deleted meanwhile
-		case isFatal(err):
+		case r.isFatal(ctx, rejection.Write{Verb: "update", Object: object, Subresource: "status"}, err):
 			return false, command.Explain(err)
 		case !apierrors.IsConflict(err):
 			r.counts.Failed++
@@ -255,14 +255,9 @@ func (r *restorer) restoreStatus(ctx context.Context, row rows.Row, object *unst
 	return false, nil
 }
 
-// isFatal reports whether an error ends the run: it is not specific to one object, so the next one would fail too.
-func isFatal(err error) bool {
-	if err == nil {
-		return false
-	}
-	var status apierrors.APIStatus
-	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating") ||
-		apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err) || errors.Is(err, sql.ErrConnDone) || !errors.As(err, &status)
+// isFatal reports whether the error of a write ends the run: the writes of the next objects would fail too.
+func (r *restorer) isFatal(ctx context.Context, w rejection.Write, err error) bool {
+	return err != nil && !rejection.IsSpecific(ctx, r.env.Client, w, err)
 }
 
 func explain(err error) string {

@@ -238,35 +238,6 @@ func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
 	}
 }
 
-func TestRestoreContinuesAfterRowErrors(t *testing.T) {
-	b := commandtest.New(t)
-	b.Stored(b.Model("there"))
-	for name, change := range map[string]string{
-		"deleting": "'$.metadata.annotations.\"michelangelo/Deleting\"', 'true'",
-		"unknown":  "'$.spec.surprise', 'x'",
-		"homeless": "'$.metadata.namespace', 'nowhere'",
-		"fine":     "'$.spec.algorithm', 'x'",
-	} {
-		m := b.Stored(b.Model(name))
-		b.Exec("UPDATE model SET json = JSON_SET(json, "+change+") WHERE uid = ?", string(m.GetUID()))
-		b.Wipe(m)
-	}
-	c := newCommand()
-	c.Existing = "fail"
-	kinds, problems, failure := run(t, c, b.Env)
-	equal(t, "restore", []string{"Model 5 1 0 1 1 3"}, kinds)
-	equal(t, "error", "3 rows not restored", failure)
-	text := strings.Join(problems, "\n")
-	for _, want := range []string{
-		"/deleting: skipped: the object has the annotation michelangelo/Deleting", `unknown field "spec.surprise"`,
-		"/homeless: namespace nowhere not found: create it first", "/there: exists already, with uid",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("problems lack %q:\n%s", want, text)
-		}
-	}
-}
-
 func TestRestoreRejectsInvalidFlags(t *testing.T) {
 	b := commandtest.New(t)
 	now, holder, seconds := metav1.NewMicroTime(b.Clock.Now()), "pod-1", int32(600)
