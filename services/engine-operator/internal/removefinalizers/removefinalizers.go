@@ -3,6 +3,7 @@ package removefinalizers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
@@ -30,6 +32,8 @@ type Counts struct {
 	Released, Terminating int
 	// Remaining objects got the finalizer again meanwhile.
 	Remaining int
+	// Failed describes the objects that keep the finalizer because a patch was rejected.
+	Failed []string
 }
 
 const (
@@ -48,6 +52,7 @@ type runner struct {
 	finalizer string
 	dryRun    bool
 	counts    Counts
+	failed    map[types.UID]bool // further lists omit them
 }
 
 func (r *runner) run(ctx context.Context, namespaces []string) (Counts, error) {
@@ -88,7 +93,7 @@ func (r *runner) list(ctx context.Context, namespace string, countOnly bool) (fo
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
-			if !slices.Contains(item.GetFinalizers(), r.finalizer) {
+			if !slices.Contains(item.GetFinalizers(), r.finalizer) || r.failed[item.GetUID()] {
 				continue
 			}
 			found++
@@ -128,6 +133,11 @@ func (r *runner) object(ctx context.Context, item *metav1.PartialObjectMetadata)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
+		if _, ok := errors.AsType[rejectedError](err); ok {
+			r.failed[item.GetUID()] = true
+			r.counts.Failed = append(r.counts.Failed, fmt.Sprintf("%s %s: %v", r.kind, key, err))
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -154,7 +164,21 @@ func (r *runner) removeFinalizer(ctx context.Context, item *metav1.PartialObject
 	target.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
 	target.SetNamespace(item.GetNamespace())
 	target.SetName(item.GetName())
-	return r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.FieldManager))
+	return r.patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
+}
+
+// rejectedError is the error of a patch that was rejected because of its object: other objects may be patched.
+type rejectedError struct{ error }
+
+// Unwrap returns the error of the API server.
+func (e rejectedError) Unwrap() error { return e.error }
+
+func (r *runner) patch(ctx context.Context, target client.Object, patch client.Patch) error {
+	err := r.client.Patch(ctx, target, patch, client.FieldOwner(names.FieldManager))
+	if err == nil || apierrors.IsConflict(err) || !rejection.IsSpecific(ctx, r.client, rejection.Write{Verb: "patch", Object: target}, err) {
+		return err
+	}
+	return rejectedError{err}
 }
 
 // retainCredentials makes the Secret of the instance's own database outlive it, as the
@@ -174,5 +198,5 @@ func (r *runner) retainCredentials(ctx context.Context, instance *metav1.Partial
 	if len(secret.OwnerReferences) == len(before.OwnerReferences) {
 		return nil
 	}
-	return r.client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	return r.patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -189,6 +189,27 @@ func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	}
 }
 
+func TestCommandContinuesAfterPolicy(t *testing.T) {
+	s := newTestEnv(t)
+	for _, name := range []string{"a", "rejected", "z"} {
+		s.create("FireboltEngineClass", name, "{template: {}}", v1alpha1.ClassFinalizer)
+	}
+	instance := s.create("FireboltInstance", "i", "{gateway: {}, metadata: {}}", v1alpha1.InstanceFinalizer)
+	allow := cluster.Get(t).RejectWrites(t, s.namespace, "rejected")
+	out, err := s.run(removefinalizers.Command{}, s.env())
+	const counts = "FireboltEngine 0 0 FireboltEngineClass 2 0 FireboltInstance 1 0 FireboltEngineClass "
+	if !strings.Contains(out, counts+s.namespace+"/rejected: ") || err != "patches of 1 object were rejected" {
+		t.Errorf("got %s\n%s", out, err)
+	}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(instance), instance); err != nil || len(instance.GetFinalizers()) > 0 {
+		t.Errorf("finalizers of another kind %v, %v", instance.GetFinalizers(), err)
+	}
+	allow()
+	if out, err := s.run(removefinalizers.Command{}, s.env()); err != "" || !strings.Contains(out, "FireboltEngineClass 1 0") {
+		t.Errorf("again: %s\n%s", out, err)
+	}
+}
+
 func TestErrorsNameRemedy(t *testing.T) {
 	s := newTestEnv(t)
 	env := s.env()

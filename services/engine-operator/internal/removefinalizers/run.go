@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,29 +97,56 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\n", map[bool]string{false: "RELEASED", true: "WOULD BE RELEASED"}[c.DryRun])
 	remaining := 0
+	var failed []string
 	for _, k := range kinds {
-		r := &runner{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
+		r := &runner{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun, failed: map[types.UID]bool{}}
 		counts, err := r.run(ctx, env.Namespaces)
+		failed = append(failed, counts.Failed...)
 		if err != nil {
-			return errors.Join(w.Flush(), explain(err))
+			return errors.Join(printFailed(w, failed), explain(err))
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\n", counts.Kind, counts.Released, counts.Terminating)
 		remaining += counts.Remaining
 	}
+	if err := printFailed(w, failed); err != nil {
+		return err
+	}
+	return incomplete(len(failed), remaining)
+}
+
+// printFailed prints the objects that keep the finalizer, after the counts.
+func printFailed(w *tabwriter.Writer, failed []string) error {
+	if len(failed) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, line := range failed {
+		fmt.Fprintln(w, line)
+	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print result: %w", err)
-	}
-	if remaining > 0 {
-		return fmt.Errorf("%s the finalizer again while it was removed; is an operator running?", objectsGot(remaining))
 	}
 	return nil
 }
 
-func objectsGot(n int) string {
-	if n == 1 {
-		return "1 object got"
+func incomplete(failed, remaining int) error {
+	var texts []string
+	if failed > 0 {
+		texts = append(texts, fmt.Sprintf("patches of %s were rejected", objects(failed)))
 	}
-	return fmt.Sprintf("%d objects got", n)
+	if remaining > 0 {
+		texts = append(texts, objects(remaining)+" got the finalizer again while it was removed; is an operator running?")
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+func objects(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
 }
 
 // checkLeader returns an error if the Lease shows a running operator.

@@ -1,10 +1,12 @@
 package removefinalizers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
@@ -32,8 +36,18 @@ type Counts struct {
 	// RowsClosed counts their rows that were closed, RowsLive those that stay live because MySQL was unavailable.
 	RowsClosed int `json:"rowsClosed"`
 	RowsLive   int `json:"rowsLive"`
+	// Failed counts objects that keep the finalizer because their patch was rejected.
+	Failed int `json:"failed"`
 	// Left counts objects that got the finalizer again meanwhile.
 	Left int `json:"left"`
+}
+
+// Problem describes an object that keeps the finalizer.
+type Problem struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Text      string `json:"text"`
 }
 
 const (
@@ -52,8 +66,9 @@ type remover struct {
 	dryRun bool
 	close  bool // rows of terminating objects
 
-	mu     sync.Mutex
-	counts Counts
+	mu       sync.Mutex
+	counts   Counts
+	problems map[types.UID]Problem // by object, which further lists omit
 }
 
 func (r *remover) run(ctx context.Context, namespaces []string) (Counts, error) {
@@ -97,7 +112,7 @@ func (r *remover) removeFromList(ctx context.Context, namespace string, countOnl
 		group.SetLimit(parallel)
 		for i := range page.Items {
 			item := &page.Items[i]
-			if !hasFinalizer(item) {
+			if !hasFinalizer(item) || r.failed(item) {
 				continue
 			}
 			found++
@@ -137,7 +152,7 @@ func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata
 			return nil
 		}
 		if !apierrors.IsConflict(err) || attempt == maxConflicts {
-			return fmt.Errorf("%s: %w", key, err)
+			return r.fail(ctx, item, err)
 		}
 		item.SetGroupVersionKind(r.kind.GVK())
 		if err := r.env.Client.Get(ctx, key, item); err != nil {
@@ -150,6 +165,33 @@ func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata
 			return nil
 		}
 	}
+}
+
+// fail records an object whose patch was rejected. It returns the error of a patch that fails for all objects.
+func (r *remover) fail(ctx context.Context, item *metav1.PartialObjectMetadata, err error) error {
+	item.SetGroupVersionKind(r.kind.GVK())
+	if !rejection.IsSpecific(ctx, r.env.Client, rejection.Write{Verb: "patch", Object: item}, err) {
+		return fmt.Errorf("%s: %w", client.ObjectKeyFromObject(item), err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Failed++
+	r.problems[item.GetUID()] = Problem{r.kind.Name, item.GetNamespace(), item.GetName(), err.Error()}
+	return nil
+}
+
+func (r *remover) failed(item *metav1.PartialObjectMetadata) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, found := r.problems[item.GetUID()]
+	return found
+}
+
+// sortedProblems returns the problems in the order of namespaces and names.
+func (r *remover) sortedProblems() []Problem {
+	return slices.SortedFunc(maps.Values(r.problems), func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 func (r *remover) count(terminating, closed bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,27 @@ func TestCommandPatchesLatestVersion(t *testing.T) {
 	equal(t, "output", "Model 1 0 0", lines(out)[0])
 	equal(t, "finalizers", []string{"example.com/3"}, b.Get(m).GetFinalizers())
 	b.Wipe(m)
+}
+
+func TestCommandContinuesAfterPolicy(t *testing.T) {
+	b := commandtest.New(t)
+	for _, name := range []string{"a", "rejected", "z"} {
+		b.Create(b.Model(name))
+	}
+	project := b.Create(b.Project("p"))
+	allow := b.Plane.RejectWrites(t, b.Namespace, "rejected")
+	out, err := run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "error", "patches of 1 object were rejected", err)
+	equal(t, "finalizers of another kind", 0, len(b.Get(project).GetFinalizers()))
+	for _, want := range []string{"Model 2 0 0", "Model " + b.Namespace + "/rejected: "} {
+		if !slices.ContainsFunc(lines(out), func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	allow()
+	out, err = run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "error", "", err)
+	equal(t, "again", []string{"Model 1 0 0", "Project 0 0 0"}, lines(out))
 }
 
 func TestCommandReportsReaddedFinalizers(t *testing.T) {

@@ -2,10 +2,13 @@ package removefinalizers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
@@ -33,11 +36,12 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 
 // Result is the JSON output of the command.
 type Result struct {
-	DryRun bool     `json:"dryRun"`
-	Kinds  []Counts `json:"kinds"`
+	DryRun   bool      `json:"dryRun"`
+	Kinds    []Counts  `json:"kinds"`
+	Problems []Problem `json:"problems"`
 }
 
-// Run removes the finalizers and prints the result. It returns an error if objects got the finalizer again.
+// Run removes the finalizers and prints the result. It returns an error if objects keep the finalizer, or got it again.
 func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -53,24 +57,37 @@ func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error
 		return err
 	}
 	closes := c.canClose(ctx, env)
-	result := Result{DryRun: c.DryRun, Kinds: []Counts{}}
-	left := 0
+	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []Problem{}}
+	failed, left := 0, 0
 	for _, kind := range kinds {
-		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes}
+		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes, problems: map[types.UID]Problem{}}
 		counts, err := r.run(ctx, namespaces)
-		if err != nil {
-			return err
-		}
 		result.Kinds = append(result.Kinds, counts)
+		result.Problems = append(result.Problems, r.sortedProblems()...)
+		if err != nil {
+			return errors.Join(err, c.Print(out, result, result.text))
+		}
+		failed += counts.Failed
 		left += counts.Left
 	}
 	if err := c.Print(out, result, result.text); err != nil {
 		return err
 	}
-	if left > 0 {
-		return command.Incompletef("%s got the finalizer again: stop the ingester and delete its admission policy first", command.Count(left, "object"))
+	return incomplete(failed, left)
+}
+
+func incomplete(failed, left int) error {
+	var texts []string
+	if failed > 0 {
+		texts = append(texts, fmt.Sprintf("patches of %s were rejected", command.Count(failed, "object")))
 	}
-	return nil
+	if left > 0 {
+		texts = append(texts, command.Count(left, "object")+" got the finalizer again: stop the ingester and delete its admission policy first")
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return command.Incompletef("%s", strings.Join(texts, "; "))
 }
 
 func (c *Command) checkNamespaces(ctx context.Context, env command.Env) error {
@@ -121,5 +138,11 @@ func (r Result) text(w io.Writer) {
 	if live > 0 {
 		outcome := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
 		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", command.Count(live, "row"), outcome)
+	}
+	if len(r.Problems) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "%s %s/%s: %s\n", p.Kind, p.Namespace, p.Name, p.Text)
 	}
 }
