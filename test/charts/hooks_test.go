@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Finalizers must not be added while they are removed: Helm deletes the admission objects first,
@@ -56,6 +58,33 @@ func TestUninstallOrdersHooks(t *testing.T) {
 		}
 		if seen[1] != admission || seen[2] != 1 || seen[4] != 1 {
 			t.Errorf("%d of %d admission objects, %d Deployments, %d Jobs", seen[1], admission, seen[2], seen[4])
+		}
+	})
+}
+
+// A database may be removed before its ingester: the kubelet starts no pod that lacks a required Secret.
+func TestUninstallRequiresNoSecret(t *testing.T) {
+	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
+		for _, doc := range documents(t, render(t, service, "--values", values)) {
+			if doc.GetKind() != "Job" || doc.GetAnnotations()["helm.sh/hook"] != "pre-delete" {
+				continue
+			}
+			job := &batchv1.Job{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(doc.Object, job); err != nil {
+				t.Fatal(err)
+			}
+			pod := job.Spec.Template.Spec
+			for _, v := range pod.Volumes {
+				if v.Secret != nil && (v.Secret.Optional == nil || !*v.Secret.Optional) {
+					t.Errorf("Job %s requires the Secret %s as a volume", job.Name, v.Secret.SecretName)
+				}
+			}
+			for _, e := range pod.Containers[0].Env {
+				if from := e.ValueFrom; from != nil && from.SecretKeyRef != nil && (from.SecretKeyRef.Optional == nil || !*from.SecretKeyRef.Optional) {
+					t.Errorf("Job %s requires the Secret %s for %s", job.Name, from.SecretKeyRef.Name, e.Name)
+				}
+			}
 		}
 	})
 }

@@ -41,6 +41,9 @@ type Options struct {
 	LogLevel                 string
 	LogFormat                string
 
+	// Command is the name of the command that runs; empty for the service itself.
+	Command string
+
 	service string // Spec.Name
 }
 

@@ -42,6 +42,7 @@ func parse(spec Spec, args []string, getenv func(string) string, out io.Writer) 
 	own := pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		inv.command, args = args[0], args[1:]
+		inv.options.Command = inv.command
 		command, ok := spec.Commands[inv.command]
 		if !ok {
 			return inv, fmt.Errorf("unknown command %q, see --help", inv.command)

@@ -33,15 +33,18 @@ type operatorCommand interface {
 	Run(ctx context.Context, env command.Env, out io.Writer) error
 }
 
+// removeFinalizers is the command that requires no MySQL: its settings may name Secrets and files that were deleted already.
+const removeFinalizers = "remove-finalizers"
+
 func (o *Options) commands() map[string]service.Command {
 	return map[string]service.Command{
-		"migrate":           {Help: "show, apply or verify the database schema: migrate status|up|verify", Run: o.migrate},
-		"verify":            o.command("compare the cluster with MySQL, and with --repair repair the differences", &verify.Command{}),
-		"backfill":          o.command("rewrite indexed columns or contents of rows at a limited rate", &backfill.Command{}),
-		"purge":             o.command("delete rows that were closed long ago", &purge.Command{}),
-		"restore":           o.command("restore objects from MySQL to the cluster", &restore.Command{}),
-		"checkpoint":        o.command("compare the checkpoints of database and cluster, and with --accept continue with an older database", &accept.Command{}),
-		"remove-finalizers": o.command("remove the finalizer from all objects, before the ingester is uninstalled", &removefinalizers.Command{}),
+		"migrate":        {Help: "show, apply or verify the database schema: migrate status|up|verify", Run: o.migrate},
+		"verify":         o.command("compare the cluster with MySQL, and with --repair repair the differences", &verify.Command{}),
+		"backfill":       o.command("rewrite indexed columns or contents of rows at a limited rate", &backfill.Command{}),
+		"purge":          o.command("delete rows that were closed long ago", &purge.Command{}),
+		"restore":        o.command("restore objects from MySQL to the cluster", &restore.Command{}),
+		"checkpoint":     o.command("compare the checkpoints of database and cluster, and with --accept continue with an older database", &accept.Command{}),
+		removeFinalizers: o.command("remove the finalizer from all objects, before the ingester is uninstalled", &removefinalizers.Command{}),
 	}
 }
 

@@ -120,7 +120,7 @@ func (o *Options) Validate(common service.Options) error {
 			return fmt.Errorf("--config: %w", err)
 		}
 	}
-	if o.MySQL.Configured() {
+	if o.MySQL.Configured() && common.Command != removeFinalizers {
 		if _, err := o.MySQL.Connector(); err != nil {
 			return err
 		}

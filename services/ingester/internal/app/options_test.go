@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 )
 
 const dsn = "--mysql-dsn=user:secret@tcp(db:3306)/michelangelo"
@@ -66,6 +69,25 @@ func TestValidate(t *testing.T) {
 				t.Errorf("error %v shows the password", err)
 			}
 		})
+	}
+}
+
+// TestRemoveFinalizersRequiresNoMySQL has the command line of an uninstall after the Secrets of MySQL were deleted.
+func TestRemoveFinalizersRequiresNoMySQL(t *testing.T) {
+	o := parse(t, append([]string{"--mysql-password-file=/nowhere", "--mysql-tls-ca-file=/nowhere"}, parts[:3]...)...)
+	if err := o.Validate(service.Options{Command: "remove-finalizers"}); err != nil {
+		t.Error(err)
+	}
+	if err := o.Validate(service.Options{Command: "restore"}); err == nil {
+		t.Error("got no error for restore")
+	}
+	config := command.Config{MySQL: o.MySQL, Log: logr.Discard()}
+	if _, err := command.Open(t.Context(), config); err == nil {
+		t.Error("got no error of a command that requires MySQL")
+	}
+	config.Optional = true
+	if env, err := command.Open(t.Context(), config); err != nil || env.DB != nil {
+		t.Errorf("got %v, %v, want no database and no error", env.DB, err)
 	}
 }
 

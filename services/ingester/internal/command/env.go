@@ -46,7 +46,7 @@ type Env struct {
 type Config struct {
 	// MySQL holds the connection settings; if unconfigured, the command runs without MySQL.
 	MySQL database.Settings
-	// Optional allows the command to run without MySQL when MySQL is unavailable.
+	// Optional allows the command to run without MySQL when MySQL is unavailable, or its settings are invalid.
 	Optional bool
 	// Outbox adds an event to the outbox for each change; an ingester with a bus publishes them.
 	Outbox         bool
@@ -76,34 +76,41 @@ func Open(ctx context.Context, config Config) (Env, error) {
 	if !config.MySQL.Configured() {
 		return env, nil
 	}
+	store, err := openStore(ctx, config)
+	if err == nil {
+		env.Store, env.DB = store, store.DB()
+		return env, nil
+	}
+	if !config.Optional {
+		return Env{}, err
+	}
+	config.Log.Info("Continuing without MySQL", "reason", err.Error())
+	return env, nil
+}
+
+// openStore returns a store whose database is available and has the current schema.
+func openStore(ctx context.Context, config Config) (*mysql.Storage, error) {
 	connector, err := config.MySQL.Connector()
 	if err != nil {
-		return Env{}, err
+		return nil, err
 	}
 	store, err := mysql.Open(ctx, mysql.Options{
 		Connector: connector, Pool: config.MySQL.Pool, Log: config.Log, Clock: config.Clock, Outbox: config.Outbox,
 	})
 	if err != nil {
-		return Env{}, err
+		return nil, err
 	}
-	env.Store, env.DB = store, store.DB()
-	err = env.check(ctx)
-	if err == nil {
-		return env, nil
+	if err := check(ctx, store.DB()); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
-	if closing := store.Close(); closing != nil || !config.Optional {
-		return Env{}, errors.Join(err, closing)
-	}
-	config.Log.Info("Continuing without MySQL", "reason", err.Error())
-	env.Store, env.DB = nil, nil
-	return env, nil
+	return store, nil
 }
 
-func (e Env) check(ctx context.Context) error {
-	if err := database.Ping(ctx, e.DB); err != nil {
+func check(ctx context.Context, db *sql.DB) error {
+	if err := database.Ping(ctx, db); err != nil {
 		return err
 	}
-	states, err := migrations.List(ctx, e.DB)
+	states, err := migrations.List(ctx, db)
 	if err != nil {
 		return err
 	}
