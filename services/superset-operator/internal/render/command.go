@@ -18,7 +18,7 @@ const (
 )
 
 // componentCommand returns the main container's command: the user's, or the
-// default one with the bootstrap script before it.
+// default one with the bootstrap script before it; nil for the image's own.
 func componentCommand(c *resolve.Component) []string {
 	if user := c.Pod.Container.Command; len(user) > 0 {
 		return user
@@ -44,7 +44,7 @@ func defaultCommand(c *resolve.Component) []string {
 	case component.MCPServerName:
 		return []string{"superset", "mcp", "run", "--host", "0.0.0.0", "--port", fmt.Sprint(c.Port())}
 	case component.WebsocketServerName:
-		return []string{"node", "websocket_server.js"}
+		return nil // its files differ between releases
 	}
 	return []string{"/bin/sh", "-c", webServer, shellName}
 }

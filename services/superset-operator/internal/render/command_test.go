@@ -79,7 +79,7 @@ func TestCommands(t *testing.T) {
 				"/bin/sh", "-c", "exec celery " + app + ` flower --port=5555 --url_prefix="$SUPERSET_OPERATOR__FLOWER_URL_PREFIX" "$@"`, "superset",
 			},
 			"mcp-server":       {"superset", "mcp", "run", "--host", "0.0.0.0", "--port", "8088"},
-			"websocket-server": {"node", "websocket_server.js"},
+			"websocket-server": nil, // the image's own
 		}},
 		"the MCP server listens on its container port": {
 			edit: func(s *v1alpha1.SupersetSpec) {
@@ -124,8 +124,14 @@ func TestCommandsOfUser(t *testing.T) {
 			},
 			want: map[string][]string{
 				"web-server": {"/bin/sh", "-c", "mine"}, "celery-worker": {"/bin/sh", "-c", "mine"}, "celery-flower": {"/bin/sh", "-c", "mine"},
-				"websocket-server": {"node", "websocket_server.js"},
+				"websocket-server": nil,
 			},
+		},
+		"the websocket server runs the user's command": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebsocketServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Command: []string{"node", "dist/index.js", "start"}})
+			},
+			want: map[string][]string{"websocket-server": {"node", "dist/index.js", "start"}},
 		},
 		"a command of the top-level template is ignored": {
 			edit: func(s *v1alpha1.SupersetSpec) {

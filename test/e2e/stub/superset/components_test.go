@@ -152,9 +152,17 @@ func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 func TestWebsocketServerRejectsUnauthenticatedRequests(t *testing.T) {
 	port := freePort(t)
 	env := map[string]string{"PORT": strconv.Itoa(port)}
-	newPod(t, "6.0.0", full, "websocket-server").with(env).failed("at least 32 bytes long")
+	websocketServer := func(command ...string) *pod {
+		p := newPod(t, "6.0.0", full, "websocket-server").with(env)
+		if len(p.command) != 0 {
+			t.Fatalf("the operator sets the command %q", p.command)
+		}
+		p.command = command
+		return p
+	}
+	websocketServer("node", "dist/index.js", "start").failed("at least 32 bytes long")
 	env["JWT_SECRET"] = strings.Repeat("long enough ", 3)
-	server := newPod(t, "6.0.0", full, "websocket-server").with(env).at(port).listening("/health")
+	server := websocketServer("node", "dist/index.js", "start").at(port).listening("/health")
 	server.answers("/", http.StatusNotFound, "Not Found")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url, nil)
 	must(t, err)
@@ -164,9 +172,7 @@ func TestWebsocketServerRejectsUnauthenticatedRequests(t *testing.T) {
 		t.Errorf("an unauthenticated client got %d %q (%v), want 401", status, body, err)
 	}
 	server.terminated()
-	other := newPod(t, "6.0.0", full, "websocket-server").with(env)
-	other.command = []string{"node", "other.js"}
-	other.failed("only websocket_server.js")
+	websocketServer("node", "other.js").failed("only dist/index.js")
 }
 
 func TestAdministratorIsCreatedOnce(t *testing.T) {

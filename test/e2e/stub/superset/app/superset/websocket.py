@@ -1,4 +1,4 @@
-"""node websocket_server.js: only the health check. It rejects every connection as unauthenticated."""
+"""node dist/index.js start: only the health check. It rejects every connection as unauthenticated."""
 
 import json
 import os
@@ -12,8 +12,8 @@ SHORTEST_SECRET = 32
 
 
 def main(arguments):
-    if arguments != ["websocket_server.js"]:
-        sys.exit(f"node: the stub runs only websocket_server.js, got {arguments}")
+    if arguments != ["dist/index.js", "start"]:
+        sys.exit(f"node: the stub runs only dist/index.js start, got {arguments}")
     settings = json.loads(CONFIG.read_text()) if CONFIG.exists() else {}
     secret = os.environ.get("JWT_SECRET") or settings.get("jwtSecret", "")
     if len(secret.encode()) < SHORTEST_SECRET:
