@@ -84,7 +84,8 @@ type CeleryWorkerProcessSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// pool defines how the tasks run concurrently. Defaults to prefork, one process for each task.
+	// pool defines how the tasks run concurrently. Defaults to prefork, one process for each task. With gevent, eventlet
+	// and solo a task can delay the heartbeat of the worker, so they have no default liveness probe.
 	// +kubebuilder:validation:Enum=prefork;threads;gevent;eventlet;solo
 	// +optional
 	Pool *string `json:"pool,omitempty"`

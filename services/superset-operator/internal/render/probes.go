@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +53,16 @@ func celeryProbes(c *resolve.Component) probes {
 	}
 	heartbeat := probe(execute("python3", "-c", heartbeatScript, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter)))
 	heartbeat.PeriodSeconds, heartbeat.TimeoutSeconds = 60, 15
-	return probes{liveness: heartbeat, startup: startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))}
+	started := startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))
+	if c.Celery != nil && slices.Contains(blockingPools, c.Celery.Pool) {
+		return probes{startup: started}
+	}
+	return probes{liveness: heartbeat, startup: started}
 }
+
+// blockingPools are the pools whose tasks run in the thread that sends heartbeats, so that a worker is silent during a task:
+// with solo during each one, with the others during one that waits in a C library, as the drivers of PostgreSQL and MySQL do.
+var blockingPools = []string{"solo", "gevent", "eventlet"}
 
 // staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
 const staleAfter = 600

@@ -77,6 +77,20 @@ func TestBusyWebServerIsNotKilled(t *testing.T) {
 	}
 }
 
+// TestWorkerIsNotKilledDuringTask checks that a worker has the liveness probe only if its pool answers while a task runs. All
+// have the startup probe, whose file is written before the first task.
+func TestWorkerIsNotKilledDuringTask(t *testing.T) {
+	for pool, want := range map[string]bool{"prefork": true, "threads": true, "gevent": false, "eventlet": false, "solo": false} {
+		worker := main(workloads(func(s *v1alpha1.SupersetSpec) {
+			s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"}
+			s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{Pool: &pool}
+		})[component.CeleryWorkerName])
+		if got := worker.LivenessProbe != nil; got != want || worker.StartupProbe == nil {
+			t.Errorf("%s: has a liveness probe: %v, want %v; startup probe %v", pool, got, want, worker.StartupProbe)
+		}
+	}
+}
+
 // TestLivenessProbe runs the real probe with files of several ages, with and without a broker.
 func TestLivenessProbe(t *testing.T) {
 	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
