@@ -33,7 +33,7 @@ func cloneTask(sup *v1alpha1.Superset) Task {
 	kind := or(source.Type, v1alpha1.PostgreSQL)
 	c := CloneTask{
 		Tool: databaseTool(kind, settings.Image, &pod),
-		Host: source.Host, Port: or(source.Port, toolOf(kind).port),
+		Host: host(source.Host), Port: or(source.Port, toolOf(kind).port),
 		Database: source.Database, User: source.Username, Password: Value{source.Password, source.PasswordFrom},
 		ExcludeTables: settings.ExcludeTables, ExcludeTableData: settings.ExcludeTableData, PostSQL: settings.PostCloneSQL,
 		TargetImage: taskImage(sup),

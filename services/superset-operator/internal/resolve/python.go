@@ -1,6 +1,9 @@
 package resolve
 
 import (
+	"net/netip"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -47,6 +50,8 @@ type Database struct {
 	Mode DatabaseMode
 	// Scheme is the URI's scheme with driver, for DatabaseParts.
 	Scheme string
+	// IPv6 reports whether the host is an IPv6 address, which needs brackets in a URI.
+	IPv6 bool
 }
 
 // DatabaseMode selects how the connection URI is built.
@@ -115,7 +120,26 @@ func database(m *v1alpha1.MetastoreSpec) Database {
 	if m.Driver != nil {
 		driver = *m.Driver
 	}
-	return Database{Mode: DatabaseParts, Scheme: scheme + "+" + driver}
+	return Database{Mode: DatabaseParts, Scheme: scheme + "+" + driver, IPv6: isIPv6(*m.Host)}
+}
+
+// host returns the host of the spec without the brackets of an IPv6 address: programs expect it without.
+func host(spec string) string {
+	if isIPv6(spec) {
+		return strings.Trim(spec, "[]")
+	}
+	return spec
+}
+
+// isIPv6 reports whether a host of the spec is an IPv6 address, with or without brackets.
+func isIPv6(spec string) bool {
+	if inner, found := strings.CutPrefix(spec, "["); found {
+		if spec, found = strings.CutSuffix(inner, "]"); !found {
+			return false
+		}
+	}
+	address, err := netip.ParseAddr(spec)
+	return err == nil && address.Is6()
 }
 
 func inputs(sup *v1alpha1.Superset) Inputs {
@@ -130,7 +154,7 @@ func inputs(sup *v1alpha1.Superset) Inputs {
 	case DatabaseURI:
 		in.DatabaseURI = Value{m.URI, m.URIFrom}
 	case DatabaseParts:
-		in.DatabaseHost, in.DatabaseName, in.DatabaseUser = *m.Host, orZero(m.Database), orZero(m.Username)
+		in.DatabaseHost, in.DatabaseName, in.DatabaseUser = host(*m.Host), orZero(m.Database), orZero(m.Username)
 		in.DatabasePassword = Value{m.Password, m.PasswordFrom}
 		in.DatabasePort = 5432
 		if isMySQL(m) {
@@ -142,7 +166,7 @@ func inputs(sup *v1alpha1.Superset) Inputs {
 	case DatabaseNone:
 	}
 	if v := spec.Valkey; v != nil {
-		in.ValkeyHost, in.ValkeyPort, in.ValkeyUser = v.Host, or(v.Port, 6379), orZero(v.Username)
+		in.ValkeyHost, in.ValkeyPort, in.ValkeyUser = host(v.Host), or(v.Port, 6379), orZero(v.Username)
 		in.ValkeyPassword = Value{v.Password, v.PasswordFrom}
 	}
 	return in

@@ -7,6 +7,8 @@ import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1
 type Valkey struct {
 	// TLS is nil for connections without it.
 	TLS *TLS
+	// IPv6 reports whether the host is an IPv6 address, which needs brackets in a URL.
+	IPv6 bool
 	// Caches are Superset's enabled caches, in the order of the reference table.
 	Caches []Cache
 	// Broker and ResultBackend are the databases of Celery; nil when disabled.
@@ -82,7 +84,7 @@ func ValkeyOf(spec *v1alpha1.ValkeySpec) *Valkey {
 	if spec == nil {
 		return nil
 	}
-	v := &Valkey{TLS: valkeyTLS(spec.SSL)}
+	v := &Valkey{TLS: valkeyTLS(spec.SSL), IPv6: isIPv6(spec.Host)}
 	for _, d := range cacheDefaults {
 		section := orZero(d.section(spec))
 		if enabled(section.Disabled) {

@@ -94,7 +94,8 @@ class Metastore:
                 f"the metastore is {self.kind}, which Superset does not support: use PostgreSQL or MySQL,"
                 " or set spec.lifecycle.preflight.disabled"
             )
-        self.where = f"{self.url.host}:{self.url.port or PORTS[self.kind]}"
+        host = f"[{self.url.host}]" if ":" in (self.url.host or "") else self.url.host
+        self.where = f"{host}:{self.url.port or PORTS[self.kind]}"
         self.load_driver()
         options = {"connect_args": (getattr(config, "SQLALCHEMY_ENGINE_OPTIONS", None) or {}).get("connect_args", {})}
         self.engine = sa.create_engine(self.url, poolclass=NullPool, **options)

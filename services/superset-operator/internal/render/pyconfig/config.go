@@ -93,19 +93,28 @@ func writeDatabase(b *strings.Builder, db *resolve.Database) {
 	case resolve.DatabaseURI:
 		fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = os.environ[%s]\n", Quote(EnvDatabaseURI))
 	case resolve.DatabaseParts:
-		writeDatabaseParts(b, db.Scheme)
+		writeDatabaseParts(b, db)
 	}
 }
 
 // writeDatabaseParts builds the URI at run time from the environment, each part percent-quoted.
-func writeDatabaseParts(b *strings.Builder, scheme string) {
+func writeDatabaseParts(b *strings.Builder, db *resolve.Database) {
 	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ[%s], safe="")`, Quote(name)) }
-	fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = (\n    %s\n", Quote(scheme+"://"))
+	fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = (\n    %s\n", Quote(db.Scheme+"://"))
 	fmt.Fprintf(b, "    + %s\n", quoted(EnvDatabaseUser))
 	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(EnvDatabasePassword), Quote(EnvDatabasePassword))
-	fmt.Fprintf(b, "    + \"@\" + os.environ[%s]\n", Quote(EnvDatabaseHost))
+	fmt.Fprintf(b, "    + \"@\" + %s\n", uriHost(EnvDatabaseHost, db.IPv6))
 	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n", Quote(EnvDatabasePort))
 	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", quoted(EnvDatabaseName))
+}
+
+// uriHost returns the host in the variable as a part of a URI, as Python.
+func uriHost(name string, ipv6 bool) string {
+	host := fmt.Sprintf("os.environ[%s]", Quote(name))
+	if ipv6 {
+		return `"[" + ` + host + ` + "]"`
+	}
+	return host
 }
 
 func writeFlags(b *strings.Builder, flags map[string]bool) {

@@ -31,7 +31,7 @@ func writeValkey(b *strings.Builder, v *resolve.Valkey) {
 		return
 	}
 	writeValkeyTLS(b, v.TLS)
-	writeValkeyURL(b, v.TLS != nil)
+	writeValkeyURL(b, v)
 	writeValkeyQuery(b, v.TLS != nil)
 	for i := range v.Caches {
 		writeCache(b, v, &v.Caches[i])
@@ -62,9 +62,9 @@ func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 	b.WriteString("}\n")
 }
 
-func writeValkeyURL(b *strings.Builder, tls bool) {
+func writeValkeyURL(b *strings.Builder, v *resolve.Valkey) {
 	scheme := "redis://"
-	if tls {
+	if v.TLS != nil {
 		scheme = "rediss://"
 	}
 	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ.get(%s, ""), safe="")`, Quote(name)) }
@@ -72,7 +72,7 @@ func writeValkeyURL(b *strings.Builder, tls bool) {
 	fmt.Fprintf(b, "    + %s\n", quoted(EnvValkeyUser))
 	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(EnvValkeyPassword), Quote(EnvValkeyPassword))
 	fmt.Fprintf(b, "    + (\"@\" if %s in os.environ or %s in os.environ else \"\")\n", Quote(EnvValkeyUser), Quote(EnvValkeyPassword))
-	fmt.Fprintf(b, "    + os.environ[%s]\n", Quote(EnvValkeyHost))
+	fmt.Fprintf(b, "    + %s\n", uriHost(EnvValkeyHost, v.IPv6))
 	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n)\n", Quote(EnvValkeyPort))
 	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, Quote(EnvInstanceName))
 }
