@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // shutdownTimeout leaves a third of a pod's usual 30 s for the bus and the traces.
@@ -93,7 +96,7 @@ func pprofAddress(o Options) string {
 }
 
 // instrumented is the manager that Setup gets. It counts the added runnables, since a service
-// without any is misconfigured, and adds health checks to the service's own endpoints.
+// without any is misconfigured, adds health checks to the service's own endpoints, and bounds the notes of events.
 type instrumented struct {
 	ctrl.Manager
 	health *health
@@ -113,4 +116,25 @@ func (m *instrumented) AddHealthzCheck(name string, check healthz.Checker) error
 func (m *instrumented) AddReadyzCheck(name string, check healthz.Checker) error {
 	m.health.add(m.health.ready, name, check)
 	return nil
+}
+
+// boundedRecorder truncates the notes of events. The API server rejects an event with a longer one, and the event would be lost.
+type boundedRecorder struct{ recorder.EventRecorder }
+
+// GetEventRecorder returns a recorder for all controllers of the service.
+func (m *instrumented) GetEventRecorder(name string) recorder.EventRecorder {
+	return boundedRecorder{m.Manager.GetEventRecorder(name)}
+}
+
+// Eventf implements [recorder.EventRecorder].
+func (r boundedRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", contract.Text(fmt.Sprintf(note, args...)))
+}
+
+// AnnotatedEventf implements [recorder.EventRecorder].
+func (r boundedRecorder) AnnotatedEventf(
+	regarding, related runtime.Object, annotations map[string]string, kind, reason, action, note string, args ...any,
+) {
+	text := contract.Text(fmt.Sprintf(note, args...))
+	r.EventRecorder.AnnotatedEventf(regarding, related, annotations, kind, reason, action, "%s", text)
 }
