@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // Event is one Kubernetes event.
@@ -16,9 +17,6 @@ type Event struct {
 	Warning         bool
 	Reason, Message string
 }
-
-// maxNote is the maximum length of a note in the API server, in bytes.
-const maxNote = 1024
 
 // list collects the events of one write. The first event of a reason wins: a
 // condition and a transition with the same reason report the same change.
@@ -32,26 +30,12 @@ func (l *list) add(warning bool, reason, format string, args ...any) {
 	if slices.ContainsFunc(*l, func(e Event) bool { return e.Reason == reason }) {
 		return
 	}
-	*l = append(*l, Event{Warning: warning, Reason: reason, Message: note(fmt.Sprintf(format, args...))})
+	*l = append(*l, Event{Warning: warning, Reason: reason, Message: contract.Text(strings.TrimSpace(fmt.Sprintf(format, args...)))})
 }
 
 // contains reports whether an event already contains the text.
 func (l *list) contains(text string) bool {
 	return text != "" && slices.ContainsFunc(*l, func(e Event) bool { return strings.Contains(e.Message, text) })
-}
-
-// note makes a text valid UTF-8 and truncates it to the limit of an event.
-func note(text string) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) <= maxNote {
-		return text
-	}
-	const ellipsis = "..."
-	limit := maxNote - len(ellipsis)
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + ellipsis
 }
 
 // find returns a condition; an absent one has neither status nor reason.

@@ -19,18 +19,7 @@ const reasonRejected = "StorageRejected"
 // reject counts an object whose content cannot be stored, and emits an event with the cause.
 func (r *Reconciler) reject(o *object.Object, err error) {
 	r.config.Metrics.Rejected.WithLabelValues(r.config.Kind.Name, field(r.config.Kind, err)).Inc()
-	r.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
-}
-
-// maxMessage is the maximum length of an event's note.
-const maxMessage = 1000
-
-func message(err error) string {
-	text := err.Error()
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "")
-	}
-	return text
+	r.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", err)
 }
 
 // Values of the label field when the cause is not a field of the kind.
