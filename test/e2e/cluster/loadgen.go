@@ -124,14 +124,23 @@ func (a *Loadgen) Figures(ctx context.Context) ([]load.Figures, error) {
 	return a.request(ctx, http.MethodGet, "/counts")
 }
 
+// Current returns the figures of the current phase.
+func (a *Loadgen) Current(ctx context.Context) (load.Figures, error) {
+	phases, err := a.Figures(ctx)
+	if err != nil {
+		return load.Figures{}, err
+	}
+	return phases[len(phases)-1], nil
+}
+
 // WaitForClass waits for an answer of this class in the current phase.
 func (a *Loadgen) WaitForClass(ctx context.Context, step *run.Step, class string) error {
 	return step.Until(ctx, "load generator "+a.name+" gets "+class, func(ctx context.Context) error {
-		phases, err := a.Figures(ctx)
+		now, err := a.Current(ctx)
 		if err != nil {
 			return err
 		}
-		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
+		if now.Classes[class] == 0 {
 			return fmt.Errorf("phase %s has answers %v", now.Phase, now.Classes)
 		}
 		return nil

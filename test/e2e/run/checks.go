@@ -35,24 +35,6 @@ func ExecutedOnce(phases []load.Figures) error {
 	return errors.Join(problems...)
 }
 
-// MaxGap returns a check that allows failed answers: each phase must have answers, and its longest gap without a
-// good answer must not exceed allowed seconds.
-func MaxGap(allowed float64) func([]load.Figures) error {
-	return func(phases []load.Figures) error {
-		var problems []error
-		for _, f := range phases {
-			switch {
-			case f.LongestGap > allowed:
-				problems = append(problems, fmt.Errorf("phase %s: %.1f s without a good answer from %s on, more than %.1f s: %s",
-					f.Phase, f.LongestGap, f.GapStart.UTC().Format("15:04:05.000"), allowed, first(f.Failures)))
-			case f.Answers == 0:
-				problems = append(problems, fmt.Errorf("phase %s: no requests were answered", f.Phase))
-			}
-		}
-		return errors.Join(problems...)
-	}
-}
-
 func first(failures []string) string {
 	const few = 3
 	if len(failures) == 0 {

@@ -88,7 +88,7 @@ func (r *Runner) one(ctx context.Context, s Scenario) Result {
 			result.Problem = errors.Join(errorOf(result.Problem), fmt.Errorf("clean up: %w", err)).Error()
 		}
 	}
-	result.Changes, result.Notes = recorder.Changes(), step.allNotes()
+	result.Changes, result.Notes = recorder.Changes(), step.Notes()
 	fmt.Fprintln(locked{r}, result.Line())
 	if !result.OK() {
 		fmt.Fprintf(locked{r}, "  %s\n  waited last for: %s\n", result.Problem, result.Waited)
@@ -190,11 +190,10 @@ func (p *execution) evaluate(figures []load.Figures) error {
 	for i := range p.phases {
 		p.phases[i].Load = &figures[i]
 	}
-	evaluate := p.Evaluate
-	if evaluate == nil {
-		evaluate = NoFailure
+	if p.Evaluate == nil {
+		return errors.Join(ExecutedOnce(figures), NoFailure(watched(p.phases)))
 	}
-	return errors.Join(ExecutedOnce(figures), evaluate(watched(p.phases)))
+	return errors.Join(ExecutedOnce(figures), p.Evaluate(p.step, watched(p.phases)))
 }
 
 func watched(phases []PhaseResult) []load.Figures {

@@ -115,12 +115,14 @@ func TestRunnerFailsScenario(t *testing.T) {
 			Scenario{Prepare: startCounter(&counter{failed: map[string]int{"scale": 2}}), Phases: []Phase{{Name: "scale", Do: succeed}}},
 			[]string{"phase scale: 2 of 10 answers failed", "FAILED answers=10 failed=2"},
 		},
-		"a long gap": {
+		"a check of the scenario": {
 			Scenario{
 				Prepare: startCounter(&counter{failed: map[string]int{"scale": 3}}), Phases: []Phase{{Name: "scale", Do: succeed}},
-				Evaluate: MaxGap(2),
+				Evaluate: func(_ *Step, phases []load.Figures) error {
+					return fmt.Errorf("phase %s has %d bad answers", phases[0].Phase, phases[0].Failed)
+				},
 			},
-			[]string{"3.0 s without a good answer"},
+			[]string{"phase scale has 3 bad answers"},
 		},
 		"an error": {
 			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { return errors.New("oops") }}, {Name: "two", Do: succeed}}},

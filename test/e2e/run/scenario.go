@@ -23,8 +23,8 @@ type Scenario struct {
 	// Prepare creates what the phases need and returns the load generators; nil: none.
 	Prepare func(context.Context, *Step) (Loadgen, error)
 	Phases  []Phase
-	// Evaluate checks the counts of the phases without an expected outage; nil: NoFailure.
-	Evaluate func([]load.Figures) error
+	// Evaluate checks the counts of the phases without an expected outage; nil: NoFailure. It can add notes to the report.
+	Evaluate func(*Step, []load.Figures) error
 	// Clean deletes the objects of the scenario. It also runs after a failure, with a timeout of its own.
 	Clean func(context.Context, *Step) error
 	// CleanLimit is the timeout of Clean; 0: the default of the runner.
@@ -36,7 +36,7 @@ type Phase struct {
 	Name string
 	// Outage allows failed answers in this phase, for example while the engine is stopped.
 	Outage bool
-	Do     func(context.Context, *Step) error
+	Do     Action
 }
 
 // Loadgen sends requests while the phases run.

@@ -122,7 +122,8 @@ func (s *Step) waited() string {
 	return strings.Join(all, "; and ")
 }
 
-func (s *Step) allNotes() []string {
+// Notes returns the lines of the report so far.
+func (s *Step) Notes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.notes...)

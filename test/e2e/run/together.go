@@ -11,6 +11,8 @@ import (
 type Named struct {
 	Name string
 	Loadgen
+	// Labeled means that its labels contain the name, so its classes get no prefix.
+	Labeled bool
 }
 
 // Together combines load generators that run at the same time. The counts of a phase are those of all; its longest gap
@@ -45,7 +47,10 @@ func (t together) each(request func(Loadgen) ([]load.Figures, error)) ([]load.Fi
 			return nil, fmt.Errorf("%s has figures of %d phases, %s of %d", one.Name, len(figures), t[0].Name, len(all))
 		}
 		for phase, f := range figures {
-			all[phase] = append(all[phase], named(one.Name, f))
+			if i > 0 && f.Phase != all[phase][0].Phase {
+				return nil, fmt.Errorf("%s is in phase %q, %s in %q", one.Name, f.Phase, t[0].Name, all[phase][0].Phase)
+			}
+			all[phase] = append(all[phase], one.named(f))
 		}
 	}
 	var out []load.Figures
@@ -59,19 +64,24 @@ func (t together) each(request func(Loadgen) ([]load.Figures, error)) ([]load.Fi
 
 // named prefixes the classes and failures of a load generator with its name. A phase without answers counts as one
 // failure: the answers of the other load generators would hide it.
-func named(name string, f load.Figures) load.Figures {
-	classes := map[string]int{}
-	for class, n := range f.Classes {
-		classes[name+": "+class] = n
-	}
+func (one Named) named(f load.Figures) load.Figures {
+	prefix := one.Name + ": "
 	var failures []string
 	for _, failure := range f.Failures {
-		failures = append(failures, name+": "+failure)
+		failures = append(failures, prefix+failure)
 	}
-	f.Classes, f.Failures = classes, failures
+	f.Failures = failures
 	if f.Answers == 0 {
 		f.Failed++
-		f.Failures = append(f.Failures, name+": no requests were answered")
+		f.Failures = append(f.Failures, prefix+"no requests were answered")
 	}
+	if one.Labeled {
+		return f
+	}
+	classes := map[string]int{}
+	for class, n := range f.Classes {
+		classes[prefix+class] = n
+	}
+	f.Classes = classes
 	return f
 }

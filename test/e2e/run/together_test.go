@@ -29,7 +29,7 @@ func TestTogetherMergesLoadgens(t *testing.T) {
 		{Phase: "up", Seconds: 9, Answers: 4, Failed: 1, Classes: map[string]int{"200": 3, "reset": 1}, LongestGap: 2, Failures: []string{"reset"}},
 		{Phase: "down", Seconds: 3, Answers: 4, Classes: map[string]int{"200": 4}},
 	}}
-	got, err := Together(Named{"engine", engine}, Named{"web", web}).Figures(t.Context())
+	got, err := Together(Named{Name: "engine", Loadgen: engine}, Named{Name: "web", Loadgen: web}).Figures(t.Context())
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -40,6 +40,10 @@ func TestTogetherMergesLoadgens(t *testing.T) {
 	if want := map[string]int{"engine: 200": 5, "web: 200": 3, "web: reset": 1}; !maps.Equal(up.Classes, want) {
 		t.Errorf("classes %v, want %v", up.Classes, want)
 	}
+	labeled := Together(Named{Name: "web", Loadgen: web, Labeled: true})
+	if web, err := labeled.Figures(t.Context()); err != nil || web[0].Classes["reset"] != 1 {
+		t.Errorf("with a label: %+v, %v", web, err)
+	}
 	if err := NoFailure([]load.Figures{down}); err == nil || !strings.Contains(err.Error(), "engine: no requests were answered") {
 		t.Errorf("a load generator without an answer: %v", err)
 	}
@@ -47,8 +51,13 @@ func TestTogetherMergesLoadgens(t *testing.T) {
 
 func TestTogetherNamesFailedLoadgen(t *testing.T) {
 	one := []load.Figures{{Phase: "up", Answers: 1}}
-	for name, second := range map[string]fixed{"is unavailable": {err: errors.New("is unavailable")}, "of 2 phases": {figures: append(one, one...)}} {
-		_, err := Together(Named{"engine", fixed{figures: one}}, Named{"web", second}).Phase(t.Context(), "up")
+	for name, second := range map[string]fixed{
+		"is unavailable":    {err: errors.New("is unavailable")},
+		"of 2 phases":       {figures: append(one, one...)},
+		"in phase \"down\"": {figures: []load.Figures{{Phase: "down", Answers: 1}}},
+	} {
+		both := Together(Named{Name: "engine", Loadgen: fixed{figures: one}}, Named{Name: "web", Loadgen: second})
+		_, err := both.Phase(t.Context(), "up")
 		if err == nil || !strings.Contains(err.Error(), "web") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

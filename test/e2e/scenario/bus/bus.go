@@ -46,18 +46,20 @@ func Disruptions(p *platform.Platform) run.Scenario {
 		},
 		Prepare: b.prepare,
 		Phases: []run.Phase{
-			{Name: "steady", Do: b.steady},
+			{Name: "steady", Do: run.InOrder(b.pauseAndStop, b.resume, b.verifyEvents)},
 			{Name: "NATS is killed", Do: b.kill},
 			{Name: "NATS is down", Do: b.changeWhileDown},
 			{Name: "NATS loses its volume", Do: b.wipe},
-			{Name: "streams are re-created", Do: b.recreate},
+			// An administrator upgrades the chart, whose Job creates the streams, and creates the consumer.
+			{Name: "streams are re-created", Do: run.InOrder(
+				b.bootstrap, b.makeConsumer, b.waitForRecovery, b.verifyEvents, b.pauseAndStop, b.verifyEvents)},
 			{Name: "delete", Do: b.remove},
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
 			// Restore NATS after a failure too, since other scenarios need the bus.
 			err := errors.Join(b.scaleNATS(ctx, 1), b.Ready(ctx, s, b.Data, platform.NATS, 1))
 			if b.wiped > 0 {
-				err = errors.Join(err, b.bootstrap(ctx))
+				err = errors.Join(err, b.bootstrap(ctx, s))
 			}
 			return errors.Join(err, p.RemoveNamespace(ctx, namespace))
 		},
@@ -83,20 +85,9 @@ func (b *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	return nil, b.verifyEvents(ctx, s)
 }
 
-// steady changes both Supersets once without a fault.
-func (b *scenario) steady(ctx context.Context, s *run.Step) error {
-	if err := b.pauseAndStop(ctx, s); err != nil {
-		return err
-	}
-	if err := b.resume(ctx, s); err != nil {
-		return err
-	}
-	return b.verifyEvents(ctx, s)
-}
-
 // kill force-deletes NATS's pod twice for each change: just before it, and at a random time during it.
 func (b *scenario) kill(ctx context.Context, s *run.Step) error {
-	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.resume} {
+	for _, change := range []run.Action{b.pauseAndStop, b.resume} {
 		b.startOutage(s)
 		if err := b.KillPods(ctx, b.Data, platform.NATS); err != nil {
 			return err
@@ -165,23 +156,6 @@ func (b *scenario) wipe(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// recreate recovers like an administrator: it upgrades the chart, whose Job creates the streams, and creates the consumer.
-func (b *scenario) recreate(ctx context.Context, s *run.Step) error {
-	if err := b.bootstrap(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(b.makeConsumer(ctx, s), b.waitForRecovery(ctx, s)); err != nil {
-		return err
-	}
-	if err := b.verifyEvents(ctx, s); err != nil {
-		return err
-	}
-	if err := b.pauseAndStop(ctx, s); err != nil {
-		return err
-	}
-	return b.verifyEvents(ctx, s)
-}
-
 // remove deletes both Supersets and notes the totals in the report.
 func (b *scenario) remove(ctx context.Context, s *run.Step) error {
 	if _, err := b.Kubectl(ctx, "", "delete", "-n", namespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
@@ -211,11 +185,8 @@ func (b *scenario) waitForRecovery(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	since := s.Now()
-	if err := s.Until(ctx, "the aggregator holds the Lease flotilla-conditions", func(ctx context.Context) error {
-		lease, err := b.Get(ctx, platform.Leases, b.System, "flotilla-conditions")
-		if err != nil {
-			return err
-		}
+	const name, what = "flotilla-conditions", "the aggregator holds the Lease flotilla-conditions"
+	if err := b.Await(ctx, s, what, platform.Leases, b.System, name, func(lease *unstructured.Unstructured) error {
 		renewed, err := time.Parse(time.RFC3339, platform.Text(lease, "spec", "renewTime"))
 		if err != nil || renewed.Before(since) {
 			return fmt.Errorf("last renewed at %s by %s",
@@ -270,13 +241,8 @@ func (b *scenario) conditions(ctx context.Context, s *run.Step, desk, till sixCo
 		name string
 		sixConditions
 	}{{"desk", desk}, {"till", till}} {
-		if err := s.Until(ctx, "the conditions of "+want.name+" are correct", func(ctx context.Context) error {
-			o, err := b.Get(ctx, platform.Supersets, namespace, want.name)
-			if err != nil {
-				return err
-			}
-			return want.of(o)
-		}); err != nil {
+		what := "the conditions of " + want.name + " are correct"
+		if err := b.Await(ctx, s, what, platform.Supersets, namespace, want.name, want.of); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"path/filepath"
 
@@ -32,7 +31,7 @@ const (
 
 // access returns the access to the bus from outside the cluster: a node port, and the credentials of an identity.
 func (b *scenario) access(ctx context.Context, identity string) (subscriber.Access, error) {
-	address, err := b.address(ctx)
+	address, err := b.NodePort(ctx, b.Data, "nats-outside")
 	if err != nil {
 		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside the cluster through Service nats-outside: %w", err)
 	}
@@ -47,40 +46,6 @@ func (b *scenario) access(ctx context.Context, identity string) (subscriber.Acce
 	password, _ := internal.User.Password()
 	authority, err := b.secret(ctx, "bus-ca", "ca.crt")
 	return subscriber.Access{URL: "tls://" + address, User: internal.User.Username(), Password: password, Authority: authority}, err
-}
-
-func (b *scenario) address(ctx context.Context) (string, error) {
-	service, err := b.Get(ctx, platform.Services, b.Data, "nats-outside")
-	if err != nil {
-		return "", err
-	}
-	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
-	if err != nil {
-		return "", fmt.Errorf("get the ports of Service nats-outside: %w", err)
-	}
-	if len(ports) == 0 {
-		return "", errors.New("the Service nats-outside has no port")
-	}
-	port, ok := ports[0].(map[string]any)
-	if !ok {
-		return "", fmt.Errorf("unexpected port %v of Service nats-outside", ports[0])
-	}
-	list, err := b.List(ctx, nodeKind, "")
-	if err != nil {
-		return "", err
-	}
-	for _, node := range list {
-		addresses, _, err := unstructured.NestedSlice(node.Object, "status", "addresses")
-		if err != nil {
-			return "", err
-		}
-		for _, entry := range addresses {
-			if a, ok := entry.(map[string]any); ok && a["type"] == "InternalIP" {
-				return net.JoinHostPort(fmt.Sprint(a["address"]), fmt.Sprint(port["nodePort"])), nil
-			}
-		}
-	}
-	return "", errors.New("no node has an InternalIP address")
 }
 
 func (b *scenario) secret(ctx context.Context, name, key string) ([]byte, error) {
@@ -118,30 +83,17 @@ func (b *scenario) makeConsumer(ctx context.Context, s *run.Step) error {
 	if err := b.removeJob(ctx); err != nil {
 		return err
 	}
-	aggregator, err := b.Get(ctx, platform.Deployments, b.System, "status-aggregator")
+	image, err := b.Kubectl(ctx, "", "get", "deployment", "status-aggregator", "--namespace", b.System,
+		"--output", "jsonpath={.spec.template.spec.containers[0].image}")
 	if err != nil {
 		return err
 	}
-	containers, _, err := unstructured.NestedSlice(aggregator.Object, "spec", "template", "spec", "containers")
-	if err != nil {
-		return fmt.Errorf("get the containers of the status aggregator: %w", err)
-	}
-	if len(containers) == 0 {
-		return errors.New("the status aggregator has no container")
-	}
-	first, ok := containers[0].(map[string]any)
-	if !ok {
-		return fmt.Errorf("the status aggregator's container is %v", containers[0])
-	}
-	if err := b.ApplyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", fmt.Sprint(first["image"]),
+	if err := b.ApplyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", image,
 		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+clusterName+"."+namespace+".>"); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "Job "+consumerJob+" creates the consumer", func(ctx context.Context) error {
-		job, err := b.Get(ctx, platform.Jobs, b.System, consumerJob)
-		if err != nil {
-			return err
-		}
+	what := "Job " + consumerJob + " creates the consumer"
+	if err := b.Await(ctx, s, what, platform.Jobs, b.System, consumerJob, func(job *unstructured.Unstructured) error {
 		if platform.Number(job, "status", "succeeded") != 1 {
 			return fmt.Errorf("%d of its pods have failed", max(0, platform.Number(job, "status", "failed")))
 		}
@@ -158,7 +110,7 @@ func (b *scenario) removeJob(ctx context.Context) error {
 }
 
 // bootstrap upgrades the aggregator's chart with unchanged values; its Job creates the streams and the bucket.
-func (b *scenario) bootstrap(ctx context.Context) error {
+func (b *scenario) bootstrap(ctx context.Context, _ *run.Step) error {
 	_, err := b.Helm(ctx, "upgrade", "status-aggregator", filepath.Join(b.Root, "deploy", "charts", "status-aggregator"),
 		"--namespace", b.System, "--reuse-values", "--wait", "--timeout", "5m")
 	return err

@@ -75,22 +75,20 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 // Databases clones a database of each kind on a schedule.
 func Databases(p *platform.Platform) run.Scenario {
 	all := metastoreCopies(p)
-	note := func(string, ...any) {}
 	s := run.Scenario{
 		Name: namespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A PostgreSQL and a MySQL database are cloned into the metastores of two Supersets on a schedule, without the " +
 			"rows of one table and without another table, while users request their pages.",
-		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-			note = s.Note
-			return startCopies(ctx, p, s, all)
-		},
+		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) { return startCopies(ctx, p, s, all) },
 		Phases: []run.Phase{
 			{Name: "schedule", Do: eachCopy(all, (*metastoreCopy).scheduled)},
 			{Name: "changed rows", Do: eachCopy(all, (*metastoreCopy).changed)},
 			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
 		},
-		Evaluate: func(phases []load.Figures) error { return superset.EvaluateWeb(copyRules(all, phases), note)(phases) },
-		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
+		Evaluate: func(s *run.Step, phases []load.Figures) error {
+			return superset.EvaluateWeb(copyRules(all, phases))(s, phases)
+		},
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 	for _, c := range all {
 		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: namespace, Name: c.name})
@@ -99,18 +97,12 @@ func Databases(p *platform.Platform) run.Scenario {
 }
 
 // eachCopy calls do for all Supersets in parallel.
-func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *run.Step) error) func(context.Context, *run.Step) error {
-	return func(ctx context.Context, s *run.Step) error {
-		done := make(chan error, len(all))
-		for _, c := range all {
-			go func() { done <- do(c, ctx, s) }()
-		}
-		var problems []error
-		for range all {
-			problems = append(problems, <-done)
-		}
-		return errors.Join(problems...)
+func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *run.Step) error) run.Action {
+	var actions []run.Action
+	for _, c := range all {
+		actions = append(actions, func(ctx context.Context, s *run.Step) error { return do(c, ctx, s) })
 	}
+	return run.InParallel(actions...)
 }
 
 // startCopies fills the databases, installs the Supersets, and starts a load generator for each.
@@ -118,18 +110,15 @@ func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*
 	if err := p.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	objects, err := p.Sample("superset-databases.yaml", "valkey")
-	if err != nil {
-		return nil, err
-	}
-	if err := p.ApplyObjects(ctx, namespace, objects); err != nil {
+	if err := p.ApplySample(ctx, namespace, "superset-databases.yaml", "valkey"); err != nil {
 		return nil, err
 	}
 	if err := eachCopy(all, (*metastoreCopy).install)(ctx, s); err != nil {
 		return nil, err
 	}
-	var both loadgens
+	var both []run.Named
 	for _, c := range all {
+		var err error
 		c.loadgen, err = p.StartLoadgen(ctx, s, namespace, "loadgen-"+c.host,
 			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, namespace),
 			"--clients", "4", "--rate", "6", "--timeout", "20s", "--retry-drained",
@@ -138,9 +127,9 @@ func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*
 		if err != nil {
 			return nil, err
 		}
-		both = append(both, c.loadgen)
+		both = append(both, run.Named{Name: c.kind, Loadgen: c.loadgen, Labeled: true})
 	}
-	return both, nil
+	return run.Together(both...), nil
 }
 
 func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
@@ -169,13 +158,7 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 }
 
 func (c *metastoreCopy) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := c.Get(ctx, platform.Supersets, namespace, c.name)
-		if err != nil {
-			return err
-		}
-		return check(o)
-	})
+	return c.Await(ctx, s, what, platform.Supersets, namespace, c.name, check)
 }
 
 // waitForCopy waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that
@@ -271,8 +254,8 @@ func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	if n, err := c.Restricted(ctx, namespace); err != nil || n == 0 {
-		return fmt.Errorf("checked %d containers of %s: %w", n, namespace, err)
+	if _, err := c.Restricted(ctx, namespace); err != nil {
+		return err
 	}
 	if err := c.waitForCopy(ctx, s, "1:11 3:30"); err != nil {
 		return err

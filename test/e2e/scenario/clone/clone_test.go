@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
 )
@@ -19,7 +20,7 @@ func TestEvaluateWebOfClones(t *testing.T) {
 		return []load.Figures{f}
 	}
 	evaluate := func(f []load.Figures) error {
-		return superset.EvaluateWeb(copyRules(all, f), func(string, ...any) {})(f)
+		return superset.EvaluateWeb(copyRules(all, f))(&run.Step{}, f)
 	}
 	const page, page2, maintenance, maintenance2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
 	for name, tc := range map[string]struct {

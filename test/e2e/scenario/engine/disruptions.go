@@ -26,7 +26,7 @@ func Disruptions(p *platform.Platform) run.Scenario {
 		{Name: "engine frozen", Outage: true, Do: e.freezeEngine},
 		{Name: "node lost", Outage: true, Do: e.loseNode},
 		{Name: "operator killed at random times", Do: e.killOperator},
-		{Name: "operator available again", Do: e.waitForOperator},
+		{Name: "operator available again", Do: run.InOrder(e.waitForOperator, e.Steady)},
 		{Name: "delete", Outage: true, Do: e.remove},
 	}
 	return s
@@ -43,11 +43,8 @@ func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 		if err := e.EvictPod(ctx, s, pod); err != nil {
 			return err
 		}
-		if err := s.Until(ctx, "another pod replaces "+pod.GetName(), func(ctx context.Context) error {
-			now, err := e.Get(ctx, cluster.Pod, e.Namespace, pod.GetName())
-			if err != nil {
-				return err
-			}
+		what := "another pod replaces " + pod.GetName()
+		if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, pod.GetName(), func(now *unstructured.Unstructured) error {
 			if now.GetUID() == pod.GetUID() {
 				return fmt.Errorf("%s still exists", pod.GetName())
 			}
@@ -92,50 +89,28 @@ func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
 	if _, err := e.Pod(ctx, http.MethodPost, e.Namespace, victim.GetName(), engineHealth, "/control/freeze"); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "the kubelet restarts "+victim.GetName(), func(ctx context.Context) error {
-		now, err := e.Get(ctx, cluster.Pod, e.Namespace, victim.GetName())
-		if err != nil {
-			return err
-		}
-		if n := restarts(now); n == 0 {
+	what := "the kubelet restarts " + victim.GetName()
+	if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+		if platform.Restarts(now) == 0 {
 			return errors.New("its container runs")
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	if err := e.Rolled(ctx, s, -1); err != nil {
-		return err
-	}
-	return e.checkLongestGap(ctx)
+	return run.InOrder(e.rolled, e.checkLongestGap)(ctx, s)
 }
 
 // checkLongestGap fails if there was no good answer for long in the present phase.
-func (e *Engine) checkLongestGap(ctx context.Context) error {
-	figures, err := e.loadgen.Figures(ctx)
+func (e *Engine) checkLongestGap(ctx context.Context, _ *run.Step) error {
+	now, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}
-	if now := figures[len(figures)-1]; now.LongestGap > longestGap.Seconds() {
+	if now.LongestGap > longestGap.Seconds() {
 		return fmt.Errorf("%.1f s without a good answer, more than %s", now.LongestGap, longestGap)
 	}
 	return nil
-}
-
-// restarts returns how often the containers of a pod were started again.
-func restarts(pod *unstructured.Unstructured) (n int64) {
-	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	if err != nil {
-		return 0
-	}
-	for _, entry := range statuses {
-		if status, ok := entry.(map[string]any); ok {
-			if count, ok := status["restartCount"].(int64); ok {
-				n += count
-			}
-		}
-	}
-	return n
 }
 
 // killOperator starts rollouts and kills the operator's pod at random times.
@@ -166,7 +141,7 @@ func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 }
 
 func (e *Engine) waitForOperator(ctx context.Context, s *run.Step) error {
-	if err := s.Until(ctx, "the operator is available", func(ctx context.Context) error {
+	return s.Until(ctx, "the operator is available", func(ctx context.Context) error {
 		deployments, err := e.List(ctx, platform.Deployments, e.System, client.MatchingLabels(engineOperator))
 		if err != nil {
 			return err
@@ -178,8 +153,5 @@ func (e *Engine) waitForOperator(ctx context.Context, s *run.Step) error {
 			return fmt.Errorf("%d available replicas", ready)
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	return e.Steady(ctx, s)
+	})
 }

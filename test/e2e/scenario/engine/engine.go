@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,7 +64,7 @@ func Rollouts(p *platform.Platform) run.Scenario {
 		{Name: "seven rapid edits", Do: e.sevenEdits},
 		{Name: "stop", Outage: true, Do: e.stop},
 		{Name: "start", Outage: true, Do: e.start},
-		{Name: "started", Do: e.started},
+		{Name: "started", Do: run.InOrder(e.started, e.Steady)},
 		{Name: "delete", Outage: true, Do: e.remove},
 	}
 	return s
@@ -88,11 +89,8 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 		"${POSTGRES}", postgres, "${DRAIN_CHECK}", fmt.Sprint(!e.Simulated)); err != nil {
 		return nil, err
 	}
-	if err := s.Until(ctx, "the instance is Ready", func(ctx context.Context) error {
-		o, err := e.Get(ctx, platform.Instances, e.Namespace, "main")
-		if err != nil {
-			return err
-		}
+	const what = "the instance is Ready"
+	if err := e.Await(ctx, s, what, platform.Instances, e.Namespace, "main", func(o *unstructured.Unstructured) error {
 		return platform.IsTrue(o, "Ready")
 	}); err != nil {
 		return nil, err
@@ -121,8 +119,8 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 
 // Steady checks the security contexts and keeps the load running without a change, as a baseline for the other phases.
 func (e *Engine) Steady(ctx context.Context, s *run.Step) error {
-	if n, err := e.Restricted(ctx, e.Namespace); err != nil || n == 0 {
-		return fmt.Errorf("checked %d containers of %s: %w", n, e.Namespace, err)
+	if _, err := e.Restricted(ctx, e.Namespace); err != nil {
+		return err
 	}
 	if e.sdk && e.loadgen != nil {
 		if err := e.loadgen.WaitForClass(ctx, s, sdkAnswered); err != nil {
@@ -133,7 +131,7 @@ func (e *Engine) Steady(ctx context.Context, s *run.Step) error {
 }
 
 // change patches an object and waits for the generation that follows.
-func (e *Engine) change(gvk schema.GroupVersionKind, name, patch string, replicas int) func(context.Context, *run.Step) error {
+func (e *Engine) change(gvk schema.GroupVersionKind, name, patch string, replicas int) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := e.Serving(ctx)
 		if err != nil {

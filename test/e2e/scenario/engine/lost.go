@@ -43,25 +43,22 @@ func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
 	}
 	defer func() { err = errors.Join(err, e.removeLostNode(context.WithoutCancel(ctx))) }()
 	for _, want := range []string{"False", "True"} {
-		if err := s.Until(ctx, fmt.Sprintf("condition Ready of %s is %s", victim.GetName(), want), func(ctx context.Context) error {
-			return e.readiness(ctx, victim, want)
+		what := fmt.Sprintf("condition Ready of %s is %s", victim.GetName(), want)
+		if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+			return readiness(victim, now, want)
 		}); err != nil {
 			return fmt.Errorf("%w; %s", err, e.Explain(ctx, lostNamespace, lostNode))
 		}
 	}
-	if err := e.Rolled(ctx, s, -1); err != nil {
+	if err := e.rolled(ctx, s); err != nil {
 		return err
 	}
-	return errors.Join(e.checkLongestGap(ctx), e.checkLostQueries(ctx))
+	return errors.Join(e.checkLongestGap(ctx, s), e.checkLostQueries(ctx))
 }
 
 // readiness returns an error unless the pod is the same as before and its condition Ready has this status.
-func (e *Engine) readiness(ctx context.Context, pod *unstructured.Unstructured, want string) error {
-	now, err := e.Get(ctx, cluster.Pod, pod.GetNamespace(), pod.GetName())
-	if err != nil {
-		return err
-	}
-	if now.GetUID() != pod.GetUID() || restarts(now) != restarts(pod) {
+func readiness(pod, now *unstructured.Unstructured, want string) error {
+	if now.GetUID() != pod.GetUID() || platform.Restarts(now) != platform.Restarts(pod) {
 		return fmt.Errorf("%s was replaced or restarted", pod.GetName())
 	}
 	if got, reason := platform.Condition(now, "Ready"); got != want {
@@ -72,11 +69,10 @@ func (e *Engine) readiness(ctx context.Context, pod *unstructured.Unstructured, 
 
 // checkLostQueries fails if a query of the present phase got no answer, or got one later than those of a lost pod may.
 func (e *Engine) checkLostQueries(ctx context.Context) error {
-	figures, err := e.loadgen.Figures(ctx)
+	now, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}
-	now := figures[len(figures)-1]
 	if now.Quantile(1) < 0 || now.Classes["timeout"] > 0 {
 		return fmt.Errorf("some answers took longer than %d s: %v", load.LastBound, now.Classes)
 	}

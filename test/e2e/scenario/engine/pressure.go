@@ -36,7 +36,7 @@ func Pressure(p *platform.Platform) run.Scenario {
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: e.Steady},
 		{Name: "pressure", Do: e.pressure},
-		{Name: "relief", Do: e.waitForRelief},
+		{Name: "relief", Do: run.InOrder(e.waitForRelief, e.rolled, e.Steady)},
 	}
 	return s
 }
@@ -71,12 +71,12 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 	if err := errors.Join(<-answers, <-answers); err != nil {
 		return fmt.Errorf("query in the evicted pod: %w", err)
 	}
-	if err := s.Until(ctx, victim.GetName()+" is replaced", func(ctx context.Context) error {
-		now, err := e.Get(ctx, cluster.Pod, e.Namespace, victim.GetName())
-		if err == nil && now.GetUID() == victim.GetUID() {
-			err = fmt.Errorf("the pod is %s", platform.Text(now, "status", "phase"))
+	what := victim.GetName() + " is replaced"
+	if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+		if now.GetUID() == victim.GetUID() {
+			return fmt.Errorf("the pod is %s", platform.Text(now, "status", "phase"))
 		}
-		return err
+		return nil
 	}); err != nil {
 		return err
 	}
@@ -98,9 +98,7 @@ func (e *Engine) fill(ctx context.Context, s *run.Step, victim *unstructured.Uns
 			answers <- err
 		}()
 	}
-	return answers, s.Until(ctx, "node "+node+" has DiskPressure", func(ctx context.Context) error {
-		return e.nodePressure(ctx, node, "True")
-	})
+	return answers, e.nodePressure(ctx, s, node, "True")
 }
 
 // checkOnlyEviction returns an error if a kubelet evicted a pod other than the victim after before was read.
@@ -117,24 +115,18 @@ func (e *Engine) checkOnlyEviction(ctx context.Context, s *run.Step, victim *uns
 	return nil
 }
 
-// waitForRelief waits until no node has DiskPressure and the engine has all its pods.
+// waitForRelief waits until no node has DiskPressure.
 func (e *Engine) waitForRelief(ctx context.Context, s *run.Step) error {
 	all, err := e.List(ctx, nodes, "")
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		name := all[i].GetName()
-		if err := s.Until(ctx, "node "+name+" has no DiskPressure", func(ctx context.Context) error {
-			return e.nodePressure(ctx, name, "False")
-		}); err != nil && !e.Simulated {
+		if err := e.nodePressure(ctx, s, all[i].GetName(), "False"); err != nil && !e.Simulated {
 			return err
 		}
 	}
-	if err := e.Rolled(ctx, s, -1); err != nil {
-		return err
-	}
-	return e.Steady(ctx, s)
+	return nil
 }
 
 // victim returns the engine's second pod.
@@ -155,15 +147,15 @@ func (e *Engine) busyVictim(ctx context.Context, s *run.Step) (*unstructured.Uns
 	return victim, s.Pass(ctx, longestQuery)
 }
 
-func (e *Engine) nodePressure(ctx context.Context, name, want string) error {
-	node, err := e.Get(ctx, nodes, "", name)
-	if err != nil {
-		return err
-	}
-	if status, reason := platform.Condition(node, "DiskPressure"); status != want {
-		return fmt.Errorf("DiskPressure is %q (%s)", status, reason)
-	}
-	return nil
+// nodePressure waits until the condition DiskPressure of a node has this status.
+func (e *Engine) nodePressure(ctx context.Context, s *run.Step, name, want string) error {
+	what := fmt.Sprintf("condition DiskPressure of node %s is %s", name, want)
+	return e.Await(ctx, s, what, nodes, "", name, func(node *unstructured.Unstructured) error {
+		if status, reason := platform.Condition(node, "DiskPressure"); status != want {
+			return fmt.Errorf("DiskPressure is %q (%s)", status, reason)
+		}
+		return nil
+	})
 }
 
 // evicted returns the message of the Evicted event of each evicted pod, by the UID of the pod.

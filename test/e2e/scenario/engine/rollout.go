@@ -24,11 +24,8 @@ func (e *Engine) Serving(ctx context.Context) (int64, error) {
 // was not drained.
 func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 	var last *unstructured.Unstructured
-	if err := s.Until(ctx, fmt.Sprintf("engine etl serves a generation after %d", before), func(ctx context.Context) error {
-		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
-		if err != nil {
-			return err
-		}
+	what := fmt.Sprintf("engine etl serves a generation after %d", before)
+	if err := e.until(ctx, s, what, func(o *unstructured.Unstructured) error {
 		last = o
 		return e.Settled(o, before)
 	}); err != nil {
@@ -50,6 +47,14 @@ func (e *Engine) Rolled(ctx context.Context, s *run.Step, before int64) error {
 		}
 		return nil
 	})
+}
+
+// rolled is Rolled for any generation.
+func (e *Engine) rolled(ctx context.Context, s *run.Step) error { return e.Rolled(ctx, s, -1) }
+
+// until waits until check accepts the engine.
+func (e *Engine) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+	return e.Await(ctx, s, what, platform.Engines, e.Namespace, "etl", check)
 }
 
 // Settled returns an error unless the engine is stable and Available with a generation after before.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
-	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
@@ -40,11 +40,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "engine etl is stopped", func(ctx context.Context) error {
-		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
-		if err != nil {
-			return err
-		}
+	if err := e.until(ctx, s, "engine etl is stopped", func(o *unstructured.Unstructured) error {
 		if err := e.countDrains(o); err != nil {
 			return err
 		}
@@ -59,39 +55,31 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	if err != nil || e.loadgen == nil {
 		return err
 	}
-	if err := e.loadgen.WaitForClass(ctx, s, refused); err != nil {
-		return err
-	}
-	return e.clear(ctx)
+	return e.rejects(ctx, s)
 }
 
 // start starts the engine. The gateway must route queries to it at most two seconds after it is Available.
 func (e *Engine) start(ctx context.Context, s *run.Step) error {
-	before, err := e.Serving(ctx)
-	if err != nil {
+	var err error
+	if e.before, err = e.Serving(ctx); err != nil {
 		return err
 	}
-	e.before = before
 	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "engine etl is Available", func(ctx context.Context) error {
-		o, err := e.Get(ctx, platform.Engines, e.Namespace, "etl")
-		if err != nil {
-			return err
-		}
+	if err := e.until(ctx, s, "engine etl is Available", func(o *unstructured.Unstructured) error {
 		return platform.IsTrue(o, "Available")
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
-	early, err := e.currentFigures(ctx)
+	early, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}
 	if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
 		return err
 	}
-	late, err := e.currentFigures(ctx)
+	late, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,13 +91,8 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	return e.clear(ctx)
 }
 
-// started checks the rollout after the start, and keeps the load running: every query must succeed.
-func (e *Engine) started(ctx context.Context, s *run.Step) error {
-	if err := e.Rolled(ctx, s, e.before); err != nil {
-		return err
-	}
-	return e.Steady(ctx, s)
-}
+// started checks the rollout after the start. Every query must succeed.
+func (e *Engine) started(ctx context.Context, s *run.Step) error { return e.Rolled(ctx, s, e.before) }
 
 // remove deletes the engine. Its pods answer the queries that they accepted; the gateway rejects later ones.
 func (e *Engine) remove(ctx context.Context, s *run.Step) error {
@@ -125,25 +108,21 @@ func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 	}); err != nil || e.loadgen == nil {
 		return err
 	}
+	return e.rejects(ctx, s)
+}
+
+// rejects waits until the gateway rejects a query, and checks the queries of the current phase.
+func (e *Engine) rejects(ctx context.Context, s *run.Step) error {
 	if err := e.loadgen.WaitForClass(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
 }
 
-// currentFigures returns the figures of the current phase.
-func (e *Engine) currentFigures(ctx context.Context) (load.Figures, error) {
-	phases, err := e.loadgen.Figures(ctx)
-	if err != nil {
-		return load.Figures{}, err
-	}
-	return phases[len(phases)-1], nil
-}
-
 // clear returns an error unless the engine answered or the gateway rejected every query of the current phase: a query
 // must not be cut off or time out.
 func (e *Engine) clear(ctx context.Context) error {
-	now, err := e.currentFigures(ctx)
+	now, err := e.loadgen.Current(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ const copies = 10
 // Disruptions creates, changes and deletes objects of all Michelangelo kinds during outages of MySQL.
 func Disruptions(p *platform.Platform) run.Scenario {
 	i := &scenario{Platform: p}
-	verify := func(ctx context.Context, s *run.Step) error { return Verify(ctx, s, p) }
 	return run.Scenario{
 		Name: namespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
 		Title: "The Michelangelo kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
@@ -37,10 +36,10 @@ func Disruptions(p *platform.Platform) run.Scenario {
 		Phases: []run.Phase{
 			{Name: "create while MySQL's pod is killed", Do: i.during(i.create, i.kill)},
 			{Name: "change while MySQL's pod is moved", Do: i.during(i.change, i.move)},
-			{Name: "delete half while MySQL is restarted", Do: i.during(i.deleteHalf, i.restart)},
-			{Name: "verify", Do: verify},
-			{Name: "delete the other half", Do: i.deleteRemaining},
-			{Name: "verify again", Do: verify},
+			{Name: "delete half while MySQL is restarted", Do: i.during(i.delete("-l", "half=deleted"), i.restart)},
+			{Name: "verify", Do: Verify(p)},
+			{Name: "delete the other half", Do: i.delete("--all")},
+			{Name: "verify again", Do: Verify(p)},
 		},
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
@@ -52,29 +51,13 @@ type scenario struct {
 	kinds []string // plural.group of each kind
 }
 
-// work is an action of a phase.
-type work func(context.Context, *run.Step) error
-
-// during runs do and, at a random time within the first two seconds, disturb. It then waits until MySQL is ready.
-func (i *scenario) during(do, disruption work) work {
-	return func(ctx context.Context, s *run.Step) error {
-		disruptionErr := make(chan error, 1)
-		go func() {
-			if err := s.Pass(ctx, time.Duration(i.Intn(2000))*time.Millisecond); err != nil {
-				disruptionErr <- err
-				return
-			}
-			disruptionErr <- disruption(ctx, s)
-		}()
-		err := do(ctx, s)
-		if broken := <-disruptionErr; broken != nil {
-			return fmt.Errorf("disturb MySQL: %w", broken)
-		}
-		if err != nil {
-			return err
-		}
-		return i.Ready(ctx, s, i.Data, platform.MySQL, 1)
+// during runs do and, at a random time within the first two seconds, disrupt. It then waits until MySQL is ready.
+func (i *scenario) during(do, disrupt run.Action) run.Action {
+	soon := func(ctx context.Context, s *run.Step) error {
+		return s.Pass(ctx, time.Duration(i.Intn(2000))*time.Millisecond)
 	}
+	ready := func(ctx context.Context, s *run.Step) error { return i.Ready(ctx, s, i.Data, platform.MySQL, 1) }
+	return run.InOrder(run.InParallel(do, run.InOrder(soon, disrupt)), ready)
 }
 
 // create applies copies of the samples, one kubectl for each copy.
@@ -153,31 +136,26 @@ func (i *scenario) change(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-func (i *scenario) deleteHalf(ctx context.Context, s *run.Step) error {
-	return i.delete(ctx, s, "-l", "half=deleted")
-}
-
-func (i *scenario) deleteRemaining(ctx context.Context, s *run.Step) error {
-	return i.delete(ctx, s, "--all")
-}
-
-// delete deletes objects and waits until they no longer exist: the ingester removes its finalizer after the write to MySQL.
-func (i *scenario) delete(ctx context.Context, s *run.Step, kinds ...string) error {
-	args := append([]string{"delete", "-n", namespace, i.allKinds(), "--wait=false"}, kinds...)
-	if _, err := i.Kubectl(ctx, "", args...); err != nil {
-		return err
+// delete deletes the objects that the arguments of kubectl select, and waits until they no longer exist: the ingester removes
+// its finalizer after the write to MySQL.
+func (i *scenario) delete(selection ...string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		args := append([]string{"delete", "-n", namespace, i.allKinds(), "--wait=false"}, selection...)
+		if _, err := i.Kubectl(ctx, "", args...); err != nil {
+			return err
+		}
+		return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
+			args := []string{"get", "-n", namespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
+			if selection[0] == "-l" {
+				args = append(args, selection...)
+			}
+			left, err := i.Kubectl(ctx, "", args...)
+			if err == nil && strings.TrimSpace(left) != "" {
+				err = fmt.Errorf("%d objects still exist", len(strings.Fields(left)))
+			}
+			return err
+		})
 	}
-	return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
-		args := []string{"get", "-n", namespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
-		if kinds[0] == "-l" {
-			args = append(args, kinds...)
-		}
-		left, err := i.Kubectl(ctx, "", args...)
-		if err == nil && strings.TrimSpace(left) != "" {
-			err = fmt.Errorf("%d objects still exist", len(strings.Fields(left)))
-		}
-		return err
-	})
 }
 
 func (i *scenario) kill(ctx context.Context, s *run.Step) error {
@@ -237,15 +215,17 @@ func (i *scenario) restart(ctx context.Context, s *run.Step) error {
 }
 
 // Verify runs `ingester verify`, which repeats the comparison before it reports a difference.
-func Verify(ctx context.Context, s *run.Step, p *platform.Platform) error {
-	var lastOutput string
-	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {
-		out, err := p.Kubectl(ctx, "", "exec", "-n", p.System, "deploy/ingester", "--", "/service", "verify")
-		lastOutput = out
+func Verify(p *platform.Platform) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		var lastOutput string
+		err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {
+			out, err := p.Kubectl(ctx, "", "exec", "-n", p.System, "deploy/ingester", "--", "/service", "verify")
+			lastOutput = out
+			return err
+		})
+		if err == nil {
+			s.Note("ingester verify, exit code 0: %s", strings.Join(strings.Fields(lastOutput), " "))
+		}
 		return err
-	})
-	if err == nil {
-		s.Note("ingester verify, exit code 0: %s", strings.Join(strings.Fields(lastOutput), " "))
 	}
-	return err
 }

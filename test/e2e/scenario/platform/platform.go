@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"net"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,6 +99,22 @@ func Text(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
+// Restarts returns how often the containers of a pod were started again.
+func Restarts(pod *unstructured.Unstructured) (n int64) {
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	if err != nil {
+		return 0
+	}
+	for _, entry := range statuses {
+		if status, ok := entry.(map[string]any); ok {
+			if count, ok := status["restartCount"].(int64); ok {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
 // Names returns the names of objects.
 func Names(items []unstructured.Unstructured) []string {
 	var out []string
@@ -105,6 +122,35 @@ func Names(items []unstructured.Unstructured) []string {
 		out = append(out, item.GetName())
 	}
 	return out
+}
+
+// Await waits until check accepts an object.
+func (p *Platform) Await(
+	ctx context.Context, step *run.Step, what string, gvk schema.GroupVersionKind, namespace, name string,
+	check func(*unstructured.Unstructured) error,
+) error {
+	return step.Until(ctx, what, func(ctx context.Context) error {
+		o, err := p.Get(ctx, gvk, namespace, name)
+		if err != nil {
+			return err
+		}
+		return check(o)
+	})
+}
+
+// NodePort returns the address at which a Service can be reached from outside the cluster.
+func (p *Platform) NodePort(ctx context.Context, namespace, service string) (string, error) {
+	node, err := p.Kubectl(ctx, "", "get", "nodes",
+		"--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
+	if err != nil {
+		return "", err
+	}
+	port, err := p.Kubectl(ctx, "", "get", "service", service, "--namespace", namespace,
+		"--output", "jsonpath={.spec.ports[0].nodePort}")
+	if err == nil && (node == "" || port == "") {
+		err = fmt.Errorf("the node has the address %q, and Service %s the node port %q", node, service, port)
+	}
+	return net.JoinHostPort(node, port), err
 }
 
 // Leftovers returns an error that lists the objects of these kinds with the labels, or nil if none exist.

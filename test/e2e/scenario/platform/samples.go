@@ -47,6 +47,15 @@ func (p *Platform) ApplyObjects(ctx context.Context, namespace string, objects [
 	return p.Apply(ctx, namespace, string(list))
 }
 
+// ApplySample applies the objects of Sample.
+func (p *Platform) ApplySample(ctx context.Context, namespace, name string, without ...string) error {
+	objects, err := p.Sample(name, without...)
+	if err != nil {
+		return err
+	}
+	return p.ApplyObjects(ctx, namespace, objects)
+}
+
 // InPostgres runs a statement with psql in the pod of the sample, and returns the result with one line per row.
 func (p *Platform) InPostgres(ctx context.Context, namespace, database, statement string) (string, error) {
 	out, err := p.Kubectl(ctx, "", "exec", "-n", namespace, "postgres-0", "--",

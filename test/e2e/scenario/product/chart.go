@@ -40,7 +40,7 @@ func (w *scenario) chart(ctx context.Context, s *run.Step) error {
 	if w.Simulated {
 		return nil
 	}
-	address, err := w.address(ctx)
+	address, err := w.NodePort(ctx, namespace, name+"-web-server")
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,11 @@ const (
 type scenario struct {
 	*platform.Platform
 	loadgen *cluster.Loadgen
-	note    func(string, ...any)
 }
 
 // Upgrade upgrades Apache Superset itself while users are logged in.
 func Upgrade(p *platform.Platform) run.Scenario {
-	w := &scenario{Platform: p, note: func(string, ...any) {}}
+	w := &scenario{Platform: p}
 	return run.Scenario{
 		Name: namespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "Apache Superset 6.0 itself is installed and upgraded to 6.1 behind its maintenance page, while twenty users that " +
@@ -55,19 +54,19 @@ func Upgrade(p *platform.Platform) run.Scenario {
 			{Name: "upgraded", Do: w.login("after.png")},
 			{Name: "chart", Do: w.chart},
 		},
-		Evaluate: w.evaluate,
+		Evaluate: evaluate,
 		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 }
 
 // evaluate checks the pages of each phase, and the time that the first logins take.
-func (w *scenario) evaluate(phases []load.Figures) error {
+func evaluate(s *run.Step, phases []load.Figures) error {
 	return errors.Join(checkLogins(phases), superset.EvaluateWeb([]superset.WebPhase{
 		{Name: steady, Pages: []string{superset.OldPage}},
 		{Name: "upgrade", Pages: []string{superset.OldPage, superset.MaintenancePage, superset.NewPage}, Moves: true},
 		{Name: "upgraded", Pages: []string{superset.NewPage}},
 		{Name: "chart", Pages: []string{superset.NewPage}},
-	}, func(format string, args ...any) { w.note(format, args...) })(phases))
+	})(s, phases))
 }
 
 // maxLoginGap limits the time without an answer while twenty users log in for the first time. A busy web server takes long
@@ -85,7 +84,6 @@ func checkLogins(phases []load.Figures) error {
 
 // prepare installs the older release with its metastore, and starts twenty clients that log in.
 func (w *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-	w.note = s.Note
 	if err := w.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -147,11 +145,8 @@ func versionOf(release string) string {
 
 // serves waits until the web server runs the release and the maintenance page has no pods.
 func (w *scenario) serves(ctx context.Context, s *run.Step, release string) error {
-	if err := s.Until(ctx, "Superset "+release+" serves", func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, namespace, name)
-		if err != nil {
-			return err
-		}
+	what := "Superset " + release + " serves"
+	if err := w.Await(ctx, s, what, platform.Supersets, namespace, name, func(o *unstructured.Unstructured) error {
 		if err := superset.Runs(o, image+release); err != nil {
 			return err
 		}
@@ -249,12 +244,12 @@ func timeBetween(object any, from, to string) (time.Duration, error) {
 }
 
 // login logs in with a browser and saves a screenshot in the report's directory.
-func (w *scenario) login(screenshotFile string) func(context.Context, *run.Step) error {
+func (w *scenario) login(screenshotFile string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		if w.Simulated {
 			return nil
 		}
-		address, err := w.address(ctx)
+		address, err := w.NodePort(ctx, namespace, name+"-web-server")
 		if err != nil {
 			return err
 		}
@@ -265,15 +260,4 @@ func (w *scenario) login(screenshotFile string) func(context.Context, *run.Step)
 		s.Note("A browser logged in; the screenshot is %s.", filepath.Base(file))
 		return s.Pass(ctx, 5*time.Second)
 	}
-}
-
-// address returns the node port of the web server, which is reachable from outside the cluster.
-func (w *scenario) address(ctx context.Context) (string, error) {
-	node, err := w.Kubectl(ctx, "", "get", "nodes", "--output", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
-	if err != nil {
-		return "", err
-	}
-	port, err := w.Kubectl(ctx, "", "get", "service", name+"-web-server", "--namespace", namespace,
-		"--output", "jsonpath={.spec.ports[0].nodePort}")
-	return net.JoinHostPort(node, port), err
 }

@@ -44,29 +44,26 @@ func Upgrades(p *platform.Platform) run.Scenario {
 		{Name: "reverted to the running image", Pages: []string{superset.NewPage}},
 		{Name: "steady again", Pages: []string{superset.NewPage}},
 	}
-	note := func(string, ...any) {}
 	return run.Scenario{
 		Name: namespace, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A Superset is upgraded to a release whose migration fails, reverted, upgraded to it again, and then to a release that " +
 			"works; then an image cannot be pulled. Users see the page or the maintenance page, and an image that cannot be pulled " +
 			"changes no page.",
-		Watch: []timeline.Object{{GVK: platform.Supersets, Namespace: namespace, Name: "till"}},
-		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-			note = s.Note
-			return t.prepare(ctx, s)
-		},
+		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: namespace, Name: "till"}},
+		Prepare: t.prepare,
 		Phases: []run.Phase{
 			{Name: "steady", Do: t.steady},
 			{Name: "failed migration", Do: t.upgradeFails("broken")},
 			{Name: "abandoned", Do: t.waitForFailure},
 			{Name: "reverted to the old image", Do: t.backTo("6.0.0", superset.MaintenancePage, superset.OldPage)},
 			{Name: "second failed migration", Do: t.upgradeFails("broken")},
-			{Name: "fixed image", Do: t.fixed},
-			{Name: "missing image", Do: t.nowhere},
+			{Name: "fixed image", Do: run.InOrder(
+				t.gets(superset.MaintenancePage), t.setTag("6.1.0"), t.serves("6.1.0"), t.gets(superset.NewPage))},
+			{Name: "missing image", Do: run.InOrder(t.gets(superset.NewPage), t.setTag("6.9.9"), t.cannotPull)},
 			{Name: "reverted to the running image", Do: t.backTo("6.1.0", superset.NewPage, superset.NewPage)},
 			{Name: "steady again", Do: t.steady},
 		},
-		Evaluate: superset.EvaluateWeb(rules, func(format string, args ...any) { note(format, args...) }),
+		Evaluate: superset.EvaluateWeb(rules),
 		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 }
@@ -75,11 +72,7 @@ func (t *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	if err := t.MakeNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	objects, err := t.Sample("superset-databases.yaml", "mysql", "valkey")
-	if err != nil {
-		return nil, err
-	}
-	if err := t.ApplyObjects(ctx, namespace, objects); err != nil {
+	if err := t.ApplySample(ctx, namespace, "superset-databases.yaml", "mysql", "valkey"); err != nil {
 		return nil, err
 	}
 	if err := t.Ready(ctx, s, namespace, map[string]string{"app": "postgres"}, 1); err != nil {
@@ -88,9 +81,10 @@ func (t *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	if err := t.ApplyManifest(ctx, namespace, "superset-repair.yaml"); err != nil {
 		return nil, err
 	}
-	if err := t.serves(ctx, s, "6.0.0"); err != nil {
+	if err := t.serves("6.0.0")(ctx, s); err != nil {
 		return nil, err
 	}
+	var err error
 	t.loadgen, err = t.StartLoadgen(ctx, s, namespace, "loadgen",
 		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", namespace),
 		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
@@ -102,74 +96,55 @@ func (t *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 
 // steady checks the security contexts and keeps the load running without a change.
 func (t *scenario) steady(ctx context.Context, s *run.Step) error {
-	if n, err := t.Restricted(ctx, namespace); err != nil || n == 0 {
-		return fmt.Errorf("checked %d containers of %s: %w", n, namespace, err)
+	if _, err := t.Restricted(ctx, namespace); err != nil {
+		return err
 	}
 	return s.Pass(ctx, 3*time.Second)
 }
 
 // serves waits until the till runs the image with this tag and the maintenance page has no pods.
-func (t *scenario) serves(ctx context.Context, s *run.Step, tag string) error {
-	if err := t.waitFor(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
-		return superset.Runs(o, image+tag)
-	}); err != nil {
-		return err
-	}
-	page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
-	return t.Ready(ctx, s, namespace, page, 0)
-}
-
-func (t *scenario) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return s.Until(ctx, what, func(ctx context.Context) error {
-		o, err := t.Get(ctx, platform.Supersets, namespace, "till")
-		if err != nil {
-			return err
-		}
-		return check(o)
-	})
-}
-
-func (t *scenario) setTag(ctx context.Context, tag string) error {
-	return t.Patch(ctx, platform.Supersets, namespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
-}
-
-// waitForClass waits until a request of the current phase gets the page.
-func (t *scenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
-	return s.Until(ctx, "a request gets the "+class, func(ctx context.Context) error {
-		phases, err := t.loadgen.Figures(ctx)
-		if err != nil {
-			return err
-		}
-		if now := phases[len(phases)-1]; now.Classes["200 "+class] == 0 {
-			return fmt.Errorf("phase %s has answers %v", now.Phase, now.Classes)
-		}
-		return nil
-	})
-}
-
-// upgradeFails upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
-func (t *scenario) upgradeFails(tag string) func(context.Context, *run.Step) error {
+func (t *scenario) serves(tag string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
-		if err := t.waitForClass(ctx, s, superset.OldPage); err != nil {
-			return err
-		}
-		if err := t.setTag(ctx, tag); err != nil {
-			return err
-		}
-		var o *unstructured.Unstructured
-		if err := t.waitFor(ctx, s, "the migration has failed permanently", func(now *unstructured.Unstructured) error {
-			o = now
-			return failedFor(o)
+		if err := t.until(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
+			return superset.Runs(o, image+tag)
 		}); err != nil {
 			return err
 		}
-		t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
-		s.Note("Message of LifecycleComplete: %s", message(o, "LifecycleComplete"))
-		if err := t.verifyEvents(ctx, s); err != nil {
-			return err
-		}
-		return t.waitForClass(ctx, s, superset.MaintenancePage)
+		page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
+		return t.Ready(ctx, s, namespace, page, 0)
 	}
+}
+
+// until waits until check accepts the till.
+func (t *scenario) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+	return t.Await(ctx, s, what, platform.Supersets, namespace, "till", check)
+}
+
+func (t *scenario) setTag(tag string) run.Action {
+	return func(ctx context.Context, _ *run.Step) error {
+		return t.Patch(ctx, platform.Supersets, namespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
+	}
+}
+
+// gets waits until a request of the current phase gets the page.
+func (t *scenario) gets(page string) run.Action {
+	return func(ctx context.Context, s *run.Step) error { return t.loadgen.WaitForClass(ctx, s, "200 "+page) }
+}
+
+// upgradeFails upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
+func (t *scenario) upgradeFails(tag string) run.Action {
+	return run.InOrder(t.gets(superset.OldPage), t.setTag(tag), t.migrationFails, t.verifyEvents, t.gets(superset.MaintenancePage))
+}
+
+func (t *scenario) migrationFails(ctx context.Context, s *run.Step) error {
+	return t.until(ctx, s, "the migration has failed permanently", func(o *unstructured.Unstructured) error {
+		err := failedFor(o)
+		if err == nil {
+			t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
+			s.Note("Message of LifecycleComplete: %s", message(o, "LifecycleComplete"))
+		}
+		return err
+	})
 }
 
 // waitForFailure checks that the operator does not retry the migration, and that the web server does not run.
@@ -193,54 +168,28 @@ func (t *scenario) waitForFailure(ctx context.Context, s *run.Step) error {
 
 // backTo reverts to an image for which the metastore is already migrated: its components start without a task. Users must
 // see the page named by before until then, and page afterwards.
-func (t *scenario) backTo(tag, before, page string) func(context.Context, *run.Step) error {
-	return func(ctx context.Context, s *run.Step) error {
-		if err := t.waitForClass(ctx, s, before); err != nil {
-			return err
-		}
-		if err := t.setTag(ctx, tag); err != nil {
-			return err
-		}
-		if err := t.serves(ctx, s, tag); err != nil {
-			return err
-		}
-		o, err := t.Get(ctx, platform.Supersets, namespace, "till")
-		if err != nil {
-			return err
-		}
-		if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.startedAt {
-			return fmt.Errorf("a migration started at %s, although the metastore was already migrated for %s; the previous one started at %s",
-				now, tag, t.startedAt)
-		}
-		return t.waitForClass(ctx, s, page)
-	}
+func (t *scenario) backTo(tag, before, page string) run.Action {
+	return run.InOrder(t.gets(before), t.setTag(tag), t.serves(tag), t.noMigration, t.gets(page))
 }
 
-// fixed upgrades to a release whose migration succeeds.
-func (t *scenario) fixed(ctx context.Context, s *run.Step) error {
-	if err := t.waitForClass(ctx, s, superset.MaintenancePage); err != nil {
+// noMigration returns an error if another migration started, although the metastore was already migrated.
+func (t *scenario) noMigration(ctx context.Context, _ *run.Step) error {
+	o, err := t.Get(ctx, platform.Supersets, namespace, "till")
+	if err != nil {
 		return err
 	}
-	if err := t.setTag(ctx, "6.1.0"); err != nil {
-		return err
+	if now := platform.Text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.startedAt {
+		return fmt.Errorf("a migration started at %s, although the metastore was already migrated; the previous one started at %s",
+			now, t.startedAt)
 	}
-	if err := t.serves(ctx, s, "6.1.0"); err != nil {
-		return err
-	}
-	return t.waitForClass(ctx, s, superset.NewPage)
+	return nil
 }
 
-// nowhere upgrades to an image that cannot be pulled. The status must name this cause without waiting for the deadline of
-// the attempt, and the running image must keep serving, since the preflight pulls the new one first.
-func (t *scenario) nowhere(ctx context.Context, s *run.Step) error {
-	if err := t.waitForClass(ctx, s, superset.NewPage); err != nil {
-		return err
-	}
-	if err := t.setTag(ctx, "6.9.9"); err != nil {
-		return err
-	}
+// cannotPull requires that the status names the failed image pull without waiting for the deadline of the attempt. The
+// running image must keep serving, since the preflight pulls the new one first.
+func (t *scenario) cannotPull(ctx context.Context, s *run.Step) error {
 	startedAt := s.Now()
-	if err := t.waitFor(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
+	if err := t.until(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
 		t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
 		return checkMessages(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
@@ -102,7 +103,7 @@ func TestPhasesHaveRules(t *testing.T) {
 	for _, phase := range s.Phases {
 		phases = append(phases, load.Figures{Phase: phase.Name})
 	}
-	if err := s.Evaluate(phases); err == nil || strings.Contains(err.Error(), "no rule") {
+	if err := s.Evaluate(&run.Step{}, phases); err == nil || strings.Contains(err.Error(), "no rule") {
 		t.Errorf("a phase has no rule: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
 // Labels of the pages that users see.
@@ -30,10 +31,10 @@ type WebPhase struct {
 }
 
 // EvaluateWeb returns a check that requires each answer to be a page of the phase's rule, and each of these pages to be served.
-// While a Service selects other pods, connections may fail, but a gap may not exceed propagation. note receives the longest
+// While a Service selects other pods, connections may fail, but a gap may not exceed propagation. The check notes the longest
 // gap.
-func EvaluateWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figures) error {
-	return func(phases []load.Figures) error {
+func EvaluateWeb(rules []WebPhase) func(*run.Step, []load.Figures) error {
+	return func(s *run.Step, phases []load.Figures) error {
 		var problems []error
 		var longest load.Figures
 		for _, f := range phases {
@@ -47,7 +48,7 @@ func EvaluateWeb(rules []WebPhase, note func(string, ...any)) func([]load.Figure
 				longest = f
 			}
 		}
-		note("Longest web gap: %.2f s (%s).", longest.LongestGap, longest.Phase)
+		s.Note("Longest web gap: %.2f s (%s).", longest.LongestGap, longest.Phase)
 		return errors.Join(problems...)
 	}
 }

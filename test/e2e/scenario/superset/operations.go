@@ -2,6 +2,7 @@ package superset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,9 +32,9 @@ func Operations(p *platform.Platform) run.Scenario {
 		{Name: "steady", Do: w.steady},
 		{Name: "components removed", Do: w.removeComponents},
 		{Name: "suspended", Do: w.suspend},
-		{Name: "resumed", Do: w.resume},
+		{Name: "resumed", Do: run.InOrder(w.edit(`{"spec":{"suspend":false}}`), w.serves)},
 		{Name: "upgrade waits", Do: w.await},
-		{Name: "upgrade approved", Do: w.approve},
+		{Name: "upgrade approved", Do: run.InOrder(w.approve, w.behindPage, w.serving(newImage), w.withdrawn, w.gets(NewPage))},
 		{Name: "stop", Outage: true, Do: w.stop},
 		{Name: "start", Outage: true, Do: w.start},
 		{Name: "started", Do: w.steady},
@@ -57,7 +58,7 @@ func (w *shopScenario) removeComponents(ctx context.Context, s *run.Step) error 
 			}
 		}
 	}
-	if err := w.edit(ctx, s, `{"spec":{"celeryFlower":null,"websocketServer":null,"mcpServer":null}}`); err != nil {
+	if err := w.edit(`{"spec":{"celeryFlower":null,"websocketServer":null,"mcpServer":null}}`)(ctx, s); err != nil {
 		return err
 	}
 	for _, component := range components {
@@ -77,11 +78,8 @@ func (w *shopScenario) suspend(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	for _, patch := range []string{`{"spec":{"suspend":true}}`, `{"spec":{"webServer":{"replicas":3}}}`} {
-		if err := w.edit(ctx, s, patch); err != nil {
-			return err
-		}
 		// Once the conditions are of this generation, the operator has reconciled it.
-		if err := w.is(ctx, s, "Suspended", "Paused"); err != nil {
+		if err := run.InOrder(w.edit(patch), w.is("Suspended", "Paused"))(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -92,12 +90,18 @@ func (w *shopScenario) suspend(ctx context.Context, s *run.Step) error {
 	if err := RolledOut(web, w.image, w.replicas); err != nil {
 		return fmt.Errorf("the operator applied the spec of a suspended Superset: %w", err)
 	}
+	w.replicas = 3 // once it is resumed
+	return w.keeps(ctx, s, before)
+}
+
+// keeps waits a moment, and returns an error if the pods of the shop changed.
+func (w *shopScenario) keeps(ctx context.Context, s *run.Step, before []string) error {
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
 	}
 	after, err := w.pods(ctx)
 	if err == nil && !slices.Equal(before, after) {
-		err = fmt.Errorf("the pods of a suspended Superset changed from %v to %v", before, after)
+		err = fmt.Errorf("the pods changed from %v to %v", before, after)
 	}
 	return err
 }
@@ -114,27 +118,17 @@ func (w *shopScenario) pods(ctx context.Context) ([]string, error) {
 }
 
 // is waits until these conditions of the latest generation are True.
-func (w *shopScenario) is(ctx context.Context, s *run.Step, conditions ...string) error {
-	return s.Until(ctx, fmt.Sprintf("the shop is %v", conditions), func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
-		if err != nil {
-			return err
-		}
-		for _, c := range conditions {
-			if err := platform.IsTrue(o, c); err != nil {
-				return err
+func (w *shopScenario) is(conditions ...string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		return w.until(ctx, s, fmt.Sprintf("the shop is %v", conditions), func(o *unstructured.Unstructured) error {
+			for _, c := range conditions {
+				if err := platform.IsTrue(o, c); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-}
-
-func (w *shopScenario) resume(ctx context.Context, s *run.Step) error {
-	if err := w.edit(ctx, s, `{"spec":{"suspend":false}}`); err != nil {
-		return err
+			return nil
+		})
 	}
-	w.replicas = 3
-	return w.serves(ctx, s)
 }
 
 // await requests an upgrade that requires approval, and checks that the old version keeps serving.
@@ -143,26 +137,13 @@ func (w *shopScenario) await(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := w.edit(ctx, s, `{"spec":{"image":{"tag":"6.1.0"},"lifecycle":{"upgradeMode":"Supervised"}}}`); err != nil {
+	if err := w.edit(`{"spec":{"image":{"tag":"6.1.0"},"lifecycle":{"upgradeMode":"Supervised"}}}`)(ctx, s); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "the upgrade waits for its approval", func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
-		if err != nil {
-			return err
-		}
-		return waits(o)
-	}); err != nil {
+	if err := w.until(ctx, s, "the upgrade waits for its approval", waits); err != nil {
 		return err
 	}
-	if err := s.Pass(ctx, 2*time.Second); err != nil {
-		return err
-	}
-	after, err := w.pods(ctx)
-	if err == nil && !slices.Equal(before, after) {
-		err = fmt.Errorf("before the approval the pods changed from %v to %v", before, after)
-	}
-	return err
+	return w.keeps(ctx, s, before)
 }
 
 // waits returns an error unless the upgrade waits for approval.
@@ -179,42 +160,34 @@ func waits(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// approve annotates the shop with the approval token of this change, as the guide describes.
-func (w *shopScenario) approve(ctx context.Context, s *run.Step) error {
-	const approval = "superset.apache.org/approve-upgrade"
+// approval is the annotation that approves an upgrade, as the guide describes.
+const approval = "superset.apache.org/approve-upgrade"
+
+// approve annotates the shop with the approval token of this change.
+func (w *shopScenario) approve(ctx context.Context, _ *run.Step) error {
 	o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
 	if err != nil {
 		return err
 	}
 	token := platform.Text(o, "status", "lifecycle", "upgrade", "approvalToken")
-	if _, err := w.Kubectl(ctx, "", "annotate", "superset", "shop", "-n", w.namespace, approval+"="+token, "--overwrite"); err != nil {
-		return err
-	}
-	if err := w.behindPage(ctx, s); err != nil {
-		return err
-	}
-	w.image = newImage
-	if err := w.serves(ctx, s); err != nil {
-		return err
-	}
-	if err := s.Until(ctx, "the operator removes the approval", func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
-		if err == nil && o.GetAnnotations()[approval] != "" {
-			err = fmt.Errorf("the annotation still exists")
+	_, err = w.Kubectl(ctx, "", "annotate", "superset", "shop", "-n", w.namespace, approval+"="+token, "--overwrite")
+	return err
+}
+
+// withdrawn waits until the operator has removed the approval.
+func (w *shopScenario) withdrawn(ctx context.Context, s *run.Step) error {
+	return w.until(ctx, s, "the operator removes the approval", func(o *unstructured.Unstructured) error {
+		if o.GetAnnotations()[approval] != "" {
+			return errors.New("the annotation still exists")
 		}
-		return err
-	}); err != nil {
-		return err
-	}
-	return w.waitForClass(ctx, s, "200 "+NewPage)
+		return nil
+	})
 }
 
 // stop stops the shop, which deletes all its pods, so connections of users fail.
 func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
-	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
-		return err
-	}
-	if err := w.is(ctx, s, "Stopped"); err != nil {
+	command := w.edit(`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`)
+	if err := run.InOrder(command, w.is("Stopped"))(ctx, s); err != nil {
 		return err
 	}
 	pods, err := w.pods(ctx)
@@ -230,26 +203,22 @@ func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
 	}
-	phases, err := w.loadgen.Figures(ctx)
-	if err != nil {
-		return err
+	now, err := w.loadgen.Current(ctx)
+	if err == nil {
+		s.Note("After the stop, users got %v.", now.Classes)
 	}
-	s.Note("After the stop, users got %v.", phases[len(phases)-1].Classes)
-	return nil
+	return err
 }
 
 // start starts the shop and waits for the first page; no request may fail after it.
 func (w *shopScenario) start(ctx context.Context, s *run.Step) error {
-	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
-		return err
-	}
-	if err := w.serves(ctx, s); err != nil {
+	if err := run.InOrder(w.edit(`{"metadata":{"annotations":{"operator-command":null}}}`), w.serves)(ctx, s); err != nil {
 		return err
 	}
 	startedAt := s.Now()
 	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := w.waitForClass(bounded, s, "200 "+NewPage); err != nil {
+	if err := w.gets(NewPage)(bounded, s); err != nil {
 		return err
 	}
 	s.Note("After the start, the first page was served %.1f s after Available.", s.Now().Sub(startedAt).Seconds())

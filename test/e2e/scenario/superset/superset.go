@@ -49,7 +49,6 @@ type shopScenario struct {
 	replicas  int64                     // of the web server
 	adapt     func(spec map[string]any) // changes the spec of the sample for the scenario
 	loadgen   *cluster.Loadgen
-	note      func(string, ...any)
 }
 
 // supersetScenario returns a shop, and a scenario without phases that prepares it, evaluates by these rules, and cleans up.
@@ -57,20 +56,15 @@ func supersetScenario(p *platform.Platform, name, title string, phases []WebPhas
 	w := &shopScenario{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{
 		Name: name, Title: title, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
-		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: name, Name: "shop"}},
-		Prepare: w.prepare,
-		Evaluate: EvaluateWeb(phases, func(format string, args ...any) {
-			if w.note != nil {
-				w.note(format, args...)
-			}
-		}),
-		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, name) },
+		Watch:    []timeline.Object{{GVK: platform.Supersets, Namespace: name, Name: "shop"}},
+		Prepare:  w.prepare,
+		Evaluate: EvaluateWeb(phases),
+		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, name) },
 	}
 }
 
 // prepare installs the shop, whose database the operator creates, and starts a load generator for its web server.
 func (w *shopScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
-	w.note = s.Note
 	if err := w.MakeNamespace(ctx, w.namespace); err != nil {
 		return nil, err
 	}
@@ -117,11 +111,7 @@ func (w *shopScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, e
 
 // databases starts PostgreSQL and Valkey, and checks that the shop's database does not exist yet.
 func (w *shopScenario) databases(ctx context.Context, s *run.Step) error {
-	objects, err := w.Sample("superset-databases.yaml", "mysql")
-	if err != nil {
-		return err
-	}
-	if err := w.ApplyObjects(ctx, w.namespace, objects); err != nil {
+	if err := w.ApplySample(ctx, w.namespace, "superset-databases.yaml", "mysql"); err != nil {
 		return err
 	}
 	for _, app := range []string{"postgres", "valkey"} {
@@ -150,19 +140,26 @@ func (w *shopScenario) steady(ctx context.Context, s *run.Step) error {
 }
 
 // edit applies a merge patch to the shop. It retries, since the webhook may be unavailable.
-func (w *shopScenario) edit(ctx context.Context, s *run.Step, patch string) error {
-	return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
-		return w.Patch(ctx, platform.Supersets, w.namespace, "shop", patch)
-	})
+func (w *shopScenario) edit(patch string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
+			return w.Patch(ctx, platform.Supersets, w.namespace, "shop", patch)
+		})
+	}
+}
+
+// serving returns an action that waits until the shop runs this image.
+func (w *shopScenario) serving(image string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		w.image = image
+		return w.serves(ctx, s)
+	}
 }
 
 // serves waits until the shop matches its spec, its web server runs w.image, and the maintenance page has no pods.
 func (w *shopScenario) serves(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, fmt.Sprintf("the shop runs %s in %d pods", w.image, w.replicas), func(ctx context.Context) error {
-		o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
-		if err != nil {
-			return err
-		}
+	what := fmt.Sprintf("the shop runs %s in %d pods", w.image, w.replicas)
+	return w.until(ctx, s, what, func(o *unstructured.Unstructured) error {
 		if err := Runs(o, w.image); err != nil {
 			return err
 		}
@@ -179,6 +176,11 @@ func (w *shopScenario) serves(ctx context.Context, s *run.Step) error {
 		}
 		return err
 	})
+}
+
+// until waits until check accepts the shop.
+func (w *shopScenario) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+	return w.Await(ctx, s, what, platform.Supersets, w.namespace, "shop", check)
 }
 
 // Runs returns the first difference from a Superset that runs image and matches its spec.
@@ -230,12 +232,14 @@ func componentLabels(component string) map[string]string {
 	return map[string]string{"superset.apache.org/parent": "shop", "app.kubernetes.io/component": component}
 }
 
-// waitForClass waits for an answer of this class in the current phase.
-func (w *shopScenario) waitForClass(ctx context.Context, s *run.Step, class string) error {
-	if w.loadgen == nil {
-		return nil
+// gets waits until a request of the current phase gets this page.
+func (w *shopScenario) gets(page string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		if w.loadgen == nil {
+			return nil
+		}
+		return w.loadgen.WaitForClass(ctx, s, "200 "+page)
 	}
-	return w.loadgen.WaitForClass(ctx, s, class)
 }
 
 // remove deletes the shop, waits until its objects are deleted, and checks that its database still exists.

@@ -74,13 +74,13 @@ func TestEvaluateWeb(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var note string
-			err := EvaluateWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
+			step := &run.Step{}
+			err := EvaluateWeb(rules)(step, []load.Figures{tc.figures})
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
-			if !strings.Contains(note, "Longest web gap") {
-				t.Errorf("the note is %q", note)
+			if notes := strings.Join(step.Notes(), ""); !strings.Contains(notes, "Longest web gap") {
+				t.Errorf("the notes are %q", notes)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestSupersetPhasesHaveRules(t *testing.T) {
 	p := &platform.Platform{}
 	for _, s := range []run.Scenario{Upgrades(p), Operations(p)} {
 		for _, phase := range s.Phases {
-			err := s.Evaluate([]load.Figures{{Phase: phase.Name}})
+			err := s.Evaluate(&run.Step{}, []load.Figures{{Phase: phase.Name}})
 			if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
 				t.Errorf("%s: phase %q has a rule: %t, has an outage: %t", s.Name, phase.Name, got, phase.Outage)
 			}

@@ -32,9 +32,12 @@ func Upgrades(p *platform.Platform) run.Scenario {
 	}
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: w.firstRows},
-		{Name: "upgrade", Do: w.upgrade},
-		{Name: "key rotation", Do: w.rotate},
-		{Name: "first key removed", Do: w.forget},
+		{Name: "upgrade", Do: run.InOrder(
+			w.edit(`{"spec":{"image":{"tag":"6.1.0"}}}`), w.behindPage, w.serving(newImage), w.gets(NewPage), w.migrated)},
+		{Name: "key rotation", Do: run.InOrder(w.rotate, w.behindPage, w.serves, w.gets(NewPage), w.rotated)},
+		// The restarted pods must still read every secret.
+		{Name: "first key removed", Do: run.InOrder(
+			w.edit(`{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`), w.serves)},
 		{Name: "delete", Outage: true, Do: w.remove},
 	}
 	return s
@@ -52,21 +55,11 @@ func (w *shopScenario) firstRows(ctx context.Context, s *run.Step) error {
 	return decryptOnlyWith(rows, firstKey, secondKey)
 }
 
-func (w *shopScenario) upgrade(ctx context.Context, s *run.Step) error {
-	if err := w.edit(ctx, s, `{"spec":{"image":{"tag":"6.1.0"}}}`); err != nil {
-		return err
+// migrated checks the column that the migration of 6.1 adds. The retained pods of tasks must be as restricted as all others.
+func (w *shopScenario) migrated(ctx context.Context, s *run.Step) error {
+	if w.Simulated {
+		return nil
 	}
-	if err := w.behindPage(ctx, s); err != nil {
-		return err
-	}
-	w.image = newImage
-	if err := w.serves(ctx, s); err != nil {
-		return err
-	}
-	if err := w.waitForClass(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
-		return err
-	}
-	// The migration of 6.1 adds a column. The retained pods of tasks must be as restricted as all others.
 	found, err := w.psql(ctx, "shop", "SELECT count(*) FROM information_schema.columns WHERE column_name = 'configuration_method'")
 	if err != nil {
 		return err
@@ -91,31 +84,27 @@ func (w *shopScenario) behindPage(ctx context.Context, s *run.Step) error {
 	if w.Simulated {
 		return nil
 	}
-	if err := w.waitForClass(ctx, s, "200 "+MaintenancePage); err != nil {
+	if err := w.gets(MaintenancePage)(ctx, s); err != nil {
 		return err
 	}
 	_, err := w.Restricted(ctx, w.namespace)
 	return err
 }
 
-// rotate rotates the secret key, and checks that only the second key decrypts the secrets of the metastore afterwards.
+// rotate starts the rotation of the secret key.
 func (w *shopScenario) rotate(ctx context.Context, s *run.Step) error {
 	secret := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"shop-2"},"stringData":{"secret-key":%q}}`, secondKey)
 	if err := w.Apply(ctx, w.namespace, secret); err != nil {
 		return err
 	}
-	if err := w.edit(ctx, s, `{"spec":{"secretKeyFrom":{"name":"shop-2","key":"secret-key"},
-		"previousSecretKeyFrom":{"name":"shop","key":"secret-key"},"lifecycle":{"rotate":{}}}}`); err != nil {
-		return err
-	}
-	if err := w.behindPage(ctx, s); err != nil {
-		return err
-	}
-	if err := w.serves(ctx, s); err != nil {
-		return err
-	}
-	if err := w.waitForClass(ctx, s, "200 "+NewPage); err != nil || w.Simulated {
-		return err
+	return w.edit(`{"spec":{"secretKeyFrom":{"name":"shop-2","key":"secret-key"},
+		"previousSecretKeyFrom":{"name":"shop","key":"secret-key"},"lifecycle":{"rotate":{}}}}`)(ctx, s)
+}
+
+// rotated checks that only the second key decrypts the secrets of the metastore.
+func (w *shopScenario) rotated(ctx context.Context, s *run.Step) error {
+	if w.Simulated {
+		return nil
 	}
 	rows, err := w.rows(ctx)
 	if err != nil {
@@ -126,12 +115,4 @@ func (w *shopScenario) rotate(ctx context.Context, s *run.Step) error {
 	}
 	s.Note("Only the second key decrypts the %d secrets in the metastore; before the rotation only the first key did.", len(rows))
 	return nil
-}
-
-// forget removes the first key from the spec, as after any rotation. The restarted pods must still read every secret.
-func (w *shopScenario) forget(ctx context.Context, s *run.Step) error {
-	if err := w.edit(ctx, s, `{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`); err != nil {
-		return err
-	}
-	return w.serves(ctx, s)
 }

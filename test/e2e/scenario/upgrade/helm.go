@@ -41,10 +41,10 @@ func (u *upgrades) requirePrevious() error {
 
 // install upgrades the CRDs and the services from a directory of charts. As in docs/upgrading.md, the CRDs of a service
 // come first. It upgrades all services at the same time.
-func (u *upgrades) install(charts, tag string) work {
+func (u *upgrades) install(charts, tag string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		u.tag = tag
-		return u.eachService(ctx, s, func(ctx context.Context, _ *run.Step, service string) error {
+		return u.eachService(ctx, s, func(ctx context.Context, service string) error {
 			if definitions := filepath.Join(charts, service+"-crds"); exists(definitions) {
 				if _, err := u.Helm(ctx, "upgrade", service+"-crds", definitions, "-n", u.System, "--reset-then-reuse-values"); err != nil {
 					return err
@@ -60,24 +60,24 @@ func (u *upgrades) install(charts, tag string) work {
 // rollBack rolls each service back to its previous Helm release. CRDs stay, as docs/upgrading.md allows.
 func (u *upgrades) rollBack(ctx context.Context, s *run.Step) error {
 	u.tag = previousTag
-	return u.eachService(ctx, s, func(ctx context.Context, _ *run.Step, service string) error {
+	return u.eachService(ctx, s, func(ctx context.Context, service string) error {
 		_, err := u.Helm(ctx, "rollback", service, "-n", u.System, "--wait", "--timeout", "5m")
 		return err
 	})
 }
 
 // eachService calls exchange for all services at the same time, and waits until all their pods run u.tag.
-func (u *upgrades) eachService(ctx context.Context, s *run.Step, replace func(context.Context, *run.Step, string) error) error {
-	var all []work
+func (u *upgrades) eachService(ctx context.Context, s *run.Step, replace func(context.Context, string) error) error {
+	var all []run.Action
 	for service := range platform.ServiceLeases {
-		all = append(all, func(ctx context.Context, s *run.Step) error {
-			if err := replace(ctx, s, service); err != nil {
+		all = append(all, func(ctx context.Context, _ *run.Step) error {
+			if err := replace(ctx, service); err != nil {
 				return err
 			}
 			return u.deployed(ctx, service)
 		})
 	}
-	if err := inParallel(ctx, s, all...); err != nil {
+	if err := run.InParallel(all...)(ctx, s); err != nil {
 		return err
 	}
 	for service := range platform.ServiceLeases {
@@ -141,10 +141,8 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	ready := map[string]bool{}
 	for i := range pods {
 		pod := &pods[i]
-		image, restarts, err := containers(pod)
+		image, restarts := firstImage(pod), platform.Restarts(pod)
 		switch {
-		case err != nil:
-			return err
 		case !strings.HasSuffix(image, ":"+u.tag) || pod.GetDeletionTimestamp() != nil:
 			return fmt.Errorf("pod %s with image %s still exists", pod.GetName(), image)
 		case restarts > 0:
@@ -170,25 +168,17 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	return nil
 }
 
-// containers returns the image of a pod's first container and the number of restarts of all its containers.
-func containers(pod *unstructured.Unstructured) (image string, restarts int64, err error) {
-	specs, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
-	if err != nil {
-		return "", 0, err
+// firstImage returns the image of a pod's first container.
+func firstImage(pod *unstructured.Unstructured) string {
+	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		return ""
 	}
-	if len(specs) > 0 {
-		if first, ok := specs[0].(map[string]any); ok {
-			image = fmt.Sprint(first["image"])
-		}
+	first, ok := containers[0].(map[string]any)
+	if !ok {
+		return ""
 	}
-	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	for _, entry := range statuses {
-		if status, ok := entry.(map[string]any); ok {
-			n, _ := status["restartCount"].(int64)
-			restarts += n
-		}
-	}
-	return image, restarts, err
+	return fmt.Sprint(first["image"])
 }
 
 func exists(path string) bool {

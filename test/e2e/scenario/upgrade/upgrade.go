@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
@@ -38,15 +37,12 @@ func Services(p *platform.Platform) run.Scenario {
 			{Name: "upgrade during changes", Do: u.busy(upgrade, u.disruption(platform.MySQL), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
 			{Name: "roll back during changes", Do: u.busy(back, u.disruption(platform.NATS), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
-			{Name: "verify", Do: u.verify},
+			{Name: "verify", Do: run.InOrder(ingester.Verify(p), u.engine.Steady)},
 		},
-		Evaluate: u.evaluate,
+		Evaluate: evaluate,
 		Clean:    u.clean, CleanLimit: 10 * time.Minute, // it may install all services
 	}
 }
-
-// work is an action of a phase.
-type work func(context.Context, *run.Step) error
 
 // upgrades has an engine and a Superset under load, and creates and deletes projects.
 type upgrades struct {
@@ -86,16 +82,13 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 }
 
 // quiet replaces the services without other changes: pods of users must not be re-created, and conditions must not change.
-func (u *upgrades) quiet(replace work) work {
+func (u *upgrades) quiet(replace run.Action) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.userState(ctx)
 		if err != nil {
 			return err
 		}
-		if err := replace(ctx, s); err != nil {
-			return err
-		}
-		if err := u.touch(ctx, s); err != nil {
+		if err := run.InOrder(replace, u.touch)(ctx, s); err != nil {
 			return err
 		}
 		return u.unchanged(ctx, s, before)
@@ -104,7 +97,7 @@ func (u *upgrades) quiet(replace work) work {
 
 // busy replaces the services while an engine rolls out, a Superset is changed, projects are created and deleted, and lose
 // kills a dependency of the services.
-func (u *upgrades) busy(replace, disruption work, engineImage, change string) work {
+func (u *upgrades) busy(replace, disruption run.Action, engineImage, change string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.engine.Serving(ctx)
 		if err != nil {
@@ -116,21 +109,18 @@ func (u *upgrades) busy(replace, disruption work, engineImage, change string) wo
 		if err := u.Patch(ctx, platform.Supersets, namespace, "shop", change); err != nil {
 			return err
 		}
-		if err := inParallel(ctx, s, replace, u.projects, disruption); err != nil {
+		if err := run.InParallel(replace, u.projects, disruption)(ctx, s); err != nil {
 			return err
 		}
 		if err := u.engine.Rolled(ctx, s, before); err != nil {
 			return err
 		}
-		if err := u.running(ctx, s); err != nil {
-			return err
-		}
-		return u.touch(ctx, s)
+		return run.InOrder(u.running, u.touch)(ctx, s)
 	}
 }
 
 // disruption kills the pod of MySQL or NATS at a random time, and waits until its replacement is ready.
-func (u *upgrades) disruption(labels map[string]string) work {
+func (u *upgrades) disruption(labels map[string]string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
 		after := time.Duration(u.Intn(5000)) * time.Millisecond
 		if err := s.Pass(ctx, after); err != nil {
@@ -144,27 +134,8 @@ func (u *upgrades) disruption(labels map[string]string) work {
 	}
 }
 
-// verify runs `ingester verify`, and keeps the load running on the final services.
-func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
-	if err := ingester.Verify(ctx, s, u.Platform); err != nil {
-		return err
-	}
-	return u.engine.Steady(ctx, s)
-}
-
-// inParallel runs all functions in parallel.
-func inParallel(ctx context.Context, s *run.Step, all ...work) error {
-	problems := make([]error, len(all))
-	var group sync.WaitGroup
-	for i, do := range all {
-		group.Go(func() { problems[i] = do(ctx, s) })
-	}
-	group.Wait()
-	return errors.Join(problems...)
-}
-
 // evaluate allows no failed answers, and in the last phase only the new page.
-func (u *upgrades) evaluate(phases []load.Figures) error {
+func evaluate(_ *run.Step, phases []load.Figures) error {
 	problems := []error{run.NoFailure(phases)}
 	last := phases[len(phases)-1]
 	if n := last.Classes["web: 200 old"] + last.Classes["web: 200 maintenance"]; n > 0 {

@@ -46,9 +46,8 @@ func TestUpgradeIgnoresTransientConditions(t *testing.T) {
 }
 
 func TestUpgradeFailsOnOldPage(t *testing.T) {
-	u := &upgrades{}
 	for class, want := range map[string]bool{"web: 200 new": true, "web: 200 old": false, "web: 200 maintenance": false} {
-		err := u.evaluate([]load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
+		err := evaluate(nil, []load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
 		if (err == nil) != want {
 			t.Errorf("%s: %v", class, err)
 		}

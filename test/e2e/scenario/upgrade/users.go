@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
@@ -35,26 +36,16 @@ func (u *upgrades) userState(ctx context.Context) (userState, error) {
 		if pods[i].GetDeletionTimestamp() != nil {
 			continue // an earlier change deleted it
 		}
-		_, restarts, err := containers(&pods[i])
-		if err != nil {
-			return now, err
+		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), platform.Restarts(&pods[i]))
+	}
+	for name, kind := range map[string]schema.GroupVersionKind{
+		"shop": platform.Supersets, "etl": platform.Engines, "main": platform.Instances,
+	} {
+		o, err := u.Get(ctx, kind, namespace, name)
+		if err == nil {
+			err = now.add(o)
 		}
-		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), restarts)
-	}
-	shop, err := u.Get(ctx, platform.Supersets, namespace, "shop")
-	if err != nil {
-		return now, err
-	}
-	etl, err := u.Get(ctx, platform.Engines, namespace, "etl")
-	if err != nil {
-		return now, err
-	}
-	main, err := u.Get(ctx, platform.Instances, namespace, "main")
-	if err != nil {
-		return now, err
-	}
-	for _, o := range []*unstructured.Unstructured{shop, etl, main} {
-		if err := now.add(o); err != nil {
+		if err != nil {
 			return now, err
 		}
 	}
@@ -124,11 +115,8 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	if err := u.Patch(ctx, platform.Supersets, namespace, "shop", change); err != nil {
 		return err
 	}
-	if err := s.Until(ctx, "engine etl has observed its change", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Engines, namespace, "etl")
-		if err != nil {
-			return err
-		}
+	what := "engine etl has observed its change"
+	if err := u.Await(ctx, s, what, platform.Engines, namespace, "etl", func(o *unstructured.Unstructured) error {
 		return u.engine.Settled(o, generation-1)
 	}); err != nil {
 		return err
@@ -140,12 +128,12 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	if now != generation {
 		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d", now, generation)
 	}
-	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Services, namespace, "shop-web-server")
-		if err == nil && o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
-			err = fmt.Errorf("the Service has the annotations %v", o.GetAnnotations())
+	what = "the Service of shop has its annotation"
+	if err := u.Await(ctx, s, what, platform.Services, namespace, "shop-web-server", func(o *unstructured.Unstructured) error {
+		if o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
+			return fmt.Errorf("the Service has the annotations %v", o.GetAnnotations())
 		}
-		return err
+		return nil
 	}); err != nil {
 		return err
 	}
@@ -157,11 +145,8 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 
 // running waits until the Superset matches its spec.
 func (u *upgrades) running(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "Superset shop matches its spec", func(ctx context.Context) error {
-		o, err := u.Get(ctx, platform.Supersets, namespace, "shop")
-		if err != nil {
-			return err
-		}
+	const what = "Superset shop matches its spec"
+	return u.Await(ctx, s, what, platform.Supersets, namespace, "shop", func(o *unstructured.Unstructured) error {
 		tag, phase := platform.Text(o, "spec", "image", "tag"), platform.Text(o, "status", "phase")
 		if version := platform.Text(o, "status", "version"); phase != "Running" || version != tag {
 			return fmt.Errorf("phase is %q, version is %q, want %q", phase, version, tag)
