@@ -2,7 +2,6 @@
 package kubectl
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // Client runs kubectl against one cluster.
@@ -31,12 +31,11 @@ func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, 
 	cmd := exec.CommandContext(ctx, c.Program, append(flags, args...)...)
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(stdin)
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	out, err := proc.Output(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // servedTimeout is the maximum time until an applied CRD is served, next to compilers on a small machine.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 const stepTimeout = time.Minute
@@ -95,12 +97,11 @@ func (s *Server) psql(ctx context.Context, database, statements string) (string,
 	cmd.Env = append(os.Environ(), s.Environment(database)...)
 	cmd.Env = append(cmd.Env, "PGCLIENTENCODING=UTF8")
 	cmd.Stdin = strings.NewReader(statements)
-	var out, problem strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &problem
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("run %q in database %q: %w: %s", statements, database, err, problem.String())
+	out, err := proc.Output(cmd)
+	if err != nil {
+		return "", fmt.Errorf("run %q in database %q: %w", statements, database, err)
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
 // Identifier quotes a name for SQL.

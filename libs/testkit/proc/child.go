@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,16 @@ func Tail(log string, lines int) string {
 	}
 	all := strings.Split(strings.TrimSpace(string(data)), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// Output runs a command and returns its standard output. An error has its standard error, without surrounding space.
+func Output(cmd *exec.Cmd) ([]byte, error) {
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return out.Bytes(), nil
 }
 
 // Go returns the go command in the directory of a module, outside the workspace.

@@ -2,7 +2,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // namespaceTimeout limits the deletion of a namespace if the context of the caller has no earlier deadline.
@@ -77,12 +77,11 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 func (c *Cluster) run(ctx context.Context, program, input string, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	out, err := proc.Output(cmd)
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
 	}
-	return out.String(), nil
+	return string(out), err
 }
 
 // Apply applies manifests in a namespace with kubectl and server-side apply.

@@ -92,11 +92,9 @@ func (e *Env) renderAccount(ctx context.Context, service string) (string, error)
 	cmd := exec.CommandContext(ctx, e.tools.Path("helm"), "template", service, filepath.Join(e.root, "deploy", "charts", service),
 		"--namespace="+systemNamespace, "--kube-version="+version, "--set=cluster.name="+ClusterName+",bus.url=nats://127.0.0.1:4222",
 		"--show-only=templates/serviceaccount.yaml", "--show-only=templates/rbac.yaml")
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
+	text, err := proc.Output(cmd)
 	if err != nil {
-		return "", fmt.Errorf("render the chart of %s: %w: %s", service, err, strings.TrimSpace(stderr.String()))
+		return "", fmt.Errorf("render the chart of %s: %w", service, err)
 	}
 	file := filepath.Join(e.dir, service+"-account.yaml")
 	return file, os.WriteFile(file, text, 0o600)

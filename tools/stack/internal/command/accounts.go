@@ -8,9 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/accounts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
@@ -90,12 +90,11 @@ func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+a.env.Checkout.Local("cache", "helm"), "KUBECONFIG="+a.env.Kubeconfig())
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("render the chart of %s: %w\n%s", name, err, strings.TrimSpace(stderr.String()))
+	out, err := proc.Output(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("render the chart of %s: %w", name, err)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // writeCredentials writes a new token of a service's account and the kubeconfig that names it.

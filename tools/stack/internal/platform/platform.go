@@ -15,6 +15,8 @@ import (
 	"text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // The namespaces of the platform: that of the services, and that of NATS and MySQL.
@@ -236,11 +238,8 @@ func (c Config) run(ctx context.Context, stdin []byte, program string, args ...s
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.Cache, "HELM_CACHE_HOME="+filepath.Join(c.Cache, "helm"))
 	cmd.Stdin = bytes.NewReader(stdin)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args[:min(3, len(args))], " "), err,
-			strings.TrimSpace(stderr.String()))
+	if _, err := proc.Output(cmd); err != nil {
+		return fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args[:min(3, len(args))], " "), err)
 	}
 	return nil
 }
