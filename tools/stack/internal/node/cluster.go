@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // APIReady returns nil if the API server reports ready.
@@ -59,11 +59,7 @@ func (n *Node) Start(ctx context.Context) error {
 
 // resolves returns nil if cluster DNS answers a query from the node through its Service.
 func (n *Node) resolves(ctx context.Context) error {
-	spec, err := n.spec()
-	if err != nil {
-		return err
-	}
-	_, err = output(ctx, "nsenter", "--net=/proc/"+strconv.Itoa(spec.PID())+"/ns/net",
+	_, err := output(ctx, "nsenter", "--net=/proc/"+strconv.Itoa(n.spec().PID())+"/ns/net",
 		filepath.Join(n.tools.Packages, "usr/bin/busybox"), "nslookup", "kubernetes.default.svc.cluster.local", dnsIP)
 	return err
 }
@@ -192,11 +188,7 @@ func archives(paths []string) ([]string, error) {
 
 // ctr runs ctr in the sandbox, since the socket of the node's containerd is only visible there.
 func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
-	spec, err := n.spec()
-	if err != nil {
-		return nil, err
-	}
-	pid := spec.PID()
+	pid := n.spec().PID()
 	if pid == 0 {
 		return nil, errors.New("the node does not run; start it with `make up NODE=real`")
 	}
@@ -211,11 +203,9 @@ func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) ([]byt
 }
 
 func output(ctx context.Context, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(stderr.String()))
+	out, err := proc.Output(exec.CommandContext(ctx, program, args...))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(program), err)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }

@@ -20,6 +20,7 @@ import (
 type Node struct {
 	layout
 	tools      tools
+	program    string // this program, which the sandbox runs
 	kubeconfig string
 	logf       func(format string, args ...any)
 }
@@ -34,7 +35,11 @@ type Config struct {
 // New returns the node of a stack, running or not.
 func New(c checkout.Checkout, cfg Config) (*Node, error) {
 	t, err := findTools(c, cfg.Tools)
-	return &Node{layout: layout{c}, tools: t, kubeconfig: cfg.Kubeconfig, logf: cfg.Logf}, err
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	return &Node{layout: layout{c}, tools: t, program: program, kubeconfig: cfg.Kubeconfig, logf: cfg.Logf}, err
 }
 
 const (
@@ -48,13 +53,12 @@ const (
 func (n *Node) AuditLog() string { return n.c.Log("audit") }
 
 // spec describes the process of the sandbox: this program, as the first process of its namespaces.
-func (n *Node) spec() (process.Spec, error) {
-	self, err := os.Executable()
+func (n *Node) spec() process.Spec {
 	return process.Spec{
-		Name: sandboxName, Args: []string{self, "sandbox", n.conf("sandbox.json")}, Apart: true,
+		Name: sandboxName, Args: []string{n.program, "sandbox", n.conf("sandbox.json")}, Apart: true,
 		Dir: "/", Log: n.c.Log(sandboxName), Run: n.c.Local("run"), Marker: n.c.Marker(),
 		Files: []string{n.conf("sandbox.json"), n.conf("containerd.toml"), n.conf("cni/flotilla.conflist"), n.conf("kubelet.yaml"), n.conf("kube-proxy.yaml")},
-	}, err
+	}
 }
 
 // Ensure starts the sandbox unless it already runs with the current configuration, and waits until the API server
@@ -63,10 +67,7 @@ func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, er
 	if err := n.write(auditPolicy); err != nil {
 		return false, err
 	}
-	spec, err := n.spec()
-	if err != nil {
-		return false, err
-	}
+	spec := n.spec()
 	current, err := spec.Current()
 	if err != nil {
 		return false, err
@@ -126,11 +127,8 @@ func (n *Node) write(auditPolicy string) error {
 
 // await polls until the check returns nil or the timeout expires.
 func (n *Node) await(ctx context.Context, what string, ask func(context.Context) error) error {
-	spec, err := n.spec()
-	if err != nil {
-		return err
-	}
-	err = await.Nil(ctx, readyTimeout, 200*time.Millisecond, func(ctx context.Context) error {
+	spec := n.spec()
+	err := await.Nil(ctx, readyTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil && spec.PID() == 0 {
 			return await.Stop(fmt.Errorf("the node has exited (make logs S=%s): %w", sandboxName, err))
@@ -145,21 +143,11 @@ func (n *Node) await(ctx context.Context, what string, ask func(context.Context)
 
 // Stop stops the sandbox with all its processes, like powering off a machine. It keeps the data.
 func (n *Node) Stop(ctx context.Context) error {
-	spec, err := n.spec()
-	if err != nil {
-		return err
-	}
-	return errors.Join(spec.Stop(ctx), n.disconnect(ctx))
+	return errors.Join(n.spec().Stop(ctx), n.disconnect(ctx))
 }
 
 // Kill kills the sandbox.
-func (n *Node) Kill(ctx context.Context) error {
-	spec, err := n.spec()
-	if err != nil {
-		return err
-	}
-	return spec.Kill(ctx)
-}
+func (n *Node) Kill(ctx context.Context) error { return n.spec().Kill(ctx) }
 
 // Remove removes the resources that remain after the sandbox has exited. It removes the files last, since they contain
 // the names of the cgroups.

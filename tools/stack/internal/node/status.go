@@ -11,11 +11,7 @@ import (
 // Running returns the pids of the node's programs by name, in the pid namespace of the machine; 0 if a program does not
 // run.
 func (n *Node) Running() (map[string]int, error) {
-	spec, err := n.spec()
-	if err != nil {
-		return nil, err
-	}
-	running := map[string]int{sandboxName: spec.PID()}
+	running := map[string]int{sandboxName: n.spec().PID()}
 	for _, p := range n.programs() {
 		running[p.Name] = 0
 	}
