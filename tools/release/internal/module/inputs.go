@@ -80,9 +80,6 @@ func (in Inputs) builtWith(file string) func(string) bool {
 // Contains reports whether a file is one of the inputs.
 func (in Inputs) Contains(file string) bool { return in.Reason(file) != "" }
 
-// NeedsCheckout reports whether every file is an input.
-func (in Inputs) NeedsCheckout() bool { return slices.Contains(in.reads, "*") }
-
 func covers(file string) func(string) bool {
 	return func(pattern string) bool {
 		return pattern == "*" || pattern == file || strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern) && !isTest(file)
