@@ -9,11 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
 const namespaceTimeout = 2 * time.Minute
@@ -44,14 +44,13 @@ func (c *Cluster) Namespace(t testing.TB) string {
 // waitServiceAccount waits for the default service account, without which the API server rejects pods.
 func waitServiceAccount(ctx context.Context, cl client.Client, namespace string) error {
 	key := client.ObjectKey{Namespace: namespace, Name: "default"}
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, namespaceTimeout, true,
-		func(ctx context.Context) (bool, error) {
-			err := cl.Get(ctx, key, &corev1.ServiceAccount{})
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
+	err := await.Nil(ctx, namespaceTimeout, 20*time.Millisecond, func(ctx context.Context) error {
+		err := cl.Get(ctx, key, &corev1.ServiceAccount{})
+		if client.IgnoreNotFound(err) != nil {
+			return await.Stop(err)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("wait for the default service account of namespace %q: %w", namespace, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
@@ -67,21 +68,20 @@ func Start(t testing.TB, config, admin string, args ...string) *proc.Child {
 			t.Logf("log of Envoy:\n%s", proc.Tail(child.Log, 30))
 		}
 	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(startTimeout)
-	for {
-		if body, err := get(t.Context(), "http://"+admin+"/ready"); err == nil && strings.HasPrefix(body, "LIVE") {
-			return child
+	err = await.Nil(t.Context(), startTimeout, 20*time.Millisecond, func(ctx context.Context) error {
+		body, err := get(ctx, "http://"+admin+"/ready")
+		switch ended := child.Running(); {
+		case ended != nil:
+			return await.Stop(ended)
+		case err == nil && !strings.HasPrefix(body, "LIVE"):
+			err = fmt.Errorf("it is %s", strings.TrimSpace(body))
 		}
-		select {
-		case <-child.Ended():
-			t.Fatal(child.Running())
-		case <-deadline:
-			t.Fatalf("Envoy is not live after %s:\n%s", startTimeout, proc.Tail(child.Log, 30))
-		case <-tick.C:
-		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("Envoy is not live: %v\n%s", err, proc.Tail(child.Log, 30))
 	}
+	return child
 }
 
 func get(ctx context.Context, url string) (string, error) {
