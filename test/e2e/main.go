@@ -42,11 +42,11 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, report, title, system, data, root, previous string
-	only                                                    []string
-	list, simulated                                         bool
-	seed                                                    uint64
-	tools                                                   cluster.Tools
+	kubeconfig, report, root, previous string
+	only                               []string
+	list, simulated                    bool
+	seed                               uint64
+	tools                              cluster.Tools
 }
 
 func parse(args []string) (options, error) {
@@ -54,9 +54,6 @@ func parse(args []string) (options, error) {
 	flags := pflag.NewFlagSet("e2e", pflag.ContinueOnError)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig of a cluster with the platform and the images")
 	flags.StringVar(&o.report, "report", "e2e.html", "HTML file of the report; the JSON report is written next to it")
-	flags.StringVar(&o.title, "title", "Flotilla on real pods", "title of the report")
-	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
-	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
 	flags.StringVar(&o.root, "root", ".", "checkout with the samples and charts")
 	flags.StringVar(&o.previous, "previous", "", "directory of the charts from which upgrades start; their images have the tag previous")
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to run; empty means all")
@@ -81,7 +78,7 @@ func execute(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	platform := &platform.Platform{
-		System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated,
+		System: "flotilla-system", Data: "flotilla-data", Root: o.root, Previous: o.previous, Simulated: o.simulated,
 		Intn:          randomIntn(o.seed),
 		ScreenshotDir: filepath.Dir(o.report),
 	}
@@ -105,7 +102,7 @@ func execute(ctx context.Context, args []string, out io.Writer) error {
 	runner := &run.Runner{Out: out, Now: time.Now, Watch: func(ctx context.Context, r *timeline.Recorder, object timeline.Object) {
 		r.Watch(ctx, platform.Client, object)
 	}}
-	page := report.Report{Title: o.title, StartedAt: startedAt, Results: runner.Run(ctx, plan)}
+	page := report.Report{Title: "Flotilla on real pods", StartedAt: startedAt, Results: runner.Run(ctx, plan)}
 	page.Seconds = time.Since(startedAt).Seconds()
 	if err := write(o.report, page); err != nil {
 		return err

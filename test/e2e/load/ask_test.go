@@ -194,7 +194,7 @@ func TestBodiesAlternateOnBothConnectionKinds(t *testing.T) {
 		defer close(done)
 		Ask(ctx, Config{
 			Request: Request{Method: "POST", URL: url, Timeout: 5 * time.Second, Bodies: []string{"a", "b"}, Header: http.Header{"X-Who": {"me"}}},
-			Clients: 2, Rate: 200, Connections: Both,
+			Clients: 2, Rate: 200,
 		}, recorder)
 	}()
 	want := map[string]bool{"ame": true, "bme": true}
@@ -214,18 +214,17 @@ func TestBodiesAlternateOnBothConnectionKinds(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := Config{Request: Request{Method: "GET", URL: "http://a/", Timeout: time.Second}, Clients: 1, Rate: 1, Connections: Kept}
+	good := Config{Request: Request{Method: "GET", URL: "http://a/", Timeout: time.Second}, Clients: 1, Rate: 1}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, modify := range map[string]func(*Config){
-		"no clients":          func(c *Config) { c.Clients = 0 },
-		"no rate":             func(c *Config) { c.Rate = 0 },
-		"unknown connections": func(c *Config) { c.Connections = "some" },
-		"no URL":              func(c *Config) { c.URL = "" },
-		"a broken URL":        func(c *Config) { c.URL = "http://a b/" },
-		"no timeout":          func(c *Config) { c.Timeout = 0 },
-		"an unknown label":    func(c *Config) { c.Good = []string{"new"} },
+		"no clients":       func(c *Config) { c.Clients = 0 },
+		"no rate":          func(c *Config) { c.Rate = 0 },
+		"no URL":           func(c *Config) { c.URL = "" },
+		"a broken URL":     func(c *Config) { c.URL = "http://a b/" },
+		"no timeout":       func(c *Config) { c.Timeout = 0 },
+		"an unknown label": func(c *Config) { c.Good = []string{"new"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			invalid := good

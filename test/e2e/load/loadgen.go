@@ -8,24 +8,13 @@ import (
 	"time"
 )
 
-// Connections selects how clients connect.
-type Connections string
-
-// Values of Connections: a new connection for each request, a kept connection, or half of the clients each.
-const (
-	Fresh Connections = "fresh"
-	Kept  Connections = "kept"
-	Both  Connections = "both"
-)
-
 // Config is the configuration of a load generator.
 type Config struct {
 	Request
 	Clients int
 	// Rate is the number of requests per second of all clients together. A client waits for an answer before its next
 	// request, so slow answers reduce the rate.
-	Rate        float64
-	Connections Connections
+	Rate float64
 }
 
 // Validate returns the first violation of a configuration.
@@ -35,19 +24,17 @@ func (c Config) Validate() error {
 		return errors.New("there must be at least one client")
 	case c.Rate <= 0:
 		return errors.New("the rate must be greater than zero")
-	case c.Connections != Fresh && c.Connections != Kept && c.Connections != Both:
-		return fmt.Errorf("connections %q: want fresh, kept or both", c.Connections)
 	}
 	return c.Request.Validate()
 }
 
-// Ask sends requests until ctx ends. It does not count the requests that are in flight then.
+// Ask sends requests until ctx ends. It does not count the requests that are in flight then. Half of the clients use a new
+// connection for each request, the others keep theirs.
 func Ask(ctx context.Context, c Config, recorder *Recorder) {
 	var all sync.WaitGroup
 	interval := time.Duration(float64(time.Second) * float64(c.Clients) / c.Rate)
 	for i := range c.Clients {
-		fresh := c.Connections == Fresh || c.Connections == Both && i%2 == 0
-		one := newClient(c.Request, fresh)
+		one := newClient(c.Request, i%2 == 0)
 		one.name = fmt.Sprint(i)
 		one.turn = i // clients send different bodies at the same time
 		// Stagger the clients, so they do not send at the same time.

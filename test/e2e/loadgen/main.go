@@ -64,15 +64,14 @@ func run(ctx context.Context, args []string) error {
 func parse(args []string) (load.Config, string, error) {
 	var c load.Config
 	var headers, labels []string
-	var connections, login string
+	var login string
 	flags := pflag.NewFlagSet("loadgen", pflag.ContinueOnError)
 	flags.StringVar(&c.URL, "url", "", "URL of the requests")
 	flags.StringVar(&c.Method, "method", http.MethodGet, "method of the requests")
 	flags.StringArrayVar(&headers, "header", nil, "header of the requests, NAME: VALUE; repeatable")
 	flags.StringArrayVar(&c.Bodies, "body", nil, "body of the requests; repeatable, bodies are sent in turn")
-	flags.IntVar(&c.Clients, "clients", 4, "number of concurrent clients")
+	flags.IntVar(&c.Clients, "clients", 4, "number of concurrent clients; half of them use a new connection for each request")
 	flags.Float64Var(&c.Rate, "rate", 20, "requests per second of all clients together")
-	flags.StringVar(&connections, "connections", string(load.Both), "connections of clients: fresh (one for each request), kept, or both")
 	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "timeout of a request")
 	flags.StringArrayVar(&labels, "label", nil, "label of answers whose body matches, NAME=REGEXP; repeatable, the first match wins")
 	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; empty means all answers with status 200")
@@ -88,7 +87,7 @@ func parse(args []string) (load.Config, string, error) {
 	if c.Login, err = load.ParseLogin(login); err != nil {
 		return c, "", err
 	}
-	c.Connections, c.Header = load.Connections(connections), http.Header{}
+	c.Header = http.Header{}
 	for _, h := range headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || name == "" {
