@@ -26,19 +26,28 @@ const settleTime = 2 * time.Second
 
 var resource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// Select returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
+// Selection selects namespaces by their labels.
+type Selection struct {
+	Config   *rest.Config
+	Selector string
+	Clock    clock.Clock
+	Log      logr.Logger
+	// OnWait is called before Start waits for the first match.
+	OnWait func()
+	// Delay returns how much later than settleTime a change is reported.
+	Delay func() time.Duration
+}
+
+// Start returns the names of the namespaces that match the label selector, in order. It waits until there is at least one,
 // since an empty list means all namespaces to caches, and returns none if ctx ends before. The returned context ends, with
-// the cause ErrChanged, when the namespaces that match are no longer the same, delay() later than settleTime. onWait is called
-// before it waits.
-func Select(
-	ctx context.Context, cfg *rest.Config, selector string, clock clock.Clock, log logr.Logger, onWait func(), delay func() time.Duration,
-) (context.Context, []string, error) {
-	client, err := metadata.NewForConfig(cfg)
+// the cause ErrChanged, when the namespaces that match are no longer the same.
+func (s Selection) Start(ctx context.Context) (context.Context, []string, error) {
+	client, err := metadata.NewForConfig(s.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("select namespaces: %w", err)
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(client, resource,
-		metav1.NamespaceAll, 0, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = selector }).Informer()
+		metav1.NamespaceAll, 0, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = s.Selector }).Informer()
 	changed := make(chan struct{}, 1)
 	notify := func() {
 		select {
@@ -57,8 +66,8 @@ func Select(
 	}
 	names := informer.GetStore().ListKeys()
 	if len(names) == 0 {
-		log.Info("No namespace matches, waiting", "selector", selector)
-		onWait()
+		s.Log.Info("No namespace matches, waiting", "selector", s.Selector)
+		s.OnWait()
 	}
 	for ; len(names) == 0; names = informer.GetStore().ListKeys() {
 		select {
@@ -81,7 +90,7 @@ func Select(
 				continue
 			}
 			select {
-			case <-clock.After(settleTime + delay()):
+			case <-s.Clock.After(settleTime + s.Delay()):
 			case <-ctx.Done():
 				return
 			}

@@ -127,12 +127,14 @@ func (m *instrumented) GetEventRecorder(name string) recorder.EventRecorder {
 }
 
 // Eventf implements [recorder.EventRecorder].
-func (r boundedRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (r boundedRecorder) Eventf( //nolint:revive // the parameters of the interface
+	regarding, related runtime.Object, kind, reason, action, note string, args ...any,
+) {
 	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", contract.Text(fmt.Sprintf(note, args...)))
 }
 
 // AnnotatedEventf implements [recorder.EventRecorder].
-func (r boundedRecorder) AnnotatedEventf(
+func (r boundedRecorder) AnnotatedEventf( //nolint:revive // the parameters of the interface
 	regarding, related runtime.Object, annotations map[string]string, kind, reason, action, note string, args ...any,
 ) {
 	text := contract.Text(fmt.Sprintf(note, args...))

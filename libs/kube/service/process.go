@@ -105,9 +105,11 @@ func (p *process) manageSelected(ctx context.Context, cfg *rest.Config, rt *Runt
 	if p.options.WatchNamespaceSelector == "" {
 		return p.manage(ctx, cfg, rt, b)
 	}
-	// Without a namespace there is nothing to serve.
-	onWait := func() { p.setUp.Store(true) }
-	selected, names, err := namespaces.Select(ctx, cfg, p.options.WatchNamespaceSelector, p.clock, p.log, onWait, p.restartDelay)
+	selected, names, err := namespaces.Selection{
+		Config: cfg, Selector: p.options.WatchNamespaceSelector, Clock: p.clock, Log: p.log,
+		OnWait: func() { p.setUp.Store(true) }, // without a namespace there is nothing to serve
+		Delay:  p.restartDelay,
+	}.Start(ctx)
 	p.setUp.Store(false)
 	if err != nil {
 		return err

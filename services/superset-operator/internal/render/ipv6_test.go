@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"testing"
@@ -65,9 +66,7 @@ func urls(settings map[string]any, path string) map[string]string {
 	for name, value := range settings {
 		switch value := value.(type) {
 		case map[string]any:
-			for nested, text := range urls(value, path+name+".") {
-				out[nested] = text
-			}
+			maps.Copy(out, urls(value, path+name+"."))
 		case string:
 			if urlSettings[name] {
 				out[path+name] = value
