@@ -186,7 +186,7 @@ func (b *scenario) waitForRecovery(ctx context.Context, s *run.Step) error {
 	}
 	since := s.Now()
 	const name, what = "flotilla-conditions", "the aggregator holds the Lease flotilla-conditions"
-	if err := b.Await(ctx, s, what, platform.Leases, b.System, name, func(lease *unstructured.Unstructured) error {
+	if err := b.Object(platform.Leases, b.System, name).Await(ctx, s, what, func(lease *unstructured.Unstructured) error {
 		renewed, err := time.Parse(time.RFC3339, platform.Text(lease, "spec", "renewTime"))
 		if err != nil || renewed.Before(since) {
 			return fmt.Errorf("last renewed at %s by %s",
@@ -242,7 +242,7 @@ func (b *scenario) conditions(ctx context.Context, s *run.Step, desk, till sixCo
 		sixConditions
 	}{{"desk", desk}, {"till", till}} {
 		what := "the conditions of " + want.name + " are correct"
-		if err := b.Await(ctx, s, what, platform.Supersets, namespace, want.name, want.of); err != nil {
+		if err := b.Object(platform.Supersets, namespace, want.name).Await(ctx, s, what, want.of); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,6 @@ import (
 
 var (
 	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-	nodeKind   = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 	claimKind  = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
 )
 
@@ -93,7 +92,7 @@ func (b *scenario) makeConsumer(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	what := "Job " + consumerJob + " creates the consumer"
-	if err := b.Await(ctx, s, what, platform.Jobs, b.System, consumerJob, func(job *unstructured.Unstructured) error {
+	if err := b.Object(platform.Jobs, b.System, consumerJob).Await(ctx, s, what, func(job *unstructured.Unstructured) error {
 		if platform.Number(job, "status", "succeeded") != 1 {
 			return fmt.Errorf("%d of its pods have failed", max(0, platform.Number(job, "status", "failed")))
 		}

@@ -158,7 +158,7 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 }
 
 func (c *metastoreCopy) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return c.Await(ctx, s, what, platform.Supersets, namespace, c.name, check)
+	return c.Object(platform.Supersets, namespace, c.name).Await(ctx, s, what, check)
 }
 
 // waitForCopy waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that

@@ -44,7 +44,7 @@ func (e *Engine) evict(ctx context.Context, s *run.Step) error {
 			return err
 		}
 		what := "another pod replaces " + pod.GetName()
-		if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, pod.GetName(), func(now *unstructured.Unstructured) error {
+		if err := e.Object(cluster.Pod, e.Namespace, pod.GetName()).Await(ctx, s, what, func(now *unstructured.Unstructured) error {
 			if now.GetUID() == pod.GetUID() {
 				return fmt.Errorf("%s still exists", pod.GetName())
 			}
@@ -90,7 +90,7 @@ func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	what := "the kubelet restarts " + victim.GetName()
-	if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+	if err := e.Object(cluster.Pod, e.Namespace, victim.GetName()).Await(ctx, s, what, func(now *unstructured.Unstructured) error {
 		if platform.Restarts(now) == 0 {
 			return errors.New("its container runs")
 		}

@@ -90,7 +90,7 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 		return nil, err
 	}
 	const what = "the instance is Ready"
-	if err := e.Await(ctx, s, what, platform.Instances, e.Namespace, "main", func(o *unstructured.Unstructured) error {
+	if err := e.Object(platform.Instances, e.Namespace, "main").Await(ctx, s, what, func(o *unstructured.Unstructured) error {
 		return platform.IsTrue(o, "Ready")
 	}); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
 	defer func() { err = errors.Join(err, e.removeLostNode(context.WithoutCancel(ctx))) }()
 	for _, want := range []string{"False", "True"} {
 		what := fmt.Sprintf("condition Ready of %s is %s", victim.GetName(), want)
-		if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+		if err := e.Object(cluster.Pod, e.Namespace, victim.GetName()).Await(ctx, s, what, func(now *unstructured.Unstructured) error {
 			return readiness(victim, now, want)
 		}); err != nil {
 			return fmt.Errorf("%w; %s", err, e.Explain(ctx, lostNamespace, lostNode))

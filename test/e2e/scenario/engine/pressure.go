@@ -72,7 +72,7 @@ func (e *Engine) pressure(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("query in the evicted pod: %w", err)
 	}
 	what := victim.GetName() + " is replaced"
-	if err := e.Await(ctx, s, what, cluster.Pod, e.Namespace, victim.GetName(), func(now *unstructured.Unstructured) error {
+	if err := e.Object(cluster.Pod, e.Namespace, victim.GetName()).Await(ctx, s, what, func(now *unstructured.Unstructured) error {
 		if now.GetUID() == victim.GetUID() {
 			return fmt.Errorf("the pod is %s", platform.Text(now, "status", "phase"))
 		}
@@ -150,7 +150,7 @@ func (e *Engine) busyVictim(ctx context.Context, s *run.Step) (*unstructured.Uns
 // nodePressure waits until the condition DiskPressure of a node has this status.
 func (e *Engine) nodePressure(ctx context.Context, s *run.Step, name, want string) error {
 	what := fmt.Sprintf("condition DiskPressure of node %s is %s", name, want)
-	return e.Await(ctx, s, what, nodes, "", name, func(node *unstructured.Unstructured) error {
+	return e.Object(nodes, "", name).Await(ctx, s, what, func(node *unstructured.Unstructured) error {
 		if status, reason := platform.Condition(node, "DiskPressure"); status != want {
 			return fmt.Errorf("DiskPressure is %q (%s)", status, reason)
 		}

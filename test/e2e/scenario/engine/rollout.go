@@ -54,7 +54,7 @@ func (e *Engine) rolled(ctx context.Context, s *run.Step) error { return e.Rolle
 
 // until waits until check accepts the engine.
 func (e *Engine) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return e.Await(ctx, s, what, platform.Engines, e.Namespace, "etl", check)
+	return e.Object(platform.Engines, e.Namespace, "etl").Await(ctx, s, what, check)
 }
 
 // Settled returns an error unless the engine is stable and Available with a generation after before.

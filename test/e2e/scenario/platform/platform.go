@@ -124,17 +124,26 @@ func Names(items []unstructured.Unstructured) []string {
 	return out
 }
 
-// Await waits until check accepts an object.
-func (p *Platform) Await(
-	ctx context.Context, step *run.Step, what string, gvk schema.GroupVersionKind, namespace, name string,
-	check func(*unstructured.Unstructured) error,
-) error {
+// Object is an object of the cluster, which may not exist.
+type Object struct {
+	cluster         *cluster.Cluster
+	gvk             schema.GroupVersionKind
+	namespace, name string
+}
+
+// Object returns the object of this name. The namespace is empty for kinds without one.
+func (p *Platform) Object(gvk schema.GroupVersionKind, namespace, name string) Object {
+	return Object{p.Cluster, gvk, namespace, name}
+}
+
+// Await waits until check accepts the object.
+func (o Object) Await(ctx context.Context, step *run.Step, what string, check func(*unstructured.Unstructured) error) error {
 	return step.Until(ctx, what, func(ctx context.Context) error {
-		o, err := p.Get(ctx, gvk, namespace, name)
+		found, err := o.cluster.Get(ctx, o.gvk, o.namespace, o.name)
 		if err != nil {
 			return err
 		}
-		return check(o)
+		return check(found)
 	})
 }
 

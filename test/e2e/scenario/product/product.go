@@ -146,7 +146,7 @@ func versionOf(release string) string {
 // serves waits until the web server runs the release and the maintenance page has no pods.
 func (w *scenario) serves(ctx context.Context, s *run.Step, release string) error {
 	what := "Superset " + release + " serves"
-	if err := w.Await(ctx, s, what, platform.Supersets, namespace, name, func(o *unstructured.Unstructured) error {
+	if err := w.Object(platform.Supersets, namespace, name).Await(ctx, s, what, func(o *unstructured.Unstructured) error {
 		if err := superset.Runs(o, image+release); err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func (t *scenario) serves(tag string) run.Action {
 
 // until waits until check accepts the till.
 func (t *scenario) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return t.Await(ctx, s, what, platform.Supersets, namespace, "till", check)
+	return t.Object(platform.Supersets, namespace, "till").Await(ctx, s, what, check)
 }
 
 func (t *scenario) setTag(tag string) run.Action {

@@ -180,7 +180,7 @@ func (w *shopScenario) serves(ctx context.Context, s *run.Step) error {
 
 // until waits until check accepts the shop.
 func (w *shopScenario) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return w.Await(ctx, s, what, platform.Supersets, w.namespace, "shop", check)
+	return w.Object(platform.Supersets, w.namespace, "shop").Await(ctx, s, what, check)
 }
 
 // Runs returns the first difference from a Superset that runs image and matches its spec.

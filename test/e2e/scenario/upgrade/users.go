@@ -116,7 +116,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	what := "engine etl has observed its change"
-	if err := u.Await(ctx, s, what, platform.Engines, namespace, "etl", func(o *unstructured.Unstructured) error {
+	if err := u.Object(platform.Engines, namespace, "etl").Await(ctx, s, what, func(o *unstructured.Unstructured) error {
 		return u.engine.Settled(o, generation-1)
 	}); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("got generation %d after a change that requires no rollout, want %d", now, generation)
 	}
 	what = "the Service of shop has its annotation"
-	if err := u.Await(ctx, s, what, platform.Services, namespace, "shop-web-server", func(o *unstructured.Unstructured) error {
+	if err := u.Object(platform.Services, namespace, "shop-web-server").Await(ctx, s, what, func(o *unstructured.Unstructured) error {
 		if o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
 			return fmt.Errorf("the Service has the annotations %v", o.GetAnnotations())
 		}
@@ -146,7 +146,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 // running waits until the Superset matches its spec.
 func (u *upgrades) running(ctx context.Context, s *run.Step) error {
 	const what = "Superset shop matches its spec"
-	return u.Await(ctx, s, what, platform.Supersets, namespace, "shop", func(o *unstructured.Unstructured) error {
+	return u.Object(platform.Supersets, namespace, "shop").Await(ctx, s, what, func(o *unstructured.Unstructured) error {
 		tag, phase := platform.Text(o, "spec", "image", "tag"), platform.Text(o, "status", "phase")
 		if version := platform.Text(o, "status", "version"); phase != "Running" || version != tag {
 			return fmt.Errorf("phase is %q, version is %q, want %q", phase, version, tag)
