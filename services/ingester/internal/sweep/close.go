@@ -2,6 +2,9 @@ package sweep
 
 import (
 	"context"
+	"database/sql"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
@@ -14,39 +17,42 @@ const closeBatchSize = 100
 // closeConfirmed checks again the rows that seem to lack an object, and closes those that do.
 // It expects at most closeBatchSize uids.
 func (s *Sweeper) closeConfirmed(ctx context.Context, kind *registry.Kind, uids []string) error {
-	orphans, err := s.confirm(ctx, kind, uids)
+	orphans, err := Confirm(ctx, s.cfg.APIReader, s.cfg.DB, kind, s.cfg.Namespaces, uids)
 	if err != nil || len(orphans) == 0 {
 		return err
 	}
 	return s.close(ctx, kind, orphans)
 }
 
-// confirm returns the rows whose object no longer exists. It reads them after the object: they
-// then show what the controllers stored before the deletion, an eviction above all.
-func (s *Sweeper) confirm(ctx context.Context, kind *registry.Kind, uids []string) ([]rows.Row, error) {
-	candidates, err := s.liveRows(ctx, kind, uids)
+// Confirm returns those of the rows that are live, not evicted and in one of the namespaces, and whose object
+// no longer exists. It reads them after the object: they then show what the controllers stored before the
+// deletion, an eviction above all. The reader must not be a cache; no namespaces means all.
+func Confirm(ctx context.Context, reader client.Reader, db *sql.DB, kind *registry.Kind,
+	namespaces, uids []string,
+) ([]rows.Row, error) {
+	candidates, err := liveRows(ctx, db, kind, namespaces, uids)
 	if err != nil {
 		return nil, err
 	}
-	var deleted []string
+	var missing []string
 	for _, r := range candidates {
-		isDeleted, err := s.deleted(ctx, kind, r.Namespace, r.Name, r.UID)
+		isDeleted, err := deleted(ctx, reader, kind, r)
 		if err != nil {
 			return nil, &abortError{unconfirmed, err}
 		}
 		if isDeleted {
-			deleted = append(deleted, r.UID)
+			missing = append(missing, r.UID)
 		}
 	}
-	return s.liveRows(ctx, kind, deleted)
+	return liveRows(ctx, db, kind, namespaces, missing)
 }
 
-// liveRows returns those of the rows that are live and not evicted, in the watched namespaces.
-func (s *Sweeper) liveRows(ctx context.Context, kind *registry.Kind, uids []string) ([]rows.Row, error) {
+// liveRows returns those of the rows that are live and not evicted, in the namespaces.
+func liveRows(ctx context.Context, db *sql.DB, kind *registry.Kind, namespaces, uids []string) ([]rows.Row, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	page, err := rows.Page(ctx, s.cfg.DB, kind, rows.Query{State: rows.InCluster, Namespaces: s.cfg.Namespaces, UIDs: uids, Limit: len(uids)})
+	page, err := rows.Page(ctx, db, kind, rows.Query{State: rows.InCluster, Namespaces: namespaces, UIDs: uids, Limit: len(uids)})
 	if err != nil {
 		return nil, &abortError{unreadable, err}
 	}

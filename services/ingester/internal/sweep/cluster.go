@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
@@ -89,18 +90,18 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 // notServed reports whether the error means that the cluster does not serve the kind.
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// deleted reports whether the API server no longer has the object: no object has its name, or
+// deleted reports whether the API server no longer has the object of the row: no object has its name, or
 // another one has it.
-func (s *Sweeper) deleted(ctx context.Context, kind *registry.Kind, namespace, name, uid string) (bool, error) {
+func deleted(ctx context.Context, reader client.Reader, kind *registry.Kind, r rows.Row) (bool, error) {
 	var object metav1.PartialObjectMetadata
 	object.SetGroupVersionKind(kind.GVK())
-	err := s.cfg.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
+	err := reader.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, &object)
 	switch {
 	case err == nil:
-		return string(object.GetUID()) != uid, nil
+		return string(object.GetUID()) != r.UID, nil
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return true, nil // the object is not found, and the kind is served
 	default:
-		return false, fmt.Errorf("get %s %s/%s: %w", kind.Name, namespace, name, err)
+		return false, fmt.Errorf("get %s %s/%s: %w", kind.Name, r.Namespace, r.Name, err)
 	}
 }

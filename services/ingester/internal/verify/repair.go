@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -168,7 +170,7 @@ func observed(live *unstructured.Unstructured) decide.Observed {
 // closeBatchSize bounds the rows of one transaction.
 const closeBatchSize = 200
 
-// closeRows closes rows whose object no longer exists, or whose name a newer row has.
+// closeRows closes rows whose object no longer exists, among them older rows of a name.
 func (m *repairer) closeRows(ctx context.Context, kind *registry.Kind, closing []Difference, live int, force bool) error {
 	if len(closing) == 0 {
 		return nil
@@ -188,23 +190,36 @@ func (m *repairer) closeRows(ctx context.Context, kind *registry.Kind, closing [
 	for len(closing) > 0 {
 		part := closing[:min(closeBatchSize, len(closing))]
 		closing = closing[len(part):]
-		uids := make([]string, 0, len(part))
-		for _, d := range part {
-			uids = append(uids, d.UID)
-		}
-		// The state excludes rows that were evicted since the comparison.
-		page, err := rows.Page(ctx, m.env.DB, kind, rows.Query{State: rows.InCluster, UIDs: uids, Limit: len(uids)})
-		if err != nil {
+		if err := m.closeBatch(ctx, kind, part); err != nil {
 			return err
 		}
-		outcomes, err := m.env.Store.CloseRows(ctx, kind, page)
-		if err != nil {
-			return err
+	}
+	return nil
+}
+
+// closeBatch closes the rows whose object does not exist now. The comparison may have found one that was created
+// during the scan, and the older row of a name may belong to an object.
+func (m *repairer) closeBatch(ctx context.Context, kind *registry.Kind, batch []Difference) error {
+	uids := make([]string, 0, len(batch))
+	for _, d := range batch {
+		uids = append(uids, d.UID)
+	}
+	orphans, err := sweep.Confirm(ctx, m.env.Client, m.env.DB, kind, nil, uids)
+	if err != nil {
+		return command.Explain(err)
+	}
+	for _, d := range batch {
+		if d.Type == Duplicate && !slices.ContainsFunc(orphans, func(r rows.Row) bool { return r.UID == d.UID }) {
+			m.skip(d, "the object of the older row exists or was evicted")
 		}
-		for _, o := range outcomes {
-			if o == writer.Deleted {
-				m.result.Closed++
-			}
+	}
+	outcomes, err := m.env.Store.CloseRows(ctx, kind, orphans)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if o == writer.Deleted {
+			m.result.Closed++
 		}
 	}
 	return nil

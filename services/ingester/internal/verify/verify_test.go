@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 
@@ -157,6 +160,53 @@ func TestRepairStoresAndCloses(t *testing.T) {
 		if u.Reason == "" || !slices.Contains(remaining, string(u.Type)+" "+u.Name) {
 			t.Errorf("not repaired: %+v", u)
 		}
+	}
+}
+
+// Without a settle timeout, an object that is created during the scan counts as an orphan; a duplicate may belong to an object.
+func TestRepairKeepsRowsOfObjectsThatExist(t *testing.T) {
+	b := commandtest.New(t)
+	inner, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: b.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := false
+	env := b.Env
+	env.Client = interceptor.NewClient(inner, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			if !created && list.GetObjectKind().GroupVersionKind().Kind == "ModelList" {
+				created = true
+				b.Stored(b.Model("late")) //nolint:contextcheck // another client writes
+			}
+			return err
+		},
+	})
+	twice := b.Stored(b.Project("twice"))
+	b.Exec("INSERT INTO project (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time,"+
+		" proto, json, evict_time)"+
+		" SELECT 'newer', namespace, name, group_ver, res_version + 1, incarnation, create_time, update_time,"+
+		" proto, json, NOW(6) FROM project WHERE uid = ?", string(twice.GetUID()))
+	report, err := verify.Compare(t.Context(), env, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []verify.DifferenceType
+	for _, d := range report.Differences {
+		types = append(types, d.Type)
+	}
+	equal(t, "differences", []verify.DifferenceType{verify.Orphan, verify.Duplicate}, types)
+	repaired, err := verify.Repair(t.Context(), env, report, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "closed rows", 0, repaired.Closed)
+	equal(t, "live rows", []string{"late"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE delete_time IS NULL"))
+	equal(t, "live duplicates", []string{"newer", string(twice.GetUID())},
+		dbtest.Strings(t, b.DB, "SELECT uid FROM project WHERE delete_time IS NULL ORDER BY res_version DESC"))
+	equal(t, "left", 1, len(repaired.Left))
+	for _, u := range repaired.Left {
+		equal(t, "reason", "the object of the older row exists or was evicted", u.Reason)
 	}
 }
 
