@@ -94,3 +94,23 @@ func Strings(t testing.TB, db *sql.DB, query string, args ...any) []string {
 	}
 	return out
 }
+
+// CountExamined returns a function that returns the number of SELECT statements on a table since the call, and the most
+// rows that one of them examined, on average of its repetitions. It requires MySQL: MariaDB does not count by default.
+func CountExamined(t testing.TB, db *sql.DB, table string) func() (statements, examined int) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), "TRUNCATE performance_schema.events_statements_summary_by_digest"); err != nil {
+		t.Fatal(err)
+	}
+	return func() (statements, examined int) {
+		t.Helper()
+		err := db.QueryRowContext(t.Context(), "SELECT COALESCE(SUM(count_star), 0),"+
+			" COALESCE(MAX(CEIL(sum_rows_examined / count_star)), 0)"+
+			" FROM performance_schema.events_statements_summary_by_digest WHERE schema_name = DATABASE() AND digest_text LIKE ?",
+			"%SELECT%`"+table+"`%").Scan(&statements, &examined)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return statements, examined
+	}
+}

@@ -62,33 +62,28 @@ type restorer struct {
 func (r *restorer) run(ctx context.Context, query rows.Query) error {
 	r.counts.Kind = r.kind.Name
 	query.Limit = pageSize
-	for {
-		page, err := rows.Page(ctx, r.env.DB, r.kind, query)
-		if err != nil {
-			return err
-		}
-		contents, err := r.contents(ctx, page)
-		if err != nil {
-			return err
-		}
-		for _, row := range page {
-			text, ok := contents[row.UID]
-			if !ok {
-				continue // closed and purged meanwhile
-			}
-			if err := r.limiter.Wait(ctx); err != nil {
-				return err
-			}
-			if err := r.row(ctx, row, text); err != nil {
-				return fmt.Errorf("restore %s %s/%s: %w", r.kind.Name, row.Namespace, row.Name, err)
-			}
-		}
-		r.env.Log.V(1).Info("Restored", "kind", r.kind.Name, "rows", r.counts.Rows, "created", r.counts.Created)
-		if len(page) < pageSize {
-			return nil
-		}
-		query.After = page[len(page)-1].UID
+	return rows.Pages(ctx, r.env.DB, r.kind, query, func(page []rows.Row) error { return r.page(ctx, page) })
+}
+
+func (r *restorer) page(ctx context.Context, page []rows.Row) error {
+	contents, err := r.contents(ctx, page)
+	if err != nil {
+		return err
 	}
+	for _, row := range page {
+		text, ok := contents[row.UID]
+		if !ok {
+			continue // closed and purged meanwhile
+		}
+		if err := r.limiter.Wait(ctx); err != nil {
+			return err
+		}
+		if err := r.row(ctx, row, text); err != nil {
+			return fmt.Errorf("restore %s %s/%s: %w", r.kind.Name, row.Namespace, row.Name, err)
+		}
+	}
+	r.env.Log.V(1).Info("Restored", "kind", r.kind.Name, "rows", r.counts.Rows, "created", r.counts.Created)
+	return nil
 }
 
 // contents reads the JSON of rows by uid.

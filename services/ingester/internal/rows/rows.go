@@ -59,7 +59,8 @@ type Query struct {
 	After string
 	// Limit is the maximum number of rows; zero means 1000.
 	Limit int
-	// until is the last uid to read; empty means all.
+	// walk makes Page read the rows in the order of their uids, by no other index, up to until; empty means all.
+	walk  bool
 	until string
 }
 
@@ -88,7 +89,11 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 	if len(q.UIDs) > 0 {
 		where, args = where+" AND uid IN (?)", append(args, q.UIDs)
 	}
-	query, args, err := sqlx.In("SELECT "+columns+" FROM "+schema.Quote(kind.Table)+" WHERE "+where+" ORDER BY uid LIMIT ?", append(args, q.Limit)...)
+	table := schema.Quote(kind.Table)
+	if q.walk {
+		table += " FORCE INDEX (PRIMARY)"
+	}
+	query, args, err := sqlx.In("SELECT "+columns+" FROM "+table+" WHERE "+where+" ORDER BY uid LIMIT ?", append(args, q.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("query rows of %s: %w", kind.Name, err)
 	}
@@ -101,6 +106,18 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 
 // Each calls f for every row that matches the query, page by page. An error of f ends the walk.
 func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(Row) error) error {
+	return Pages(ctx, db, kind, q, func(page []Row) error {
+		for _, row := range page {
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Pages calls f for every page of the rows that match the query; one may be empty. An error of f ends the walk.
+func Pages(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func([]Row) error) error {
 	if q.Limit == 0 {
 		q.Limit = pageRows
 	}
@@ -112,14 +129,12 @@ func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(
 		if err != nil {
 			return err
 		}
-		for _, row := range page {
-			if err := f(row); err != nil {
-				return err
-			}
-			q.After = row.UID
+		if err := f(page); err != nil {
+			return err
 		}
 		switch {
 		case len(page) == q.Limit: // the table may have new rows before the last uid
+			q.After = page[len(page)-1].UID
 		case q.until == "":
 			return nil
 		default:
@@ -129,12 +144,13 @@ func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(
 }
 
 // bound sets the last uid of the next page, so that one statement reads no more rows than a page has also if few of
-// them match. Names and uids select by an index.
+// them match. The names of a namespace and uids select by an index.
 func (q *Query) bound(ctx context.Context, db *sql.DB, kind *registry.Kind) error {
-	q.until = ""
-	if q.State == All && len(q.Namespaces) == 0 || len(q.Names) > 0 || len(q.UIDs) > 0 {
+	q.walk, q.until = false, ""
+	if q.State == All && len(q.Namespaces)+len(q.Names) == 0 || len(q.Namespaces) > 0 && len(q.Names) > 0 || len(q.UIDs) > 0 {
 		return nil
 	}
+	q.walk = true
 	query := "SELECT uid FROM " + schema.Quote(kind.Table) + " FORCE INDEX (PRIMARY) WHERE uid > ? ORDER BY uid LIMIT 1 OFFSET ?"
 	if err := db.QueryRowContext(ctx, query, q.After, q.Limit-1).Scan(&q.until); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read uids of %s: %w", kind.Name, err)

@@ -21,25 +21,19 @@ const contentPageSize = 200
 // compareContent compares content: rows of all states with their own JSON, live rows with their objects.
 func (c *comparison) compareContent(ctx context.Context) error {
 	query := rows.Query{Namespaces: c.namespaces, Limit: contentPageSize}
-	for {
-		page, err := rows.Page(ctx, c.env.DB, c.kind, query)
-		if err != nil {
-			return err
-		}
+	err := rows.Pages(ctx, c.env.DB, c.kind, query, func(page []rows.Row) error {
 		contents, err := c.read(ctx, page)
-		if err != nil {
-			return err
-		}
 		for _, row := range contents {
 			if text := row.consistent(c.builder); text != "" {
 				c.addContentDifference(row.Row, "", text)
 			}
 		}
-		if len(page) < contentPageSize {
-			return c.compareObjectContent(ctx)
-		}
-		query.After = page[len(page)-1].UID
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	return c.compareObjectContent(ctx)
 }
 
 // compareObjectContent compares the objects with the JSON of their rows.
