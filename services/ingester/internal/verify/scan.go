@@ -2,16 +2,13 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
-	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
 func (c *comparison) listKind() schema.GroupVersionKind {
@@ -100,60 +97,6 @@ func (c *comparison) rowsOf(ctx context.Context, uids []string) (map[string]*row
 		}
 	}
 	return out, nil
-}
-
-// duplicates finds names with more than one live row. It reports all except the newest.
-func (c *comparison) duplicates(ctx context.Context) error {
-	query := "SELECT namespace, name FROM " + tables.Quote(c.kind.Table) + " WHERE delete_time IS NULL"
-	var args []any
-	if len(c.namespaces) > 0 {
-		query, args = query+" AND namespace IN (?)", append(args, c.namespaces)
-	}
-	query, args, err := sqlx.In(query+" GROUP BY namespace, name HAVING COUNT(*) > 1 ORDER BY namespace, name", args...)
-	if err != nil {
-		return fmt.Errorf("query duplicates: %w", err)
-	}
-	var names []struct {
-		Namespace string `db:"namespace"`
-		Name      string `db:"name"`
-	}
-	if err := sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...); err != nil {
-		return fmt.Errorf("read duplicates: %w", err)
-	}
-	for _, n := range names {
-		older, newest, err := c.liveRowsOf(ctx, n.Namespace, n.Name)
-		if err != nil {
-			return err
-		}
-		for _, r := range older {
-			c.candidates = append(c.candidates, c.duplicate(r, newest))
-		}
-	}
-	return nil
-}
-
-func (c *comparison) duplicate(r, newest *rows.Row) candidate {
-	return candidate{Difference: c.difference(nil, r, finding{Duplicate, "same name as " + newest.UID, describeRow(r)})}
-}
-
-// liveRowsOf returns the live rows of a name except the newest, and the newest, nil without a row.
-func (c *comparison) liveRowsOf(ctx context.Context, namespace, name string) (older []*rows.Row, newest *rows.Row, err error) {
-	page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: []string{namespace}, Names: []string{name}})
-	if err != nil || len(page) == 0 {
-		return nil, nil, err
-	}
-	for i := range page {
-		r := &page[i]
-		switch {
-		case newest == nil:
-			newest = r
-		case r.Incarnation > newest.Incarnation || (r.Incarnation == newest.Incarnation && r.ResVersion > newest.ResVersion):
-			older, newest = append(older, newest), r
-		default:
-			older = append(older, r)
-		}
-	}
-	return older, newest, nil
 }
 
 // relistThreshold is the number of candidates above which all objects are listed again.
