@@ -211,6 +211,29 @@ func TestCommandContinuesAfterPolicy(t *testing.T) {
 	equal(t, "again", []string{"Model 1 0 0", "Project 0 0 0"}, lines(out))
 }
 
+// The row of a terminating object is closed before its patch. If the patch is rejected, the row takes later changes too.
+func TestClosedRowTakesChangesAfterPolicy(t *testing.T) {
+	b := commandtest.New(t)
+	rejected := b.Stored(b.Model("rejected"))
+	b.Delete(rejected)
+	allow := b.Plane.RejectWrites(t, b.Namespace, "rejected")
+	out, err := run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "error", "patches of 1 object were rejected", err)
+	equal(t, "output", "Model 0 0 0", lines(out)[0])
+	row := func() []string {
+		return dbtest.Strings(t, b.DB, "SELECT CONCAT_WS(' ', algorithm, delete_time IS NOT NULL, evict_time IS NOT NULL) FROM model")
+	}
+	equal(t, "row", []string{"xgboost 1 0"}, row())
+	allow()
+	b.Patch(rejected, `{"spec":{"algorithm":"lightgbm"}}`)
+	out, err = run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "error", "", err)
+	equal(t, "again", "Model 1 1 1", lines(out)[0])
+	expect.Deleted(t, b.Client, rejected)
+	equal(t, "row", []string{"lightgbm 1 0"}, row())
+	equal(t, "events", []string{"created", "deleted"}, dbtest.Strings(t, b.DB, "SELECT operation FROM outbox ORDER BY id"))
+}
+
 func TestCommandReportsReaddedFinalizers(t *testing.T) {
 	b := commandtest.New(t)
 	b.Create(b.Model("m"))
