@@ -269,7 +269,8 @@ func (h *history) check() {
 	if h.object != nil {
 		h.Fatalf("seed of %s: the object still exists: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
 	}
-	if deleted := h.deleted && (!h.ambiguous || !row.evicted); row.closed != deleted || row.evicted == deleted {
+	deleted := h.deleted && (!h.ambiguous || !row.evicted) || h.closedBefore && row.closed
+	if row.closed != deleted || row.evicted == deleted {
 		h.Errorf("%s deleted by a user: %t, its row is %+v", h.uid, h.deleted, row)
 	}
 	if row.content != h.content {

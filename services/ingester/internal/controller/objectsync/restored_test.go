@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -39,6 +38,9 @@ type backups struct {
 	evicted   bool // the object was evicted
 	ambiguous bool // an eviction can no longer be distinguished from a deletion
 	found     bool // the restored database has a row of it
+	// closedBefore: the restored database has closed the row of an object that only foreign finalizers hold. It counts as
+	// deleted, also if the row was closed by mistake.
+	closedBefore bool
 }
 
 func newBackups(h *history, model *registry.Kind) *backups {
@@ -84,15 +86,14 @@ func (b *backups) backUpOrRestore() {
 		b.lost, b.evicted = true, b.h.row().evicted && !b.h.deleted
 	}
 	b.restored = true
-	if o := b.h.object; o != nil && o.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer) {
-		b.ambiguous = true
-	}
+	released := b.h.object != nil && b.h.released()
+	b.ambiguous = b.ambiguous || released
 	b.exec("DELETE FROM model WHERE uid = ?", b.h.uid)
 	b.exec("INSERT INTO model SELECT * FROM backup")
 	b.exec("DELETE FROM checkpoint")
 	b.exec("INSERT INTO checkpoint (id, number) VALUES (1, ?)", b.number)
 	row := b.h.row()
-	b.h.closed, b.found = row.closed, row.found && !row.closed
+	b.h.closed, b.found, b.closedBefore = row.closed, row.found && !row.closed, released && row.closed
 	b.newFakeStorage()
 	b.h.note("restore the database")
 	if b.h.object != nil {
