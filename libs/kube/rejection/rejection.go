@@ -23,14 +23,15 @@ type Write struct {
 
 // IsSpecific reports whether err, the error of the write, is specific to its object, so that the same write of another
 // object may succeed. An admission webhook, a policy or the schema rejects an object. A missing permission, invalid
-// credentials and a lost connection concern all objects.
+// credentials, an API server that is overloaded or unavailable, and a lost connection concern all objects.
 //
 // Admission and a missing permission have the same code, 403. A SelfSubjectAccessReview distinguishes them; every
 // authenticated user may create one.
 func IsSpecific(ctx context.Context, c client.Client, w Write, err error) bool {
 	var status apierrors.APIStatus
 	switch {
-	case !errors.As(err, &status), apierrors.IsUnauthorized(err):
+	case !errors.As(err, &status), apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err),
+		apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return false
 	case apierrors.IsForbidden(err):
 		return isPermitted(ctx, c, w)

@@ -84,7 +84,12 @@ func TestIsSpecificDistinguishesPolicyFromPermission(t *testing.T) {
 }
 
 func TestIsSpecificRejectsErrorsOfAllObjects(t *testing.T) {
-	for _, err := range []error{errors.New("connection refused"), context.Canceled, apierrors.NewUnauthorized("expired")} {
+	resource := corev1.Resource("configmaps")
+	for _, err := range []error{
+		errors.New("connection refused"), context.Canceled, apierrors.NewUnauthorized("expired"),
+		apierrors.NewTooManyRequests("overloaded", 1), apierrors.NewServiceUnavailable("starting"),
+		apierrors.NewTimeoutError("the database is slow", 1), apierrors.NewServerTimeout(resource, "create", 1),
+	} {
 		if rejection.IsSpecific(t.Context(), nil, rejection.Write{Verb: "create", Object: &corev1.ConfigMap{}}, err) {
 			t.Errorf("%v is specific to the object", err)
 		}

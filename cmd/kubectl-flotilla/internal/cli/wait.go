@@ -80,7 +80,11 @@ func (a *App) waitFor(
 	ctx, limited context.Context, cluster *kinds.Cluster, t kinds.Target, criterion wait.Criterion, timeout time.Duration,
 ) error {
 	// A first check outside the loop reports missing objects and permissions at once. It must work after the timeout too.
-	first, cancel := context.WithTimeout(ctx, max(timeout, requestTimeout))
+	bound := max(timeout, requestTimeout)
+	if limited.Err() != nil {
+		bound = requestTimeout // further resources must not wait for the timeout again
+	}
+	first, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	u, err := cluster.Get(first, t)
 	switch {

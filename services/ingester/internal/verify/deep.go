@@ -23,12 +23,15 @@ func (c *comparison) compareContent(ctx context.Context) error {
 	query := rows.Query{Namespaces: c.namespaces, Limit: contentPageSize}
 	err := rows.Pages(ctx, c.env.DB, c.kind, query, func(page []rows.Row) error {
 		contents, err := c.read(ctx, page)
+		if err != nil {
+			return err
+		}
 		for _, row := range contents {
 			if text := row.consistent(c.builder); text != "" {
 				c.addContentDifference(row.Row, "", text)
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err

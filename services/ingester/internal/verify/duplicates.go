@@ -22,8 +22,9 @@ type name struct {
 // that one statement reads no more rows than a page has, and those of its last name.
 func (c *comparison) duplicates(ctx context.Context) error {
 	for after, last := (name{}), false; !last; {
-		until, err := c.pageEnd(ctx, after)
-		if last = errors.Is(err, sql.ErrNoRows); err != nil && !last {
+		var until name
+		var err error
+		if until, last, err = c.pageEnd(ctx, after); err != nil {
 			return fmt.Errorf("read names: %w", err)
 		}
 		names, err := c.ambiguousNames(ctx, after, until, last)
@@ -44,15 +45,19 @@ func (c *comparison) duplicates(ctx context.Context) error {
 	return nil
 }
 
-// pageEnd returns the last name of the page after a name, or sql.ErrNoRows if fewer rows are left.
-func (c *comparison) pageEnd(ctx context.Context, after name) (until name, err error) {
+// pageEnd returns the last name of the page after a name, or last if fewer rows are left.
+func (c *comparison) pageEnd(ctx context.Context, after name) (until name, last bool, err error) {
 	where, args := c.namesAfter(after)
 	query, args, err := sqlx.In("SELECT namespace, name FROM "+where+" ORDER BY namespace, name LIMIT 1 OFFSET ?",
 		append(args, pageSize-1)...)
 	if err != nil {
-		return until, err
+		return name{}, false, err
 	}
-	return until, sqlx.NewDb(c.env.DB, "mysql").GetContext(ctx, &until, query, args...)
+	err = sqlx.NewDb(c.env.DB, "mysql").GetContext(ctx, &until, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return name{}, true, nil
+	}
+	return until, false, err
 }
 
 // ambiguousNames returns the names with more than one live row after a name, up to another one unless the page is the last.
@@ -68,7 +73,8 @@ func (c *comparison) ambiguousNames(ctx context.Context, after, until name, last
 	if err != nil {
 		return nil, err
 	}
-	return names, sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...)
+	err = sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...)
+	return names, err
 }
 
 // namesAfter returns a FROM clause that selects the rows of the names after a name.

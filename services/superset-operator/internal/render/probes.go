@@ -60,7 +60,7 @@ func celeryProbes(c *resolve.Component) probes {
 	return probes{liveness: heartbeat, startup: started}
 }
 
-// blockingPools are the pools whose tasks run in the thread that sends heartbeats, so that a worker is silent during a task:
+// blockingPools are the pools whose tasks run in the thread that sends heartbeats, so that a worker sends none during a task:
 // with solo during each one, with the others during one that waits in a C library, as the drivers of PostgreSQL and MySQL do.
 var blockingPools = []string{"solo", "gevent", "eventlet"}
 
