@@ -223,7 +223,7 @@ func TestServiceFlagsHaveVariables(t *testing.T) {
 func TestCommandReceivesArguments(t *testing.T) {
 	spec := Spec{Name: "test-service", Commands: map[string]Command{"query": {}}}
 	inv, err := parse(spec, []string{"query", "--workers=2", "a", "b"}, func(string) string { return "" }, &bytes.Buffer{})
-	if err != nil || inv.command != "query" || !cmp.Equal(inv.args, []string{"a", "b"}) || inv.options.Workers != 2 {
+	if err != nil || inv.command != "query" || inv.options.Command != "query" || !cmp.Equal(inv.args, []string{"a", "b"}) || inv.options.Workers != 2 {
 		t.Errorf("got %+v and %v", inv, err)
 	}
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,9 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
 // RejectWrites makes an admission policy reject, with code 403, each creation and update of an object in the namespace whose
@@ -23,17 +25,21 @@ func (c *Cluster) RejectWrites(t testing.TB, namespace, prefix string) (allow fu
 	cl := c.Client(t, scheme.Scheme)
 	policy, binding := writePolicy(namespace, prefix)
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prefix + "-probe"}}
-	await := func(rejected bool) {
+	until := func(rejected bool) {
 		t.Helper()
 		// The test's own context has ended when its cleanup calls this.
-		err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 50*time.Millisecond, namespaceTimeout, true,
-			func(ctx context.Context) (bool, error) {
-				err := cl.Create(ctx, probe.DeepCopy(), client.DryRunAll)
-				if apierrors.IsForbidden(err) {
-					return rejected, nil
-				}
-				return err == nil && !rejected, err
-			})
+		err := await.Nil(context.WithoutCancel(t.Context()), namespaceTimeout, 50*time.Millisecond, func(ctx context.Context) error {
+			err := cl.Create(ctx, probe.DeepCopy(), client.DryRunAll)
+			switch {
+			case err != nil && !apierrors.IsForbidden(err):
+				return await.Stop(err)
+			case rejected && err == nil:
+				return errors.New("it is not in effect")
+			case rejected:
+				return nil
+			}
+			return err
+		})
 		if err != nil {
 			t.Errorf("wait for the policy %q: %v", policy.Name, err)
 		}
@@ -45,7 +51,7 @@ func (c *Cluster) RejectWrites(t testing.TB, namespace, prefix string) (allow fu
 				t.Error(err)
 			}
 		}
-		await(false)
+		until(false)
 	}
 	t.Cleanup(allow)
 	for _, o := range []client.Object{policy, binding} {
@@ -53,7 +59,7 @@ func (c *Cluster) RejectWrites(t testing.TB, namespace, prefix string) (allow fu
 			t.Fatal(err)
 		}
 	}
-	await(true)
+	until(true)
 	return allow
 }
 

@@ -133,7 +133,7 @@ func (r *runner) object(ctx context.Context, item *metav1.PartialObjectMetadata)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		if _, ok := errors.AsType[rejectedError](err); ok {
+		if errors.Is(err, errRejected) {
 			r.failed[item.GetUID()] = true
 			r.counts.Failed = append(r.counts.Failed, fmt.Sprintf("%s %s: %v", r.kind, key, err))
 			return nil
@@ -167,18 +167,15 @@ func (r *runner) removeFinalizer(ctx context.Context, item *metav1.PartialObject
 	return r.patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
 }
 
-// rejectedError is the error of a patch that was rejected because of its object: other objects may be patched.
-type rejectedError struct{ error }
-
-// Unwrap returns the error of the API server.
-func (e rejectedError) Unwrap() error { return e.error }
+// errRejected means that a patch was rejected because of its object: other objects may be patched.
+var errRejected = errors.New("rejected")
 
 func (r *runner) patch(ctx context.Context, target client.Object, patch client.Patch) error {
 	err := r.client.Patch(ctx, target, patch, client.FieldOwner(names.FieldManager))
 	if err == nil || apierrors.IsConflict(err) || !rejection.IsSpecific(ctx, r.client, rejection.Write{Verb: "patch", Object: target}, err) {
 		return err
 	}
-	return rejectedError{err}
+	return fmt.Errorf("%w: %w", errRejected, err)
 }
 
 // retainCredentials makes the Secret of the instance's own database outlive it, as the

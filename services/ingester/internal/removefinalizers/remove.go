@@ -175,7 +175,6 @@ func (r *remover) fail(ctx context.Context, item *metav1.PartialObjectMetadata, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counts.Failed++
 	r.problems[item.GetUID()] = Problem{r.kind.Name, item.GetNamespace(), item.GetName(), err.Error()}
 	return nil
 }

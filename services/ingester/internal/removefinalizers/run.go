@@ -58,22 +58,22 @@ func (c *Command) Run(ctx context.Context, env command.Env, out io.Writer) error
 	}
 	closes := c.canClose(ctx, env)
 	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []Problem{}}
-	failed, left := 0, 0
+	left := 0
 	for _, kind := range kinds {
 		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes, problems: map[types.UID]Problem{}}
 		counts, err := r.run(ctx, namespaces)
+		counts.Failed = len(r.problems)
 		result.Kinds = append(result.Kinds, counts)
 		result.Problems = append(result.Problems, r.sortedProblems()...)
 		if err != nil {
 			return errors.Join(err, c.Print(out, result, result.text))
 		}
-		failed += counts.Failed
 		left += counts.Left
 	}
 	if err := c.Print(out, result, result.text); err != nil {
 		return err
 	}
-	return incomplete(failed, left)
+	return incomplete(len(result.Problems), left)
 }
 
 func incomplete(failed, left int) error {

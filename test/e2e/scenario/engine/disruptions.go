@@ -91,10 +91,11 @@ func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
 	}
 	what := "the kubelet restarts " + victim.GetName()
 	if err := e.Object(cluster.Pod, e.Namespace, victim.GetName()).Await(ctx, s, what, func(now *unstructured.Unstructured) error {
-		if platform.Restarts(now) == 0 {
-			return errors.New("its container runs")
+		n, err := platform.Restarts(now)
+		if err == nil && n == 0 {
+			err = errors.New("its container runs")
 		}
-		return nil
+		return err
 	}); err != nil {
 		return err
 	}

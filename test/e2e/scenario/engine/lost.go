@@ -58,7 +58,15 @@ func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
 
 // readiness returns an error unless the pod is the same as before and its condition Ready has this status.
 func readiness(pod, now *unstructured.Unstructured, want string) error {
-	if now.GetUID() != pod.GetUID() || platform.Restarts(now) != platform.Restarts(pod) {
+	before, err := platform.Restarts(pod)
+	if err != nil {
+		return err
+	}
+	after, err := platform.Restarts(now)
+	if err != nil {
+		return err
+	}
+	if now.GetUID() != pod.GetUID() || after != before {
 		return fmt.Errorf("%s was replaced or restarted", pod.GetName())
 	}
 	if got, reason := platform.Condition(now, "Ready"); got != want {

@@ -8,7 +8,9 @@ import (
 	"net"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,19 +102,15 @@ func Text(o *unstructured.Unstructured, path ...string) string {
 }
 
 // Restarts returns how often the containers of a pod were started again.
-func Restarts(pod *unstructured.Unstructured) (n int64) {
-	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	if err != nil {
-		return 0
+func Restarts(pod *unstructured.Unstructured) (n int32, err error) {
+	var typed corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod.Object, &typed); err != nil {
+		return 0, fmt.Errorf("read pod %s: %w", pod.GetName(), err)
 	}
-	for _, entry := range statuses {
-		if status, ok := entry.(map[string]any); ok {
-			if count, ok := status["restartCount"].(int64); ok {
-				n += count
-			}
-		}
+	for i := range typed.Status.ContainerStatuses {
+		n += typed.Status.ContainerStatuses[i].RestartCount
 	}
-	return n
+	return n, nil
 }
 
 // Names returns the names of objects.

@@ -141,8 +141,11 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 	ready := map[string]bool{}
 	for i := range pods {
 		pod := &pods[i]
-		image, restarts := firstImage(pod), platform.Restarts(pod)
-		switch {
+		image, err := firstImage(pod)
+		restarts, err2 := platform.Restarts(pod)
+		switch err := errors.Join(err, err2); {
+		case err != nil:
+			return err
 		case !strings.HasSuffix(image, ":"+u.tag) || pod.GetDeletionTimestamp() != nil:
 			return fmt.Errorf("pod %s with image %s still exists", pod.GetName(), image)
 		case restarts > 0:
@@ -169,16 +172,16 @@ func (u *upgrades) replaced(ctx context.Context, service string) error {
 }
 
 // firstImage returns the image of a pod's first container.
-func firstImage(pod *unstructured.Unstructured) string {
+func firstImage(pod *unstructured.Unstructured) (string, error) {
 	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	if err != nil || len(containers) == 0 {
-		return ""
+		return "", err
 	}
 	first, ok := containers[0].(map[string]any)
 	if !ok {
-		return ""
+		return "", fmt.Errorf("the first container of pod %s is %v", pod.GetName(), containers[0])
 	}
-	return fmt.Sprint(first["image"])
+	return fmt.Sprint(first["image"]), nil
 }
 
 func exists(path string) bool {

@@ -36,7 +36,11 @@ func (u *upgrades) userState(ctx context.Context) (userState, error) {
 		if pods[i].GetDeletionTimestamp() != nil {
 			continue // an earlier change deleted it
 		}
-		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), platform.Restarts(&pods[i]))
+		restarts, err := platform.Restarts(&pods[i])
+		if err != nil {
+			return now, err
+		}
+		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), restarts)
 	}
 	for name, kind := range map[string]schema.GroupVersionKind{
 		"shop": platform.Supersets, "etl": platform.Engines, "main": platform.Instances,
