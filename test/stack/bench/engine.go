@@ -41,19 +41,21 @@ func template(version string) map[string]any {
 	}}}
 }
 
-// warmUpEngines creates the instance of all engines, and a first engine.
+// warmUpEngines creates the instances of all engines, and a first engine.
 func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 	if err := createSecret(ctx, e, map[string]string{"username": "firebolt", "password": "only-for-this-bench"}); err != nil {
 		return err
 	}
-	instance := benchenv.Object(engineGroup, "FireboltInstance", benchenv.Namespace, "bench", map[string]any{
-		"gateway": map[string]any{},
-		"metadata": map[string]any{"postgres": map[string]any{
-			"host": "postgres", "database": "firebolt", "credentialsSecretRef": map[string]any{"name": "bench"},
-		}},
-	})
-	if err := e.CreateAndWait(ctx, []client.Object{instance}, e.Create, inPhase("Ready")); err != nil {
-		return err
+	for _, namespace := range []string{benchenv.Namespace, benchenv.OtherNamespace} {
+		instance := benchenv.Object(engineGroup, "FireboltInstance", namespace, "bench", map[string]any{
+			"gateway": map[string]any{},
+			"metadata": map[string]any{"postgres": map[string]any{
+				"host": "postgres", "database": "firebolt", "credentialsSecretRef": map[string]any{"name": "bench"},
+			}},
+		})
+		if err := e.CreateAndWait(ctx, []client.Object{instance}, e.Create, inPhase("Ready")); err != nil {
+			return err
+		}
 	}
 	return e.WarmUp(ctx, newEngine("warm-up"), engines.arrived)
 }

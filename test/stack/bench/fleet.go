@@ -142,35 +142,46 @@ func allAre(kind string) func(client.Object) bool {
 	}
 }
 
-// whole measures a fleet of the size fleet: its creation, its rollout if roll is set, and a restart of the operator. During
-// creation and rollout it measures how long the operator takes to observe an edit of another object.
+// whole measures a fleet of the size fleet: its creation, the rollout of the size rolled if roll is set, and a restart of the operator. During
+// creation and rollout it measures how long the operator takes to observe an edit of an object in another namespace, and of one
+// in the namespace of the fleet.
 func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n := sizes["fleet"]
 	if err := e.ScaleNodes(ctx, 2*n*w.pods); err != nil {
 		return err
 	}
-	edited := w.new("edited")
-	if err := e.CreateAndWait(ctx, []client.Object{edited}, e.Create, w.arrived); err != nil {
-		return err
-	}
-	phase := func(name string, write benchenv.Write, arrived func(client.Object) bool) error {
-		var slowest time.Duration
-		cost, err := e.Work(ctx, w.objects(0, n), write, arrived, func(ctx context.Context) (err error) {
-			slowest, err = w.editing(ctx, e, edited)
+	edited := map[string]*unstructured.Unstructured{} // by figure
+	for figure, namespace := range map[string]string{
+		"slowest_edit_seconds": benchenv.OtherNamespace, "slowest_edit_in_namespace_seconds": benchenv.Namespace,
+	} {
+		obj := w.new("edited")
+		obj.SetNamespace(namespace)
+		edited[figure] = obj
+		if err := e.CreateAndWait(ctx, []client.Object{obj}, e.Create, w.arrived); err != nil {
 			return err
-		})
+		}
+	}
+	phase := func(name string, n int, write benchenv.Write, arrived func(client.Object) bool) error {
+		var editors []func(context.Context) error
+		for figure, obj := range edited {
+			editors = append(editors, func(ctx context.Context) error {
+				slowest, err := w.editing(ctx, e, obj)
+				f.Report(fmt.Sprintf("%s%d.%s", name, n, figure), slowest.Seconds(), "s")
+				return err
+			})
+		}
+		cost, err := e.Work(ctx, w.objects(0, n), write, arrived, editors...)
 		if err != nil {
 			return err
 		}
 		f.Work(fmt.Sprintf("%s%d", name, n), cost)
-		f.Report(fmt.Sprintf("%s%d.slowest_edit_seconds", name, n), slowest.Seconds(), "s")
 		return reportMemory(e, f, fmt.Sprintf("%s%d.", name, n))
 	}
-	if err := phase("create", e.Create, w.arrived); err != nil {
+	if err := phase("create", n, e.Create, w.arrived); err != nil {
 		return err
 	}
 	if w.roll != nil {
-		if err := phase("rollout", w.roll(e), w.rolled); err != nil {
+		if err := phase("rollout", min(n, sizes["rolled"]), w.roll(e), w.rolled); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,8 @@
 //	superset   the Superset operator: create (50 Supersets, then their Deployments without the operator), small (the same,
 //	           and a minute without changes with 50 more), large (500), the last two also with .with_aggregator, and fleet
 //	           (fleet=1000 Supersets and a restart of the operator, with concurrent edits of another one)
-//	engine     the engine operator: compute (one decision), and the scenarios above with a rollout of a new image
+//	engine     the engine operator: compute (one decision), and the scenarios above with a rollout of a new image,
+//	           in fleet of rolled=1000 engines or all
 //	ingester   the ingester. By default the schema exists before it starts, the objects are Models with 3 labels and 2
 //	           annotations, and the time runs from the ingester's exec to the last commit:
 //	             sync             objects with the finalizer; then a restart without changes; then raw inserts of the same
@@ -34,6 +35,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -120,7 +122,7 @@ var aggregator = benchenv.Benchmark{
 }
 
 // sizes are the numbers of objects that the command line can set. Fixed sizes are part of the names of their figures.
-var sizes = map[string]int{"fleet": 1000, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
+var sizes = map[string]int{"fleet": 1000, "rolled": math.MaxInt, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
 
 func main() {
 	log.SetLogger(logr.Discard()) // failures are returned as errors

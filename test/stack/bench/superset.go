@@ -42,10 +42,12 @@ func newSuperset(name string) *unstructured.Unstructured {
 
 // createSecret creates the Secret that all objects reference.
 func createSecret(ctx context.Context, e *benchenv.Env, values map[string]string) error {
-	secret := &corev1.Secret{StringData: values}
-	secret.Namespace, secret.Name = benchenv.Namespace, "bench"
-	if err := e.Client.Create(ctx, secret); err != nil {
-		return fmt.Errorf("create the secret: %w", err)
+	for _, namespace := range []string{benchenv.Namespace, benchenv.OtherNamespace} {
+		secret := &corev1.Secret{StringData: values}
+		secret.Namespace, secret.Name = namespace, "bench"
+		if err := e.Client.Create(ctx, secret); err != nil {
+			return fmt.Errorf("create the secret: %w", err)
+		}
 	}
 	return nil
 }

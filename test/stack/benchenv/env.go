@@ -29,6 +29,8 @@ const (
 const (
 	// Namespace is the namespace of the objects of the operator.
 	Namespace = "bench"
+	// OtherNamespace is another namespace of objects of the operator.
+	OtherNamespace = "other"
 	// RawNamespace is the namespace of the copies that Kubernetes alone controls.
 	RawNamespace = "raw"
 	// ClusterName is the name of the cluster on the bus.
@@ -151,7 +153,7 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 	if e.Client, err = client.NewWithWatch(config, client.Options{}); err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}
-	for _, namespace := range []string{systemNamespace, Namespace, RawNamespace} {
+	for _, namespace := range []string{systemNamespace, Namespace, OtherNamespace, RawNamespace} {
 		if _, err := e.kubectl.Run(ctx, "", "create", "namespace", namespace); err != nil {
 			return err
 		}

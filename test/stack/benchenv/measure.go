@@ -24,7 +24,7 @@ const (
 	timeout = 30 * time.Minute
 	// writers is the number of concurrent writers of objects.
 	writers = 8
-	// quietPeriod is the period without requests after which the services count as settled.
+	// quietPeriod is the period without writes after which the services count as settled.
 	quietPeriod = 5 * time.Second
 )
 
@@ -208,7 +208,8 @@ func (e *Env) counters(ctx context.Context) (Counters, error) {
 	return c, errors.Join(errs...)
 }
 
-// WaitSettled waits until no service has sent a request to the API server for the period quiet.
+// WaitSettled waits until no service has written to the API server for the period quietPeriod. Engine instances read their
+// credentials every few seconds.
 func (e *Env) WaitSettled(ctx context.Context) error {
 	_, mark, err := e.audit.Since(0)
 	if err != nil {
@@ -235,7 +236,7 @@ func (e *Env) WaitSettled(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if counts.Requests > 0 {
+			if counts.Writes > 0 {
 				last = time.Now()
 			}
 		}

@@ -77,10 +77,11 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
+	edits := enqueue.NewEdits()
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
 		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
 		WithOptions(backoff.Options()).
-		Watches(&v1alpha1.FireboltEngine{}, enqueue.Edits()).
+		Watches(&v1alpha1.FireboltEngine{}, edits.Handler()).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
@@ -91,7 +92,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))
 	}
-	if err := b.Complete(enqueue.ResetPriority(r)); err != nil {
+	if err := b.Complete(edits.Reconciler(r)); err != nil {
 		return fmt.Errorf("register the engine controller: %w", err)
 	}
 	return nil

@@ -52,13 +52,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	if err := r.watchOptionalKinds(mgr); err != nil {
 		return err
 	}
+	edits := enqueue.NewEdits()
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
 		For(&v1alpha1.Superset{}, builder.WithPredicates(r.shouldReconcile())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		})
-	b = b.Watches(&v1alpha1.Superset{}, enqueue.Edits())
+	b = b.Watches(&v1alpha1.Superset{}, edits.Handler())
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
 		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
@@ -73,7 +74,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	if lease != nil {
 		b = b.WatchesRawSource(lease.Source(&v1alpha1.SupersetList{}))
 	}
-	if err := b.Complete(pace.New(enqueue.ResetPriority(r), clock.RealClock{})); err != nil {
+	if err := b.Complete(pace.New(edits.Reconciler(r), clock.RealClock{})); err != nil {
 		return fmt.Errorf("register the superset controller: %w", err)
 	}
 	return nil
