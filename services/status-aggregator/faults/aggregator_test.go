@@ -3,19 +3,15 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/object"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
@@ -23,8 +19,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
 var errUnavailable = errors.New("not reached")
@@ -204,7 +198,11 @@ func (a *aggregator) receive(m message, live bool) {
 	if live {
 		a.liveness.RecordSeen(observerName, m.o.Epoch, time.Duration(m.o.ValidForSeconds)*time.Second, now)
 	}
-	a.at(ref(m.name), object.Debounce)
+	after := object.Debounce
+	if a.w.chance(50) { // the object was not reconciled for that time
+		after = object.Gather
+	}
+	a.at(ref(m.name), after)
 }
 
 // missedHeartbeat is the watchdog's probe of the stream.
@@ -244,57 +242,4 @@ func (a *aggregator) purge(r contract.Ref, upTo uint64) error {
 		delete(a.w.last, r.Name)
 	}
 	return nil
-}
-
-// Get, GetUncached, GetUncachedUID, Last and Drop implement the watcher.
-func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
-	if u := a.cache[r.Name]; u != nil {
-		return observe.Read(kind, u.DeepCopy())
-	}
-	if _, err := a.GetUncachedUID(ctx, kind, r); err != nil {
-		return observe.Object{}, err
-	}
-	return observe.Object{}, observe.ErrStale
-}
-
-func (a *aggregator) GetUncached(_ context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
-	u := a.w.objects[r.Name]
-	switch {
-	case !a.w.apiUp:
-		return observe.Object{}, errUnavailable
-	case u == nil:
-		return observe.Object{}, observe.ErrNotFound
-	}
-	return observe.Read(kind, u.DeepCopy())
-}
-
-func (a *aggregator) GetUncachedUID(ctx context.Context, kind registry.Kind, r contract.Ref) (string, error) {
-	u, err := a.GetUncached(ctx, kind, r)
-	if err != nil {
-		return "", err
-	}
-	return string(u.GetUID()), nil
-}
-
-func (a *aggregator) Last(registry.Kind, contract.Ref, string) (observe.Object, bool) {
-	return observe.Object{}, false
-}
-
-func (a *aggregator) Drop(contract.Ref) {}
-
-// ApplyConditions implements the writer.
-func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, desired []metav1.Condition) (bool, error) {
-	if !a.w.apiUp {
-		return false, errUnavailable
-	}
-	u, ok := current.(*unstructured.Unstructured)
-	if !ok {
-		return false, fmt.Errorf("%T is not unstructured", current)
-	}
-	received, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Received) bool { return false })
-	changed, stale, err := a.w.apply(a.name, u, desired, received.Observation.ObservedAt)
-	if stale {
-		return false, ownedstatus.ErrStale
-	}
-	return changed, err
 }

@@ -74,7 +74,7 @@ type parts struct {
 
 // Add creates the aggregator and adds its parts to the manager.
 func Add(cfg Config) error {
-	p := &parts{cfg: cfg, model: model.NewStore(), queue: &object.Queue{}}
+	p := &parts{cfg: cfg, model: model.NewStore(), queue: object.NewQueue(cfg.Clock)}
 	var err error
 	var metricOptions []metrics.Option
 	if cfg.PerObject {
@@ -116,7 +116,7 @@ func (p *parts) addIngest() {
 	p.ingest = ingest.New(ingest.Config{
 		Bus: p.cfg.Bus, Cluster: p.cfg.Cluster, Namespaces: p.cfg.Namespaces, Kinds: p.cfg.Kinds,
 		Model: p.model, Liveness: p.liveness, Clock: p.cfg.Clock, Metrics: p.metrics,
-		OnObject:   p.queue.Add,
+		OnObject:   p.queue.AddObserved,
 		OnRestart:  p.history.Invalidate,
 		OnCaughtUp: p.resync.all,
 	})

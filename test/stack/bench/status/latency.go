@@ -36,8 +36,8 @@ const (
 // Latency runs the Superset operator, the aggregator and NATS on a control plane with simulated pods, with one Deployment and
 // one pod for each Superset. It makes 20 pods per second unready, and then ready again. A sample runs from the event of a
 // watch in which the available replicas of the Deployment change to the event in which Available of the Superset changes. It
-// contains the operator's watch and reconcile, the bus, the computation and debounce (at most 250 ms) of the aggregator, and
-// the write of the condition. Before that, Latency measures the writes of both services in a minute without changes
+// contains the operator's watch and reconcile, the bus, the debounce and computation of the aggregator, and the write of the
+// condition. Before that, Latency measures the writes of both services in a minute without changes
 // (status.idle.writes_per_minute).
 func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
@@ -86,7 +86,10 @@ func flips(ctx context.Context, e *benchenv.Env, n int) ([]time.Duration, error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := newStopwatch()
-	if err := w.start(ctx, e.Client, cancel); err != nil {
+	if err := w.watchDeployments(ctx, e.Client, cancel); err != nil {
+		return nil, err
+	}
+	if err := w.watchConditions(ctx, e.Client, cancel); err != nil {
 		return nil, err
 	}
 	for turn, value := range []string{fmt.Sprintf("%q", controlplane.FailNeverReady), "null"} {

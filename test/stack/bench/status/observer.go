@@ -68,11 +68,10 @@ func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error)
 }
 
 // publishAll offers the observation of a healthy state for every object. It does not wait until the bus has them.
-func (o *observer) publishAll() error {
+func (o *observer) publishAll() {
 	for _, object := range o.objects {
 		o.observations.Publish(contract.Superset, observation(object, 2))
 	}
-	return nil
 }
 
 // change offers a changed observation for each of the first n objects, and waits until the bus has acknowledged them.

@@ -20,11 +20,11 @@ import (
 // webServer is the suffix of the name of a Superset's Deployment.
 const webServer = "-web-server"
 
-// stopwatch records when each resource became available or unavailable, in its Deployment and in its condition.
+// stopwatch records when each resource became available or unavailable, in its cause and in its condition.
 type stopwatch struct {
-	mu          sync.Mutex
-	deployments map[string]*changes
-	conditions  map[string]*changes
+	mu         sync.Mutex
+	causes     map[string]*changes
+	conditions map[string]*changes
 }
 
 // changes has the times of the changes of a boolean.
@@ -34,43 +34,44 @@ type changes struct {
 }
 
 func newStopwatch() *stopwatch {
-	return &stopwatch{deployments: map[string]*changes{}, conditions: map[string]*changes{}}
+	return &stopwatch{causes: map[string]*changes{}, conditions: map[string]*changes{}}
 }
 
-// start watches Deployments and Supersets. A watch that ends before ctx fails the measurement.
-func (w *stopwatch) start(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
+// watchDeployments records Deployments as causes.
+func (w *stopwatch) watchDeployments(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
+	return observed(ctx, c, fail, &appsv1.DeploymentList{}, func(obj client.Object) {
+		d := obj.(*appsv1.Deployment)
+		w.note(w.causes, strings.TrimSuffix(d.Name, webServer), d.Status.AvailableReplicas > 0)
+	})
+}
+
+// watchConditions records the conditions of Supersets.
+func (w *stopwatch) watchConditions(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(supersetGroup.WithKind("SupersetList"))
-	for _, one := range []struct {
-		list client.ObjectList
-		note func(client.Object)
-	}{{&appsv1.DeploymentList{}, w.deployment}, {list, w.superset}} {
-		events, err := c.Watch(ctx, one.list, client.InNamespace(benchenv.Namespace))
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		go func() {
-			defer events.Stop()
-			for event := range events.ResultChan() {
-				if obj, ok := event.Object.(client.Object); ok && event.Type != watch.Deleted {
-					one.note(obj)
-				}
-			}
-			if ctx.Err() == nil {
-				fail(errors.New("a watch ended"))
-			}
-		}()
+	return observed(ctx, c, fail, list, func(obj client.Object) {
+		w.note(w.conditions, obj.GetName(), available(obj).Status == metav1.ConditionTrue)
+	})
+}
+
+// observed calls note for each object and each change. A watch that ends before ctx fails the measurement.
+func observed(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc, list client.ObjectList, note func(client.Object)) error {
+	events, err := c.Watch(ctx, list, client.InNamespace(benchenv.Namespace))
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
 	}
+	go func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			if obj, ok := event.Object.(client.Object); ok && event.Type != watch.Deleted {
+				note(obj)
+			}
+		}
+		if ctx.Err() == nil {
+			fail(errors.New("a watch ended"))
+		}
+	}()
 	return nil
-}
-
-func (w *stopwatch) deployment(obj client.Object) {
-	d := obj.(*appsv1.Deployment)
-	w.note(w.deployments, strings.TrimSuffix(d.Name, webServer), d.Status.AvailableReplicas > 0)
-}
-
-func (w *stopwatch) superset(obj client.Object) {
-	w.note(w.conditions, obj.GetName(), available(obj).Status == metav1.ConditionTrue)
 }
 
 func (w *stopwatch) note(of map[string]*changes, name string, is bool) {
@@ -88,12 +89,22 @@ func (w *stopwatch) note(of map[string]*changes, name string, is bool) {
 	}
 }
 
-// seen returns an error until n resources have changed at least this many times in both watches.
+// known returns an error until the conditions of n resources were recorded.
+func (w *stopwatch) known(n int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.conditions) < n {
+		return fmt.Errorf("%d of %d resources are known", len(w.conditions), n)
+	}
+	return nil
+}
+
+// seen returns an error until n resources have changed at least this many times, cause and condition.
 func (w *stopwatch) seen(n, times int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	done := 0
-	for name, d := range w.deployments {
+	for name, d := range w.causes {
 		if c := w.conditions[name]; c != nil && len(d.at) >= times && len(c.at) >= times {
 			done++
 		}
@@ -104,13 +115,13 @@ func (w *stopwatch) seen(n, times int) error {
 	return nil
 }
 
-// samples returns the time from each change of a Deployment to the change of the condition. Events of the two watches can
-// arrive out of order, so negative times count as 0.
+// samples returns the time from each change of a cause to the change of the condition. Events of two watches can arrive out of
+// order, so negative times count as 0.
 func (w *stopwatch) samples() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []time.Duration
-	for name, d := range w.deployments {
+	for name, d := range w.causes {
 		c := w.conditions[name]
 		if c == nil {
 			continue

@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref contract.Ref) (reconcile
 // SetupWithManager adds the controller to the manager, which runs it on the leader only.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	ctl, err := controller.NewTyped("status", mgr, controller.TypedOptions[contract.Ref]{
-		Reconciler:              r,
+		Reconciler:              r.cfg.Queue.record(r),
 		MaxConcurrentReconciles: r.cfg.Workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[contract.Ref](minBackoff, maxBackoff),
 	})

@@ -9,6 +9,7 @@
 // events; then the events; then the status, guarded by the resourceVersion that the decision
 // was made from. A failure of any of them restarts the reconcile.
 //
-// [Queue] debounces the changes of one object for 250 ms. A change that keeps the statuses and the observed generations
-// of all conditions is written at most every 5 s, so that the many events of a rollout cause few writes.
+// [Queue] debounces the changes of one object: an observation is computed at once, unless the object was reconciled in the last
+// 250 ms, and a change that the watch delivers after 250 ms. A change that keeps the statuses and the observed generations of all
+// conditions is written at most every 5 s, so that the many events of a rollout cause few writes.
 package object
