@@ -53,3 +53,12 @@ func isWrongSequence(err error) bool {
 
 // wrongSequenceConstant is the error code of a replicated stream, which does not return its last sequence.
 const wrongSequenceConstant jetstream.ErrorCode = 10164
+
+// isFull reports whether the bucket or the stream could not store the message, as when it is full.
+func isFull(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == storeFailed
+}
+
+// storeFailed is the error code of a stream that failed to store a message, for which jetstream has no name.
+const storeFailed jetstream.ErrorCode = 10077

@@ -16,9 +16,16 @@ const (
 	storeStream = "lifecycle"
 )
 
-// yield is how long a stream that rejected events is not used: long enough for the operators
-// to write the conditions themselves. Only a later event can show whether the stream accepts events again.
+// yield is how long a stream that rejected events, or a bucket that was full, is not used: long enough for the
+// operators to write the conditions themselves. Only a later event or entry can show whether it is accepted again.
 const yield = time.Minute
+
+// rejection is the state of a bucket or stream that rejects writes.
+type rejection struct {
+	since time.Time
+	// full is whether it could not store a write. It may still store smaller ones, so their success proves nothing.
+	full bool
+}
 
 // Healthy reports whether the bus accepts the writes of the store: it has responded, and since
 // then it was neither unavailable nor rejected all writes for longer than timeout.
@@ -28,8 +35,8 @@ func (s *Store) Healthy(timeout time.Duration) bool {
 	if !s.responded || !s.failing.IsZero() && s.clock.Since(s.failing) >= timeout {
 		return false
 	}
-	for _, since := range s.rejectedSince {
-		if s.clock.Since(since) >= timeout {
+	for _, r := range s.rejections {
+		if s.clock.Since(r.since) >= timeout {
 			return false
 		}
 	}
@@ -40,11 +47,11 @@ func (s *Store) Healthy(timeout time.Duration) bool {
 func (s *Store) NeedsProbe() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.responded || !s.failing.IsZero() || len(s.rejectedSince) > 0
+	return !s.responded || !s.failing.IsZero() || len(s.rejections) > 0
 }
 
 // Probe checks whether the bucket and the stream respond, and whether a bucket that rejected
-// writes accepts them again.
+// writes accepts them again. One that was full is used again after yield.
 func (s *Store) Probe(ctx context.Context) error {
 	kv, err := s.bucket(ctx)
 	if err == nil {
@@ -60,11 +67,11 @@ func (s *Store) Probe(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	since, rejected := s.rejectedSince[storeStream]
-	if rejected && s.clock.Since(since) >= yield {
-		delete(s.rejectedSince, storeStream)
+	r, rejected := s.rejections[storeStream]
+	if rejected && s.clock.Since(r.since) >= yield {
+		delete(s.rejections, storeStream)
 	}
-	_, rejected = s.rejectedSince[storeBucket]
+	_, rejected = s.rejections[storeBucket]
 	s.mu.Unlock()
 	if !rejected {
 		return nil
@@ -95,12 +102,16 @@ func (s *Store) note(err error) error {
 // successful read none on writes.
 func (s *Store) recordWrite(store string, err error) error {
 	s.mu.Lock()
-	_, rejected := s.rejectedSince[store]
+	r, rejected := s.rejections[store]
 	switch {
-	case isResponse(err):
-		delete(s.rejectedSince, store)
-	case !rejected:
-		s.rejectedSince[store] = s.clock.Now()
+	case !isResponse(err):
+		if !rejected {
+			r.since = s.clock.Now()
+		}
+		r.full = r.full || isFull(err)
+		s.rejections[store] = r
+	case !r.full || s.clock.Since(r.since) >= yield:
+		delete(s.rejections, store)
 	}
 	s.mu.Unlock()
 	return s.note(err)

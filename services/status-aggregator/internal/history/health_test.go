@@ -2,6 +2,8 @@ package history
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,11 +38,52 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
+	f.clock.SetTime(start.Add(yield))
 	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(timeout) || f.store.NeedsProbe() {
 		t.Errorf("error %v, healthy %v, needs probe %v", err, f.store.Healthy(timeout), f.store.NeedsProbe())
 	}
 	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
 		t.Errorf("keys %v, %v: want only the key of the object", keys, err)
+	}
+}
+
+// A bucket that is full of entries still accepts smaller writes: those of the probe, and of other objects.
+func TestHealthyDetectsFullBucket(t *testing.T) {
+	f := newFixture(t)
+	const timeout = 10 * time.Second
+	small := bus.DefaultParams()
+	small.StatusMaxBytes = 64 << 10
+	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), small); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, size int) error {
+		object, e := ref, f.entry("a", "Available=True@0")
+		object.Name, e.Object.Name = name, name
+		e.Conditions[0].Message = strings.Repeat("x", size)
+		_, err := f.store.Put(t.Context(), object, e, conditions.State{})
+		return err
+	}
+	var err error
+	for n := 0; err == nil; n++ {
+		err = put(fmt.Sprintf("main-%d", n), 2<<10)
+	}
+	if !strings.Contains(err.Error(), "maximum bytes exceeded") {
+		t.Fatal(err)
+	}
+	if err := put("other", 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{0, timeout, yield} {
+		f.clock.SetTime(start.Add(wait))
+		if err := f.store.Probe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := f.store.Healthy(timeout), wait != timeout; got != want {
+			t.Errorf("after %s: healthy %v, want %v", wait, got, want)
+		}
+	}
+	if f.store.NeedsProbe() {
+		t.Error("needs a probe although the bucket is tried again")
 	}
 }
 

@@ -48,10 +48,10 @@ type Store struct {
 	records map[contract.Ref]*Record
 	// invalidated are the records before the last [Store.Invalidate], which the bucket
 	// may have lost.
-	invalidated   map[contract.Ref]*Record
-	failing       time.Time            // since when the bucket or the stream is unavailable; zero if it is available
-	rejectedSince map[string]time.Time // since when one of them rejects writes, by its name in the metrics
-	responded     bool                 // one of them has responded since the last Invalidate
+	invalidated map[contract.Ref]*Record
+	failing     time.Time            // since when the bucket or the stream is unavailable; zero if it is available
+	rejections  map[string]rejection // those of them that reject writes, by their names in the metrics
+	responded   bool                 // one of them has responded since the last Invalidate
 }
 
 // Record is the entry of one object and its state in the store.
@@ -94,7 +94,7 @@ func (r *Record) Known() bool { return r.Revision > 0 && !r.lost }
 func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store {
 	return &Store{
 		bus: b, cluster: cluster, clock: c, metrics: m,
-		records: map[contract.Ref]*Record{}, invalidated: map[contract.Ref]*Record{}, rejectedSince: map[string]time.Time{},
+		records: map[contract.Ref]*Record{}, invalidated: map[contract.Ref]*Record{}, rejections: map[string]rejection{},
 	}
 }
 
