@@ -209,16 +209,22 @@ func (s *Store) PublishDeleted(ctx context.Context, ref contract.Ref, gap bool) 
 	if err := s.Flush(ctx, ref); err != nil {
 		return err
 	}
-	subject, err := contract.LifecycleSubject(ref, contract.EventDeleted)
-	if err != nil {
-		return err
-	}
-	// Its successor may already have events, so the last event of the name is not conclusive.
-	published, err := s.last(ctx, subject)
-	if err != nil || published.id == deletionID(r) {
+	published, err := s.isDeletionPublished(ctx, ref, r)
+	if err != nil || published {
 		return err
 	}
 	return s.publish(ctx, ref, r, []planned{deletion(r, gap, s.clock.Now())})
+}
+
+// isDeletionPublished reports whether the stream has the deletion of the record's object. Its successor may already have
+// events, so the last event of the name is not conclusive.
+func (s *Store) isDeletionPublished(ctx context.Context, ref contract.Ref, r *Record) (bool, error) {
+	subject, err := contract.LifecycleSubject(ref, contract.EventDeleted)
+	if err != nil {
+		return false, err
+	}
+	published, err := s.last(ctx, subject)
+	return published.id == deletionID(r), err
 }
 
 func (s *Store) purge(ctx context.Context, ref contract.Ref, revision uint64) error {

@@ -27,9 +27,11 @@ var (
 	ref   = contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main.v2"}
 )
 
-// faulty is a bus whose publishes can fail before or after the stream stored them.
+// faulty is a bus whose publishes can fail before or after the stream stored them. An event that is
+// published twice is an error, since the stream would store it again after its deduplication window.
 type faulty struct {
 	*bus.Conn
+	t             *testing.T
 	before, after func(bus.Message) error
 }
 
@@ -40,6 +42,9 @@ func (f *faulty) Publish(ctx context.Context, m bus.Message, opts ...jetstream.P
 		}
 	}
 	ack, err := f.Conn.Publish(ctx, m, opts...)
+	if err == nil && ack.Duplicate {
+		f.t.Errorf("published %q again", m.ID)
+	}
 	if err == nil && f.after != nil {
 		err = f.after(m)
 	}
@@ -70,7 +75,7 @@ func newFixture(t *testing.T) *fixture {
 	if err := bus.Bootstrap(t.Context(), conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, conn: conn, bus: &faulty{Conn: conn}, clock: clocktesting.NewFakePassiveClock(start)}
+	f := &fixture{t: t, conn: conn, bus: &faulty{Conn: conn, t: t}, clock: clocktesting.NewFakePassiveClock(start)}
 	f.restart()
 	return f
 }

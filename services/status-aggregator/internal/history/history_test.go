@@ -90,6 +90,20 @@ func TestNewObjectPublishesNoRecovery(t *testing.T) {
 	)
 }
 
+// A process that restarts, or reads its entries again after a reconnect, publishes no event again.
+func TestRestartPublishesNoEventAgain(t *testing.T) {
+	f := newFixture(t)
+	f.put(f.entry("a", "Available=False@0", "Degraded=True@0"))
+	f.flush()
+	f.put(f.entry("a", "Available=True@1", "Degraded=False@1"))
+	f.flush()
+	f.restart()
+	f.flush()
+	f.store.Invalidate()
+	f.flush()
+	f.wantHistory("a snapshot 0:Running", "a available Available=True", "a recovered Degraded=False")
+}
+
 // After a crash at any write the next process completes the history, without duplicate events.
 func TestCrashBetweenWritesLosesNoEvent(t *testing.T) {
 	want := []string{

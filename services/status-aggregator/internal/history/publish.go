@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// attempts is how often one event is sent when the stream rejects the expected last
+// attempts is how often events are sent when the stream rejects the expected last
 // sequence as stale.
 const attempts = 3
 
@@ -78,21 +78,32 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	if err != nil || len(r.pending) == 0 {
 		return err
 	}
-	if err := s.locateOnce(ctx, ref, r); err != nil {
+	published, err := s.isFlushed(ctx, ref, r)
+	if err != nil {
 		return err
 	}
-	if r.position.isAfter(r) {
+	if published {
 		r.pending = nil
 		return nil
 	}
-	for len(r.pending) > 0 {
-		remaining := r.pending
-		if err := s.publish(ctx, ref, r, remaining[:1]); err != nil {
-			return err
-		}
-		r.pending = remaining[1:]
+	// All at once, so that those up to the last one in the stream are skipped.
+	if err := s.publish(ctx, ref, r, r.pending); err != nil {
+		return err
 	}
+	r.pending = nil
 	return nil
+}
+
+// isFlushed reports whether the stream has an event that follows all pending ones of the entry.
+func (s *Store) isFlushed(ctx context.Context, ref contract.Ref, r *Record) (bool, error) {
+	if err := s.locateOnce(ctx, ref, r); err != nil {
+		return false, err
+	}
+	if r.position.sequence == 0 || r.position.uid() == r.Entry.Object.UID {
+		return r.position.isAfter(r), nil
+	}
+	// The last event is of another incarnation: those of a successor follow the deletion.
+	return s.isDeletionPublished(ctx, ref, r)
 }
 
 // Phases publishes the entries of the object's ring that follow the last published one,
