@@ -105,6 +105,7 @@ func (k *Holder) Step(ctx context.Context) error {
 	if err := k.renew(ctx, now); err != nil {
 		return err
 	}
+	k.report() // reconciles ended without a write if the renewal took so long that the Lease was not held meanwhile
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewed, k.lastStep = now, k.cfg.Clock.Now()

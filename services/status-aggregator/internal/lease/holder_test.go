@@ -20,15 +20,19 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// unreliable rejects updates while failing.
+// unreliable rejects updates while failing, and calls duringUpdate in each.
 type unreliable struct {
 	client.Client
-	failing bool
+	failing      bool
+	duringUpdate func()
 }
 
 func (u *unreliable) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
 	if u.failing {
 		return errors.New("no route to the API server")
+	}
+	if u.duringUpdate != nil {
+		u.duringUpdate()
 	}
 	return u.Client.Update(ctx, o, opts...)
 }
@@ -206,6 +210,29 @@ func TestHolderDetectsStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want(k, true, 2*f.cfg.Pause-time.Second+f.cfg.HoldOff)
+	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// While a renewal takes long, the Lease is not held, and reconciles end without a write: both changes are
+// reported, so that all objects are reconciled again.
+func TestHolderReportsSlowRenewal(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.client.duringUpdate = func() {
+		f.clock.Step(f.cfg.Pause)
+		if k.Held() {
+			t.Error("held during a renewal that is too slow")
+		}
+	}
+	if err := f.step(k, RenewEvery); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, RenewEvery)
 	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
