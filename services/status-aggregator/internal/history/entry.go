@@ -25,7 +25,7 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 		return nil, err
 	}
 	next.Revision, err = s.write(ctx, ref, value, r.Revision)
-	s.count(ref, err)
+	s.count(ref.String(), err)
 	if err = s.recordWrite(storeBucket, err); err != nil {
 		s.reload(ref)
 		if errors.Is(err, ErrConflict) {
@@ -188,7 +188,7 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	}
 	if r.Revision > 0 {
 		err := s.purge(ctx, ref, r.Revision)
-		s.count(ref, err)
+		s.count(ref.String(), err)
 		if err := s.recordWrite(storeBucket, err); err != nil {
 			s.reload(ref)
 			return fmt.Errorf("drop status entry %q: %w", ref, err)

@@ -81,7 +81,10 @@ func (s *Store) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.recordWrite(storeBucket, kv.Purge(ctx, token+".probe", jetstream.PurgeTTL(tombstone)))
+	key := token + ".probe"
+	err = kv.Purge(ctx, key, jetstream.PurgeTTL(tombstone))
+	s.count(key, err)
+	return s.recordWrite(storeBucket, err)
 }
 
 // note records since when the bus has not responded. A conflict with another write counts

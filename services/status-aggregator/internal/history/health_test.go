@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -34,6 +36,10 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 		if got, want := f.store.Healthy(timeout), wait < timeout; got != want {
 			t.Errorf("after %s: healthy %v, want %v", wait, got, want)
 		}
+	}
+	// Once the Lease has ended, only the probe writes.
+	if n := testutil.ToFloat64(f.store.metrics.Publishes.WithLabelValues(storeBucket, "failed")); n != 4 {
+		t.Errorf("%v failed writes were counted, want those of two entries and two probes", n)
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)

@@ -165,12 +165,12 @@ func (s *Store) forget(ref contract.Ref) {
 }
 
 // count counts a write to the bucket.
-func (s *Store) count(ref contract.Ref, err error) {
+func (s *Store) count(key string, err error) {
 	outcome := bus.Result(nil, err)
 	switch {
 	case errors.Is(err, ErrConflict):
 		outcome = "conflict"
-	case err != nil && s.bus.Denied(entryPrefix+ref.String()):
+	case err != nil && s.bus.Denied(entryPrefix+key):
 		outcome = "denied"
 	}
 	s.metrics.Publishes.WithLabelValues(storeBucket, outcome).Inc()

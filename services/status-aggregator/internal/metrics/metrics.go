@@ -53,6 +53,11 @@ func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 		LastSeen: gauge("observer_last_seen_timestamp_seconds", "Time of the last heartbeat or observation of an observer.", "observer"),
 		objects:  newObjects(),
 	}
+	for _, store := range stores {
+		for _, outcome := range []string{"denied", "failed"} {
+			m.Publishes.WithLabelValues(store, outcome) // begins at 0, so that the first increase is visible
+		}
+	}
 	for _, change := range options {
 		change(m.objects)
 	}
@@ -75,6 +80,9 @@ func (m *Metrics) ObserverState(observer, state string, all ...string) {
 }
 
 const prefix = "flotilla_status_"
+
+// stores are the values of the label store of the results of writes.
+var stores = []string{"kv", "lifecycle", "dlq"}
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)

@@ -117,6 +117,27 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 	}
 }
 
+// Prometheus sees no increase of a series that begins with its first count, and an alert watches these.
+func TestPublishErrorsBeginAtZero(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	if _, err := New(r); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+# HELP flotilla_status_publish_results_total Total number of writes to the bus by outcome.
+# TYPE flotilla_status_publish_results_total counter
+flotilla_status_publish_results_total{outcome="denied",store="dlq"} 0
+flotilla_status_publish_results_total{outcome="denied",store="kv"} 0
+flotilla_status_publish_results_total{outcome="denied",store="lifecycle"} 0
+flotilla_status_publish_results_total{outcome="failed",store="dlq"} 0
+flotilla_status_publish_results_total{outcome="failed",store="kv"} 0
+flotilla_status_publish_results_total{outcome="failed",store="lifecycle"} 0
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "flotilla_status_publish_results_total"); err != nil {
+		t.Error(err)
+	}
+}
+
 // With ten thousand objects, each series of an object costs ten thousand series.
 func TestSeriesOfObjectAreBounded(t *testing.T) {
 	every := conditions.Compute(conditions.Input{Now: start, WithReady: true}).Conditions
