@@ -68,10 +68,18 @@ func (i *Ingest) watchLink(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			if !i.cfg.Bus.Connected() {
-				i.cfg.Liveness.SetDisconnected()
-			}
+			i.checkLink()
 		}
+	}
+}
+
+func (i *Ingest) checkLink() {
+	if i.cfg.Bus.Connected() {
+		return
+	}
+	i.cfg.Liveness.SetDisconnected()
+	if i.cfg.Bus.Connected() {
+		i.MarkUnconfirmed() // reconnected in between: no other call marks the tracker as connected
 	}
 }
 
