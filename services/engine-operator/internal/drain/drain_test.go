@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 func TestEvaluateRequiresTwoZeroSamplesAfterSettle(t *testing.T) {
@@ -140,6 +142,79 @@ func TestSampleQueriesTerminatingPod(t *testing.T) {
 	if s := p.Sample(t.Context(), "Smoke", []corev1.Pod{succeeded}); s.Pods != 0 || s.Err != nil {
 		t.Errorf("got %+v, want no scrapes", s)
 	}
+}
+
+// A pod in CrashLoopBackOff has the phase Running, and refuses each connection.
+func TestSampleCountsNoQueriesWithoutRunningContainer(t *testing.T) {
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	statuses := func(engine, sidecar corev1.ContainerState) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: "sidecar", State: sidecar}, {Name: names.ContainerEngine, State: engine}}
+	}
+	cases := map[string]struct {
+		statuses []corev1.ContainerStatus
+		scraped  bool
+	}{
+		"the engine waits for its next start":   {statuses(waiting, running), false},
+		"the engine has terminated":             {statuses(terminated, running), false},
+		"the engine has no state":               {statuses(corev1.ContainerState{}, running), false},
+		"the engine runs, a sidecar crashes":    {statuses(running, waiting), true},
+		"the status of the engine is not known": {[]corev1.ContainerStatus{{Name: "sidecar", State: waiting}}, true},
+		"no container has a status":             {nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			transport := &pods{responses: map[string]string{"a-0": "!connection refused", "a-1": page(3)}, scrapes: map[string]int{}}
+			p := NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: transport}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			crashing := pod("a-0", corev1.PodRunning, "10.0.0.1")
+			crashing.Status.ContainerStatuses = tc.statuses
+			s := p.Sample(t.Context(), "", []corev1.Pod{crashing, pod("a-1", corev1.PodRunning, "10.0.0.2")})
+			if scraped := transport.scrapes["a-0"] > 0; scraped != tc.scraped || (s.Err != nil) != tc.scraped {
+				t.Errorf("scraped = %t, want %t; error = %v", scraped, tc.scraped, s.Err)
+			}
+			if s.Pods != 2 || (!tc.scraped && s.Queries != 3) {
+				t.Errorf("sample = %+v, want both pods and the queries of the other one", s)
+			}
+		})
+	}
+}
+
+// A generation that crash-loops is usually the reason for the rollout. Its drain ends, after two samples.
+func TestCheckDrainsCrashLoopingPods(t *testing.T) {
+	runSynctest(t, func(t *testing.T, b *testEnv) {
+		t.Helper()
+		b.pods.set("a-0", "!connection refused")
+		q := query("a", 0, "a-0")
+		state := &q.Pods[0].Status
+		crashLoop := []corev1.ContainerStatus{{
+			Name: names.ContainerEngine, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		}}
+		check := func() Result {
+			b.Check(q)
+			synctest.Wait()
+			return b.Check(q)
+		}
+		state.ContainerStatuses = crashLoop
+		if v := check(); v.Drained || v.Error != "" {
+			t.Errorf("after one sample: %+v", v)
+		}
+		wait(q.Interval)
+		state.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: names.ContainerEngine, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}
+		if v := check(); v.Drained || v.Error == "" {
+			t.Errorf("after a restart of the container: %+v, want a failed check", v)
+		}
+		state.ContainerStatuses = crashLoop
+		for range 2 {
+			wait(q.Interval)
+			check()
+		}
+		if v := b.Check(q); !v.Drained || v.Error != "" {
+			t.Errorf("after two more samples: %+v", v)
+		}
+	})
 }
 
 func pod(name string, phase corev1.PodPhase, ip string) corev1.Pod {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // Limits of a check.
@@ -50,9 +51,9 @@ func NewProber(transports map[v1alpha1.ScrapeMode]Transport, clk clock.PassiveCl
 }
 
 // Sample queries every running pod once, also terminating pods, which may still finish
-// queries. Pods that do not run yet or have ended are skipped. The first pod that
-// cannot be queried ends the check, since the generation is then not drained regardless of the
-// others; of several such pods, the first by name is reported.
+// queries. Pods that do not run yet or have ended are skipped; one whose engine container does not
+// run has no queries. The first pod that cannot be queried ends the check, since the generation is
+// then not drained regardless of the others; of several such pods, the first by name is reported.
 func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []corev1.Pod) Sample {
 	running := runningPods(pods)
 	if len(running) == 0 {
@@ -125,6 +126,9 @@ func (c *check) record(i int, query func() (int, error)) {
 }
 
 func (p *Prober) query(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
+	if engineDown(pod) {
+		return 0, nil
+	}
 	select {
 	case p.slots <- struct{}{}: // waiting senders are served in order
 		defer func() { <-p.slots }()
@@ -139,6 +143,15 @@ func (p *Prober) query(ctx context.Context, transport Transport, pod *corev1.Pod
 		return 0, fmt.Errorf("no answer within %s", podTimeout)
 	}
 	return queries, err
+}
+
+// engineDown reports whether the engine container is known not to run: it crashed and waits for its next start, or it has
+// ended. The pod still has the phase Running, and refuses every scrape. It stays in the sample, since the container may
+// start before the next one.
+func engineDown(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == names.ContainerEngine && c.State.Running == nil
+	})
 }
 
 func scrape(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
