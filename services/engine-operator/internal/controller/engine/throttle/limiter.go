@@ -2,11 +2,13 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -90,7 +92,11 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 	}
 	busy := map[types.UID]string{}
 	for i := range list.Items {
-		if makesProgress(&list.Items[i], now) {
+		advances, err := l.makesProgress(ctx, &list.Items[i], now)
+		if err != nil {
+			return false, false, err
+		}
+		if advances {
 			busy[list.Items[i].UID] = list.Items[i].Namespace
 		}
 	}
@@ -127,18 +133,10 @@ func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Tim
 	return true
 }
 
-// makesProgress reports whether a rollout makes progress: its last step is within its progress
-// deadline, or within the default one.
-func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
+// makesProgress reports whether a rollout makes progress: its last step is within its limit.
+func (l *Limiter) makesProgress(ctx context.Context, e *v1alpha1.FireboltEngine, now time.Time) (bool, error) {
 	if meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionRolloutOverdue) {
-		return false
-	}
-	limit := resolve.DefaultProgressDeadline
-	if e.Status.Phase == v1alpha1.PhaseDraining {
-		limit = drainProgress
-	}
-	if d := e.Spec.ProgressDeadline; d != nil && d.Duration > 0 {
-		limit = min(limit, d.Duration)
+		return false, nil
 	}
 	last := time.Time{}
 	if e.Status.RolloutStartedAt != nil {
@@ -147,11 +145,45 @@ func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	if n := len(e.Status.Transitions); n > 0 && e.Status.Transitions[n-1].Time.After(last) {
 		last = e.Status.Transitions[n-1].Time.Time
 	}
-	return last.IsZero() || now.Sub(last) < limit
+	if last.IsZero() {
+		return true, nil
+	}
+	limit, err := l.stepLimit(ctx, e)
+	return err == nil && now.Sub(last) < limit, err
 }
 
 // drainProgress is how long a drain counts as progress; the new generation already serves.
 const drainProgress = time.Minute
+
+// stepLimit returns how long one step of a rollout counts as progress: its progress deadline, or the
+// default one for a rollout without a deadline.
+func (l *Limiter) stepLimit(ctx context.Context, e *v1alpha1.FireboltEngine) (time.Duration, error) {
+	class, err := l.classOf(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	limit := cmp.Or(resolve.RolloutOf(e, class).Deadline, resolve.DefaultProgressDeadline)
+	if e.Status.Phase == v1alpha1.PhaseDraining {
+		limit = min(limit, drainProgress)
+	}
+	return limit, nil
+}
+
+// classOf returns the class of the engine, which is shared with the cache; nil for none.
+func (l *Limiter) classOf(ctx context.Context, e *v1alpha1.FireboltEngine) (*v1alpha1.FireboltEngineClass, error) {
+	if e.Spec.EngineClassRef == nil {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: e.Namespace, Name: *e.Spec.EngineClassRef}
+	class := &v1alpha1.FireboltEngineClass{}
+	switch err := l.client.Get(ctx, key, class, client.UnsafeDisableDeepCopy); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get class %s: %w", key, err)
+	}
+	return class, nil
+}
 
 // Release returns an unused slot and removes the engine from the waiting ones.
 func (l *Limiter) Release(uid types.UID) {

@@ -2,9 +2,11 @@ package throttle
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -20,6 +22,21 @@ var testTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 type listed struct {
 	client.Reader
 	engines []v1alpha1.FireboltEngine
+	classes map[client.ObjectKey]v1alpha1.FireboltEngineClass
+	err     error // of the classes
+}
+
+func (l *listed) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	class, known := l.classes[key]
+	out, ok := into.(*v1alpha1.FireboltEngineClass)
+	switch {
+	case l.err != nil:
+		return l.err
+	case !known || !ok:
+		return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("fireboltengineclasses").GroupResource(), key.Name)
+	}
+	*out = class
+	return nil
 }
 
 func (l *listed) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
@@ -78,6 +95,64 @@ func TestStuckRolloutTakesNoSlot(t *testing.T) {
 				t.Errorf("it is my turn: %t, want %t", got, tc.acquired)
 			}
 		})
+	}
+}
+
+// The deadline of a rollout is that of the engine, or of its class.
+func TestRolloutProgressesWithinItsDeadline(t *testing.T) {
+	deadline := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	const creating, cleaning, draining = v1alpha1.PhaseCreating, v1alpha1.PhaseCleaning, v1alpha1.PhaseDraining
+	cases := map[string]struct {
+		own, class *metav1.Duration
+		phase      v1alpha1.EnginePhase
+		age        time.Duration
+		progresses bool
+	}{
+		"within a long deadline of the class":            {nil, deadline(time.Hour), creating, 59 * time.Minute, true},
+		"beyond a long deadline of the class":            {nil, deadline(time.Hour), creating, time.Hour, false},
+		"within a long deadline of the engine":           {deadline(time.Hour), nil, cleaning, 59 * time.Minute, true},
+		"beyond a short deadline of the class":           {nil, deadline(time.Minute), creating, 2 * time.Minute, false},
+		"the engine's deadline replaces the class's":     {deadline(time.Minute), deadline(time.Hour), creating, 2 * time.Minute, false},
+		"the engine's longer one does too":               {deadline(time.Hour), deadline(time.Minute), creating, 2 * time.Minute, true},
+		"a class without a deadline":                     {nil, nil, creating, 14 * time.Minute, true},
+		"a class without a deadline, beyond the default": {nil, nil, creating, 15 * time.Minute, false},
+		"a class whose deadline is zero":                 {nil, deadline(0), creating, 15 * time.Minute, false},
+		"an engine whose deadline is zero":               {deadline(0), deadline(time.Hour), creating, 15 * time.Minute, false},
+		"a drain longer than a minute":                   {nil, deadline(time.Hour), draining, 2 * time.Minute, false},
+		"a drain longer than a short deadline":           {nil, deadline(10 * time.Second), draining, 20 * time.Second, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			other := rollingEngine("a", "x", tc.phase, tc.age)
+			other.Spec.EngineClassRef, other.Spec.ProgressDeadline = new("c"), tc.own
+			class := v1alpha1.FireboltEngineClass{}
+			class.Spec.ProgressDeadline = tc.class
+			cache := &listed{
+				engines: []v1alpha1.FireboltEngine{other},
+				classes: map[client.ObjectKey]v1alpha1.FireboltEngineClass{{Namespace: "a", Name: "c"}: class},
+			}
+			limiter := New(1, cache, clocktesting.NewFakePassiveClock(testTime))
+			if got := acquires(t, limiter, rollingEngine("a", "me", v1alpha1.PhaseStable, 0)); got == tc.progresses {
+				t.Errorf("it is my turn: %t, want %t", got, !tc.progresses)
+			}
+		})
+	}
+}
+
+// An engine whose class was deleted has the default deadline; a failed read gives no slot.
+func TestDeadlineWithoutClass(t *testing.T) {
+	other := rollingEngine("a", "x", v1alpha1.PhaseCreating, 16*time.Minute)
+	other.Spec.EngineClassRef = new("deleted")
+	cache := &listed{engines: []v1alpha1.FireboltEngine{other}}
+	limiter := New(1, cache, clocktesting.NewFakePassiveClock(testTime))
+	me := rollingEngine("a", "me", v1alpha1.PhaseStable, 0)
+	cache.err = errors.New("cache is not started")
+	if acquired, _, err := limiter.Acquire(t.Context(), &me, 7); acquired || !errors.Is(err, cache.err) {
+		t.Errorf("acquired = %t, error = %v, want %v", acquired, err, cache.err)
+	}
+	cache.err = nil
+	if !acquires(t, limiter, me) {
+		t.Error("a rollout beyond the default deadline takes the slot")
 	}
 }
 
