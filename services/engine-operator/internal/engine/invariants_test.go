@@ -23,7 +23,7 @@ var invariants = map[string]string{
 	"NewGenerationDuringTransition":                "No number is allocated in switching, draining and cleaning.",
 	"TerminalWithTwoGenerations":                   "In a terminal phase the current generation is the active one, and none is draining.",
 	"OldGenerationLeft":                            "Cleaning ends when nothing of the old generation was seen any more, except objects that a foreign finalizer holds, or when the generation that the Service selects replaces the active one; and at a fixed point nothing of another generation is left.",
-	"DrainCutShort":                                "Draining ends when no query is left, or its timeout expires, or it is disabled, or nothing is left that could run one; it is skipped only when it is disabled.",
+	"DrainCutShort":                                "Draining ends when no query is left, or its timeout expires, or it is disabled, or nothing is left that could run one, or its generation serves again; it is skipped only when it is disabled.",
 	"RunningConfigOverwritten":                     "The configuration of a StatefulSet is never replaced by that of another rendering.",
 	"RenderedBlind":                                "Nothing is rendered while the instance's id or endpoint is unknown, nor for another number than the current one.",
 	"GateIsClosed":                                 "While the credentials of the instance are deleted, no generation is started or created, and traffic is switched to one only if it has ready pods and the one that serves has no StatefulSet.",
@@ -32,6 +32,7 @@ var invariants = map[string]string{
 	"EveryFairPathEndsTerminal":                    "From every state, an operator without interference in a working cluster reaches a terminal phase and stays there.",
 	"NoWritesAtFixedPoint":                         "There nothing is written, and nothing is read from the API server.",
 	"TrafficGoesWhereItCan":                        "While the serving StatefulSet is missing, a reconcile that changes no phase ignores no other generation of the status that has ready pods.",
+	"StartedEngineKeepsReadyPods":                  "While replicas are desired, no reconcile stays in draining with traffic on an empty generation when the old one was seen to have ready pods.",
 	"LostServingComesBack":                         "A reconcile that changes no phase leaves the serving generation with a StatefulSet, when its rendering is known and no two others existed when the reconcile began.",
 	"RestoredFromNothing":                          "A StatefulSet is only restored to its former state.",
 	"LabelsComeBack":                               "A StatefulSet that lost its labels has them again in a terminal phase.",
@@ -130,7 +131,8 @@ func (p *reconcile) checkRecord(next record) {
 	p.violatesIf("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
 	replaced := outgoing && next.active != was.active && p.serviceSelects(next.active) && p.cached.gens[was.draining].sts != int8(Present)
 	p.violatesIf("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !replaced && !p.cached.gens[was.draining].absent() && !p.cached.gens[was.draining].held())
-	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining && (p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining))
+	reverted := was.active >= 0 && next.phase == creating && next.active == was.draining &&
+		(p.cached.gens[was.active].sts != int8(Present) || p.serviceSelects(was.draining) || p.startedAgain(was))
 	p.violatesIf("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !reverted &&
 		!p.state.drained && !p.state.expired && p.cached.gens[was.draining].sts != int8(Absent))
 	p.violatesIf("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
@@ -165,6 +167,15 @@ func (p *reconcile) checkRecord(next record) {
 	}
 }
 
+// startedAgain reports whether the engine is seen to be started again while the old generation still has ready pods.
+func (p *reconcile) startedAgain(st record) bool {
+	if st.phase != draining || !st.state().outgoing() || p.view.desired().replicas() == 0 {
+		return false
+	}
+	active := p.cached.gens[st.active]
+	return active.sts == int8(Present) && active.stsRendering.replicas() == 0 && p.cached.gens[st.draining].hasReadyPod()
+}
+
 func referenced(r record) (n int) {
 	for i := range int8(slots) {
 		if r.references(i) {
@@ -187,6 +198,7 @@ func (p *reconcile) checkWaiting() {
 		serves = st.current
 	}
 	p.checkLost(serves)
+	p.violatesIf("StartedEngineKeepsReadyPods", p.startedAgain(st))
 	if serves < 0 || p.state.children.gens[serves].sts == int8(Absent) {
 		return
 	}

@@ -207,7 +207,7 @@ func (d *decider) draining() {
 	switch {
 	case !s.outgoing():
 		d.settle("NothingToDrain", "No generation is draining.")
-	case d.lost() && old.StatefulSet == Present:
+	case d.lost() && old.StatefulSet == Present, d.startedAgain(old):
 		d.revert()
 	case d.Drain.Skip:
 		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
@@ -245,11 +245,23 @@ func (d *decider) cleaning() {
 	}
 }
 
-// revert routes traffic to the draining generation again and rebuilds its
-// successor, whose StatefulSet was deleted.
+// startedAgain reports whether the engine was stopped and is started again: the generation that serves is empty,
+// while the old one still has ready pods. In cleaning it would be too late: a stale cache may show pods of a generation
+// that is being deleted.
+func (d *decider) startedAgain(old Generation) bool {
+	active := d.generation(d.State.Active)
+	return d.Replicas > 0 && active.StatefulSet == Present && active.Replicas == 0 && old.hasReadyPod()
+}
+
+// revert routes traffic to the draining generation again, whose successor was deleted or has no
+// pods, and replaces the successor.
 func (d *decider) revert() {
 	s := d.State
+	reason, cause := "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted", s.Active)
+	if !d.lost() {
+		reason, cause = "StartedAgain", fmt.Sprintf("Replicas are desired again and generation %d has none", s.Active)
+	}
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
-	d.enter(v1alpha1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d serves again.", s.Active, s.Draining))
+	d.enter(v1alpha1.PhaseCreating, reason, fmt.Sprintf("%s; generation %d serves again.", cause, s.Draining))
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }

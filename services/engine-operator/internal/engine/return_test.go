@@ -207,6 +207,48 @@ func TestDecideInterruptedRollout(t *testing.T) {
 	})
 }
 
+// An engine that is stopped and started again serves from the old generation while that still has ready pods.
+func TestDecideStartsAgainWhileDraining(t *testing.T) {
+	draining, every := at(v1alpha1.PhaseDraining, 1, 1, 0), Drain{Every: 5 * time.Second}
+	empty := with(older(), func(g *Generation) { g.Replicas, g.PodsTotal, g.PodsReady = 0, 0, 0 })
+	in := func(s State, drain Drain, route int64, old, active Generation) Input {
+		return Input{State: s, Drain: drain, Renderable: true, Snapshot: observed(route, map[int64]Generation{0: old, 1: active})}
+	}
+	back := Plan{
+		Route: None, Next: at(v1alpha1.PhaseCreating, 1, 0, None), Requeue: RequeueNow,
+		Reason: "StartedAgain", Message: "Replicas are desired again and generation 1 has none; generation 0 serves again.",
+	}
+	deletes := Plan{Route: 1, Ensure: serve(1), Delete: []int64{0}, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait}
+	waits := Plan{Route: 1, Ensure: serve(1), Next: draining, Requeue: every.Every}
+	runEdges(t, withReplicas(2, map[string]edge{
+		"draining returns to ready pods":                            {in: in(draining, every, 1, older(), empty), want: back},
+		"draining returns to some ready pods":                       {in: in(draining, every, 1, with(older(), func(g *Generation) { g.PodsReady = 1 }), empty), want: back},
+		"draining returns without the instance":                     {in: Input{State: draining, Drain: every, Snapshot: observed(1, map[int64]Generation{0: unknownMatch(), 1: empty})}, want: back},
+		"draining returns before it skips the check":                {in: in(draining, Drain{Skip: true}, 1, older(), empty), want: back},
+		"draining returns when no query is left":                    {in: in(draining, Drain{Drained: true}, 1, older(), empty), want: back},
+		"cleaning does not return":                                  {in: in(at(v1alpha1.PhaseCleaning, 1, 1, 0), every, 1, older(), empty), want: deletes},
+		"draining waits when the old pods are not ready":            {in: in(draining, every, 1, waiting(older()), empty), want: waits},
+		"draining waits when the new generation has replicas":       {in: in(draining, every, 1, older(), waiting(older())), want: waits},
+		"creating routes traffic back, then returns to a match":     {in: in(building(), Drain{}, 1, full(), empty), want: startedAgain()},
+		"creating replaces the empty generation if nothing matches": {in: in(building(), Drain{}, 1, older(), empty), want: startedAnew()},
+	}))
+	runEdges(t, map[string]edge{"draining waits while the engine is stopped": {in: in(draining, every, 1, older(), empty), want: waits}})
+}
+
+func startedAgain() Plan {
+	return Plan{
+		Route: 0, Ensure: serve(0), Next: returned(), Requeue: RequeueNow, Settled: true,
+		Reason: "Reverted", Message: "The spec was reverted to generation 0; generation 1 is abandoned.",
+	}
+}
+
+func startedAnew() Plan {
+	return Plan{
+		Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+		Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
+	}
+}
+
 // Rollouts that the engine's own spec did not request throttle each other.
 func TestDecideHolds(t *testing.T) {
 	stable := at(v1alpha1.PhaseStable, 1, 1, None)
