@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/volume"
 )
 
 // kinds are processed in this order: an engine refers to the other two.
@@ -152,6 +154,9 @@ func (r *runner) removeFinalizer(ctx context.Context, item *metav1.PartialObject
 		if err := r.retainCredentials(ctx, item); err != nil {
 			return err
 		}
+		if err := r.retainVolume(ctx, item); err != nil {
+			return err
+		}
 	}
 	remaining := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == r.finalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -196,4 +201,20 @@ func (r *runner) retainCredentials(ctx context.Context, instance *metav1.Partial
 		return nil
 	}
 	return r.patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// retainVolume makes the volume of the instance's own database outlive its StatefulSet, which is
+// garbage-collected with the instance.
+func (r *runner) retainVolume(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
+	set := &appsv1.StatefulSet{}
+	name := names.Postgres(instance.GetName())
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, set)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, instance) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get statefulset %q: %w", name, err)
+	}
+	_, err = volume.Retain(ctx, r.client, r.patch, instance.GetName(), set)
+	return err
 }

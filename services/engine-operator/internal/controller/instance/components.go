@@ -76,7 +76,7 @@ func (r *Reconciler) runMetadata(ctx context.Context, s *reconcileState) (steps.
 // external one. Its volume and its credentials stay, so the change can be reverted.
 func (r *Reconciler) retireDatabase(ctx context.Context, s *reconcileState) (requeue time.Duration, err error) {
 	d := s.metadata.Deployment
-	if s.instance.Spec.Metadata.Postgres == nil || s.database == nil || !isRolledOut(d, s.metadata.Generation) {
+	if s.instance.Spec.Metadata.Postgres == nil || s.database == nil || s.volumeAtRisk || !isRolledOut(d, s.metadata.Generation) {
 		return 0, nil
 	}
 	if terminating, err := r.isTerminating(ctx, d); terminating || err != nil {

@@ -79,8 +79,9 @@ func New(cfg Config) *Reconciler {
 func (r *Reconciler) steps() []steps.Step[reconcileState] {
 	return []steps.Step[reconcileState]{
 		{Name: "engines", Run: r.findEngines},
-		{Name: "deletion", Run: r.reconcileDelete},
 		{Name: "observe", Run: r.observe},
+		{Name: "retain", When: mayLoseVolume, Run: r.retainVolume},
+		{Name: "deletion", Run: r.reconcileDelete},
 		{Name: "pause", Run: r.checkPause},
 		{Name: "support", Run: r.checkSupport},
 		{Name: "finalizer", Run: r.ensureFinalizer},
@@ -95,6 +96,7 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 }
 
 const (
+	requeueVolume   = time.Second      // whether a volume is still retained
 	requeueFailure  = 10 * time.Second // the cause may clear without a watch event
 	requeuePods     = 5 * time.Second  // a pod ends without a watch event
 	requeueTerminal = 30 * time.Second // the same, for a cause that a user must fix

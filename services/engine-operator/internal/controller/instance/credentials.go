@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/volume"
 )
 
 // checkCredentials ensures that the Secret with the database's credentials exists.
@@ -72,14 +73,8 @@ func (r *Reconciler) ensureCredentials(ctx context.Context, s *reconcileState) (
 
 // volumeExists reports whether the database volume of an earlier instance with the same name exists.
 func (r *Reconciler) volumeExists(ctx context.Context, s *reconcileState) (bool, error) {
-	name := names.PostgresClaim(s.instance.Name)
-	claim := &metav1.PartialObjectMetadata{}
-	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.instance.Namespace, Name: name}, claim)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("get volume claim %q: %w", name, err)
-	}
-	return err == nil, nil
+	_, err := volume.Claim(ctx, r.APIReader, s.instance.Namespace, s.instance.Name)
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // createCredentials creates the Secret once. It is created, never applied: a second

@@ -50,8 +50,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState) (st
 		if !slices.Contains(i.Finalizers, metav1.FinalizerDeleteDependents) {
 			return steps.Result{}, nil
 		}
-		_, err := r.observe(ctx, s)
-		return steps.Result{Stop: true}, err
+		return steps.Result{Stop: true}, nil
+	}
+	if s.volumeAtRisk {
+		return steps.Result{Stop: true}, nil
 	}
 	if err := r.retainCredentials(ctx, s); err != nil {
 		return steps.Result{}, err

@@ -22,7 +22,8 @@ type reconcileState struct {
 	// deleted: the finalizer was removed, so no status is written. observed: the existing objects were read.
 	// evaluated: the whole spec was processed or rejected.
 	// pending: an object could not be applied yet, without a failure.
-	deleted, observed, evaluated, pending bool
+	// volumeAtRisk: the volume of the own database may not outlive its StatefulSet, which therefore is not deleted.
+	deleted, observed, evaluated, pending, volumeAtRisk bool
 
 	metadata, gateway status.Component
 	database          *appsv1.StatefulSet

@@ -15,7 +15,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/adopt"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -65,17 +64,13 @@ func (r *Reconciler) restoreConfig(ctx context.Context, s *reconcileState, confi
 	return err
 }
 
-// annotateAdopted records on a workload of an earlier operator that it is adopted, and makes a
-// database keep its volume. It does not change the pods.
+// annotateAdopted records on a workload of an earlier operator that it is adopted. It does not change the pods.
 func (r *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
 	after, ok := live.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy %T %q: not an object", live, live.GetName())
 	}
 	adopt.Note(desired, after)
-	if set, isSet := after.(*appsv1.StatefulSet); isSet && set.Spec.PersistentVolumeClaimRetentionPolicy != nil {
-		set.Spec.PersistentVolumeClaimRetentionPolicy = render.Retention()
-	}
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
 	if err != nil {
 		return fmt.Errorf("adopt %T %q: %w", live, live.GetName(), err)
