@@ -116,10 +116,19 @@ func TestExternalDatabaseRetainsLegacyVolume(t *testing.T) {
 	t.Parallel()
 	l, claim := newLegacyVolume(t)
 	l.create(credentials())
-	l.editInstance(func(i *v1alpha1.FireboltInstance) {
+	i := l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres
 		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8" // applies the metadata service in full
 	})
 	l.operator = start(t, l.namespace)
 	l.checkVolume(claim)
+
+	// The password of the volume outlives the instance too.
+	l.remove(i)
+	expect.Deleted(t, l.api, i)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: names.PostgresSecret("shop")}}
+	l.read(secret)
+	if secret.DeletionTimestamp != nil || len(secret.OwnerReferences) > 0 {
+		t.Errorf("the password of the volume goes with the instance: owners %v", secret.OwnerReferences)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,16 +104,25 @@ func (r *Reconciler) formerID(ctx context.Context, s *reconcileState) (string, e
 	return secret.Annotations[names.AnnotationInstanceID], nil
 }
 
-// retainCredentials calls [Reconciler.retainSecret] for an instance that is about to be deleted.
+// retainCredentials calls [Reconciler.retainSecret] for an instance that is about to be deleted. An instance with an
+// external database may have had its own one.
 func (r *Reconciler) retainCredentials(ctx context.Context, s *reconcileState) error {
-	if s.instance.Spec.Metadata.Postgres != nil {
+	secret := &corev1.Secret{}
+	name := names.PostgresSecret(s.instance.Name)
+	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.instance.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("get secret %q: %w", name, err)
+	case s.instance.Spec.Metadata.Postgres != nil && !isOwned(secret, s.instance):
 		return nil
 	}
-	secret, err := r.secret(ctx, s)
-	if err != nil || secret == nil {
-		return err
-	}
 	return r.retainSecret(ctx, s, secret)
+}
+
+func isOwned(o, by metav1.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() })
 }
 
 // retainSecret removes the owner of the Secret of the own database, so that it outlives the instance as
