@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +59,14 @@ func (b *Builder) Int(name string, value *int32) *Builder {
 func (b *Builder) List(name string, values []string) *Builder {
 	for i, value := range values {
 		b.String(fmt.Sprintf("%s[%d]", name, i), value)
+	}
+	return b
+}
+
+// Map adds strings by key, sorted; an empty map counts as absent.
+func (b *Builder) Map(name string, values map[string]string) *Builder {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		b.String(fmt.Sprintf("%s[%s]", name, key), values[key])
 	}
 	return b
 }

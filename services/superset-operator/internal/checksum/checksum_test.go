@@ -33,6 +33,9 @@ func TestDifferentInputsHaveDifferentSums(t *testing.T) {
 		"shifted boundaries 2": checksum.New("k").String("ab", "c"),
 		"one word":             checksum.New("k").List("c", []string{"a b"}),
 		"two words":            checksum.New("k").List("c", []string{"a", "b"}),
+		"a map":                checksum.New("k").Map("m", map[string]string{"a": "b"}),
+		"another key":          checksum.New("k").Map("m", map[string]string{"b": "b"}),
+		"another value":        checksum.New("k").Map("m", map[string]string{"a": "c"}),
 		"a zero":               checksum.New("k").Int("n", &zero),
 		"true":                 checksum.New("k").Bool("t", true),
 		"a Secret reference":   checksum.New("k").SecretRef("s", &corev1.SecretKeySelector{Key: "k"}),
@@ -49,7 +52,7 @@ func TestDifferentInputsHaveDifferentSums(t *testing.T) {
 
 func TestAbsentInputsKeepSum(t *testing.T) {
 	want := checksum.New("k").Sum()
-	got := checksum.New("k").Optional("a", nil).Int("b", nil).List("c", nil).SecretRef("d", nil).Bool("e", false).Sum()
+	got := checksum.New("k").Optional("a", nil).Int("b", nil).List("c", nil).Map("m", map[string]string{}).SecretRef("d", nil).Bool("e", false).Sum()
 	if got != want {
 		t.Error("an absent input changed the fingerprint")
 	}

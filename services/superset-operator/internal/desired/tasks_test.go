@@ -1,16 +1,21 @@
 package desired_test
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 )
 
 // ownInputs returns the fingerprints of the tasks' own inputs of the golden case "staging".
@@ -117,5 +122,104 @@ func TestW14TaskFingerprintsArePinned(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); diff != "" {
 		t.Errorf("fingerprints differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestTaskPodHashInputs lists what retries a task that failed permanently, with the tasks whose fingerprint changes.
+func TestTaskPodHashInputs(t *testing.T) {
+	migrate := func(edit func(*v1alpha1.MigrateTaskSpec)) func(*v1alpha1.SupersetSpec) {
+		return func(s *v1alpha1.SupersetSpec) { edit(s.Lifecycle.Migrate) }
+	}
+	pod := func(template v1alpha1.PodTemplate) func(*v1alpha1.SupersetSpec) {
+		return func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate = &template }
+	}
+	labels := func(key, value string) map[string]string { return map[string]string{key: value} }
+	const all, supersets = "clone init migrate preflight rotate", "init migrate preflight rotate"
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string
+	}{
+		"nothing":                {func(*v1alpha1.SupersetSpec) {}, ""},
+		"label":                  {pod(v1alpha1.PodTemplate{Labels: labels("azure.workload.identity/use", "true")}), supersets},
+		"annotation":             {pod(v1alpha1.PodTemplate{Annotations: labels("sidecar.istio.io/inject", "false")}), supersets},
+		"label of all pods":      {func(s *v1alpha1.SupersetSpec) { s.PodTemplate.Labels = labels("team", "bi") }, all},
+		"annotation of all pods": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate.Annotations = labels("team", "bi") }, all},
+		"label of the clone": {func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle.Clone.PodTemplate = &v1alpha1.PodTemplate{Labels: labels("team", "bi")}
+		}, "clone"},
+		"timeout":                      {migrate(func(m *v1alpha1.MigrateTaskSpec) { m.Timeout = &metav1.Duration{Duration: time.Hour} }), "migrate"},
+		"timeout of the clone":         {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Timeout = &metav1.Duration{Duration: time.Hour} }, "clone"},
+		"priority class":               {pod(v1alpha1.PodTemplate{PriorityClassName: new("high")}), supersets},
+		"image":                        {func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }, supersets},
+		"default timeout, explicit":    {migrate(func(m *v1alpha1.MigrateTaskSpec) { m.Timeout = &metav1.Duration{Duration: 5 * time.Minute} }), ""},
+		"empty labels and annotations": {pod(v1alpha1.PodTemplate{Labels: map[string]string{}, Annotations: map[string]string{}}), ""},
+		"label of the operator":        {pod(v1alpha1.PodTemplate{Labels: labels(v1alpha1.LabelTask, "own")}), ""},
+		"trigger":                      {migrate(func(m *v1alpha1.MigrateTaskSpec) { m.Trigger = "again" }), ""},
+		"retries and drain":            {migrate(func(m *v1alpha1.MigrateTaskSpec) { m.MaxRetries, m.RequiresDrain = new(int32(9)), new(false) }), ""},
+		"retention":                    {func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodRetention = nil }, ""},
+	}
+	before := podHashes(t, func(*v1alpha1.SupersetSpec) {})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, changedTasks(before, podHashes(t, tc.edit))); diff != "" {
+				t.Errorf("tasks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+	examples := func(timeout *metav1.Duration) map[string]string {
+		return podHashes(t, func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle.Init.LoadExamples, s.Lifecycle.Init.Timeout = new(true), timeout
+		})
+	}
+	if got := changedTasks(examples(nil), examples(&metav1.Duration{Duration: 30 * time.Minute})); got != "" {
+		t.Errorf("the default timeout with examples changes %q", got)
+	}
+	if got := changedTasks(examples(nil), examples(&metav1.Duration{Duration: 5 * time.Minute})); got != "init" {
+		t.Errorf("a shorter timeout than the default with examples changes %q", got)
+	}
+}
+
+// podHashes returns the fingerprints of the tasks' pods of the golden case "staging", without its labels, its
+// annotations, its timeouts and the pod template of its tasks.
+func podHashes(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
+	t.Helper()
+	sup := load(t, "testdata/staging/superset.yaml")
+	lc := sup.Spec.Lifecycle
+	sup.Spec.PodTemplate.Labels, sup.Spec.PodTemplate.Annotations, lc.PodTemplate = nil, nil, nil
+	lc.Migrate, lc.Clone.Timeout, lc.Clone.PodTemplate = &v1alpha1.MigrateTaskSpec{}, nil, nil
+	edit(&sup.Spec)
+	state, err := desired.For(desired.Input{Superset: sup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, task := range state.Tasks {
+		out[task.Slug] = task.PodHash
+	}
+	return out
+}
+
+// TestTaskPodHashIsPinned pins the form of the fingerprint across releases: with neither metadata nor a timeout of the
+// user it covers the pod's spec only. Another form retries each task that failed permanently.
+func TestTaskPodHashIsPinned(t *testing.T) {
+	sup := load(t, "testdata/staging/superset.yaml")
+	sup.Spec.PodTemplate.Labels, sup.Spec.PodTemplate.Annotations, sup.Spec.Lifecycle = nil, nil, nil
+	state, err := desired.For(desired.Input{Superset: sup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range state.Tasks {
+		job, err := render.Job(&task.Task, "sum", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(&job.Spec.Template.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := checksum.New("pod").String("spec", string(text)).Sum()
+		if got := job.Annotations[v1alpha1.AnnotationPodSpecHash]; task.PodHash != want || got != want {
+			t.Errorf("task %s has %s and its Job %s, want %s", task.Slug, task.PodHash, got, want)
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 // operator counts attempts, so that they survive the Job.
 func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, error) {
 	pod := taskPod(t)
-	hash, err := PodHash(&pod)
+	hash, err := podHash(t, &pod)
 	if err != nil {
 		return nil, err
 	}
@@ -44,20 +44,24 @@ func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, err
 	}, nil
 }
 
-// TaskPodHash returns the fingerprint of the pod of a task. A task that failed
-// permanently is retried when it changes.
+// TaskPodHash returns the fingerprint of the pod of a task. A task that failed permanently is retried when it changes.
 func TaskPodHash(t *resolve.Task) (string, error) {
 	pod := taskPod(t)
-	return PodHash(&pod)
+	return podHash(t, &pod)
 }
 
-// PodHash returns the fingerprint of a pod.
-func PodHash(pod *corev1.PodSpec) (string, error) {
+// podHash covers the pod's spec, the user's labels and annotations, and the time that the pod gets. Defaults count as
+// absent: they were not always covered, and the same settings must keep their fingerprint across releases.
+func podHash(t *resolve.Task, pod *corev1.PodSpec) (string, error) {
 	text, err := json.Marshal(pod)
 	if err != nil {
 		return "", fmt.Errorf("encode pod: %w", err)
 	}
-	return checksum.New("pod").String("spec", string(text)).Sum(), nil
+	sum := checksum.New("pod").String("spec", string(text)).Map("labels", t.Pod.Labels).Map("annotations", t.Pod.Annotations)
+	if t.Timeout != t.DefaultTimeout() {
+		sum.String("timeout", t.Timeout.String())
+	}
+	return sum.Sum(), nil
 }
 
 func taskPod(t *resolve.Task) corev1.PodSpec {

@@ -80,8 +80,8 @@ func tasks(sup *v1alpha1.Superset) []Task {
 		t := supersetTask(sup, Init, &init.BaseTaskSpec)
 		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
 		t.Python.Examples = t.LoadExamples
-		if t.LoadExamples && init.Timeout == nil {
-			t.Timeout = examplesTimeout
+		if init.Timeout == nil {
+			t.Timeout = t.DefaultTimeout()
 		}
 		out = append(out, t)
 	}
@@ -135,6 +135,14 @@ func supersetTask(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTask
 	t.Python = python(sup, lc.Config)
 	t.Python.Pool = taskPool(first(lc.SQLAEngineOptions, spec.SQLAEngineOptions))
 	return t
+}
+
+// DefaultTimeout returns the timeout of the task if the user sets none.
+func (t *Task) DefaultTimeout() time.Duration {
+	if t.LoadExamples {
+		return examplesTimeout
+	}
+	return defaultTimeout
 }
 
 // common resolves the settings of all kinds of tasks.
