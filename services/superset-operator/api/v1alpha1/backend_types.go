@@ -49,7 +49,7 @@ type MetastoreSpec struct {
 	// port is the port of the server. Defaults to 5432 for PostgreSQL and 3306 for MySQL.
 	// +optional
 	Port *int32 `json:"port,omitempty"`
-	// database is the name of the database. It requires host.
+	// database is the name of the database, without ? and @, which need uriFrom. It requires host.
 	// +optional
 	Database *string `json:"database,omitempty"`
 	// username is the user to log in as. It requires host.

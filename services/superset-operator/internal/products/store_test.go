@@ -42,8 +42,12 @@ func (s store) spec() *v1alpha1.MetastoreSpec {
 func onPostgreSQL(t *testing.T) store {
 	t.Helper()
 	server := postgres.Shared(t)
+	// The name of a database is not unquoted, in contrast to user and password.
+	name := server.Database(t) + "$%24"
+	server.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))
+	server.DropAtEnd(t, name)
 	s := store{
-		kind: v1alpha1.PostgreSQL, host: server.Host, port: int32(server.Port), database: server.Database(t),
+		kind: v1alpha1.PostgreSQL, host: server.Host, port: int32(server.Port), database: name,
 		user: server.User, password: server.Password,
 	}
 	s.query = func(t *testing.T, statements string) string { return server.Query(t, s.database, statements) }

@@ -65,7 +65,7 @@ func TestHostileValuesAreUnchanged(t *testing.T) {
 	host, login := "cache\"'`id`$(HOME)", "us%3Aer%40evil%2F%7BSECRET_KEY%7D%0A:"+
 		"p%40ss%2Fw%3Ard%2520%20%24%24%28HOME%29%60id%60%22%27%5C%F0%9F%92%A5@"
 	uri := "mysql+pymysql://us%3Aer%40evil%0A%27%22:p%40ss%2Fw%3Ard%2520%24%28HOME%29%60id%60%7Bx%7D%C3%BC%E2%80%A8%27%22" +
-		"@db\"'`id`$(HOME):3306/super%2Fset%3Fx%3D1%26y%3D%232%20%7BSECRET_KEY%7D"
+		"@db\"'`id`$(HOME):3306/super/set%24x=1&y=#2 {SECRET_KEY}"
 	ca := *sup.Spec.Valkey.SSL.CACertFile
 	tls := map[string]any{"ssl_cert_reqs": "none", "ssl_check_hostname": false, "ssl_ca_certs": ca}
 	want := map[string]any{

@@ -74,7 +74,7 @@ func TestRenderedPythonMatchesSpec(t *testing.T) {
 				"SECRET_KEY":          "$(HOME) $$ `id` \"'\n\\ {SECRET_KEY}",
 				"PREVIOUS_SECRET_KEY": "old $(SECRET)",
 				"SQLALCHEMY_DATABASE_URI": "postgresql+asyncpg://us%3Aer%40evil:" +
-					"p%40ss%2Fw%3Ard%2520%24%28HOME%29%C3%BC%E2%80%A8%27%22@db:5432/super%2Fset%3Fx%3D1%26y%3D%232",
+					"p%40ss%2Fw%3Ard%2520%24%28HOME%29%C3%BC%E2%80%A8%27%22@db:5432/super/set$x=1&y=#2",
 				"SECRET_KEY_FALLBACKS":      []any{"old $(SECRET)"},
 				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
 				"FEATURE_FLAGS": map[string]any{

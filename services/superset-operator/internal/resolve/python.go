@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +53,8 @@ type Database struct {
 	Scheme string
 	// IPv6 reports whether the host is an IPv6 address, which needs brackets in a URI.
 	IPv6 bool
+	// SpecialName reports whether the name of the database has characters that percent-quoting changes.
+	SpecialName bool
 }
 
 // DatabaseMode selects how the connection URI is built.
@@ -120,8 +123,14 @@ func database(m *v1alpha1.MetastoreSpec) Database {
 	if m.Driver != nil {
 		driver = *m.Driver
 	}
-	return Database{Mode: DatabaseParts, Scheme: scheme + "+" + driver, IPv6: isIPv6(*m.Host)}
+	return Database{
+		Mode: DatabaseParts, Scheme: scheme + "+" + driver, IPv6: isIPv6(*m.Host),
+		SpecialName: !plainName.MatchString(orZero(m.Database)),
+	}
 }
+
+// plainName matches what Python's urllib.parse.quote leaves unchanged.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.~-]*$`)
 
 // host returns the host of the spec without the brackets of an IPv6 address: programs expect it without.
 func host(spec string) string {

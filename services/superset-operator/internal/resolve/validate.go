@@ -216,6 +216,10 @@ func (p *violations) metastore(m *v1alpha1.MetastoreSpec) {
 	if m.Host != nil && (orZero(m.Database) == "" || orZero(m.Username) == "") {
 		p.add("spec.metastore.host", "requires database and username: set both")
 	}
+	if name := orZero(m.Database); strings.ContainsAny(name, "?@") {
+		p.add("spec.metastore.database", "is %q, and SQLAlchemy cannot read a name with ? or @ from the URI that the fields make: "+
+			"set spec.metastore.uriFrom to a complete URI instead", name)
+	}
 }
 
 // clone validates the settings of the task that drops the metastore's database.

@@ -193,6 +193,17 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h")} },
 			want: []string{"spec.metastore.host"},
 		},
+		"a name of a database that is not its name in a URI": {
+			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = metastore("what?") },
+			want: []string{"spec.metastore.database"},
+		},
+		"a name of a database that ends a password": {
+			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = metastore("bi@example") },
+			want: []string{"spec.metastore.database"},
+		},
+		"all other characters in the name of a database": {
+			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = metastore("acme$%24/#&=+: \"'\\;[]ü") },
+		},
 		"a cache server without a host, and a negative database": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.Valkey = &v1alpha1.ValkeySpec{CeleryBroker: &v1alpha1.ValkeyCelerySpec{Database: new(int32(-1))}}
@@ -200,6 +211,10 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			want: []string{"spec.valkey.host", "spec.valkey"},
 		},
 	})
+}
+
+func metastore(database string) *v1alpha1.MetastoreSpec {
+	return &v1alpha1.MetastoreSpec{Host: new("h"), Database: &database, Username: new("u")}
 }
 
 // paths returns the path of each violation, and checks that it has a fix.

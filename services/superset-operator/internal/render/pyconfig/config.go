@@ -97,7 +97,9 @@ func writeDatabase(b *strings.Builder, db *resolve.Database) {
 	}
 }
 
-// writeDatabaseParts builds the URI at run time from the environment, each part percent-quoted.
+// writeDatabaseParts builds the URI at run time from the environment. User and password are percent-quoted. SQLAlchemy
+// does not unquote the name of the database, so a special one is not quoted. Quoting changes no other name, and remains,
+// since another text would restart the pods.
 func writeDatabaseParts(b *strings.Builder, db *resolve.Database) {
 	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ[%s], safe="")`, Quote(name)) }
 	fmt.Fprintf(b, "SQLALCHEMY_DATABASE_URI = (\n    %s\n", Quote(db.Scheme+"://"))
@@ -105,7 +107,11 @@ func writeDatabaseParts(b *strings.Builder, db *resolve.Database) {
 	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(EnvDatabasePassword), Quote(EnvDatabasePassword))
 	fmt.Fprintf(b, "    + \"@\" + %s\n", uriHost(EnvDatabaseHost, db.IPv6))
 	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n", Quote(EnvDatabasePort))
-	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", quoted(EnvDatabaseName))
+	name := quoted(EnvDatabaseName)
+	if db.SpecialName {
+		name = fmt.Sprintf("os.environ[%s]", Quote(EnvDatabaseName))
+	}
+	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", name)
 }
 
 // uriHost returns the host in the variable as a part of a URI, as Python.

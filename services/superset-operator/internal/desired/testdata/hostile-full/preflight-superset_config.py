@@ -19,7 +19,7 @@ SQLALCHEMY_DATABASE_URI = (
     + (":" + quote(os.environ["SUPERSET_OPERATOR__DB_PASS"], safe="") if "SUPERSET_OPERATOR__DB_PASS" in os.environ else "")
     + "@" + os.environ["SUPERSET_OPERATOR__DB_HOST"]
     + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
-    + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
+    + "/" + os.environ["SUPERSET_OPERATOR__DB_NAME"]
 )
 SQLALCHEMY_ENGINE_OPTIONS = {
     "poolclass": NullPool,
