@@ -68,7 +68,9 @@ type MetastoreSpec struct {
 }
 
 // ValkeySpec is a Valkey or Redis server and how Superset uses it. Unset sections are enabled with their defaults.
-// Keys begin with the name of the Superset, so that several installations can share a server.
+// On a shared server, give each installation a database of its own for celeryBroker, celeryResultBackend and
+// distributedCoordination: with the same ones they run each other's tasks. The keys of all others begin with the name of
+// the Superset, so installations with the same name in two namespaces need databases of their own for these too.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.password) && has(self.passwordFrom))",message="valkey.password and valkey.passwordFrom are mutually exclusive"
 type ValkeySpec struct {

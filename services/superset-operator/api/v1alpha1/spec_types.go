@@ -69,7 +69,8 @@ type SupersetSpec struct {
 	// metastore is Superset's metadata database. When unset, config must configure it.
 	// +optional
 	Metastore *MetastoreSpec `json:"metastore,omitempty"`
-	// valkey is the Valkey or Redis server for caches, Celery and the results of asynchronous queries.
+	// valkey is the Valkey or Redis server for caches, Celery and the results of asynchronous queries. Installations that
+	// share a server need different databases for celeryBroker, celeryResultBackend and distributedCoordination.
 	// +optional
 	Valkey *ValkeySpec `json:"valkey,omitempty"`
 	// config is raw Python for superset_config.py of all components and tasks. It is appended to the settings of the
