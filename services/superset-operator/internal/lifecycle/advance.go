@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -61,6 +62,9 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 	case !counted && entry.NextAttemptAt != nil && d.in.Now.Before(entry.NextAttemptAt.Time):
 		d.waitForRetry(step, entry)
 		return
+	case len(d.in.FormerPods) > 0:
+		d.waitForFormerPods(step)
+		return
 	case !d.drained(step):
 		return
 	case counted:
@@ -85,6 +89,20 @@ func (d *decider) waitStopped(step *Step) {
 	}
 	d.setConditions(step, reason, fmt.Sprintf("Task %s does not start while the Superset is stopped.", step.Kind.Slug))
 	d.allowHold()
+}
+
+// waitForFormerPods sets the condition of a task that does not start because the pod of a deleted Job still runs. Their
+// end triggers a reconcile.
+func (d *decider) waitForFormerPods(step *Step) {
+	if d.previous.Phase == v1alpha1.LifecycleDraining {
+		d.status.Phase = d.previous.Phase
+	}
+	d.setConditions(step, v1alpha1.ReasonTaskWaiting, d.formerPodsMessage())
+}
+
+func (d *decider) formerPodsMessage() string {
+	pods := d.in.FormerPods
+	return fmt.Sprintf("Waiting for the end of pods whose Job was deleted: %s.", strings.Join(pods[:min(len(pods), 3)], ", "))
 }
 
 // countAttempt records a new attempt.

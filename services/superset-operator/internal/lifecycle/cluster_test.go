@@ -107,13 +107,14 @@ func (m *model) finish(task string, state lifecycle.JobState) {
 	m.jobs[task] = j
 }
 
-// collect removes terminating objects, and creates the pods of Deployments.
+// collect removes terminating objects and pods without a Job, and creates the pods of Deployments.
 func (m *model) collect() {
 	for task, j := range m.jobs {
 		if j.Deleting {
 			delete(m.jobs, task)
 		}
 	}
+	m.former = nil
 	switch {
 	case m.size > 0:
 		m.pods, m.webReady = m.size, true

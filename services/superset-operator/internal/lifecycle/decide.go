@@ -78,17 +78,22 @@ func (d *decider) markWaiting(current int) {
 }
 
 // deleteOtherJobs deletes all active Jobs except that of the current task, and reports whether none exists anymore:
-// two tasks must not overlap, nor may a task and starting components.
+// two tasks must not overlap, nor may a task and starting components. The pod of a deleted Job counts as a task for
+// components that start after a drain; [decider.startAttempt] checks it for tasks.
 func (d *decider) deleteOtherJobs(current int) bool {
 	var next *Step
 	if current < len(d.in.Steps) {
 		next = &d.in.Steps[current]
 	}
 	slug := d.deleteActiveJobs(next)
-	if slug == "" {
+	message := fmt.Sprintf("Waiting for the deletion of the Job of task %s.", slug)
+	switch {
+	case slug != "":
+	case next == nil && d.status.MetastoreChanged && len(d.in.FormerPods) > 0:
+		message = d.formerPodsMessage()
+	default:
 		return true
 	}
-	message := fmt.Sprintf("Waiting for the deletion of the Job of task %s.", slug)
 	if next == nil {
 		d.status.Phase = v1alpha1.LifecycleRestoring
 		d.setWaiting(v1alpha1.ReasonTaskWaiting, message)

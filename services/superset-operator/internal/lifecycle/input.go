@@ -19,6 +19,8 @@ type Input struct {
 	Steps []Step
 	// Jobs are the existing Jobs of tasks, by task name, for example "migrate".
 	Jobs map[string]Job
+	// FormerPods are the names of the pods of tasks that may run although their Job no longer exists.
+	FormerPods []string
 	// Status is the persisted state; nil if there is none.
 	Status *v1alpha1.LifecycleStatus
 	// LastImage is the image for which the tasks last completed; empty if they never did.

@@ -39,6 +39,9 @@ func (m *model) checkStart(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 			rt.Fatalf("invariant one-task-at-a-time: %s begins while %s runs", step.Kind.Slug, slug)
 		}
 	}
+	if len(m.former) > 0 {
+		rt.Fatalf("invariant one-task-at-a-time: %s begins while %v run", step.Kind.Slug, m.former)
+	}
 	if step.RequiresDrain && (m.size > 0 || m.pods > 0 || len(in.Workloads.Foreign) > 0) {
 		rt.Fatalf("invariant drained: %s begins while %d pods exist", step.Kind.Slug, m.pods)
 	}
@@ -98,6 +101,9 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
 			rt.Fatalf("invariant no-components-during-a-task: %s runs", slug)
 		}
+	}
+	if d.Mode == lifecycle.Apply && len(in.FormerPods) > 0 && in.Status.MetastoreChanged {
+		rt.Fatalf("invariant no-components-during-a-task: %v run", in.FormerPods)
 	}
 	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
 		rt.Fatalf("invariant page-before-drain: %+v", in.Page)

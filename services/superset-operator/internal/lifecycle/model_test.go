@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,9 @@ type model struct {
 	status    *v1alpha1.LifecycleStatus
 	lastImage string
 	jobs      map[string]lifecycle.Job
-	workloads bool // the Deployments exist
-	size      int  // replicas of the Deployments
+	former    []string // pods that outlive their Job
+	workloads bool     // the Deployments exist
+	size      int      // replicas of the Deployments
 	webReady  bool
 	pods      int
 	page      lifecycle.Page
@@ -90,7 +92,7 @@ func newModel() *model {
 // input returns the input that the controller passes.
 func (m *model) input() lifecycle.Input {
 	in := lifecycle.Input{
-		Name: "x", Jobs: maps.Clone(m.jobs), Status: m.status.DeepCopy(), LastImage: m.lastImage, Image: m.spec.image,
+		Name: "x", Jobs: maps.Clone(m.jobs), FormerPods: slices.Clone(m.former), Status: m.status.DeepCopy(), LastImage: m.lastImage, Image: m.spec.image,
 		Components: m.spec.components, Disabled: m.spec.lifecycleOff, Stopped: m.spec.stopped, Now: m.now,
 		Gate: lifecycle.Gate{Supervised: m.spec.supervised, Approval: m.approval[0], DowngradeApproval: m.approval[1]},
 		Workloads: lifecycle.Workloads{

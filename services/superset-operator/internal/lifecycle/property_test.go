@@ -150,6 +150,7 @@ func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.
 				m.collect()
 			}
 		},
+		"delete in the background": func(rt *rapid.T) { m.deleteJobsInBackground(); m.reconcile(rt, 99) },
 		"disable a completed task": func(rt *rapid.T) {
 			slug := task.Draw(rt, "task")
 			m.finish(slug, lifecycle.JobSucceeded)
@@ -191,6 +192,17 @@ func (m *model) deleteJob(task string) {
 		}
 		job.Deleting = true
 		m.jobs[task] = job
+	}
+}
+
+// deleteJobsInBackground removes all Jobs. Their pods run until the next collection, as with kubectl's default.
+func (m *model) deleteJobsInBackground() {
+	for _, task := range taskSlugs {
+		m.deleteJob(task)
+		if job, exists := m.jobs[task]; exists && job.State == lifecycle.JobActive {
+			m.former = append(m.former, "x-"+task)
+		}
+		delete(m.jobs, task)
 	}
 }
 

@@ -41,6 +41,30 @@ func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
 // Complete reports whether a Job has succeeded.
 func Complete(j *batchv1.Job) bool { return job(j, nil).State == lifecycle.JobSucceeded }
 
+// FormerPods lists the pods of tasks that may run although their Job no longer exists, by name: a Job that is deleted in
+// the background does not wait for its pod.
+func FormerPods(s *snapshot.Snapshot) []string {
+	var out []string
+	for _, pods := range s.TaskPods {
+		for i := range pods {
+			if IsFormer(&pods[i], s.Jobs) {
+				out = append(out, pods[i].Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// IsFormer reports whether a pod is one of a task, may run, and belongs to none of the Jobs.
+func IsFormer(pod *corev1.Pod, jobs map[string]*batchv1.Job) bool {
+	if pod.Labels[v1alpha1.LabelComponent] != v1alpha1.TaskComponentValue || snapshot.Ended(pod) {
+		return false
+	}
+	job := jobs[pod.Labels[v1alpha1.LabelTask]]
+	return job == nil || !metav1.IsControlledBy(pod, job)
+}
+
 // ownPods omits pods of an earlier Job of the same name.
 func ownPods(j *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {

@@ -71,6 +71,32 @@ func readJob(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
 	})["migrate"]
 }
 
+// TestFormerPodsMayRunWithoutTheirJob lists the pods of deleted Jobs that have not ended, and no others.
+func TestFormerPodsMayRunWithoutTheirJob(t *testing.T) {
+	named := func(name, component string, owner types.UID, phase corev1.PodPhase) corev1.Pod {
+		return taskPod(owner, func(p *corev1.Pod) {
+			p.Name, p.Status.Phase = name, phase
+			p.Labels = map[string]string{v1alpha1.LabelComponent: component, v1alpha1.LabelTask: "migrate"}
+		})
+	}
+	const task = v1alpha1.TaskComponentValue
+	orphan := named("orphan", task, "", corev1.PodRunning)
+	orphan.OwnerReferences = nil
+	pods := []corev1.Pod{
+		named("current", task, "job", corev1.PodRunning), named("other", "web-server", "former", corev1.PodRunning),
+		named("succeeded", task, "former", corev1.PodSucceeded), named("failed", task, "former", corev1.PodFailed),
+		named("running", task, "former", corev1.PodRunning), named("pending", task, "former", corev1.PodPending), orphan,
+	}
+	s := &snapshot.Snapshot{Jobs: map[string]*batchv1.Job{"migrate": taskJob()}, TaskPods: map[string][]corev1.Pod{"migrate": pods}}
+	if diff := cmp.Diff([]string{"orphan", "pending", "running"}, observe.FormerPods(s)); diff != "" {
+		t.Errorf("with a Job (-want +got):\n%s", diff)
+	}
+	s.Jobs = nil
+	if diff := cmp.Diff([]string{"current", "orphan", "pending", "running"}, observe.FormerPods(s)); diff != "" {
+		t.Errorf("without a Job (-want +got):\n%s", diff)
+	}
+}
+
 func TestJobHasChecksumAndAttempt(t *testing.T) {
 	got := readJob(taskJob())
 	if got.UID != "job" || got.Checksum != "sha256:c" || got.PodHash != "sha256:p" || got.Attempt != 2 || got.Image != image || got.Deleting {

@@ -36,6 +36,7 @@ func (r *Reconciler) lifecycleInput(s *reconcileState) lifecycle.Input {
 	in := lifecycle.Input{
 		Name:       s.sup.Name,
 		Jobs:       observe.Jobs(s.snapshot),
+		FormerPods: observe.FormerPods(s.snapshot),
 		Status:     s.sup.Status.Lifecycle,
 		LastImage:  s.sup.Status.LastLifecycleImage,
 		Image:      s.desired.TaskImage,

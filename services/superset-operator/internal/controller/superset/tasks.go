@@ -2,7 +2,6 @@ package superset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,7 +45,7 @@ func (r *Reconciler) runJobs(ctx context.Context, s *reconcileState) (steps.Resu
 			if t.Slug != action.Task {
 				continue
 			}
-			if err := r.checkDrained(ctx, s, t); err != nil {
+			if err := r.checkMayStart(ctx, s, t); err != nil {
 				return steps.Result{}, err
 			}
 			if err := r.startTask(ctx, s, t, action.Attempt); err != nil {
@@ -77,22 +76,36 @@ func (r *Reconciler) checkFresh(ctx context.Context, s *reconcileState) error {
 	return nil
 }
 
-// checkDrained returns an error if a component may still run when a task requires a drain. It reads from the API
-// server, since the cache may not show a workload that was created a moment ago. Before the first deployment no
-// component exists.
-func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *desired.Task) error {
-	if !t.RequiresDrain || s.decision.Initial {
+// checkMayStart returns an error if a pod of another Job of a task may still run, or, when the task requires a drain, a
+// component. It reads from the API server, since the cache may not show what was created a moment ago.
+func (r *Reconciler) checkMayStart(ctx context.Context, s *reconcileState, t *desired.Task) error {
+	var pods corev1.PodList
+	err := r.APIReader.List(ctx, &pods, client.InNamespace(s.sup.Namespace), client.MatchingLabels(names.Shared(s.sup.Name)))
+	if err != nil {
+		return fmt.Errorf("list pods before task %s: %w", t.Slug, err)
+	}
+	// Before the first deployment no component exists.
+	drained := t.RequiresDrain && !s.decision.Initial
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if observe.IsFormer(pod, s.snapshot.Jobs) || drained && observe.MustDrain(pod) && !snapshot.Ended(pod) {
+			return errStale
+		}
+	}
+	if !drained {
 		return nil
 	}
-	var pods corev1.PodList
+	return r.checkDrained(ctx, s, t)
+}
+
+// checkDrained returns an error if a Deployment may still have pods.
+func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *desired.Task) error {
 	var deployments appsv1.DeploymentList
-	if err := errors.Join(
-		// Deployments of the legacy operator have no parent label.
-		r.APIReader.List(ctx, &deployments, client.InNamespace(s.sup.Namespace), client.MatchingLabels{
-			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: s.sup.Name,
-		}),
-		r.APIReader.List(ctx, &pods, client.InNamespace(s.sup.Namespace), client.MatchingLabels(names.Shared(s.sup.Name))),
-	); err != nil {
+	// Deployments of the legacy operator have no parent label.
+	err := r.APIReader.List(ctx, &deployments, client.InNamespace(s.sup.Namespace), client.MatchingLabels{
+		v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: s.sup.Name,
+	})
+	if err != nil {
 		return fmt.Errorf("list components before task %s: %w", t.Slug, err)
 	}
 	for i := range deployments.Items {
@@ -104,11 +117,6 @@ func (r *Reconciler) checkDrained(ctx context.Context, s *reconcileState, t *des
 		default:
 			return fmt.Errorf("start task %s: deployment %q has the labels of this Superset: %w: delete it or change its label %s",
 				t.Slug, d.Name, apply.ErrNotOwned, v1alpha1.LabelInstance)
-		}
-	}
-	for i := range pods.Items {
-		if observe.MustDrain(&pods.Items[i]) && !snapshot.Ended(&pods.Items[i]) {
-			return errStale
 		}
 	}
 	return nil

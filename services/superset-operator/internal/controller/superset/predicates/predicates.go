@@ -29,8 +29,8 @@ func Spec() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return MetadataDiffers(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Pod ignores events of task pods, since the Job has the result of a task. It passes an update that changes the
-// reason why the pod cannot start.
+// Pod ignores most events of task pods, since the Job has the result of a task. It passes an update that changes the
+// reason why the pod cannot start, and the end of a pod, which may have outlived its Job.
 func Pod() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
@@ -38,14 +38,14 @@ func Pod() predicate.Predicate {
 	update := Child()
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isTask(e.Object) },
-		DeleteFunc: func(e event.DeleteEvent) bool { return !isTask(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			if !isTask(e.ObjectNew) {
 				return update.Update(e)
 			}
 			old, okOld := e.ObjectOld.(*corev1.Pod)
 			now, okNow := e.ObjectNew.(*corev1.Pod)
-			return !okOld || !okNow || snapshot.StartFailure([]corev1.Pod{*old}) != snapshot.StartFailure([]corev1.Pod{*now})
+			return !okOld || !okNow || snapshot.Ended(old) != snapshot.Ended(now) ||
+				snapshot.StartFailure([]corev1.Pod{*old}) != snapshot.StartFailure([]corev1.Pod{*now})
 		},
 	}
 }
