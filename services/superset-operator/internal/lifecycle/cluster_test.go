@@ -39,6 +39,8 @@ func (m *model) writesOf(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) 
 		out = append(out, func() { m.size = m.desired() })
 	case m.spec.stopped:
 		out = append(out, func() { m.size = 0 })
+	case d.ScaleUp && m.workloads && m.size == 0:
+		out = append(out, func() { m.size = m.desired() })
 	}
 	return out
 }

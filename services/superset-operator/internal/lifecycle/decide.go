@@ -124,6 +124,7 @@ func (d *decider) finish() {
 	d.endMaintenance()
 	d.recordDowntime()
 	d.out.Page = d.out.Page || d.status.MaintenanceActive
+	d.out.ScaleUp = d.scaleUp()
 	d.out.Drained = d.out.Mode != Apply && (d.componentsRemoved() || d.out.Drain && d.in.Components)
 	change := d.out.Upgrading && d.out.Mode != Apply
 	d.out.ClearApprovals = !change && d.in.Gate.Approval+d.in.Gate.DowngradeApproval != ""

@@ -218,6 +218,8 @@ type Decision struct {
 	Drain bool
 	// Drained reports whether a drain keeps the components removed.
 	Drained bool
+	// ScaleUp restores the replicas of Deployments that a stop scaled to zero, and changes nothing else about them.
+	ScaleUp bool
 	// Page reports whether the maintenance page has to run. The Service selects it while Status.MaintenanceActive is
 	// true.
 	Page bool

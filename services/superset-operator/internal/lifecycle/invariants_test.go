@@ -27,6 +27,15 @@ func (m *model) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 	}
 }
 
+// checkServing checks that existing components run again after a stop although the preflight rejects the spec.
+func (m *model) checkServing(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	entry := d.Status.Preflight
+	rejected := entry != nil && entry.State == v1alpha1.TaskFailed && d.Condition.Reason == v1alpha1.ReasonTaskFailed
+	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.workloads && m.size == 0 && m.desired() > 0 {
+		rt.Fatalf("invariant old-version-serves: no pods, mode %s, %s", d.Mode, d.Condition.Message)
+	}
+}
+
 // clones reports whether a decision starts a clone.
 func clones(d lifecycle.Decision) bool {
 	return slices.ContainsFunc(d.Actions, func(a lifecycle.Action) bool { return a.Verb == lifecycle.Create && a.Task == "clone" })
@@ -110,6 +119,9 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 	if d.Drain && len(m.spec.foreign) > 0 {
 		rt.Fatalf("invariant no-drain-with-foreign-workloads: %+v", d.Condition)
+	}
+	if d.ScaleUp && (m.drainTaskStarted || d.Drain || m.spec.stopped) {
+		rt.Fatalf("invariant no-pods-on-a-changed-metastore: %+v", d.Condition)
 	}
 	if d.Drain && d.Mode != lifecycle.Wait {
 		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)

@@ -203,6 +203,7 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 		}
 		write()
 	}
+	m.checkServing(rt, in, d)
 	m.checkNext(rt, in, d)
 }
 

@@ -118,6 +118,13 @@ func (d *decider) preflightPending() bool {
 	return step != nil && d.entry(step).State != v1alpha1.TaskComplete
 }
 
+// scaleUp reports whether components that a stop scaled to zero run again although they may not follow the spec: until
+// the preflight accepts it, the old version keeps serving, on an unchanged metastore.
+func (d *decider) scaleUp() bool {
+	return d.out.Mode == Wait && !d.out.Initial && !d.in.Stopped && !d.out.Drain && !d.status.MetastoreChanged &&
+		d.preflight() != nil && d.entry(d.preflight()) != nil && d.preflightPending()
+}
+
 // keysVerified reports whether the components may get the desired keys: they were checked, and the stored secrets are
 // encrypted with them. Until then the components are not changed at all.
 func (d *decider) keysVerified() bool {

@@ -133,16 +133,7 @@ func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.
 				m.collect()
 			}
 		},
-		"fail permanently": func(rt *rapid.T) {
-			for range 6 {
-				for _, slug := range taskSlugs {
-					m.finish(slug, lifecycle.JobFailed)
-				}
-				m.reconcile(rt, 99)
-				m.collect()
-				m.now = m.now.Add(11 * time.Second)
-			}
-		},
+		"fail permanently": m.failPermanently,
 		"idle": func(rt *rapid.T) {
 			m.spec.zero = true
 			for range 3 {
@@ -151,12 +142,32 @@ func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.
 			}
 		},
 		"delete in the background": func(rt *rapid.T) { m.deleteJobsInBackground(); m.reconcile(rt, 99) },
+		"stop and start after a failure": func(rt *rapid.T) {
+			m.spec.settings = rapid.IntRange(0, 2).Draw(rt, "settings")
+			m.failPermanently(rt)
+			for _, m.spec.stopped = range []bool{true, false} {
+				m.reconcile(rt, 99)
+				m.collect()
+			}
+		},
 		"disable a completed task": func(rt *rapid.T) {
 			slug := task.Draw(rt, "task")
 			m.finish(slug, lifecycle.JobSucceeded)
 			m.reconcile(rt, 99)
 			m.spec.disabled[slug] = true
 		},
+	}
+}
+
+// failPermanently fails all attempts of the current task.
+func (m *model) failPermanently(rt *rapid.T) {
+	for range 6 {
+		for _, slug := range taskSlugs {
+			m.finish(slug, lifecycle.JobFailed)
+		}
+		m.reconcile(rt, 99)
+		m.collect()
+		m.now = m.now.Add(11 * time.Second)
 	}
 }
 

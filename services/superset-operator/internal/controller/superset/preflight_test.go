@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -42,5 +43,31 @@ func TestRejectedPreflightTouchesNoPod(t *testing.T) {
 				t.Errorf("tasks differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRejectedPreflightKeepsTheOldVersionAfterAStop stops and starts a Superset whose edit the preflight rejects. The
+// components run again as they were.
+func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	components := []string{"web-server", "celery-worker", "celery-beat"}
+	before := map[string]*appsv1.Deployment{}
+	for _, name := range components {
+		before[name] = l.deployment(name)
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		tasks(failWith("1", "rejected"))(s)
+		s.Spec.Config = new("ROW_LIMIT = 1")
+	})
+	l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	for _, name := range components {
+		l.waitRolledOut(name, replicas(*before[name].Spec.Replicas))
+		if diff := cmp.Diff(before[name].Spec, l.deployment(name).Spec); diff != "" {
+			t.Errorf("%s differs (-before +after):\n%s", name, diff)
+		}
 	}
 }

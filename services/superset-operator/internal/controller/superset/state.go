@@ -59,7 +59,7 @@ func (r *Reconciler) steps() []step {
 		in(withComponents, unrelated("policies", r.policies)),
 		unrelated("maintenance page removal", r.removePage),
 		in(waiting, step{Name: "drain", Run: r.drain}),
-		in(waiting, step{Name: "scale down", Run: r.scaleDown}),
+		in(waiting, step{Name: "scale", Run: r.scale}),
 		in(withComponents, step{Name: "status", Run: r.persistStatus}),
 		in(applying, step{Name: "retention", Run: r.runJobs}),
 	}

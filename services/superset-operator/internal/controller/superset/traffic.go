@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -122,19 +123,22 @@ func (r *Reconciler) drain(ctx context.Context, s *reconcileState) (steps.Result
 	return steps.Result{}, nil
 }
 
-// scaleDown scales the components to zero while the tasks are incomplete, at exactly the resourceVersions that were read.
-// Nothing else of their Deployments changes.
-func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if s.decision.Drain || !s.intent.Stopped {
-		return steps.Result{}, nil
+// scale changes only the replicas of the components while the tasks are incomplete, at exactly the resourceVersions that
+// were read: to zero in a stopped Superset, and back if the decision allows it.
+func (r *Reconciler) scale(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if s.decision.ScaleUp {
+		if err := r.checkFresh(ctx, s); err != nil {
+			return steps.Result{}, err
+		}
 	}
 	for name, d := range s.snapshot.Deployments {
-		if snapshot.DesiredReplicas(d) == 0 || !d.DeletionTimestamp.IsZero() {
+		replicas := s.replicas(name, d)
+		if snapshot.DesiredReplicas(d) == replicas || !d.DeletionTimestamp.IsZero() {
 			continue
 		}
 		text, err := json.Marshal(map[string]any{
 			"metadata": map[string]any{"uid": d.UID, "resourceVersion": d.ResourceVersion},
-			"spec":     map[string]any{"replicas": 0},
+			"spec":     map[string]any{"replicas": replicas},
 		})
 		if err != nil {
 			return steps.Result{}, fmt.Errorf("encode replicas of component %s: %w", name, err)
@@ -144,10 +148,27 @@ func (r *Reconciler) scaleDown(ctx context.Context, s *reconcileState) (steps.Re
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return steps.Result{}, errStale
 		case err != nil:
-			return steps.Result{}, fmt.Errorf("scale down component %s: %w", name, err)
+			return steps.Result{}, fmt.Errorf("scale component %s: %w", name, err)
 		}
 	}
 	return steps.Result{}, nil
+}
+
+// replicas returns the number of pods of an existing component while the tasks are incomplete. One that runs keeps its
+// number, which an autoscaler may have set.
+func (s *reconcileState) replicas(name string, d *appsv1.Deployment) int32 {
+	now := snapshot.DesiredReplicas(d)
+	c := find(s.desired.Components, name)
+	switch {
+	case s.decision.Drain:
+		return now
+	case s.intent.Stopped:
+		return 0
+	case s.decision.ScaleUp && now == 0 && c != nil:
+		return c.Replicas
+	default:
+		return now
+	}
 }
 
 // isIdle reports whether the component has a Deployment that is scaled to zero and has no pods.
