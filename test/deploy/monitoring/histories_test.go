@@ -83,7 +83,8 @@ var histories = map[string]history{
 	"FlotillaPublishErrors": {
 		// A denied write gets no reply: once the Lease has ended, the probe makes some each minute.
 		series: []string{
-			`flotilla_status_publish_results_total{store="kv",outcome="denied"} 0x5 8+8x30`, `flotilla_status_publish_results_total{store="kv",outcome="failed"} 0x35`,
+			`flotilla_status_publish_results_total{store="kv",outcome="denied"} 0x5 8+8x30`,
+			`flotilla_status_publish_results_total{store="kv",outcome="failed"} 0x35`,
 			`flotilla_status_publish_results_total{store="kv",outcome="conflict"} 0+1x35`,
 		},
 		gaps: []time.Duration{5 * m, 14 * m}, fires: 18 * m, labels: `outcome="denied", store="kv"`,

@@ -37,9 +37,11 @@ func Claim(ctx context.Context, r client.Reader, namespace, instance string) (*m
 // pod. It reports whether there was nothing to do: the operator deletes the StatefulSet only then, because Kubernetes
 // attaches the claim again if it has not observed the policy yet.
 //
-// It patches the claim itself, so it depends on no other controller. A terminating claim stays as it is: somebody deleted
-// the data, for example with the namespace.
-func Retain(ctx context.Context, r client.Reader, patch Patch, instance string, set *appsv1.StatefulSet) (retained bool, err error) {
+// It patches the claim itself, so it depends on no other controller. A terminating claim stays as it is: the data
+// is being deleted, for example with the namespace.
+func Retain(
+	ctx context.Context, r client.Reader, patch Patch, instance string, set *appsv1.StatefulSet,
+) (retained bool, err error) {
 	claim, err := Claim(ctx, r, set.Namespace, instance)
 	if client.IgnoreNotFound(err) != nil {
 		return false, err

@@ -19,7 +19,7 @@ func mayLoseVolume(s *reconcileState) bool {
 }
 
 // retainVolume makes the volume of the own database outlive its StatefulSet. Neither a pause nor an invalid spec prevents
-// that: until then, whoever deletes the StatefulSet deletes the data. While it fails, this operator does not delete it.
+// that: until then, the data is deleted with the StatefulSet. While it fails, this operator does not delete it.
 func (r *Reconciler) retainVolume(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	database := s.database.DeepCopy()
 	retained, err := volume.Retain(ctx, r.APIReader, r.patchOwned, s.instance.Name, database)
