@@ -134,8 +134,12 @@ func (c *Client) PatchFinalizers(ctx context.Context, o *Object, manager string,
 	if err != nil {
 		return nil, fmt.Errorf("encode patch: %w", err)
 	}
-	answer, err := c.rest.Patch(types.MergePatchType).Namespace(o.Namespace).Resource(c.resource).Name(o.Name).
-		Param("fieldManager", manager).Body(patch).Do(ctx).Raw()
+	result := c.rest.Patch(types.MergePatchType).Namespace(o.Namespace).Resource(c.resource).Name(o.Name).
+		Param("fieldManager", manager).Body(patch).Do(ctx)
+	if err := result.Error(); err != nil { // Raw would omit the message of the API server
+		return nil, err
+	}
+	answer, err := result.Raw()
 	if err != nil {
 		return nil, err
 	}

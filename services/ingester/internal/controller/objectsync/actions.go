@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -75,15 +76,30 @@ func (r *Reconciler) observeCommit(o *object.Object) {
 }
 
 // ensureFinalizer adds our finalizer to the object, so that its deletion cannot be missed, and
-// stores the result of the patch: one write instead of two.
+// stores the result of the patch: one write instead of two. An object that cannot be patched is
+// stored too: otherwise a policy that rejects each update would leave it without a copy.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, o *object.Object) error {
 	adopted, err := r.client.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
-	if err != nil {
-		return client.IgnoreNotFound(err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return err
+	case err != nil:
+		r.rejectFinalizer(ctx, o, err)
+		return errors.Join(fmt.Errorf("add finalizer: %w", err), r.sync(ctx, withoutReceived(o)))
 	}
 	adopted.Received = o.Received
 	r.config.Metrics.Adopted.WithLabelValues(r.config.Kind.Name).Inc()
 	return r.sync(ctx, adopted)
+}
+
+// withoutReceived returns a copy that [Reconciler.observeCommit] does not count: the retries of an
+// object are not its first commit.
+func withoutReceived(o *object.Object) *object.Object {
+	out := *o
+	out.Received = time.Time{}
+	return &out
 }
 
 // reconcileDelete closes the row of a terminating object and removes our finalizer.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -58,8 +59,9 @@ func (k *fakeStorage) Abandon(context.Context, runtime.Object) error {
 type fixture struct {
 	*Reconciler
 	fakeStorage *fakeStorage
-	requests    []string // to the cluster, by method
-	live        string   // the response of the cluster to a read; "" for an object that does not exist
+	requests    []string               // to the cluster, by method
+	rejected    *apierrors.StatusError // the response of the cluster to a patch; nil for a success
+	live        string                 // the response of the cluster to a read; "" for an object that does not exist
 	events      *events.FakeRecorder
 	clock       *clocktesting.FakeClock
 }
@@ -80,6 +82,10 @@ func newFixture(t *testing.T, err error) *fixture {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s.requests = append(s.requests, req.Method)
+		if req.Method == http.MethodPatch && s.rejected != nil {
+			answer(t, w, s.rejected.Status())
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		answer := text("")
 		if req.Method == http.MethodGet {

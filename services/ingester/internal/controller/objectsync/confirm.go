@@ -25,12 +25,12 @@ func (r *Reconciler) confirm(ctx context.Context, o *object.Object) error {
 		return fmt.Errorf("get object: %w", err)
 	}
 	action := decide.For(r.observed(live))
-	if action != decide.Sync && action != decide.Evict {
+	if action != decide.Sync && action != decide.Evict && action != decide.Adopt {
 		return r.act(ctx, action, live)
 	}
 	ctrl.LoggerFrom(ctx).Info("Opening the closed row of an object that exists")
 	if err := r.stored(ctx, live, r.config.Store.Reopen(ctx, live)); err != nil || action == decide.Sync {
 		return err
 	}
-	return errStale // evict it from its open row
+	return errStale // evict or adopt it with its open row
 }

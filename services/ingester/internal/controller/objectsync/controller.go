@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -66,7 +67,9 @@ type Reconciler struct {
 	config Config
 	client *cachedClient
 	events events.EventRecorder
-	last   lastStates
+	// permissions distinguishes a rejected patch from a missing permission.
+	permissions client.Client
+	last        lastStates
 	// backoff limits the retries of objects that were not written.
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 }
@@ -92,7 +95,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
 	if r.client, err = newCachedClient(r.config.Kind, to, r.config.Namespaces); err != nil {
 		return err
 	}
-	r.events = mgr.GetEventRecorder("ingester")
+	r.events, r.permissions = mgr.GetEventRecorder("ingester"), mgr.GetClient()
 	if err := mgr.Add(r.client); err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ const (
 // TestDeletionHistories generates histories of one object each: updates, marks that come and go,
 // deletions with and without our finalizer, and foreign finalizers occur in any order between the
 // steps of the real controller on a real database, while its cache is stale, requests fail, and it
-// restarts. In the end the row must hold the last content that the API server acknowledged. It
+// restarts. Some objects begin without our finalizer, and a policy may reject each patch: such an object is stored
+// nevertheless. In the end the row must hold the last content that the API server acknowledged. It
 // must be closed if a user deleted the object, and evicted otherwise. A closed row is opened only
 // while the object exists, and always then: rows are also closed by mistake. Half of the ingesters
 // evict the kind without the annotation. The database is restored from older backups at any moment,
@@ -107,7 +108,11 @@ func newHistory(t *testing.T, db *sql.DB, stores map[bool]storage.IngesterStorag
 	evictsKind := seed%2 == 1
 	h.store = &faulty{stores[evictsKind], h.fault}
 	o := dbtest.Model(h.key.Name, h.uid, 1)
-	o.SetFinalizers([]string{api.IngesterFinalizer})
+	if random.IntN(4) > 0 {
+		o.SetFinalizers([]string{api.IngesterFinalizer})
+	} else {
+		o.SetFinalizers(nil)
+	}
 	h.commit(o)
 	h.acknowledge()
 	server := httptest.NewServer(h.apiServer)
@@ -130,7 +135,7 @@ func newHistory(t *testing.T, db *sql.DB, stores map[bool]storage.IngesterStorag
 		config: Config{
 			Kind: model, Store: h.store, Metrics: m, Checkpoint: h.backups, Clock: clock.RealClock{}, RequeuePeriod: time.Second,
 			EvictImmutableKinds: evictsKind, OnDelete: func(string, string) {},
-		}, client: c, events: events.NewFakeRecorder(100), backoff: newBackoff(time.Minute),
+		}, client: c, events: events.NewFakeRecorder(20 * historySteps), backoff: newBackoff(time.Minute),
 	}
 	return h
 }
@@ -140,7 +145,10 @@ func (h *history) run() {
 	h.Helper()
 	h.deliver(1)
 	for range historySteps {
-		switch h.rand.IntN(9) {
+		switch h.rand.IntN(10) {
+		case 9:
+			h.rejecting = h.rand.IntN(2) == 0
+			h.note(fmt.Sprintf("rejecting %t", h.rejecting))
 		case 8:
 			h.closeRow()
 		case 6:
@@ -164,6 +172,7 @@ func (h *history) run() {
 	h.calm = true
 	h.sweep()
 	h.accept()
+	h.checkRejected()
 	for deletions := 0; deletions < 2 && len(h.log) < 10*historySteps; {
 		h.deliver(len(h.versions))
 		h.reconcile()

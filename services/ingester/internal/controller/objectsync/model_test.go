@@ -31,6 +31,8 @@ type apiServer struct {
 	precondition int
 	// fault runs before and after each request of the ingester takes effect.
 	fault func() bool
+	// rejecting: a policy, or a CRD that became stricter, rejects each patch of the ingester.
+	rejecting bool
 }
 
 type watchedVersion struct {
@@ -150,6 +152,9 @@ func (a *apiServer) patch(body []byte) any {
 	}
 	if rejected := a.reject(p.Metadata.ResourceVersion, p.Metadata.UID); rejected != nil {
 		return *rejected
+	}
+	if a.rejecting {
+		return apierrors.NewInvalid(schema.GroupKind{Group: api.Group, Kind: "Model"}, "m", nil).Status()
 	}
 	changed := a.object.DeepCopy()
 	changed.SetFinalizers(p.Metadata.Finalizers)

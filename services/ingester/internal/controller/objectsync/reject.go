@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
@@ -20,6 +23,23 @@ const reasonRejected = "StorageRejected"
 func (r *Reconciler) reject(o *object.Object, err error) {
 	r.config.Metrics.Rejected.WithLabelValues(r.config.Kind.Name, field(r.config.Kind, err)).Inc()
 	r.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", err)
+}
+
+// reasonFinalizerRejected is the event on an object to which our finalizer cannot be added.
+const reasonFinalizerRejected = "FinalizerRejected"
+
+// rejectFinalizer counts an object to which our finalizer cannot be added, and emits an event with the
+// cause, unless the error concerns all objects of the kind.
+func (r *Reconciler) rejectFinalizer(ctx context.Context, o *object.Object, err error) {
+	patched := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: r.config.Kind.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+	}
+	if !rejection.IsSpecific(ctx, r.permissions, rejection.Write{Verb: "patch", Object: patched}, err) {
+		return
+	}
+	r.config.Metrics.Errors.WithLabelValues("kubernetes", "rejected").Inc()
+	r.events.Eventf(o, nil, "Warning", reasonFinalizerRejected, "Adopt", "The API server rejects the finalizer: %s", err)
 }
 
 // Values of the label field when the cause is not a field of the kind.

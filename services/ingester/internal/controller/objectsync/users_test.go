@@ -160,6 +160,21 @@ func (h *history) closeRow() {
 	h.note("close the row")
 }
 
+// checkRejected checks that an object whose finalizer is rejected is stored, and ends the rejection.
+func (h *history) checkRejected() {
+	h.Helper()
+	if h.object != nil && h.rejecting && !h.has(api.IngesterFinalizer) {
+		h.deliver(len(h.versions))
+		for range 2 { // the first one opens a row that was closed by mistake
+			h.reconcile()
+		}
+		if row := h.row(); h.lives() && (!row.found || row.closed || row.content != h.content) {
+			h.Errorf("%s exists with %q and no finalizer can be added, its row is %+v", h.uid, h.content, row)
+		}
+	}
+	h.rejecting = false
+}
+
 // checkForced checks the row of an object that was deleted without the ingester, which may have
 // evicted it before.
 func (h *history) checkForced() {
