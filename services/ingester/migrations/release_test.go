@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,7 +125,13 @@ func TestRecordedStatements(t *testing.T) {
 		replayed := open(t, mysqltest.DSNOf(t, vendor))
 		up(t, replayed)
 		replay(t, replayed, text)
-		if diff := cmp.Diff(stateOf(t, open(t, dsn)), stateOf(t, replayed)); diff != "" {
+		worked, again := stateOf(t, open(t, dsn)), stateOf(t, replayed)
+		for _, cells := range []map[string]string{worked.Cells, again.Cells} {
+			maps.DeleteFunc(cells, func(cell, _ string) bool { // from the clock of the server
+				return strings.HasPrefix(cell, "outbox ") && strings.HasSuffix(cell, " committed_at")
+			})
+		}
+		if diff := cmp.Diff(worked, again); diff != "" {
 			t.Errorf("worked and replayed (-worked +replayed):\n%s", diff)
 		}
 		if *recordAs != "" && vendor == mysqltest.MySQL {

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -22,15 +21,11 @@ const (
 
 // measure sets the gauges and keeps the table within its bound.
 func (r *Relay) measure(ctx context.Context) {
-	depth, oldest, err := r.depth(ctx)
+	depth, lag, err := r.depth(ctx)
 	if err != nil {
 		return // the relay reports an unavailable database
 	}
 	r.cfg.Metrics.Depth.Set(float64(depth))
-	lag := time.Duration(0)
-	if oldest.Valid {
-		lag = r.cfg.Clock.Since(oldest.Time)
-	}
 	r.cfg.Metrics.OutboxLag.Set(lag.Seconds())
 	if depth <= r.cfg.MaxRows {
 		return
@@ -41,15 +36,18 @@ func (r *Relay) measure(ctx context.Context) {
 	}
 }
 
-// depth returns the number of rows, or an upper bound, and the commit time of the oldest.
-func (r *Relay) depth(ctx context.Context) (depth int64, oldest sql.NullTime, err error) {
-	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), (SELECT committed_at FROM outbox ORDER BY id LIMIT 1) FROM outbox").
-		Scan(&depth, &oldest)
+// depth returns the number of rows, or an upper bound, and the age of the oldest by the clock that it was committed with.
+func (r *Relay) depth(ctx context.Context) (depth int64, lag time.Duration, err error) {
+	var micros int64
+	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), COALESCE("+
+		"(SELECT TIMESTAMPDIFF(MICROSECOND, committed_at, UTC_TIMESTAMP(6)) FROM outbox ORDER BY id LIMIT 1), 0) FROM outbox").
+		Scan(&depth, &micros)
+	lag = time.Duration(micros) * time.Microsecond
 	if err != nil || depth > min(countedRange, r.cfg.MaxRows) {
-		return depth, oldest, err
+		return depth, lag, err
 	}
 	depth, err = r.count(ctx)
-	return depth, oldest, err
+	return depth, lag, err
 }
 
 func (r *Relay) count(ctx context.Context) (n int64, err error) {

@@ -20,7 +20,8 @@
 // relay that pauses for a minute in the middle of a batch reads from the stream again. It waits
 // while the stream is unavailable.
 //
-// The attribute sequence is computed from the row alone, so it never changes for an id.
+// The attribute sequence is computed from the row alone, so it never changes for an id. The clocks
+// of two ingesters differ, so the commit time in it is from that of the database server.
 //
 // A row that cannot be made into a message (its kind is not in the contract) is dropped,
 // logged in full as an error, and counted: otherwise it would block all other rows

@@ -18,7 +18,7 @@ type position struct {
 }
 
 // covers reports whether the row's event may be in the stream. The ids of a replaced database may
-// have restarted, and clocks differ, so either the id or the time suffices.
+// have restarted, and the clocks of two servers differ, so either the id or the time suffices.
 func (p *position) covers(o *row) bool { return o.id <= p.id || !o.committedAt.After(p.at) }
 
 // locate reads the last event of the cluster from the stream. The position never goes back.

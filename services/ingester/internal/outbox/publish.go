@@ -146,7 +146,7 @@ func (r *Relay) subject(o *row) (string, error) {
 
 // sequence orders the events of an object by commit time and id. Both are stored, so an event
 // has the same sequence whenever it is published, and the events of a replaced database, whose
-// ids restarted, follow those of the previous one.
+// ids restarted, follow those of the previous one. The commit time is from the clock of the database.
 func sequence(o *row) string {
 	return contract.Sequence(o.committedAt.UnixMilli(), uint64(o.id)) //nolint:gosec // ids are positive
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
@@ -53,6 +54,7 @@ func (h *history) check(db *sql.DB) {
 	h.checkRows(byUID)
 	h.checkPairs(db, byUID)
 	h.checkEvents(events)
+	h.checkSequences(db)
 	h.replay(events, byUID)
 }
 
@@ -166,6 +168,17 @@ func (h *history) checkEvents(events []event) {
 		if n != 0 {
 			h.Errorf("%d events are missing: %+v", n, e)
 		}
+	}
+}
+
+// checkSequences checks that the events of a name have rising sequences, whichever writer adds them. A sequence is the
+// commit time and then the id.
+func (h *history) checkSequences(db *sql.DB) {
+	h.Helper()
+	for _, pair := range dbtest.Strings(h, db, "SELECT CONCAT_WS(' ', a.uid, a.res_version, a.operation, 'at', a.committed_at, 'before',"+
+		" b.uid, b.res_version, b.operation, 'at', b.committed_at)"+
+		" FROM outbox a JOIN outbox b ON a.name = b.name AND a.id < b.id AND a.committed_at > b.committed_at ORDER BY a.id, b.id LIMIT 3") {
+		h.Errorf("the sequence goes back: %s", pair)
 	}
 }
 

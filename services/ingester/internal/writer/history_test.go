@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 
@@ -52,7 +54,7 @@ func (v version) less(o version) bool {
 }
 
 // TestRandomHistories has two ingesters write the same objects in any order: the cluster of the
-// second one was restored from a backup, so its versions are lower and supersede the others.
+// second one was restored from a backup, so its versions are lower and supersede the others. Their clocks differ.
 func TestRandomHistories(t *testing.T) {
 	for _, vendor := range mysqltest.Vendors() {
 		t.Run(string(vendor), func(t *testing.T) {
@@ -217,12 +219,22 @@ func (h *history) run(db *sql.DB) {
 	for _, incarnation := range []int64{1, 2} {
 		writers[incarnation] = newWriter(h, db, func(c *writer.Config) {
 			c.Incarnation, c.MaxRows = incarnation, 1+h.rand.IntN(20)
+			c.Clock = skewed{clock.RealClock{}, time.Duration(incarnation) * 3 * time.Second}
 		})
 	}
 	h.parallel(writers, h.calls)
 	h.parallel(writers, h.trailing)
 	h.calls = append(h.calls, h.trailing...)
 }
+
+// skewed is a clock that is ahead.
+type skewed struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (s skewed) Now() time.Time                  { return s.Clock.Now().Add(s.by) }
+func (s skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
 func (h *history) parallel(writers map[int64]*writer.Writer, calls []*call) {
 	h.Helper()

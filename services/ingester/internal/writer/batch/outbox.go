@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 
@@ -21,31 +22,36 @@ var operations = map[decision.Outcome]contract.ChangeOperation{
 	decision.Evicted:    contract.ChangeEvicted,
 }
 
-const outboxColumns = 9
+// outboxRow is one row of an insert, and outboxArguments the number of its arguments. The commit time is from the server's
+// clock, read while the rows of the objects are locked: it orders the events of an object, also those of two ingesters.
+const (
+	outboxRow       = ", (?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6), ?)"
+	outboxArguments = 8
+)
 
 // insertOutbox adds one outbox row for each change, closed rows first: readers of a name get the
 // event of the old object before that of the new one.
 func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
 	changes := slices.DeleteFunc(slices.Clone(b.changes), func(c *change) bool { return c.outcome == decision.Amended })
 	n := len(closed) + len(changes)
-	args := make([]any, 0, n*outboxColumns)
+	args := make([]any, 0, n*outboxArguments)
 	for _, o := range closed {
 		args = append(args, b.kind.Singular, o.namespace, o.name, o.uid, o.generation, o.ResVersion,
-			string(contract.ChangeDeleted), b.now, "")
+			string(contract.ChangeDeleted), "")
 	}
 	slices.SortStableFunc(changes, func(x, y *change) int { return closedCount(y) - closedCount(x) })
 	for _, c := range changes {
 		args = append(args, b.kind.Singular, c.Namespace, c.Name, c.UID, c.Generation, c.Version.ResVersion,
-			string(operations[c.outcome]), b.now, c.TraceParent)
+			string(operations[c.outcome]), c.TraceParent)
 	}
 	for from, to := range b.statements.Split(n) {
 		query := func() string {
 			return "INSERT INTO " + schema.Quote(schema.OutboxTable) +
 				" (kind, namespace, name, uid, generation, res_version, operation, committed_at, traceparent) VALUES " +
-				statement.Tuples(to-from, outboxColumns)
+				strings.Repeat(outboxRow, to-from)[len(", "):]
 		}
 		name := statement.Name{Table: schema.OutboxTable, Action: "announce", Rows: to - from}
-		if _, err := b.exec(ctx, name, query, args[from*outboxColumns:to*outboxColumns]); err != nil {
+		if _, err := b.exec(ctx, name, query, args[from*outboxArguments:to*outboxArguments]); err != nil {
 			return err
 		}
 	}
