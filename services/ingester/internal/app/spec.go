@@ -220,7 +220,7 @@ func (i *ingester) addAPI(context.Context) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := httpapi.NewCluster(i.GetConfig())
+	cluster, err := httpapi.NewCluster(i.GetConfig(), i.GetClient())
 	if err != nil {
 		return err
 	}

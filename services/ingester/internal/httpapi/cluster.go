@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
@@ -25,7 +27,7 @@ type Cluster interface {
 	Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error)
 	// MarkDeleting sets the annotation that makes the ingester delete the object.
 	// If another object has the name, or the object has another version than a given one, the error is
-	// apierrors.IsConflict.
+	// apierrors.IsConflict. If the API server rejects the annotation because of the object, the error is errRejected.
 	MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error
 }
 
@@ -43,20 +45,24 @@ type Mark struct {
 const fieldManager = "ingester-api"
 
 // liveCluster reads from the API server without a cache.
-type liveCluster struct{ client dynamic.Interface }
+type liveCluster struct {
+	dynamic dynamic.Interface
+	// permissions distinguishes a rejected object from a missing permission.
+	permissions client.Client
+}
 
-// NewCluster returns a Cluster that uses the API server of cfg.
-func NewCluster(cfg *rest.Config) (Cluster, error) {
-	client, err := dynamic.NewForConfig(cfg)
+// NewCluster returns a Cluster that uses the API server of cfg, which is that of permissions too.
+func NewCluster(cfg *rest.Config, permissions client.Client) (Cluster, error) {
+	c, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("create client of the API server: %w", err)
 	}
-	return &liveCluster{client: client}, nil
+	return &liveCluster{dynamic: c, permissions: permissions}, nil
 }
 
 func (c *liveCluster) of(kind *registry.Kind, namespace string) dynamic.ResourceInterface {
 	resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
-	return c.client.Resource(resource).Namespace(namespace)
+	return c.dynamic.Resource(resource).Namespace(namespace)
 }
 
 // Get implements Cluster.
@@ -87,7 +93,22 @@ func (c *liveCluster) MarkDeleting(ctx context.Context, kind *registry.Kind, mar
 		return apierrors.NewConflict(schema.GroupResource{Group: api.Group, Resource: kind.Plural}, mark.Name,
 			fmt.Errorf("the object with uid %s no longer exists", mark.UID))
 	}
+	if c.isRejected(ctx, kind, mark, err) {
+		return fmt.Errorf("%w: %w", errRejected, err)
+	}
 	return err
+}
+
+// isRejected reports whether an admission policy, a webhook or the schema rejects the annotation of this object.
+func (c *liveCluster) isRejected(ctx context.Context, kind *registry.Kind, mark Mark, err error) bool {
+	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) {
+		return false
+	}
+	patched := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: kind.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: mark.Namespace, Name: mark.Name},
+	}
+	return rejection.IsSpecific(ctx, c.permissions, rejection.Write{Verb: "patch", Object: patched}, err)
 }
 
 // changedUID reports whether the API server rejected the patch because the name now belongs to

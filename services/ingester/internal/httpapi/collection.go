@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -24,11 +25,16 @@ const deleteWorkers = 8
 // deleteCounts counts the outcomes of the objects of a page.
 type deleteCounts struct {
 	marked, pending, closed, changed, missing atomic.Int64
+	// rejections are the names and causes of rejected objects, in the order of the page; "" for the others.
+	rejections []string
 }
 
-// add counts one object. An object that was deleted in between is not a failure.
-func (c *deleteCounts) add(result outcome, err error) error {
+// add counts the object at the index of the page. An object that was deleted in between is not a failure, and a rejected one does not
+// stop the others.
+func (c *deleteCounts) add(i int, name string, result outcome, err error) error {
 	switch {
+	case errors.Is(err, errRejected):
+		c.rejections[i] = fmt.Sprintf("%q: %s", name, rejected(err))
 	case errors.Is(err, errChanged):
 		c.changed.Add(1)
 	case errors.Is(err, storage.ErrNotFound):
@@ -45,9 +51,15 @@ func (c *deleteCounts) add(result outcome, err error) error {
 	return nil
 }
 
+// String returns the counts, and the first rejection.
 func (c *deleteCounts) String() string {
-	return fmt.Sprintf("%d marked for deletion, %d deleted from storage, %d being deleted already, %d not found, %d changed and skipped",
-		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.missing.Load(), c.changed.Load())
+	rejections := slices.DeleteFunc(slices.Clone(c.rejections), func(text string) bool { return text == "" })
+	text := fmt.Sprintf("%d marked for deletion, %d deleted from storage, %d being deleted already, %d not found, %d changed and skipped, %d rejected",
+		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.missing.Load(), c.changed.Load(), len(rejections))
+	if len(rejections) > 0 {
+		text += "; the first is " + rejections[0]
+	}
+	return text
 }
 
 // deleteCollection deletes one page of the objects that match the selectors, and returns their
@@ -73,10 +85,10 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 	if err := a.store.List(r.Context(), t.typeMeta(), t.namespace, &q.options, &q.ext, &page); err != nil {
 		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
 	}
-	var counts deleteCounts
+	counts := deleteCounts{rejections: make([]string, len(page.Items))}
 	group, ctx := errgroup.WithContext(r.Context())
 	group.SetLimit(deleteWorkers)
-	for _, item := range page.Items {
+	for i, item := range page.Items {
 		group.Go(func() error {
 			stored, err := meta.Accessor(item)
 			if err != nil {
@@ -85,7 +97,7 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 			itemTarget := t
 			itemTarget.name = stored.GetName()
 			result, err := a.remove(ctx, itemTarget, options, stillSelected(stored, selector, q.options.FieldSelector != ""))
-			return counts.add(result, err)
+			return counts.add(i, stored.GetName(), result, err)
 		})
 	}
 	if err := group.Wait(); err != nil {

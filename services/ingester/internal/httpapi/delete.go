@@ -101,6 +101,9 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return 0, fmt.Errorf("%w: %w", errMoved, err)
 	}
+	if errors.Is(err, errRejected) {
+		return 0, err
+	}
 	return outcomeMarked, clusterError(err)
 }
 

@@ -61,7 +61,7 @@ func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 	l.store = openStore(t)
 	cfg := asIngester(t, l.client)
 	var err error
-	if l.cluster, err = NewCluster(cfg); err != nil {
+	if l.cluster, err = NewCluster(cfg, asUser(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
 	authorizer, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles of the test apply at once
@@ -97,6 +97,15 @@ func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 	_, router := openAPI(t)
 	l.caller = &caller{TB: t, base: "https://" + address, router: router, do: transport.RoundTrip}
 	return l
+}
+
+func asUser(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	c, err := client.New(cfg, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func openStore(t *testing.T) *mysql.Storage {

@@ -71,6 +71,8 @@ func translate(t target, err error) error {
 	var known apierrors.APIStatus
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, errRejected):
+		return rejected(err)
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &tooLarge):
@@ -104,6 +106,24 @@ var errClusterUnavailable = errors.New("API server request failed")
 
 // errClusterDenied marks a permission that the ingester lacks.
 var errClusterDenied = errors.New("API server denied the request of the ingester")
+
+// errRejected marks an object that the API server does not change: an admission policy, a webhook or the schema rejects it.
+// The error wraps that of the API server.
+var errRejected = errors.New("API server rejected the object")
+
+// rejected returns the response with the message of the API server: 403, or 422 for an object that is invalid. 400 would
+// blame the caller's request.
+func rejected(err error) error {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		return apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	if status.Code != http.StatusForbidden {
+		status.Code, status.Reason = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
 
 // clusterError wraps errors of the API server that concern the ingester and not the caller: a
 // permission that the ingester lacks must not become the caller's 403.
