@@ -175,7 +175,8 @@ func (i *ingester) addSweep(context.Context) (err error) {
 
 func (i *ingester) addPurge(context.Context) error {
 	return i.Add(&purge.Sweeper{
-		DB: i.store.DB(), Kinds: i.kinds, Retention: i.o.Retention, Ready: i.store.Prepared(), Clock: i.Clock, Log: i.Log.WithName("purge"),
+		DB: i.store.DB(), Kinds: i.kinds, Retention: i.o.Retention, Namespaces: i.Options.WatchNamespaces,
+		Ready: i.store.Prepared(), Clock: i.Clock, Log: i.Log.WithName("purge"),
 	})
 }
 

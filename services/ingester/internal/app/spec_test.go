@@ -7,12 +7,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
 // TestSetupDisablesIngesterWithoutMySQL has no manager: Setup must not add a runnable.
@@ -28,6 +33,29 @@ func TestSetupDisablesIngesterWithoutMySQL(t *testing.T) {
 				t.Errorf("logged %q", logged)
 			}
 		})
+	}
+}
+
+// added is a manager that keeps what is added to it.
+type added struct {
+	ctrl.Manager
+	runnables []manager.Runnable
+}
+
+func (a *added) Add(r manager.Runnable) error {
+	a.runnables = append(a.runnables, r)
+	return nil
+}
+
+func TestPurgeIsLimitedToWatchedNamespaces(t *testing.T) {
+	mgr := &added{}
+	rt := &service.Runtime{Manager: mgr, Options: service.Options{WatchNamespaces: []string{"one"}}}
+	i := &ingester{Runtime: rt, o: parse(t, "--retention=24h"), store: &mysql.Storage{}}
+	if err := i.addPurge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if sweeper := mgr.runnables[0].(*purge.Sweeper); sweeper.Retention != 24*time.Hour || !slices.Equal(sweeper.Namespaces, []string{"one"}) {
+		t.Errorf("the retention is %s in %v, want 24h in one", sweeper.Retention, sweeper.Namespaces)
 	}
 }
 

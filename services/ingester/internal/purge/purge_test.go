@@ -143,7 +143,9 @@ func TestPurgeRejectsInvalidFlags(t *testing.T) {
 func TestSweeperPurgesHourly(t *testing.T) {
 	e, clock := env(t)
 	ready := make(chan struct{})
-	sweeper := &purge.Sweeper{DB: e.DB, Kinds: e.Kinds, Retention: 30 * 24 * time.Hour, Ready: ready, Clock: clock, Log: logr.Discard()}
+	sweeper := &purge.Sweeper{
+		DB: e.DB, Kinds: e.Kinds, Retention: 30 * 24 * time.Hour, Namespaces: []string{"one"}, Ready: ready, Clock: clock, Log: logr.Discard(),
+	}
 	if !sweeper.NeedLeaderElection() {
 		t.Error("every replica sweeps")
 	}
@@ -160,7 +162,7 @@ func TestSweeperPurgesHourly(t *testing.T) {
 			return nil
 		})
 	}
-	waitFor("evicted live waiting young")
+	waitFor("evicted live other waiting young")
 	if _, err := e.DB.ExecContext(t.Context(), "DELETE FROM outbox"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func TestSweeperPurgesHourly(t *testing.T) {
 		return nil
 	})
 	clock.Step(time.Hour)
-	waitFor("evicted live young")
+	waitFor("evicted live other young")
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

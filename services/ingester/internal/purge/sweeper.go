@@ -17,6 +17,8 @@ type Sweeper struct {
 	Kinds *registry.Registry
 	// Retention is the time after which closed rows are deleted. Zero disables the purge.
 	Retention time.Duration
+	// Namespaces to work in; none means all. The database may hold the rows of other installations.
+	Namespaces []string
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
 	Clock clock.WithTicker
@@ -55,7 +57,7 @@ func (s *Sweeper) Start(ctx context.Context) error {
 func (s *Sweeper) sweep(ctx context.Context) {
 	before := s.Clock.Now().Add(-max(s.Retention, MinRetention))
 	for _, kind := range s.Kinds.Kinds() {
-		counts, err := Delete(ctx, s.DB, Request{Kind: kind, Before: before})
+		counts, err := Delete(ctx, s.DB, Request{Kind: kind, Before: before, Namespaces: s.Namespaces})
 		switch {
 		case ctx.Err() != nil:
 			return
