@@ -50,8 +50,20 @@ func (r *Relay) depth(ctx context.Context) (depth int64, lag time.Duration, err 
 	return depth, lag, err
 }
 
+// count counts the rows, in pages: one statement over millions of rows would exceed the timeout of the connection.
 func (r *Relay) count(ctx context.Context) (n int64, err error) {
-	return n, r.cfg.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM outbox").Scan(&n)
+	for last := int64(0); ; {
+		var page int64
+		err := r.cfg.DB.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM"+
+			" (SELECT id FROM outbox WHERE id > ? ORDER BY id LIMIT ?) AS page", last, compactPage).Scan(&page, &last)
+		if err != nil {
+			return 0, fmt.Errorf("count outbox: %w", err)
+		}
+		n += page
+		if page < compactPage {
+			return n, nil
+		}
+	}
 }
 
 // errOutboxFull is logged when events are dropped.
@@ -100,8 +112,7 @@ func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err err
 
 // compact drops up to excess events that a later event of the same object supersedes, oldest
 // first, and returns the number of dropped events. It keeps the last event of each object. It
-// reads pages from the newest row to the oldest: one statement over millions of rows would
-// exceed the timeout of the connection. It keeps only the most recently read uids in memory.
+// reads pages from the newest row to the oldest, and keeps only the most recently read uids in memory.
 func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 	excess = min(excess, maxSuperseded)
 	if excess <= 0 {
