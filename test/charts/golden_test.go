@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestGolden compares the rendered charts with golden files. Write an intended change with -update, and add a line to the
@@ -54,6 +55,24 @@ func TestImageTagChangesNothingElse(t *testing.T) {
 		}
 		if changed == 0 {
 			t.Error("tag not found")
+		}
+	})
+}
+
+// Without leader election the old pod ends before the new one starts, so that two never write at once.
+func TestPodIsRecreatedWithoutLeaderElection(t *testing.T) {
+	each(t, func(t *testing.T, service, _, values string) {
+		t.Helper()
+		for elect, want := range map[string]any{"true": nil, "false": map[string]any{"type": "Recreate"}} {
+			args := []string{"--values", values, "--set", "replicas=1,leaderElection.enabled=" + elect}
+			if service == "engine-operator" && elect == "false" { // certificates of its own require an election
+				args = append(args, "--set", "webhooks.enabled=false")
+			}
+			deployment := find(t, documents(t, render(t, service, args...)), "Deployment", service)
+			got, _, err := unstructured.NestedFieldNoCopy(deployment.Object, "spec", "strategy")
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("leaderElection.enabled=%s: strategy %v, %v, want %v", elect, got, err, want)
+			}
 		}
 	})
 }

@@ -10,6 +10,9 @@ metadata:
   labels: {{- include "flotilla.labels" . | nindent 4 }}
 spec:
   replicas: {{ .Values.replicas }}
+  {{- if not .Values.leaderElection.enabled }}
+  strategy: {type: Recreate}
+  {{- end }}
   selector:
     matchLabels: {{- include "flotilla.selector" . | nindent 6 }}
   template:
