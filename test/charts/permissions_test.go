@@ -6,12 +6,30 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
+
+// The ingester emits events about its ConfigMap in its own namespace, which it may not watch.
+func TestIngesterEmitsEventsInItsNamespace(t *testing.T) {
+	for caseName, values := range renders(t)["ingester"] {
+		var role rbacv1.Role
+		doc := find(t, documents(t, render(t, "ingester", "--values", values)), "Role", "flotilla-ingester-leases")
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(doc.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Equal(r.APIGroups, []string{"events.k8s.io"}) && slices.Equal(r.Verbs, []string{"create", "patch"})
+		}) || role.Namespace != system {
+			t.Errorf("%s: no rule for events.k8s.io in namespace %s", caseName, role.Namespace)
+		}
+	}
+}
 
 // With watchNamespaces the same rules apply in these namespaces only; rules for cluster-scoped
 // resources do not change. The test uses SubjectAccessReviews of the API server.

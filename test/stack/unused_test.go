@@ -79,6 +79,10 @@ var ofIngester = of("ingester",
 	permissions.Unused{Verbs: "create", On: []string{"core/configmaps in flotilla-system"}, Sometimes: true, Reason: "no object is evicted"},
 	permissions.Unused{Verbs: "update", On: []string{"core/configmaps in flotilla-system named ingester-checkpoint"}, Sometimes: true, Reason: "no object is evicted"},
 	permissions.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "emitted for objects that cannot be stored"},
+	permissions.Unused{
+		Verbs: "create patch", On: []string{"events.k8s.io/events in flotilla-system"}, Sometimes: true,
+		Reason: "emitted for an older database or an implausible sweep",
+	},
 	permissions.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
 	permissions.Unused{Verbs: "create", On: reviews, Reason: callers},
 )

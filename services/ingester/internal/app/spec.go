@@ -166,6 +166,7 @@ func (i *ingester) addSweep(context.Context) (err error) {
 		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Checkpoint: i.checkpoint.Check, APIReader: i.GetAPIReader(),
 		Namespaces: i.Options.WatchNamespaces, Clock: i.Clock, Random: rand.Float64, Registerer: i.registerer,
 		Log: i.Log.WithName("sweep"), Events: i.GetEventRecorder("ingester"), Ready: i.store.Prepared(),
+		Regarding: checkpoint.ConfigMap(i.Options.LeaderElectionNamespace),
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +17,11 @@ import (
 const Name = "ingester-checkpoint"
 
 const numberKey = "number"
+
+// ConfigMap returns the ConfigMap without its content, in the namespace of the service. Events refer to it.
+func ConfigMap(namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name}}
+}
 
 // Cluster reads and writes the copy in the cluster. It is not safe for concurrent use.
 type Cluster struct {
@@ -74,8 +80,8 @@ func (c *Cluster) Raise(ctx context.Context, number int64) error {
 		m = existing
 	}
 	if m == nil {
-		m = &corev1.ConfigMap{Data: map[string]string{numberKey: strconv.FormatInt(number, 10)}}
-		m.Namespace, m.Name = c.Namespace, Name
+		m = ConfigMap(c.Namespace)
+		m.Data = map[string]string{numberKey: strconv.FormatInt(number, 10)}
 		if err := c.Writer.Create(ctx, m); err != nil {
 			return fmt.Errorf("create ConfigMap %s/%s: %w", c.Namespace, Name, err)
 		}

@@ -248,9 +248,7 @@ func (k *Tracker) record(err error) {
 		k.metrics.behind.Set(1)
 		k.cfg.Log.Error(err, "Stopped evictions and sweeps")
 		if k.cfg.Events != nil {
-			m := &corev1.ConfigMap{}
-			m.Namespace, m.Name = k.cfg.Cluster.Namespace, Name
-			k.cfg.Events.Eventf(m, nil, corev1.EventTypeWarning, "DatabaseBehind", "Compare", "%s", fmt.Sprint(err))
+			k.cfg.Events.Eventf(ConfigMap(k.cfg.Cluster.Namespace), nil, corev1.EventTypeWarning, "DatabaseBehind", "Compare", "%s", fmt.Sprint(err))
 		}
 	case err == nil && previous != nil:
 		k.metrics.behind.Set(0)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -89,6 +90,7 @@ func newEnvOn(t *testing.T, dsn string) *env {
 	e.cfg = Config{
 		DB: e.db, Kinds: kinds.Kinds(), Close: e.store.CloseRows, APIReader: e.live, Namespaces: []string{e.namespace},
 		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Log: logr.Discard(), Events: e.events, Ready: e.store.Prepared(),
+		Regarding: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "ingester-checkpoint"}},
 	}
 	return e
 }

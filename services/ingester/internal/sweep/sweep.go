@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -42,8 +43,11 @@ type Config struct {
 	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
-	// Events receives a Warning event, on the kind's CRD, when a sweep is not plausible. Nil disables it.
+	// Events receives a Warning event when a sweep is not plausible. Nil disables it.
 	Events events.EventRecorder
+	// Regarding is the object of these events, in the namespace of the service: the event of a cluster-scoped object
+	// would be in the namespace default, where the service may lack permissions.
+	Regarding runtime.Object
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
 }
@@ -229,5 +233,6 @@ func (s *Sweeper) report(kind *registry.Kind, err error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	crd.SetName(kind.Plural + "." + api.Group)
-	s.cfg.Events.Eventf(crd, nil, "Warning", "SweepAborted", "Sweep", "%s: %v", kind.Name, err)
+	// The related object separates the kinds: events that differ only in their note are counted as one.
+	s.cfg.Events.Eventf(s.cfg.Regarding, crd, "Warning", "SweepAborted", "Sweep", "%s: %v", kind.Name, err)
 }

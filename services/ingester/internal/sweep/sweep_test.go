@@ -148,7 +148,7 @@ func TestSweepAbortsOnTooManyOrphans(t *testing.T) {
 			return err
 		}
 		for _, e := range list.Items {
-			if e.Reason == "SweepAborted" && e.Regarding.Kind == "CustomResourceDefinition" && e.Regarding.Name == "models.michelangelo.api" {
+			if e.Reason == "SweepAborted" && e.Regarding.Name == "ingester-checkpoint" && e.Related.Name == "models.michelangelo.api" {
 				return nil
 			}
 		}

@@ -3,8 +3,12 @@ package sweep
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
@@ -22,6 +26,42 @@ func TestAbortsBeginAtZero(t *testing.T) {
 	want := 3 * len(kinds.Kinds())
 	if n, err := testutil.GatherAndCount(metrics, "flotilla_ingester_sweep_aborted_total"); err != nil || n != want {
 		t.Errorf("%d series, %v, want %d: threshold, empty and cluster of each kind", n, err, want)
+	}
+}
+
+// capturedEvents captures the objects of events.
+type capturedEvents []string
+
+func (c *capturedEvents) Eventf(regarding, related runtime.Object, _, reason, _, _ string, _ ...any) {
+	describe := func(o runtime.Object) string {
+		if o == nil {
+			return "none"
+		}
+		m := o.(metav1.Object)
+		return m.GetNamespace() + "/" + m.GetName()
+	}
+	*c = append(*c, reason+" "+describe(regarding)+" "+describe(related))
+}
+
+// Events are in the namespace of the service, where the chart permits them also with watchNamespaces, and separate by kind.
+func TestAbortEventIsInNamespaceOfService(t *testing.T) {
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got capturedEvents
+	regarding := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "ingester-checkpoint"}}
+	s, err := New(Config{Kinds: kinds.Kinds(), Events: &got, Regarding: regarding})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want capturedEvents
+	for _, kind := range kinds.Kinds() {
+		s.report(kind, checkThresholds(scanResult{rows: 11, missing: 11}))
+		want = append(want, "SweepAborted home/ingester-checkpoint /"+kind.Plural+".michelangelo.api")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
