@@ -33,6 +33,21 @@ if [ $# -gt 0 ]; then
   golangci "${packages[@]/%//...}"
   exit
 fi
+# The base is sought first, since a shallow clone may lack it: without it no subject would be checked.
+found() { # REVISION
+  git rev-parse -q --verify "$1^{commit}" 2> /dev/null && return
+  [ "$(git rev-parse --is-shallow-repository)" = true ] || return 0
+  echo "hack/lint.sh: this shallow clone lacks $1, to which the subjects of commits are compared: run git fetch --unshallow" >&2
+  exit 1
+}
+head=$(git rev-parse HEAD)
+base=${BASE:-$(git merge-base origin/main HEAD 2> /dev/null || true)}
+[ -z "$base" ] || base=$(found "$base")
+if [ -z "$base" ] || [ "$base" = "$head" ]; then
+  base=$(found HEAD~1)
+  base=${base:-$head} # the first commit has no HEAD~1
+fi
+
 mapfile -t modules < <(hack/modules)
 packages=() keys=()
 pending=$(hack/pending "${modules[@]/#/lint:}" rules=test/architecture)
@@ -60,12 +75,6 @@ if [ -n "${rules:-}" ]; then
 fi
 hack/tool actionlint
 
-head=$(git rev-parse HEAD)
-base=${BASE:-$(git merge-base origin/main HEAD 2> /dev/null || true)}
-base=$(git rev-parse -q --verify "$base^{commit}" 2> /dev/null || true)
-if [ -z "$base" ] || [ "$base" = "$head" ]; then
-  base=$(git rev-parse -q --verify HEAD~1 || echo "$head") # a clone without history has no HEAD~1
-fi
 # Subjects of commits before this date were checked against another list.
 earlier=$(git rev-list -1 --before=2026-11-27T19:12:00Z HEAD)
 if [ -n "$earlier" ] && git merge-base --is-ancestor "$base" "$earlier"; then base=$earlier; fi
