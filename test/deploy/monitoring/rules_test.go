@@ -143,16 +143,23 @@ func (c catalog) checkAnnotations(t *testing.T, r rule) {
 
 var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Meaning\*\*[^#]+- \*\*Diagnosis\*\*[^#]+- \*\*Mitigation\*\*[^#]+)`)
 
+// runbooks returns the sections of the runbooks by alert.
+func runbooks(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	// Links to sections contain a #, at which the expression above would end a section.
+	page := regexp.MustCompile(`#[\w-]+\)`).ReplaceAllString(text(t, runbooksFile), ")")
+	for _, section := range sections.FindAllStringSubmatch(page, -1) {
+		out[section[1]] = section[2]
+	}
+	return out
+}
+
 func TestAlertsHaveRunbooks(t *testing.T) {
 	_, alerts := rules(t)
-	runbooks := map[string]bool{}
-	// Links within the page contain a #, at which the expression above would end a section.
-	page := regexp.MustCompile(`\(#\w+\)`).ReplaceAllString(text(t, runbooksFile), "")
-	for _, section := range sections.FindAllStringSubmatch(page, -1) {
-		runbooks[section[1]] = true
-	}
+	runbooks := runbooks(t)
 	for _, a := range alerts {
-		if !runbooks[a.Alert] {
+		if runbooks[a.Alert] == "" {
 			t.Errorf("%s has no section in %s with Meaning, Diagnosis and Mitigation", a.Alert, runbooksFile)
 		}
 		delete(runbooks, a.Alert)
@@ -168,6 +175,49 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 	for name := range runbooks {
 		t.Errorf("%s has a section for %s, which is not an alert", runbooksFile, name)
+	}
+}
+
+// An alert about absent series does not end where a service is not installed, so its runbook names what to remove.
+func TestAbsenceRunbooksNameWhatToRemove(t *testing.T) {
+	_, alerts := rules(t)
+	runbooks := runbooks(t)
+	for _, a := range alerts {
+		if strings.Contains(a.Expr, "absent(") && !strings.Contains(runbooks[a.Alert], "remove") {
+			t.Errorf("the runbook of %s does not name what to remove", a.Alert)
+		}
+	}
+}
+
+// A task is a block of lifecycle with a trigger.
+func TestTaskRunbookNamesAllTasks(t *testing.T) {
+	type schema struct {
+		Properties map[string]schema `json:"properties"`
+	}
+	var crd struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema schema `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal([]byte(text(t, "services/superset-operator/config/crd/superset.apache.org_supersets.yaml")), &crd); err != nil {
+		t.Fatal(err)
+	}
+	tasks := 0
+	for task, block := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["lifecycle"].Properties {
+		if _, found := block.Properties["trigger"]; !found {
+			continue
+		}
+		tasks++
+		if !strings.Contains(runbooks(t)["FlotillaSupersetTaskFailed"], "`"+task+"`") {
+			t.Errorf("the runbook of FlotillaSupersetTaskFailed does not name the task %s", task)
+		}
+	}
+	if tasks == 0 {
+		t.Error("found no task")
 	}
 }
 
