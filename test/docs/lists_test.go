@@ -2,6 +2,7 @@ package docs
 
 import (
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,25 @@ func TestReleasedModulesHaveChangelogs(t *testing.T) {
 	}
 	if released == 0 {
 		t.Error("found no released modules in modules.txt: the parser is broken")
+	}
+}
+
+// A reader of a service's first page finds how to install it.
+func TestServicesLinkInstallation(t *testing.T) {
+	for _, service := range services {
+		for _, name := range []string{"README.md", "docs/guide.md"} {
+			from := path.Join("services", service, name)
+			linked := map[string]bool{}
+			for _, l := range pages(t)[from].Links {
+				file, _, _ := strings.Cut(l.Target, "#")
+				linked[path.Join(path.Dir(from), file)] = true
+			}
+			for _, to := range []string{"docs/installing.md", "deploy/charts/" + service} {
+				if !linked[to] {
+					t.Errorf("%s does not link %s", from, to)
+				}
+			}
+		}
 	}
 }
 
