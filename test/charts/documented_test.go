@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -167,6 +168,48 @@ func TestDocumentedReleaseInstallsItsImage(t *testing.T) {
 	}
 	if packed == 0 || len(built) == 0 {
 		t.Errorf("%d charts, images %v", packed, built)
+	}
+}
+
+var (
+	apiURL    = regexp.MustCompile(`(?m)^API=https://(\S+):(\d+)$`)
+	apiSecret = regexp.MustCompile(`kubectl -n ` + system + ` get secret (\S+) `)
+)
+
+// The pages of the HTTP APIs use a host of the certificate, the port of the Service, and the CA in the Secret.
+func TestDocumentedAPIHasCertificate(t *testing.T) {
+	for _, service := range []string{"ingester", "status-aggregator"} {
+		raw, err := os.ReadFile(filepath.Join("../../services", service, "docs/http-api.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(raw)
+		url, named := apiURL.FindStringSubmatch(page), apiSecret.FindStringSubmatch(page)
+		if url == nil || named == nil {
+			t.Errorf("%s: found the URL %q and the Secret %q", service, url, named)
+			continue
+		}
+		docs := documents(t, render(t, service, "--values", renders(t)[service]["certmanager"], "--set", "api.enabled=true,api.certificates=certManager"))
+		certificate := find(t, docs, "Certificate", service+"-api")
+		hosts, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+		if err != nil || !slices.Contains(hosts, url[1]) {
+			t.Errorf("%s: the host %s is not in the certificate: %v, %v", service, url[1], hosts, err)
+		}
+		if name, _, err := unstructured.NestedString(certificate.Object, "spec", "secretName"); err != nil || name != named[1] {
+			t.Errorf("%s: the page reads the Secret %s, the certificate is in %s, %v", service, named[1], name, err)
+		}
+		var ports corev1.Service
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, docs, "Service", service).Object, &ports); err != nil {
+			t.Fatal(err)
+		}
+		if got := strconv.Itoa(int(ports.Spec.Ports[0].Port)); got != url[2] {
+			t.Errorf("%s: the page uses port %s, the Service has %s", service, url[2], got)
+		}
+		for line := range strings.Lines(page) {
+			if strings.Contains(line, "curl -") && !strings.Contains(line, `--cacert "$CA"`) && !strings.Contains(line, "--insecure") {
+				t.Errorf("%s: no --cacert: %s", service, line)
+			}
+		}
 	}
 }
 

@@ -1,15 +1,20 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
@@ -30,7 +35,11 @@ func TestHTTPAPIPageExamples(t *testing.T) {
 	if len(examples) < 6 {
 		t.Fatalf("the page has %d examples", len(examples))
 	}
-	b := newTestEnv(t)
+	dir := t.TempDir()
+	roots := certdir.Write(t, dir)
+	b := newTestEnv(t, func(_ *testEnv, c *Config) { c.Options.CertDir = dir })
+	b.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+	b.base = strings.Replace(b.base, "http:", "https:", 1)
 	o := b.Superset("main", available, degraded)
 	seen := readmodeltest.Observation(o)
 	b.Entry(contract.StatusEntry{Object: o, UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
@@ -49,7 +58,7 @@ func TestHTTPAPIPageExamples(t *testing.T) {
 	for _, block := range examples {
 		script := strings.ReplaceAll(block[1], "team-a", b.Namespace)
 		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
-		cmd.Env = append(os.Environ(), "API="+b.base, "TOKEN="+b.token)
+		cmd.Env = append(os.Environ(), "API="+b.base, "TOKEN="+b.token, "CA="+filepath.Join(dir, httpserver.CertFile))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v\n%s\n%s", err, script, out)
