@@ -135,7 +135,7 @@ func TestValuesRejectContradictions(t *testing.T) {
 		{"superset-operator", []string{"watchNamespaces={a}", "watchNamespaceSelector.shard=a"}, "watchNamespaces and watchNamespaceSelector exclude each other"},
 		{"superset-operator", []string{"serviceAccount.create=false"}, "serviceAccount.name is required"},
 		{"superset-operator", []string{"serviceMonitor.enabled=true", "metrics.enabled=false"}, "serviceMonitor.enabled needs metrics.enabled"},
-		{"superset-operator", []string{"podDisruptionBudget.minAvailable=1"}, "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude"},
+		{"superset-operator", []string{"podDisruptionBudget.minAvailable=1"}, "set podDisruptionBudget.maxUnavailable=\"\""},
 		{"superset-operator", []string{"podDisruptionBudget.maxUnavailable="}, "podDisruptionBudget.enabled needs"},
 	})
 }

@@ -10,7 +10,7 @@
 {{- if and $v.watchNamespaces $v.watchNamespaceSelector }}{{ fail "watchNamespaces and watchNamespaceSelector exclude each other" }}{{ end }}
 {{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}{{ fail "serviceAccount.name is required with serviceAccount.create=false" }}{{ end }}
 {{- if and $v.serviceMonitor.enabled (not $v.metrics.enabled) }}{{ fail "serviceMonitor.enabled needs metrics.enabled" }}{{ end }}
-{{- if and $v.podDisruptionBudget.minAvailable $v.podDisruptionBudget.maxUnavailable }}{{ fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other" }}{{ end }}
+{{- if and $v.podDisruptionBudget.minAvailable $v.podDisruptionBudget.maxUnavailable }}{{ fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other: to use minAvailable, set podDisruptionBudget.maxUnavailable=\"\"" }}{{ end }}
 {{- if and $v.podDisruptionBudget.enabled (not $v.podDisruptionBudget.minAvailable) (not $v.podDisruptionBudget.maxUnavailable) }}{{ fail "podDisruptionBudget.enabled needs podDisruptionBudget.minAvailable or podDisruptionBudget.maxUnavailable" }}{{ end }}
 {{- with $v.webhooks }}
 {{- if .enabled }}

@@ -88,10 +88,7 @@ spec:
           {{- end }}
           securityContext: {{- include "flotilla.containerSecurity" . | nindent 12 }}
           {{- with $volumes }}
-          volumeMounts:
-            {{- range . }}
-            - {name: {{ .name }}, mountPath: {{ eq .name "certs" | ternary "/certs" (printf "/etc/flotilla/%s" .name) }}, readOnly: true}
-            {{- end }}
+          volumeMounts: {{- include "flotilla.mounts" . | trim | nindent 12 }}
           {{- end }}
       {{- with $volumes }}
       volumes: {{- toYaml . | nindent 8 }}

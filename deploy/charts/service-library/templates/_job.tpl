@@ -53,10 +53,7 @@ spec:
           {{- end }}
           securityContext: {{- include "flotilla.containerSecurity" .root | nindent 12 }}
           {{- with .volumes }}
-          volumeMounts:
-            {{- range . }}
-            - {name: {{ .name }}, mountPath: /etc/flotilla/{{ .name }}, readOnly: true}
-            {{- end }}
+          volumeMounts: {{- include "flotilla.mounts" . | trim | nindent 12 }}
           {{- end }}
       {{- with .volumes }}
       volumes: {{- toYaml . | nindent 8 }}

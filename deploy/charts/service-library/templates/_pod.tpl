@@ -82,10 +82,11 @@ identity: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 {{- end }}
 {{- end }}
 
-{{/* One mount for each of the volumes of "flotilla.busVolumes" and its siblings, below /etc/flotilla. */}}
+{{/* One mount for each of the volumes of "flotilla.busVolumes" and its siblings: below /etc/flotilla, except the
+certificate of the HTTP API. */}}
 {{- define "flotilla.mounts" -}}
 {{- range . }}
-- {name: {{ .name }}, mountPath: /etc/flotilla/{{ .name }}, readOnly: true}
+- {name: {{ .name }}, mountPath: {{ eq .name "certs" | ternary "/certs" (printf "/etc/flotilla/%s" .name) }}, readOnly: true}
 {{- end }}
 {{- end }}
 
