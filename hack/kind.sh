@@ -36,15 +36,15 @@ images() {
     docker image inspect "$image" > /dev/null 2>&1 || missing+=("$image")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
-  step "building images: ${missing[*]} not there"
-  hack/images.sh registry || fail "no images: where no registry answers, run make offline-images first"
+  step "building missing images: ${missing[*]}"
+  hack/images.sh registry || fail "failed to build images: without a registry, run make offline-images first"
 }
 
 cluster() {
   if ! "$kind" get clusters 2> /dev/null | grep -qx "$name"; then
     step "creating the kind cluster $name"
     "$kind" create cluster --name "$name" --config deploy/kind/cluster.yaml ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 3m ||
-      fail "no cluster: its node image comes from a registry (docker pull), and its node wants a machine that kind supports"
+      fail "failed to create the cluster: its node image comes from a registry (docker pull), and its node requires a machine that kind supports"
   fi
   # Containers read one of these files as an arbitrary user, so the directory protects the files from other users.
   mkdir -p "$dir" && chmod 700 "$dir"
@@ -53,9 +53,9 @@ cluster() {
   chmod 644 "$FLOTILLA_KUBECONFIG"
 }
 
-definitions() {
+crds() {
   local crd=(services/*/config/crd) admission=services/ingester/config/admission
-  step "applying definitions and the namespace flotilla-system"
+  step "applying CRDs and the namespace flotilla-system"
   kube() { "$kubectl" --kubeconfig "$dir/kubeconfig" "$@"; }
   kube apply --server-side "${crd[@]/#/--filename=}" > /dev/null
   # kubectl wait fails immediately for a new CRD that has no conditions yet.
@@ -75,14 +75,14 @@ up() {
   docker_ready && kind_ready && kubectl_ready
   images
   cluster
-  definitions
+  crds
   step "starting NATS, MySQL and the services"
   docker compose up --detach --no-build --wait --wait-timeout 300 || {
     docker compose ps --all >&2
     fail "not all services are healthy: docker compose logs SERVICE"
   }
   cat << END
-Flotilla runs beside the kind cluster $name:
+Flotilla runs next to the kind cluster $name:
   export KUBECONFIG=$dir/kubeconfig NATS_URL=nats://127.0.0.1:${FLOTILLA_NATS_PORT:-4222}
   kubectl apply -f deploy/samples/superset-operator/development.yaml
   docker compose logs -f superset-operator

@@ -51,7 +51,7 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 		"no kind":     {map[string]string{"docker": succeeding}, "make kind-up: kind is not on PATH: go install sigs.k8s.io/kind@"},
 		"no kubectl":  {map[string]string{"docker": succeeding, "kind": succeeding}, "make kind-up: kubectl is not on PATH"},
 		"no registry": {map[string]string{"docker": noImages, "kind": succeeding, "kubectl": succeeding}, "run make offline-images first"},
-		"no cluster":  {map[string]string{"docker": succeeding, "kind": failing, "kubectl": succeeding}, "make kind-up: no cluster: its node image comes from a registry"},
+		"no cluster":  {map[string]string{"docker": succeeding, "kind": failing, "kubectl": succeeding}, "make kind-up: failed to create the cluster: its node image comes from a registry"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

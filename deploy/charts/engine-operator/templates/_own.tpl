@@ -53,7 +53,7 @@
 {{- define "own.check" }}{{ end }}
 
 {{- define "own.notes" }}
-Then, for a first engine (the definitions are in the chart engine-operator-crds):
+Then, for a first engine (the CRDs are in the chart engine-operator-crds):
 
   kubectl apply -f deploy/samples/engine-operator/
 {{- end }}

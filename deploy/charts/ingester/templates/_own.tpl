@@ -116,7 +116,7 @@
 {{- if not .name }}{{ fail "database.name is required with database.host" }}{{ end }}
 {{- if not .passwordSecret.name }}{{ fail "database.passwordSecret.name is required with database.host" }}{{ end }}
 {{- end }}
-{{- if and (not .host) (or .tls.enabled .tls.secretName .tls.serverName) }}{{ fail "database.tls needs database.host: a DSN says tls=true itself" }}{{ end }}
+{{- if and (not .host) (or .tls.enabled .tls.secretName .tls.serverName) }}{{ fail "database.tls needs database.host: a DSN sets tls=true itself" }}{{ end }}
 {{- if and .tls.clientCertificate (not .tls.secretName) }}{{ fail "database.tls.clientCertificate needs database.tls.secretName" }}{{ end }}
 {{- end }}
 {{- $stores := include "own.stores" . }}

@@ -14,7 +14,7 @@
 {{- define "own.check" }}{{ end }}
 
 {{- define "own.notes" }}
-Then, for a first Superset (the definitions are in the chart superset-operator-crds):
+Then, for a first Superset (the CRDs are in the chart superset-operator-crds):
 
   kubectl apply -f deploy/samples/superset-operator/development.yaml
 {{- end }}

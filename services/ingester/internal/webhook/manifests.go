@@ -33,8 +33,8 @@ const missingExpression = `"!has(object.metadata.finalizers) || !('` + api.Inges
 const policy = `# Generated from the registry by go generate. Do not edit.
 #
 # Gives every new object the ingester's finalizer. Install it while an ingester runs, and
-# remove it before "ingester remove-finalizers" (docs/finalizer.md). An ingester that works in some
-# namespaces only (--watch-namespaces) wants a namespaceSelector for these in the binding:
+# remove it before "ingester remove-finalizers" (docs/finalizer.md). An ingester that watches some
+# namespaces only (--watch-namespaces) requires a namespaceSelector for these in the binding:
 #   matchResources: {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [...]}]}}
 apiVersion: admissionregistration.k8s.io/VERSION
 kind: MutatingAdmissionPolicy
@@ -76,8 +76,8 @@ const configuration = `# Generated from the registry by go generate. Do not edit
 # The webhook of the ingester, by the Service of service.yaml, for clusters that do not
 # serve MutatingAdmissionPolicy (see ../admission). It needs --enable-webhooks.
 #
-# The caBundle is not here: the ingester fills it in when it makes its own certificates
-# (the default). With cert-manager give the ingester --webhook-cert-dir and add
+# The caBundle is absent: the ingester sets it when it issues its own certificates
+# (the default). With cert-manager, set --webhook-cert-dir of the ingester and add
 #   metadata: {annotations: {cert-manager.io/inject-ca-from: flotilla-system/ingester-webhook}}
 # (certmanager.yaml). Either way, "kubectl apply" of this file leaves a caBundle in place.
 apiVersion: admissionregistration.k8s.io/v1
