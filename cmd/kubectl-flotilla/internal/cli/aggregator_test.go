@@ -52,7 +52,7 @@ func detail(namespace string) statusapi.ResourceDetail {
 			Units: []contract.Unit{
 				{
 					Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true, Desired: 2, Current: 2, Updated: 2, Stalled: true,
-					Failures: []contract.Failure{{Class: contract.FailureCrashLoop, Count: 2, Examples: []string{"main-web-1", "main-web-2"}, Message: "exit code 1\x1b[31m"}},
+					Failures: []contract.Failure{{Class: contract.FailureCrashLoop, Count: 2, Examples: []string{"main-web-1", "main-web-2"}, Message: "exit code 1"}},
 				},
 				{Name: "celeryWorker", Kind: "Deployment", Role: contract.Serving, Desired: 1},
 			},

@@ -191,21 +191,31 @@ func create(t *testing.T, namespace, file string) []*unstructured.Unstructured {
 	return out
 }
 
-// setStatus writes a status like the operators and the aggregator, with the object's own generation if the
-// status has none.
+// setStatus writes a status like the operators and the aggregator: the operator its own condition, the aggregator the others.
 func setStatus(t *testing.T, u *unstructured.Unstructured, status any) {
 	t.Helper()
+	all, _ := status.(map[string]any)["conditions"].([]any)
+	for _, c := range all {
+		if c.(map[string]any)["type"] == "LifecycleComplete" {
+			patchStatusAs(t, u, "superset-operator", map[string]any{"status": map[string]any{"conditions": []any{c}}})
+		}
+	}
 	patchStatus(t, u, map[string]any{"status": status})
 }
 
 func patchStatus(t *testing.T, u *unstructured.Unstructured, patch map[string]any) {
+	t.Helper()
+	patchStatusAs(t, u, "flotilla-conditions", patch)
+}
+
+func patchStatusAs(t *testing.T, u *unstructured.Unstructured, owner client.FieldOwner, patch map[string]any) {
 	t.Helper()
 	raw, err := json.Marshal(patch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cl := cluster.Get(t).Client(t, runtime.NewScheme())
-	if err := cl.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner("flotilla-conditions")); err != nil {
+	if err := cl.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType, raw), owner); err != nil {
 		t.Fatalf("write the status of %s: %v", u.GetName(), err)
 	}
 }

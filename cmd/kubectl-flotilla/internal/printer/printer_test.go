@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/evidence"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -62,13 +63,16 @@ func TestPrinterEscapesControlCharacters(t *testing.T) {
 	for name, err := range map[string]error{
 		"table": printer.Resources(&out, []view.Resource{r}, printer.Columns{Namespace: true, Wide: true}, now),
 		"tree":  printer.Tree(&out, r, now), "line": ticker.Add(&out, r, now),
+		"report": printer.Report(&out, evidence.Report{Observation: &contract.Observation{Units: []contract.Unit{{
+			Name: malicious, Failures: []contract.Failure{{Message: malicious, Examples: []string{malicious}}},
+		}}}}, now),
 		"event": printer.Event(&out, now, 1, malicious, contract.Lifecycle{Object: contract.Object{Namespace: malicious, Name: malicious}, Message: malicious}),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if text := out.String(); strings.ContainsAny(text, "\x1b\r\a\u009b\u202e") || strings.Count(text, "\n") != 10 {
+	if text := out.String(); strings.ContainsAny(text, "\x1b\r\a\u009b\u202e") || strings.Count(text, "\n") != 17 {
 		t.Errorf("written is %q", text)
 	}
 }
