@@ -63,7 +63,7 @@ func TestImageTagChangesNothingElse(t *testing.T) {
 func TestPodIsRecreatedWithoutLeaderElection(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		t.Helper()
-		for elect, want := range map[string]any{"true": nil, "false": map[string]any{"type": "Recreate"}} {
+		for elect, want := range map[string]any{"true": nil, "false": map[string]any{"type": "Recreate", "rollingUpdate": nil}} {
 			args := []string{"--values", values, "--set", "replicas=1,leaderElection.enabled=" + elect}
 			if service == "engine-operator" && elect == "false" { // certificates of its own require an election
 				args = append(args, "--set", "webhooks.enabled=false")

@@ -11,7 +11,7 @@ metadata:
 spec:
   replicas: {{ .Values.replicas }}
   {{- if not .Values.leaderElection.enabled }}
-  strategy: {type: Recreate}
+  strategy: {type: Recreate, rollingUpdate: null} # null removes the default of an earlier release
   {{- end }}
   selector:
     matchLabels: {{- include "flotilla.selector" . | nindent 6 }}

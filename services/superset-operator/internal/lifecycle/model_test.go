@@ -92,7 +92,8 @@ func newModel() *model {
 // input returns the input that the controller passes.
 func (m *model) input() lifecycle.Input {
 	in := lifecycle.Input{
-		Name: "x", Jobs: maps.Clone(m.jobs), FormerPods: slices.Clone(m.former), Status: m.status.DeepCopy(), LastImage: m.lastImage, Image: m.spec.image,
+		Name: "x", Jobs: maps.Clone(m.jobs), FormerPods: slices.Clone(m.former),
+		Status: m.status.DeepCopy(), LastImage: m.lastImage, Image: m.spec.image,
 		Components: m.spec.components, Disabled: m.spec.lifecycleOff, Stopped: m.spec.stopped, Now: m.now,
 		Gate: lifecycle.Gate{Supervised: m.spec.supervised, Approval: m.approval[0], DowngradeApproval: m.approval[1]},
 		Workloads: lifecycle.Workloads{
