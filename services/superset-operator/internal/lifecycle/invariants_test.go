@@ -120,6 +120,9 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	if d.Drain && len(m.spec.foreign) > 0 {
 		rt.Fatalf("invariant no-drain-with-foreign-workloads: %+v", d.Condition)
 	}
+	if entry := d.Status.Preflight; d.ScaleUp && (entry == nil || entry.State != v1alpha1.TaskFailed) {
+		rt.Fatalf("invariant no-pods-before-the-check: %+v", d.Condition)
+	}
 	if d.ScaleUp && (m.drainTaskStarted || d.Drain || m.spec.stopped) {
 		rt.Fatalf("invariant no-pods-on-a-changed-metastore: %+v", d.Condition)
 	}

@@ -118,11 +118,15 @@ func (d *decider) preflightPending() bool {
 	return step != nil && d.entry(step).State != v1alpha1.TaskComplete
 }
 
-// scaleUp reports whether components that a stop scaled to zero run again although they may not follow the spec: until
-// the preflight accepts it, the old version keeps serving, on an unchanged metastore.
+// scaleUp reports whether components that a stop scaled to zero run again although they do not follow the spec: if the preflight
+// rejected it, the old version keeps serving. Until then it does not: the data may have been moved to another metastore during the
+// stop, and the preflight usually accepts that.
 func (d *decider) scaleUp() bool {
-	return d.out.Mode == Wait && !d.out.Initial && !d.in.Stopped && !d.out.Drain && !d.status.MetastoreChanged &&
-		d.preflight() != nil && d.entry(d.preflight()) != nil && d.preflightPending()
+	step := d.preflight()
+	if step == nil || d.entry(step) == nil || d.entry(step).State != v1alpha1.TaskFailed {
+		return false
+	}
+	return d.out.Mode == Wait && !d.out.Initial && !d.in.Stopped && !d.out.Drain && !d.status.MetastoreChanged
 }
 
 // keysVerified reports whether the components may get the desired keys: they were checked, and the stored secrets are

@@ -60,7 +60,7 @@ func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 		tasks(failWith("1", "rejected"))(s)
 		s.Spec.Config = new("ROW_LIMIT = 1")
 	})
-	l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
+	l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
