@@ -27,12 +27,18 @@ func (m *model) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 	}
 }
 
-// checkServing checks that existing components run again after a stop although the preflight rejects the spec.
+// checkServing checks that existing components run again after a stop if the preflight has rejected the spec, and not before.
 func (m *model) checkServing(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	entry := d.Status.Preflight
 	rejected := entry != nil && entry.State == v1alpha1.TaskFailed && d.Condition.Reason == v1alpha1.ReasonTaskFailed
 	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.workloads && m.size == 0 && m.desired() > 0 {
 		rt.Fatalf("invariant old-version-serves: no pods, mode %s, %s", d.Mode, d.Condition.Message)
+	}
+	if d.ScaleUp && (entry == nil || entry.State != v1alpha1.TaskFailed) {
+		rt.Fatalf("invariant no-pods-before-the-check: %+v", d.Condition)
+	}
+	if d.ScaleUp && (m.drainTaskStarted || d.Drain || m.spec.stopped) {
+		rt.Fatalf("invariant no-pods-on-a-changed-metastore: %+v", d.Condition)
 	}
 }
 
@@ -119,12 +125,6 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 	if d.Drain && len(m.spec.foreign) > 0 {
 		rt.Fatalf("invariant no-drain-with-foreign-workloads: %+v", d.Condition)
-	}
-	if entry := d.Status.Preflight; d.ScaleUp && (entry == nil || entry.State != v1alpha1.TaskFailed) {
-		rt.Fatalf("invariant no-pods-before-the-check: %+v", d.Condition)
-	}
-	if d.ScaleUp && (m.drainTaskStarted || d.Drain || m.spec.stopped) {
-		rt.Fatalf("invariant no-pods-on-a-changed-metastore: %+v", d.Condition)
 	}
 	if d.Drain && d.Mode != lifecycle.Wait {
 		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)
