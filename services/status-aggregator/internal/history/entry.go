@@ -10,6 +10,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 )
 
 // Put replaces the entry of an object. The record must be current and have no pending
@@ -26,10 +28,10 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 	}
 	next.Revision, err = s.write(ctx, ref, value, r.Revision)
 	s.count(ref.String(), err)
-	if err = s.recordWrite(storeBucket, err); err != nil {
+	if err = s.recordWrite(metrics.StoreBucket, err); err != nil {
 		s.reload(ref)
 		if errors.Is(err, ErrConflict) {
-			s.metrics.Conflicts.WithLabelValues("kv").Inc()
+			s.metrics.Conflicts.WithLabelValues(metrics.StoreBucket).Inc()
 		}
 		return nil, fmt.Errorf("write status entry %q: %w", ref, err)
 	}
@@ -189,7 +191,7 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	if r.Revision > 0 {
 		err := s.purge(ctx, ref, r.Revision)
 		s.count(ref.String(), err)
-		if err := s.recordWrite(storeBucket, err); err != nil {
+		if err := s.recordWrite(metrics.StoreBucket, err); err != nil {
 			s.reload(ref)
 			return fmt.Errorf("drop status entry %q: %w", ref, err)
 		}

@@ -8,12 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-)
 
-// Names of the stores in metrics.
-const (
-	storeBucket = "kv"
-	storeStream = "lifecycle"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 )
 
 // yield is how long a stream that rejected events, or a bucket that was full, is not used: long enough for the
@@ -67,11 +63,11 @@ func (s *Store) Probe(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	r, rejected := s.rejections[storeStream]
+	r, rejected := s.rejections[metrics.StoreStream]
 	if rejected && s.clock.Since(r.since) >= yield {
-		delete(s.rejections, storeStream)
+		delete(s.rejections, metrics.StoreStream)
 	}
-	_, rejected = s.rejections[storeBucket]
+	_, rejected = s.rejections[metrics.StoreBucket]
 	s.mu.Unlock()
 	if !rejected {
 		return nil
@@ -84,7 +80,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	key := token + ".probe"
 	err = kv.Purge(ctx, key, jetstream.PurgeTTL(tombstone))
 	s.count(key, err)
-	return s.recordWrite(storeBucket, err)
+	return s.recordWrite(metrics.StoreBucket, err)
 }
 
 // note records since when the bus has not responded. A conflict with another write counts

@@ -12,6 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 )
 
 // A bucket that serves reads but rejects writes is not healthy.
@@ -38,7 +40,7 @@ func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 		}
 	}
 	// Once the Lease has ended, only the probe writes.
-	if n := testutil.ToFloat64(f.store.metrics.Publishes.WithLabelValues(storeBucket, "failed")); n != 4 {
+	if n := testutil.ToFloat64(f.store.metrics.Publishes.WithLabelValues(metrics.StoreBucket, "failed")); n != 4 {
 		t.Errorf("%v failed writes were counted, want those of two entries and two probes", n)
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 )
 
 // attempts is how often events are sent when the stream rejects the expected last
@@ -169,14 +171,14 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 				pending = pending[1:]
 			}
 		}
-		if err = s.recordWrite(storeStream, err); err == nil {
+		if err = s.recordWrite(metrics.StoreStream, err); err == nil {
 			return nil
 		}
 		if !isWrongSequence(err) {
 			r.position = position{} // the acknowledgment was lost: the event may or may not be stored
 			return err
 		}
-		s.metrics.Conflicts.WithLabelValues("lifecycle").Inc()
+		s.metrics.Conflicts.WithLabelValues(metrics.StoreStream).Inc()
 		r.position = position{}
 		if err := s.locateOnce(ctx, ref, r); err != nil {
 			return err
@@ -225,7 +227,7 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 	}
 	ack, err := s.bus.Publish(ctx, bus.Message{Subject: subject, ID: p.id, Body: body},
 		jetstream.WithExpectLastSequenceForSubject(r.position.sequence, filter))
-	s.metrics.Publishes.WithLabelValues(storeStream, bus.Result(ack, err)).Inc()
+	s.metrics.Publishes.WithLabelValues(metrics.StoreStream, bus.Result(ack, err)).Inc()
 	if err != nil {
 		return fmt.Errorf("publish %q to %q: %w", p.id, subject, err)
 	}

@@ -173,7 +173,7 @@ func (s *Store) count(key string, err error) {
 	case err != nil && s.bus.Denied(entryPrefix+key):
 		outcome = "denied"
 	}
-	s.metrics.Publishes.WithLabelValues(storeBucket, outcome).Inc()
+	s.metrics.Publishes.WithLabelValues(metrics.StoreBucket, outcome).Inc()
 }
 
 // entryPrefix is the prefix of the subject of an entry.

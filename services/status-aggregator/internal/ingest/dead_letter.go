@@ -93,6 +93,6 @@ func (l *deadLetterQueue) publish(ctx context.Context, p deadLetter) error {
 			headerSequence: {sequence},
 		},
 	})
-	l.metrics.Publishes.WithLabelValues("dlq", bus.Result(ack, err)).Inc()
+	l.metrics.Publishes.WithLabelValues(metrics.StoreDeadLetters, bus.Result(ack, err)).Inc()
 	return err
 }

@@ -53,7 +53,7 @@ func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 		LastSeen: gauge("observer_last_seen_timestamp_seconds", "Time of the last heartbeat or observation of an observer.", "observer"),
 		objects:  newObjects(),
 	}
-	for _, store := range stores {
+	for _, store := range []string{StoreBucket, StoreStream, StoreDeadLetters} {
 		for _, outcome := range []string{"denied", "failed"} {
 			m.Publishes.WithLabelValues(store, outcome) // begins at 0, so that the first increase is visible
 		}
@@ -81,8 +81,12 @@ func (m *Metrics) ObserverState(observer, state string, all ...string) {
 
 const prefix = "flotilla_status_"
 
-// stores are the values of the label store of the results of writes.
-var stores = []string{"kv", "lifecycle", "dlq"}
+// Values of the label store: where the aggregator writes.
+const (
+	StoreBucket      = "kv"
+	StoreStream      = "lifecycle"
+	StoreDeadLetters = "dlq"
+)
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)

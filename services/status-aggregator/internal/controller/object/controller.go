@@ -100,7 +100,6 @@ func (r *Reconciler) steps() []steps.Step[reconcileState] {
 	return []steps.Step[reconcileState]{
 		{Name: "check permission", Run: r.guard},
 		{Name: "load", Run: r.load},
-		{Name: "await cache", Run: r.awaitCache},
 		{Name: "replace incarnation", Run: r.replace},
 		{Name: "compute", Run: r.compute},
 		{Name: "publish phases", Run: r.phases},

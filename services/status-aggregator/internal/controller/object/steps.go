@@ -82,6 +82,9 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 // compute decides and computes the next conditions.
 func (r *Reconciler) compute(_ context.Context, s *reconcileState) (steps.Result, error) {
 	f := r.decisionInputs(s)
+	if lags(s.live.GetResourceVersion(), f.received, s.now) { // the write would conflict
+		return steps.Result{Stop: true, Requeue: Gather}, nil
+	}
 	r.recordInputs(s, f)
 	s.received = f.received
 	d := decide(f)
