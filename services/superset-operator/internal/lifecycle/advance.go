@@ -73,7 +73,7 @@ func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
 	default:
 		d.countAttempt(step, entry)
 	}
-	d.out.Actions = append(d.out.Actions, Action{Verb: Create, Task: step.Kind.Slug, Attempt: entry.Attempts})
+	d.out.Actions = append(d.out.Actions, Action{Verb: Create, Task: step.Kind.Slug, Attempt: entry.Attempts, Repeated: counted})
 	d.inProgress(step, entry)
 }
 

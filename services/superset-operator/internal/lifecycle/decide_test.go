@@ -62,7 +62,7 @@ func TestDecideRunsTasksInOrder(t *testing.T) {
 			in: input(persisted(entry(taskRunning, "m1", "", 1), nil)),
 			want: outcome{
 				Migrate: taskRunning, Init: taskPending, Attempts: 1, Reason: "TaskInProgress",
-				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1, Repeated: true}},
 			},
 		},
 		"a running Job is awaited": {

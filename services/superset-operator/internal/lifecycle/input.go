@@ -174,8 +174,10 @@ type Action struct {
 	Verb Verb
 	// Task is the name of the task, for example "migrate".
 	Task string
-	// Attempt is the number of the attempt to create.
-	Attempt int32
+	// Attempt is the number of the attempt to create. Repeated reports whether it was counted before: its Job was not created,
+	// or was deleted by a user.
+	Attempt  int32
+	Repeated bool
 	// UID is the UID of the Job to delete, so that another Job of the same name stays.
 	UID types.UID
 }

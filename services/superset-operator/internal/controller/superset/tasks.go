@@ -45,7 +45,7 @@ func (r *Reconciler) runJobs(ctx context.Context, s *reconcileState) (steps.Resu
 			if t.Slug != action.Task {
 				continue
 			}
-			if err := r.checkMayStart(ctx, s, t, action.Attempt); err != nil {
+			if err := r.checkMayStart(ctx, s, t, action); err != nil {
 				return steps.Result{}, err
 			}
 			if err := r.startTask(ctx, s, t, action.Attempt); err != nil {
@@ -77,10 +77,10 @@ func (r *Reconciler) checkFresh(ctx context.Context, s *reconcileState) error {
 }
 
 // checkMayStart returns an error if a pod of another Job of a task may still run, or, when the task requires a drain, a
-// component. It reads from the API server, since the cache may not show what was created a moment ago: for the first attempt of a
-// first installation the decision, from the cache, is enough.
-func (r *Reconciler) checkMayStart(ctx context.Context, s *reconcileState, t *desired.Task, attempt int32) error {
-	if s.decision.Initial && attempt == 1 {
+// component. It reads from the API server, since the cache may not show what was created a moment ago: for a first attempt of a
+// first installation, which creates nothing again, the decision from the cache is enough.
+func (r *Reconciler) checkMayStart(ctx context.Context, s *reconcileState, t *desired.Task, action lifecycle.Action) error {
+	if s.decision.Initial && action.Attempt == 1 && !action.Repeated {
 		return nil
 	}
 	var pods corev1.PodList

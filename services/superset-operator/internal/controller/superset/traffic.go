@@ -126,15 +126,15 @@ func (r *Reconciler) drain(ctx context.Context, s *reconcileState) (steps.Result
 // scale changes only the replicas of the components while the tasks are incomplete, at exactly the resourceVersions that
 // were read: to zero in a stopped Superset, and back if the decision allows it.
 func (r *Reconciler) scale(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if s.decision.ScaleUp {
-		if err := r.checkFresh(ctx, s); err != nil {
-			return steps.Result{}, err
-		}
-	}
 	for name, d := range s.snapshot.Deployments {
 		replicas := s.replicas(name, d)
 		if snapshot.DesiredReplicas(d) == replicas || !d.DeletionTimestamp.IsZero() {
 			continue
+		}
+		if replicas > 0 {
+			if err := r.checkFresh(ctx, s); err != nil {
+				return steps.Result{}, err
+			}
 		}
 		text, err := json.Marshal(map[string]any{
 			"metadata": map[string]any{"uid": d.UID, "resourceVersion": d.ResourceVersion},
