@@ -104,11 +104,8 @@ func (c *liveCluster) isRejected(ctx context.Context, kind *registry.Kind, mark 
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) {
 		return false
 	}
-	patched := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: kind.Name},
-		ObjectMeta: metav1.ObjectMeta{Namespace: mark.Namespace, Name: mark.Name},
-	}
-	return rejection.IsSpecific(ctx, c.permissions, rejection.Write{Verb: "patch", Object: patched}, err)
+	w := rejection.Write{Verb: "patch", Object: kind.Metadata(mark.Namespace, mark.Name)}
+	return rejection.IsSpecific(ctx, c.permissions, w, err)
 }
 
 // changedUID reports whether the API server rejected the patch because the name now belongs to

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
@@ -40,6 +41,15 @@ type Key struct {
 // GVK returns the kind's group, version and kind.
 func (k *Kind) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: api.Group, Version: api.Version, Kind: k.Name}
+}
+
+// Metadata returns the metadata of an object of the kind, to patch or to authorize without its content.
+func (k *Kind) Metadata(namespace, name string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(k.GVK())
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
 }
 
 // LabelsTable holds one row for each label of each object.

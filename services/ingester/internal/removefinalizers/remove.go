@@ -236,10 +236,7 @@ func (r *remover) patch(ctx context.Context, item *metav1.PartialObjectMetadata)
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
-	target := &metav1.PartialObjectMetadata{}
-	target.SetGroupVersionKind(r.kind.GVK())
-	target.SetNamespace(item.GetNamespace())
-	target.SetName(item.GetName())
+	target := r.kind.Metadata(item.GetNamespace(), item.GetName())
 	return r.env.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
@@ -31,11 +30,8 @@ const reasonFinalizerRejected = "FinalizerRejected"
 // rejectFinalizer counts an object to which our finalizer cannot be added, and emits an event with the
 // cause, unless the error concerns all objects of the kind.
 func (r *Reconciler) rejectFinalizer(ctx context.Context, o *object.Object, err error) {
-	patched := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: r.config.Kind.Name},
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-	}
-	if !rejection.IsSpecific(ctx, r.permissions, rejection.Write{Verb: "patch", Object: patched}, err) {
+	w := rejection.Write{Verb: "patch", Object: r.config.Kind.Metadata(o.Namespace, o.Name)}
+	if !rejection.IsSpecific(ctx, r.permissions, w, err) {
 		return
 	}
 	r.config.Metrics.Errors.WithLabelValues("kubernetes", "rejected").Inc()
