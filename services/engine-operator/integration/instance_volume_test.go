@@ -34,6 +34,16 @@ func pauseInstance(i *v1alpha1.FireboltInstance) {
 	i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 }
 
+// deleteInstance deletes the instance, changed by edit, before this operator starts, and checks that the volume claim stays.
+func (l *legacyEnv) deleteInstance(claim *corev1.PersistentVolumeClaim, edit func(*v1alpha1.FireboltInstance)) {
+	l.t.Helper()
+	i := l.editInstance(edit)
+	l.remove(i)
+	l.operator = start(l.t, l.namespace)
+	expect.Deleted(l.t, l.api, i)
+	l.checkVolume(claim)
+}
+
 // checkVolume waits until the StatefulSet is deleted, and checks that its volume claim stays.
 func (l *legacyEnv) checkVolume(claim *corev1.PersistentVolumeClaim) {
 	l.t.Helper()
@@ -55,11 +65,7 @@ func TestDeletionRetainsLegacyVolume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, claim := newLegacyVolume(t)
-			i := l.editInstance(change)
-			l.remove(i)
-			l.operator = start(t, l.namespace)
-			expect.Deleted(t, l.api, i)
-			l.checkVolume(claim)
+			l.deleteInstance(claim, change)
 		})
 	}
 }
@@ -78,11 +84,7 @@ func TestDeletionRetainsVolumeOfStoppedDatabase(t *testing.T) {
 		}
 		return nil
 	})
-	i := l.editInstance(pauseInstance)
-	l.remove(i)
-	l.operator = start(t, l.namespace)
-	expect.Deleted(t, l.api, i)
-	l.checkVolume(claim)
+	l.deleteInstance(claim, pauseInstance)
 }
 
 // TestPauseRetainsLegacyVolume deletes the StatefulSet of a paused instance by hand.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/rejection"
@@ -203,18 +205,29 @@ func (r *runner) retainCredentials(ctx context.Context, instance *metav1.Partial
 	return r.patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
+// Kubernetes may attach a volume again until it has observed the policy of its StatefulSet.
+const (
+	retainInterval = time.Second
+	retainTimeout  = time.Minute
+)
+
 // retainVolume makes the volume of the instance's own database outlive its StatefulSet, which is
-// garbage-collected with the instance.
+// garbage-collected with the instance. It repeats this until nothing is left to do.
 func (r *runner) retainVolume(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
-	set := &appsv1.StatefulSet{}
 	name := names.Postgres(instance.GetName())
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, set)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, instance) {
-		return nil
+	err := wait.PollUntilContextTimeout(ctx, retainInterval, retainTimeout, true, func(ctx context.Context) (bool, error) {
+		set := &appsv1.StatefulSet{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, set)
+		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, instance) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("get statefulset %q: %w", name, err)
+		}
+		return volume.Retain(ctx, r.client, r.patch, instance.GetName(), set)
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("the volume claim of statefulset %q is attached again each time: %w", name, err)
 	}
-	if err != nil {
-		return fmt.Errorf("get statefulset %q: %w", name, err)
-	}
-	_, err = volume.Retain(ctx, r.client, r.patch, instance.GetName(), set)
 	return err
 }
