@@ -33,19 +33,18 @@ if [ $# -gt 0 ]; then
   golangci "${packages[@]/%//...}"
   exit
 fi
-# The base is sought first, since a shallow clone may lack it: without it no subject would be checked.
-found() { # REVISION
-  git rev-parse -q --verify "$1^{commit}" 2> /dev/null && return
-  [ "$(git rev-parse --is-shallow-repository)" = true ] || return 0
-  echo "hack/lint.sh: this shallow clone lacks $1, to which the subjects of commits are compared: run git fetch --unshallow" >&2
-  exit 1
-}
 head=$(git rev-parse HEAD)
 base=${BASE:-$(git merge-base origin/main HEAD 2> /dev/null || true)}
-[ -z "$base" ] || base=$(found "$base")
+base=$(git rev-parse -q --verify "$base^{commit}" 2> /dev/null || true)
+shallow=$(git rev-parse --is-shallow-repository)
+if [ -z "$base" ] && [ -n "${BASE:-}" ] && [ "$shallow" = true ]; then # without it no subject would be checked
+  echo "hack/lint.sh: this shallow clone lacks BASE=$BASE, from which the subjects of commits are checked: run git fetch --unshallow" >&2
+  exit 1
+fi
 if [ -z "$base" ] || [ "$base" = "$head" ]; then
-  base=$(found HEAD~1)
-  base=${base:-$head} # the first commit has no HEAD~1
+  base=$(git rev-parse -q --verify HEAD~1 || echo "$head") # the first commit has no HEAD~1
+  [ "$base" != "$head" ] || [ "$shallow" = false ] ||
+    echo "hack/lint.sh: the subject of the last commit is not checked in a shallow clone: run git fetch --unshallow" >&2
 fi
 
 mapfile -t modules < <(hack/modules)
