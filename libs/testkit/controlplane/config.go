@@ -64,22 +64,25 @@ func (c Config) render(t Tools) (string, error) {
 	if c.Unthrottled {
 		options["disableQPSLimits"] = true
 	}
+	flags := []any{
+		flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
+		// With little CPU the API server validates a large CRD for longer than the default of a minute.
+		flag("kube-apiserver", "request-timeout", "5m"),
+		// Leader election is pointless with a single replica, and on a machine with too little CPU a component
+		// would lose its Lease and exit.
+		flag("kube-controller-manager", "leader-elect", "false"),
+		flag("kube-scheduler", "leader-elect", "false"),
+	}
 	if c.AuditPolicy != "" {
 		options["kubeAuditPolicy"] = c.AuditPolicy
+		// By default the log is rotated at 100 MB, which the events of 4,000 engines exceed.
+		flags = append(flags, flag("kube-apiserver", "audit-log-maxsize", "10000"))
 	}
 	doc, err := yaml.Marshal(map[string]any{
-		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
-		"kind":       "KwokctlConfiguration",
-		"options":    options,
-		"componentsPatches": []any{
-			flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
-			// With little CPU the API server validates a large CRD for longer than the default of a minute.
-			flag("kube-apiserver", "request-timeout", "5m"),
-			// Leader election is pointless with a single replica, and on a machine with too little CPU a component
-			// would lose its Lease and exit.
-			flag("kube-controller-manager", "leader-elect", "false"),
-			flag("kube-scheduler", "leader-elect", "false"),
-		},
+		"apiVersion":        "config.kwok.x-k8s.io/v1alpha1",
+		"kind":              "KwokctlConfiguration",
+		"options":           options,
+		"componentsPatches": flags,
 	})
 	if err != nil {
 		return "", fmt.Errorf("render the configuration of kwokctl: %w", err)

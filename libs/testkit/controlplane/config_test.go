@@ -7,14 +7,14 @@ import (
 
 func TestConfigRendersAuditPolicyOnRequest(t *testing.T) {
 	cfg := Config{Name: "a", Dir: t.TempDir()}
-	const line = "kubeAuditPolicy: /dir/policy.yaml\n"
+	const line, size = "kubeAuditPolicy: /dir/policy.yaml\n", "key: audit-log-maxsize\n"
 	plain, err := cfg.render(Tools{Dir: "/tools"})
-	if err != nil || strings.Contains(plain, "kubeAuditPolicy") {
+	if err != nil || strings.Contains(plain, "kubeAuditPolicy") || strings.Contains(plain, size) {
 		t.Errorf("without a policy: %v in\n%s", err, plain)
 	}
 	cfg.AuditPolicy = "/dir/policy.yaml"
 	audited, err := cfg.render(Tools{Dir: "/tools"})
-	if err != nil || !strings.Contains(audited, line) {
+	if err != nil || !strings.Contains(audited, line) || !strings.Contains(audited, size) {
 		t.Errorf("with a policy: %v in\n%s", err, audited)
 	}
 }
