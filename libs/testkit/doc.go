@@ -16,7 +16,6 @@
 //   - stubengine: stub engines as real processes on loopback.
 //   - mutants: changes of the source that a test must detect.
 //   - expect: waiting for conditions without sleeping.
-//   - gen: builders for the objects that many tests need.
 //
 // They are built on packages that the local stack (tools/stack) uses as well: controlplane, kubectl, mysqlserver,
 // cachedir, proc, await, debian, freeport and watchdog.
