@@ -11,7 +11,3 @@ offline-images: ## build the images of services, NATS and MySQL without a regist
 .PHONY: e2e-images
 e2e-images: ## build the other images of a real node, without a registry (IMAGES="engine postgres" for some)
 	@hack/docker run hack/images.sh e2e $(IMAGES)
-
-.PHONY: try-images
-try-images: ## test them with a read-only root: databases, clones, the maintenance page, an engine behind its gateway
-	@hack/docker run hack/images/try.sh

@@ -3,16 +3,6 @@
 # POSTGRES_PASSWORD, POSTGRES_DB and PGDATA.
 set -eu
 
-# quoted doubles the double quotes of an identifier.
-quoted() {
-  rest=$1 quoted=
-  while :; do
-    case $rest in *'"'*) quoted=$quoted${rest%%'"'*}'""' ;; *) break ;; esac
-    rest=${rest#*'"'}
-  done
-  quoted="\"$quoted$rest\""
-}
-
 # fill makes the data under another name, so that a pod that is killed meanwhile starts over.
 fill() {
   [ -n "${POSTGRES_PASSWORD:-}" ] || { echo "POSTGRES_PASSWORD is not set" >&2; exit 1; }
@@ -23,8 +13,8 @@ fill() {
     --encoding=UTF8 --locale=C.UTF-8
   rm /tmp/password
   echo 'host all all all scram-sha-256' >> "$new/pg_hba.conf"
-  quoted "${POSTGRES_DB:-$user}"
-  [ "$quoted" = '"postgres"' ] || echo "CREATE DATABASE $quoted" | postgres --single -D "$new" postgres
+  database=${POSTGRES_DB:-$user}
+  [ "$database" = postgres ] || echo "CREATE DATABASE \"$database\"" | postgres --single -D "$new" postgres
   [ ! -e "$PGDATA" ] || rmdir "$PGDATA" || { echo "PGDATA must be a directory inside a volume: $PGDATA" >&2; exit 1; }
   mv "$new" "$PGDATA"
 }
