@@ -13,10 +13,6 @@ verify-engine: ## check all states and all mutants of the engine's state machine
 BENCH = mkdir -p $(LOCAL)/bin && cd test && GOWORK=off go build -o $(abspath $(LOCAL))/bin/bench ./stack/bench && \
 	exec $(abspath $(LOCAL))/bin/bench
 
-.PHONY: bench
-bench: ## measure the performance budgets, one BENCH line each (SCENARIOS="models" for some)
-	@$(BENCH) stack $(SCENARIOS)
-
 .PHONY: bench-superset bench-engine bench-ingester bench-status
 bench-superset: ## benchmark the Superset operator (SCENARIOS="small large" for some)
 bench-engine: ## benchmark the engine operator (SCENARIOS="compute small" for some)

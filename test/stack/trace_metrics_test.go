@@ -1,23 +1,17 @@
 package stack_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
 // everyService is the heading in docs/telemetry.md of the metrics that all services export.
@@ -37,9 +31,10 @@ func (s *suite) metricsMatchPage(t *testing.T) {
 		if len(page[everyService]) == 0 || len(page[service]) == 0 {
 			t.Fatalf("docs/telemetry.md has no table for %s; its sections are %v", service, slices.Sorted(maps.Keys(page)))
 		}
+		url := s.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"]
 		// Some metrics are exported only after their first event.
 		expect.Eventually(t, timeout, func() error {
-			families, err := s.scrape(t.Context(), service)
+			families, err := platform.Scrape(t.Context(), url)
 			if err != nil {
 				return err
 			}
@@ -55,26 +50,6 @@ func (s *suite) metricsMatchPage(t *testing.T) {
 			return nil
 		})
 	}
-}
-
-func (s *suite) scrape(ctx context.Context, service string) (map[string]*dto.MetricFamily, error) {
-	url := s.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"]
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape %q: %s", url, response.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(response.Body)
 }
 
 var metricRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|")

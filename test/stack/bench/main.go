@@ -5,8 +5,6 @@
 // Usage: bench SUBJECT [name=number...] [scenario...]. Without scenarios it runs all of the subject, except create and fleet.
 // Package benchenv describes the environment and the measurements.
 //
-//	stack      measured on a stack that make up starts: controlplane (the start of a cluster), supersets and engines (10 of
-//	           each until they run), models (1,000 into MySQL, and raw inserts of rows of the same size)
 //	superset   the Superset operator: create (50 Supersets, then their Deployments without the operator), small (the same,
 //	           and a minute without changes with 50 more), large (500), the last two also with .with_aggregator, and fleet
 //	           (fleet=1000 Supersets and a restart of the operator, with concurrent edits of another one)
@@ -50,14 +48,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// subjects maps each subject to the function that runs its scenarios.
-var subjects = map[string]func(ctx context.Context, scenarios []string) error{
-	"stack":    runStack,
-	"superset": superset.Run,
-	"engine":   engine.Run,
-	"ingester": ingester.Run,
-	"status":   aggregator.Run,
-}
+var subjects = map[string]benchenv.Benchmark{"superset": superset, "engine": engine, "ingester": ingester, "status": aggregator}
 
 var superset = benchenv.Benchmark{
 	Subject: "superset", Each: "cr", Operator: "superset-operator",
@@ -132,7 +123,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	err = subjects[subject](ctx, scenarios)
+	err = subjects[subject].Run(ctx, scenarios)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench %s: %v\n", subject, err)
@@ -142,7 +133,7 @@ func main() {
 
 // parse parses the command line, and sets sizes.
 func parse(args []string) (subject string, scenarios []string, err error) {
-	if len(args) == 0 || subjects[args[0]] == nil {
+	if len(args) == 0 || subjects[args[0]].Subject == "" {
 		return "", nil, fmt.Errorf("missing or unknown subject, want one of %s", strings.Join(slices.Sorted(maps.Keys(subjects)), ", "))
 	}
 	for _, arg := range args[1:] {

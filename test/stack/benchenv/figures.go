@@ -50,16 +50,9 @@ type Figures struct {
 	before                *Cost // cost of the first scenario that created objects
 }
 
-// Report prints one figure. The subject, if any, is the prefix of its name.
+// Report prints one figure. The subject is the prefix of its name.
 func (f *Figures) Report(name string, value float64, unit string) {
-	fmt.Printf("BENCH %s%s %s %s\n", f.of(name), f.suffix, number(value), unit)
-}
-
-func (f *Figures) of(name string) string {
-	if f.subject == "" {
-		return name
-	}
-	return f.subject + "." + name
+	fmt.Printf("BENCH %s.%s%s %s %s\n", f.subject, name, f.suffix, number(value), unit)
 }
 
 // number formats a value with four significant digits and without an exponent.

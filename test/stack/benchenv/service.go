@@ -138,10 +138,15 @@ func (s *Service) Command(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Metric returns the sum of a metric over all labels. It requests only this metric, since all metrics of thousands of
-// resources have many megabytes.
+// Metric returns the sum of the counters and gauges of a metric over all labels, or 0 if the service does not export it. It
+// requests only this metric, since all metrics of thousands of resources have many megabytes.
 func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
-	return platform.Sum(ctx, s.metrics+"?name[]="+url.QueryEscape(name), name)
+	families, err := platform.Scrape(ctx, s.metrics+"?name[]="+url.QueryEscape(name))
+	total := 0.0
+	for _, m := range families[name].GetMetric() {
+		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return total, err
 }
 
 // RSS returns the resident memory in bytes.

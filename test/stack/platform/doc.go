@@ -1,3 +1,3 @@
-// Package platform runs the local stack for the whole-stack test and the benchmarks, and reads its state. It starts the
-// stack with make up in a separate directory, and connects to its API server, NATS and MySQL.
+// Package platform runs the local stack for the whole-stack test, and reads its state. It starts the stack with make up in a
+// separate directory, and connects to its API server, NATS and MySQL.
 package platform
