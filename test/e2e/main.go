@@ -44,7 +44,7 @@ func main() {
 type options struct {
 	kubeconfig, report, root, previous string
 	only                               []string
-	list, simulated                    bool
+	list                               bool
 	seed                               uint64
 	tools                              cluster.Tools
 }
@@ -57,7 +57,6 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.root, "root", ".", "checkout with the samples and charts")
 	flags.StringVar(&o.previous, "previous", "", "directory of the charts from which upgrades start; their images have the tag previous")
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to run; empty means all")
-	flags.BoolVar(&o.simulated, "simulated", false, "run only the parts that need no running pods, for clusters such as kwok")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios and exit")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random times")
 	flags.StringVar(&o.tools.Kubectl, "kubectl", "kubectl", "path of the kubectl binary")
@@ -78,7 +77,7 @@ func execute(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	platform := &platform.Platform{
-		System: "flotilla-system", Data: "flotilla-data", Root: o.root, Previous: o.previous, Simulated: o.simulated,
+		System: "flotilla-system", Data: "flotilla-data", Root: o.root, Previous: o.previous,
 		Intn:          randomIntn(o.seed),
 		ScreenshotDir: filepath.Dir(o.report),
 	}

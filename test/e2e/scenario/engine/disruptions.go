@@ -79,9 +79,6 @@ func (e *Engine) killEngine(ctx context.Context, s *run.Step) error {
 // freezeEngine makes an engine hang. Others answer within the interval of the gateway's health checks, and the liveness
 // probe ends the engine, so the queries that it runs fail within a minute.
 func (e *Engine) freezeEngine(ctx context.Context, s *run.Step) error {
-	if e.Simulated {
-		return nil // no pod runs
-	}
 	victim, err := e.busyVictim(ctx, s)
 	if err != nil {
 		return err

@@ -81,12 +81,7 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 	if err := e.MakeNamespace(ctx, e.Namespace); err != nil {
 		return nil, err
 	}
-	postgres := "" // the operator runs one
-	if e.Simulated {
-		postgres = "postgres: {host: postgres, database: metadata, credentialsSecretRef: {name: postgres}}"
-	}
-	if err := e.ApplyManifest(ctx, e.Namespace, "engine.yaml", "${REPLICAS}", fmt.Sprint(e.Replicas),
-		"${POSTGRES}", postgres, "${DRAIN_CHECK}", fmt.Sprint(!e.Simulated)); err != nil {
+	if err := e.ApplyManifest(ctx, e.Namespace, "engine.yaml", "${REPLICAS}", fmt.Sprint(e.Replicas)); err != nil {
 		return nil, err
 	}
 	const what = "the instance is Ready"
@@ -95,7 +90,7 @@ func (e *Engine) Prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) 
 	}); err != nil {
 		return nil, err
 	}
-	if err := e.Rolled(ctx, s, -1); err != nil || e.Simulated {
+	if err := e.Rolled(ctx, s, -1); err != nil {
 		return nil, err
 	}
 	gateway, executed := fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.Namespace), "http://$(POD_IP):8090/executed"
@@ -122,7 +117,7 @@ func (e *Engine) Steady(ctx context.Context, s *run.Step) error {
 	if _, err := e.Restricted(ctx, e.Namespace); err != nil {
 		return err
 	}
-	if e.sdk && e.loadgen != nil {
+	if e.sdk {
 		if err := e.loadgen.WaitForClass(ctx, s, sdkAnswered); err != nil {
 			return err
 		}

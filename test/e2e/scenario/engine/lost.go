@@ -27,9 +27,6 @@ const (
 // health checks, the queries in the lost pod fail within seconds, and none is executed twice. The pod reports what it
 // executed once it can be reached again.
 func (e *Engine) loseNode(ctx context.Context, s *run.Step) (err error) {
-	if e.Simulated {
-		return nil // no pod runs
-	}
 	victim, err := e.busyVictim(ctx, s)
 	if err != nil {
 		return err

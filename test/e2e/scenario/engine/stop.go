@@ -32,10 +32,8 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	// Queries of the previous phase must not be rejected: an answer in this phase shows that an engine accepted them.
-	if e.loadgen != nil {
-		if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
-			return err
-		}
+	if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
+		return err
 	}
 	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
@@ -52,7 +50,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	if err == nil && len(pods) > 0 {
 		err = fmt.Errorf("condition Stopped is True, but pods %v exist", platform.Names(pods))
 	}
-	if err != nil || e.loadgen == nil {
+	if err != nil {
 		return err
 	}
 	return e.rejects(ctx, s)
@@ -69,7 +67,7 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	}
 	if err := e.until(ctx, s, "engine etl is Available", func(o *unstructured.Unstructured) error {
 		return platform.IsTrue(o, "Available")
-	}); err != nil || e.loadgen == nil {
+	}); err != nil {
 		return err
 	}
 	early, err := e.loadgen.Current(ctx)
@@ -100,12 +98,12 @@ func (e *Engine) remove(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	s.Note("%d old generations were deleted when they had no queries; none was deleted earlier.", e.drained)
-	if e.drained == 0 && !e.Simulated {
+	if e.drained == 0 {
 		return fmt.Errorf("no old generation was drained, so no queries kept one busy")
 	}
 	if err := s.Until(ctx, "the objects of engine etl are deleted", func(ctx context.Context) error {
 		return e.Leftovers(ctx, e.Namespace, engineLabels, platform.StatefulSets, platform.Services, platform.ConfigMaps, cluster.Pod)
-	}); err != nil || e.loadgen == nil {
+	}); err != nil {
 		return err
 	}
 	return e.rejects(ctx, s)

@@ -31,8 +31,6 @@ type Platform struct {
 	Previous string
 	// ScreenshotDir is the directory for screenshots.
 	ScreenshotDir string
-	// Simulated means that pods do not run, as on kwok: scenarios send no load and skip the checks that need running pods.
-	Simulated bool
 	// Intn returns a random number in [0, n), for random times.
 	Intn func(n int) int
 }

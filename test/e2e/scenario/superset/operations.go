@@ -197,9 +197,6 @@ func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
 	if len(pods) > 0 {
 		return fmt.Errorf("condition Stopped is True, but pods %v exist", pods)
 	}
-	if w.loadgen == nil {
-		return nil
-	}
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
 	}
