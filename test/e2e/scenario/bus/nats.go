@@ -159,9 +159,8 @@ func (b *scenario) resume(ctx context.Context, s *run.Step) error {
 
 func (b *scenario) command(ctx context.Context, s *run.Step, desk, till string) error {
 	for name, command := range map[string]string{"desk": desk, "till": till} {
-		if err := s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
-			return b.Patch(ctx, platform.Supersets, namespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
-		}); err != nil {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command)
+		if err := b.Object(platform.Supersets, namespace, name).Edit(ctx, s, patch); err != nil {
 			return err
 		}
 	}

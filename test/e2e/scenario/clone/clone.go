@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
@@ -42,19 +41,19 @@ INSERT INTO orders VALUES (3, 30, 3);`
 
 // metastoreCopy is a Superset whose metastore is cloned from production, on the same database server.
 type metastoreCopy struct {
-	*platform.Platform
-	name, kind, host, user string
-	sql                    func(ctx context.Context, database, statement string) (string, error)
-	loadgen                *cluster.Loadgen
-	installDuration        time.Duration // time from the first clone until the page was served
+	*superset.Web
+	kind, host, user string
+	sql              func(ctx context.Context, database, statement string) (string, error)
+	installDuration  time.Duration // time from the first clone until the page was served
 	// grants grants the permissions of the user that reads the source; like is the SQL expression that lists the orders.
 	grants, like string
 }
 
 func metastoreCopies(p *platform.Platform) []*metastoreCopy {
+	web := func(name string) *superset.Web { return &superset.Web{Platform: p, Namespace: namespace, Name: name} }
 	return []*metastoreCopy{
 		{
-			Platform: p, name: "elephant", kind: "PostgreSQL", host: "postgres", user: "superset",
+			Web: web("elephant"), kind: "PostgreSQL", host: "postgres", user: "superset",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
 				return p.InPostgres(ctx, namespace, database, statement)
 			},
@@ -62,7 +61,7 @@ func metastoreCopies(p *platform.Platform) []*metastoreCopy {
 			like:   "string_agg(id || ':' || price, ' ' ORDER BY id)",
 		},
 		{
-			Platform: p, name: "dolphin", kind: "MySQL", host: "mysql", user: "root",
+			Web: web("dolphin"), kind: "MySQL", host: "mysql", user: "root",
 			sql: func(ctx context.Context, database, statement string) (string, error) {
 				return inMySQL(ctx, p, namespace, database, statement)
 			},
@@ -91,7 +90,7 @@ func Databases(p *platform.Platform) run.Scenario {
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
 	}
 	for _, c := range all {
-		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: namespace, Name: c.name})
+		s.Watch = append(s.Watch, timeline.Object{GVK: platform.Supersets, Namespace: namespace, Name: c.Name})
 	}
 	return s
 }
@@ -119,15 +118,15 @@ func startCopies(ctx context.Context, p *platform.Platform, s *run.Step, all []*
 	var both []run.Named
 	for _, c := range all {
 		var err error
-		c.loadgen, err = p.StartLoadgen(ctx, s, namespace, "loadgen-"+c.host,
-			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, namespace),
+		c.Loadgen, err = p.StartLoadgen(ctx, s, namespace, "loadgen-"+c.host,
+			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.Name, namespace),
 			"--clients", "4", "--rate", "6", "--timeout", "20s", "--retry-drained",
-			"--label", c.kind+" page=superset page: version=", "--label", c.kind+" maintenance=<h1>"+c.name+" is being copied</h1>",
+			"--label", c.kind+" page=superset page: version=", "--label", c.kind+" maintenance=<h1>"+c.Name+" is being copied</h1>",
 			"--good", c.kind+" page", "--good", c.kind+" maintenance")
 		if err != nil {
 			return nil, err
 		}
-		both = append(both, run.Named{Name: c.kind, Loadgen: c.loadgen, Labeled: true})
+		both = append(both, run.Named{Name: c.kind, Loadgen: c.Loadgen, Labeled: true})
 	}
 	return run.Together(both...), nil
 }
@@ -144,21 +143,17 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if err := c.ApplyManifest(ctx, namespace, "superset-clone.yaml",
-		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
+		"${NAME}", c.Name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
 		return err
 	}
 	startedAt := s.Now()
-	if err := c.waitFor(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
+	if err := c.Until(ctx, s, c.Name+" is installed", func(o *unstructured.Unstructured) error {
 		return superset.Runs(o, image)
 	}); err != nil {
 		return err
 	}
 	c.installDuration = s.Now().Sub(startedAt)
 	return c.waitForCopy(ctx, s, "1:10 2:20")
-}
-
-func (c *metastoreCopy) waitFor(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return c.Object(platform.Supersets, namespace, c.name).Await(ctx, s, what, check)
 }
 
 // waitForCopy waits until the metastore contains these orders, no rows of logs, no table tab_state, and the connections that
@@ -184,10 +179,10 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	period := scheduleMinutes(c.installDuration)
 	s.Note("%s: installed in %.0f s, then cloned every %d minutes.", c.kind, c.installDuration.Seconds(), period)
 	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
-	if err := c.Patch(ctx, platform.Supersets, namespace, c.name, patch); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, namespace, c.Name, patch); err != nil {
 		return err
 	}
-	if err := c.waitFor(ctx, s, c.name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
+	if err := c.Until(ctx, s, c.Name+" is cloned on its schedule", func(o *unstructured.Unstructured) error {
 		if platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
 			return errors.New("lastScheduledAt is empty")
 		}
@@ -198,12 +193,12 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	if err := c.waitForCopy(ctx, s, "1:10 2:20"); err != nil {
 		return err
 	}
-	return c.waitForClass(ctx, s)
+	return c.getsPage(ctx, s)
 }
 
-// waitForClass waits until the page was served in the current phase.
-func (c *metastoreCopy) waitForClass(ctx context.Context, s *run.Step) error {
-	return c.loadgen.WaitForClass(ctx, s, "200 "+c.kind+" page")
+// getsPage waits until the page was served in the current phase.
+func (c *metastoreCopy) getsPage(ctx context.Context, s *run.Step) error {
+	return c.Gets(c.kind+" page")(ctx, s)
 }
 
 // changed changes rows in production and waits until a scheduled clone contains them.
@@ -220,7 +215,7 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	s.Note("%s: a scheduled clone contained the changed rows after %.0f s.", c.kind, s.Now().Sub(startedAt).Seconds())
-	if err := c.waitFor(ctx, s, c.name+" is available after a later scheduled time than "+before, func(o *unstructured.Unstructured) error {
+	if err := c.Until(ctx, s, c.Name+" is available after a later scheduled time than "+before, func(o *unstructured.Unstructured) error {
 		if tick := platform.Text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
 			return fmt.Errorf("lastScheduledAt is %s", tick)
 		}
@@ -228,12 +223,12 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	return c.waitForClass(ctx, s)
+	return c.getsPage(ctx, s)
 }
 
 // lastTick returns the scheduled time of the last clone. Its format sorts by time.
 func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
-	o, err := c.Get(ctx, platform.Supersets, namespace, c.name)
+	o, err := c.Get(ctx, platform.Supersets, namespace, c.Name)
 	if err != nil {
 		return "", err
 	}
@@ -246,10 +241,10 @@ func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 
 // unscheduled removes the schedule. A running task completes, and no other clone starts.
 func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
-	if err := c.Patch(ctx, platform.Supersets, namespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
+	if err := c.Patch(ctx, platform.Supersets, namespace, c.Name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
 	}
-	if err := c.waitFor(ctx, s, c.name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
+	if err := c.Until(ctx, s, c.Name+" matches its spec without a schedule", func(o *unstructured.Unstructured) error {
 		return superset.Runs(o, image)
 	}); err != nil {
 		return err
@@ -260,5 +255,5 @@ func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	if err := c.waitForCopy(ctx, s, "1:11 3:30"); err != nil {
 		return err
 	}
-	return c.waitForClass(ctx, s)
+	return c.getsPage(ctx, s)
 }

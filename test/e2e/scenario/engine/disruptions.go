@@ -118,7 +118,7 @@ func (e *Engine) killOperator(ctx context.Context, s *run.Step) error {
 		if err != nil {
 			return err
 		}
-		if err := e.Edit(ctx, s, platform.Engines, "etl", WithImage(image)); err != nil {
+		if err := e.Edit(ctx, s, WithImage(image)); err != nil {
 			return err
 		}
 		for range 2 {

@@ -35,7 +35,7 @@ func (e *Engine) stop(ctx context.Context, s *run.Step) error {
 	if err := e.loadgen.WaitForClass(ctx, s, answered); err != nil {
 		return err
 	}
-	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
+	if err := e.Edit(ctx, s, `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
 	if err := e.until(ctx, s, "engine etl is stopped", func(o *unstructured.Unstructured) error {
@@ -62,7 +62,7 @@ func (e *Engine) start(ctx context.Context, s *run.Step) error {
 	if e.before, err = e.Serving(ctx); err != nil {
 		return err
 	}
-	if err := e.Edit(ctx, s, platform.Engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
+	if err := e.Edit(ctx, s, `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
 	if err := e.until(ctx, s, "engine etl is Available", func(o *unstructured.Unstructured) error {

@@ -143,6 +143,14 @@ func (o Object) Await(ctx context.Context, step *run.Step, what string, check fu
 	})
 }
 
+// Edit applies a merge patch. It retries, since the API server rejects changes while a webhook is unavailable, and a scenario
+// may have killed all pods of its operator.
+func (o Object) Edit(ctx context.Context, step *run.Step, patch string) error {
+	return step.Until(ctx, "the change of "+o.name+" is accepted", func(ctx context.Context) error {
+		return o.cluster.Patch(ctx, o.gvk, o.namespace, o.name, patch)
+	})
+}
+
 // NodePort returns the address at which a Service can be reached from outside the cluster.
 func (p *Platform) NodePort(ctx context.Context, namespace, service string) (string, error) {
 	node, err := p.Kubectl(ctx, "", "get", "nodes",

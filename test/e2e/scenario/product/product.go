@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,23 +24,19 @@ import (
 const (
 	namespace = "superset-product"
 	// manifest is the manifest that `make up NODE=real` installs.
-	manifest         = "deploy/real-node/superset.yaml"
-	name             = "example"
-	credentials      = "admin:admin"
-	maintenanceTitle = "Superset is being upgraded" // title of the maintenance page
-	image            = "flotilla-e2e/superset:"
-	steady           = "steady" // phase in which the first logins are
+	manifest    = "deploy/real-node/superset.yaml"
+	name        = "example"
+	credentials = "admin:admin"
+	image       = "flotilla-e2e/superset:"
+	steady      = "steady" // phase in which the first logins are
 )
 
 // scenario runs Apache Superset itself instead of the stub.
-type scenario struct {
-	*platform.Platform
-	loadgen *cluster.Loadgen
-}
+type scenario struct{ *superset.Web }
 
 // Upgrade upgrades Apache Superset itself while users are logged in.
 func Upgrade(p *platform.Platform) run.Scenario {
-	w := &scenario{Platform: p}
+	w := &scenario{&superset.Web{Platform: p, Namespace: namespace, Name: name, Title: "Superset is being upgraded"}}
 	return run.Scenario{
 		Name: namespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "Apache Superset 6.0 itself is installed and upgraded to 6.1 behind its maintenance page, while twenty users that " +
@@ -108,20 +103,11 @@ func (w *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 		return nil, err
 	}
 	startedAt := s.Now()
-	if err := w.serves(ctx, s, "6.0.0"); err != nil {
+	if err := w.Serves(image+"6.0.0", 1)(ctx, s); err != nil {
 		return nil, err
 	}
 	s.Note("Superset 6.0.0 and its metastore were installed in %.0f s.", s.Now().Sub(startedAt).Seconds())
-	service, err := w.Get(ctx, platform.Services, namespace, name+"-web-server")
-	if err != nil {
-		return nil, err
-	}
-	w.loadgen, err = w.StartLoadgen(ctx, s, namespace, "loadgen",
-		"--url", "http://"+net.JoinHostPort(platform.Text(service, "spec", "clusterIP"), "8088")+"/superset/welcome/",
-		"--clients", "20", "--rate", "2", "--timeout", "60s", "--retry-drained", "--login", credentials,
-		"--label", superset.OldPage+versionOf("6.0.0"), "--label", superset.NewPage+versionOf("6.1.0"), "--label", superset.MaintenancePage+"=<h1>"+maintenanceTitle,
-		"--good", superset.OldPage, "--good", superset.NewPage, "--good", superset.MaintenancePage)
-	return w.loadgen, err
+	return w.StartUsers(ctx, s, "/superset/welcome/", pageOf, "--clients", "20", "--rate", "2", "--timeout", "60s", "--login", credentials)
 }
 
 // adapt changes the Superset of manifest for the scenario: it starts with the older release.
@@ -138,46 +124,22 @@ func adapt(superset map[string]any) error {
 	)
 }
 
-// versionOf returns the pattern of a label: it matches a page of the release for a user that is logged in.
-func versionOf(release string) string {
-	return fmt.Sprintf(`=(?s)username&#34;: &#34;admin.*version_string&#34;: &#34;%s&#34;`, release)
-}
-
-// serves waits until the web server runs the release and the maintenance page has no pods.
-func (w *scenario) serves(ctx context.Context, s *run.Step, release string) error {
-	what := "Superset " + release + " serves"
-	if err := w.Object(platform.Supersets, namespace, name).Await(ctx, s, what, func(o *unstructured.Unstructured) error {
-		if err := superset.Runs(o, image+release); err != nil {
-			return err
-		}
-		web, err := w.Get(ctx, platform.Deployments, namespace, name+"-web-server")
-		if err != nil {
-			return err
-		}
-		return superset.RolledOut(web, image+release, 1)
-	}); err != nil {
-		return err
-	}
-	page := map[string]string{"superset.apache.org/parent": name, "app.kubernetes.io/component": "maintenance-page"}
-	return w.Ready(ctx, s, namespace, page, 0)
+// pageOf returns the pattern of a page of the release for a user that is logged in.
+func pageOf(release string) string {
+	return fmt.Sprintf(`(?s)username&#34;: &#34;admin.*version_string&#34;: &#34;%s&#34;`, release)
 }
 
 // upgrade changes the release, and notes the duration of the maintenance page and the downtime.
 func (w *scenario) upgrade(ctx context.Context, s *run.Step) error {
-	if err := s.Until(ctx, "the change of the image is accepted", func(ctx context.Context) error {
-		return w.Patch(ctx, platform.Supersets, namespace, name, `{"spec":{"image":{"tag":"6.1.0"}}}`)
-	}); err != nil {
-		return err
-	}
-	if err := w.loadgen.WaitForClass(ctx, s, "200 "+superset.MaintenancePage); err != nil {
+	if err := run.InOrder(w.SetTag("6.1.0"), w.Gets(superset.MaintenancePage))(ctx, s); err != nil {
 		return err
 	}
 	closed := s.Now()
-	if err := w.loadgen.WaitForClass(ctx, s, "200 "+superset.NewPage); err != nil {
+	if err := w.Gets(superset.NewPage)(ctx, s); err != nil {
 		return err
 	}
 	open := s.Now()
-	if err := w.serves(ctx, s, "6.1.0"); err != nil {
+	if err := w.Serves(image+"6.1.0", 1)(ctx, s); err != nil {
 		return err
 	}
 	o, err := w.Get(ctx, platform.Supersets, namespace, name)

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/superset"
@@ -24,14 +23,13 @@ const (
 
 // scenario is the Superset of superset-repair.yaml.
 type scenario struct {
-	*platform.Platform
-	loadgen   *cluster.Loadgen
+	*superset.Web
 	startedAt string // startedAt of the last migration in the status
 }
 
 // Upgrades changes to a release whose migration fails and to an image that does not exist, and recovers from both.
 func Upgrades(p *platform.Platform) run.Scenario {
-	t := &scenario{Platform: p}
+	t := &scenario{Web: &superset.Web{Platform: p, Namespace: namespace, Name: "till", Title: "The till is closed for a moment"}}
 	closing := []string{superset.OldPage, superset.MaintenancePage}
 	rules := []superset.WebPhase{
 		{Name: "steady", Pages: []string{superset.OldPage}},
@@ -52,16 +50,16 @@ func Upgrades(p *platform.Platform) run.Scenario {
 		Watch:   []timeline.Object{{GVK: platform.Supersets, Namespace: namespace, Name: "till"}},
 		Prepare: t.prepare,
 		Phases: []run.Phase{
-			{Name: "steady", Do: t.steady},
+			{Name: "steady", Do: t.Steady},
 			{Name: "failed migration", Do: t.upgradeFails("broken")},
 			{Name: "abandoned", Do: t.waitForFailure},
 			{Name: "reverted to the old image", Do: t.backTo("6.0.0", superset.MaintenancePage, superset.OldPage)},
 			{Name: "second failed migration", Do: t.upgradeFails("broken")},
 			{Name: "fixed image", Do: run.InOrder(
-				t.gets(superset.MaintenancePage), t.setTag("6.1.0"), t.serves("6.1.0"), t.gets(superset.NewPage))},
-			{Name: "missing image", Do: run.InOrder(t.gets(superset.NewPage), t.setTag("6.9.9"), t.cannotPull)},
+				t.Gets(superset.MaintenancePage), t.SetTag("6.1.0"), t.serves("6.1.0"), t.Gets(superset.NewPage))},
+			{Name: "missing image", Do: run.InOrder(t.Gets(superset.NewPage), t.SetTag("6.9.9"), t.cannotPull)},
 			{Name: "reverted to the running image", Do: t.backTo("6.1.0", superset.NewPage, superset.NewPage)},
-			{Name: "steady again", Do: t.steady},
+			{Name: "steady again", Do: t.Steady},
 		},
 		Evaluate: superset.EvaluateWeb(rules),
 		Clean:    func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
@@ -84,60 +82,18 @@ func (t *scenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error
 	if err := t.serves("6.0.0")(ctx, s); err != nil {
 		return nil, err
 	}
-	var err error
-	t.loadgen, err = t.StartLoadgen(ctx, s, namespace, "loadgen",
-		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", namespace),
-		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
-		"--label", superset.OldPage+`=superset page: version=6\.0\.0 `, "--label", superset.NewPage+`=superset page: version=6\.1\.0 `,
-		"--label", superset.MaintenancePage+`=<h1>The till is closed for a moment</h1>`,
-		"--good", superset.OldPage, "--good", superset.NewPage, "--good", superset.MaintenancePage)
-	return t.loadgen, err
+	return t.StartUsers(ctx, s, "/", superset.StubPage, "--clients", "6", "--rate", "10", "--timeout", "20s")
 }
 
-// steady checks the security contexts and keeps the load running without a change.
-func (t *scenario) steady(ctx context.Context, s *run.Step) error {
-	if _, err := t.Restricted(ctx, namespace); err != nil {
-		return err
-	}
-	return s.Pass(ctx, 3*time.Second)
-}
-
-// serves waits until the till runs the image with this tag and the maintenance page has no pods.
-func (t *scenario) serves(tag string) run.Action {
-	return func(ctx context.Context, s *run.Step) error {
-		if err := t.until(ctx, s, "the till runs "+tag, func(o *unstructured.Unstructured) error {
-			return superset.Runs(o, image+tag)
-		}); err != nil {
-			return err
-		}
-		page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
-		return t.Ready(ctx, s, namespace, page, 0)
-	}
-}
-
-// until waits until check accepts the till.
-func (t *scenario) until(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
-	return t.Object(platform.Supersets, namespace, "till").Await(ctx, s, what, check)
-}
-
-func (t *scenario) setTag(tag string) run.Action {
-	return func(ctx context.Context, _ *run.Step) error {
-		return t.Patch(ctx, platform.Supersets, namespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
-	}
-}
-
-// gets waits until a request of the current phase gets the page.
-func (t *scenario) gets(page string) run.Action {
-	return func(ctx context.Context, s *run.Step) error { return t.loadgen.WaitForClass(ctx, s, "200 "+page) }
-}
+func (t *scenario) serves(tag string) run.Action { return t.Serves(image+tag, 1) }
 
 // upgradeFails upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
 func (t *scenario) upgradeFails(tag string) run.Action {
-	return run.InOrder(t.gets(superset.OldPage), t.setTag(tag), t.migrationFails, t.verifyEvents, t.gets(superset.MaintenancePage))
+	return run.InOrder(t.Gets(superset.OldPage), t.SetTag(tag), t.migrationFails, t.verifyEvents, t.Gets(superset.MaintenancePage))
 }
 
 func (t *scenario) migrationFails(ctx context.Context, s *run.Step) error {
-	return t.until(ctx, s, "the migration has failed permanently", func(o *unstructured.Unstructured) error {
+	return t.Until(ctx, s, "the migration has failed permanently", func(o *unstructured.Unstructured) error {
 		err := failedFor(o)
 		if err == nil {
 			t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
@@ -169,7 +125,7 @@ func (t *scenario) waitForFailure(ctx context.Context, s *run.Step) error {
 // backTo reverts to an image for which the metastore is already migrated: its components start without a task. Users must
 // see the page named by before until then, and page afterwards.
 func (t *scenario) backTo(tag, before, page string) run.Action {
-	return run.InOrder(t.gets(before), t.setTag(tag), t.serves(tag), t.noMigration, t.gets(page))
+	return run.InOrder(t.Gets(before), t.SetTag(tag), t.serves(tag), t.noMigration, t.Gets(page))
 }
 
 // noMigration returns an error if another migration started, although the metastore was already migrated.
@@ -189,7 +145,7 @@ func (t *scenario) noMigration(ctx context.Context, _ *run.Step) error {
 // running image must keep serving, since the preflight pulls the new one first.
 func (t *scenario) cannotPull(ctx context.Context, s *run.Step) error {
 	startedAt := s.Now()
-	if err := t.until(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
+	if err := t.Until(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
 		t.startedAt = platform.Text(o, "status", "lifecycle", "migrate", "startedAt")
 		return checkMessages(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {

@@ -29,15 +29,15 @@ func Operations(p *platform.Platform) run.Scenario {
 		{Name: "started", Pages: []string{NewPage}},
 	})
 	s.Phases = []run.Phase{
-		{Name: "steady", Do: w.steady},
+		{Name: "steady", Do: w.Steady},
 		{Name: "components removed", Do: w.removeComponents},
 		{Name: "suspended", Do: w.suspend},
-		{Name: "resumed", Do: run.InOrder(w.edit(`{"spec":{"suspend":false}}`), w.serves)},
+		{Name: "resumed", Do: run.InOrder(w.Edit(`{"spec":{"suspend":false}}`), w.serves)},
 		{Name: "upgrade waits", Do: w.await},
-		{Name: "upgrade approved", Do: run.InOrder(w.approve, w.behindPage, w.serving(newImage), w.withdrawn, w.gets(NewPage))},
+		{Name: "upgrade approved", Do: run.InOrder(w.approve, w.behindPage, w.serving(newImage), w.withdrawn, w.Gets(NewPage))},
 		{Name: "stop", Outage: true, Do: w.stop},
 		{Name: "start", Outage: true, Do: w.start},
-		{Name: "started", Do: w.steady},
+		{Name: "started", Do: w.Steady},
 		{Name: "delete", Outage: true, Do: w.remove},
 	}
 	return s
@@ -49,7 +49,7 @@ func (w *shopScenario) removeComponents(ctx context.Context, s *run.Step) error 
 	for _, component := range components {
 		// The objects checked below must have existed.
 		for _, kind := range []schema.GroupVersionKind{platform.Deployments, platform.Services, platform.ConfigMaps} {
-			found, err := w.List(ctx, kind, w.namespace, client.MatchingLabels(componentLabels(component)))
+			found, err := w.List(ctx, kind, w.Namespace, client.MatchingLabels(w.componentLabels(component)))
 			if err != nil {
 				return err
 			}
@@ -58,12 +58,12 @@ func (w *shopScenario) removeComponents(ctx context.Context, s *run.Step) error 
 			}
 		}
 	}
-	if err := w.edit(`{"spec":{"celeryFlower":null,"websocketServer":null,"mcpServer":null}}`)(ctx, s); err != nil {
+	if err := w.Edit(`{"spec":{"celeryFlower":null,"websocketServer":null,"mcpServer":null}}`)(ctx, s); err != nil {
 		return err
 	}
 	for _, component := range components {
 		if err := s.Until(ctx, "the objects of "+component+" are deleted", func(ctx context.Context) error {
-			return w.Leftovers(ctx, w.namespace, componentLabels(component), shopKinds...)
+			return w.Leftovers(ctx, w.Namespace, w.componentLabels(component), shopKinds...)
 		}); err != nil {
 			return err
 		}
@@ -79,11 +79,11 @@ func (w *shopScenario) suspend(ctx context.Context, s *run.Step) error {
 	}
 	for _, patch := range []string{`{"spec":{"suspend":true}}`, `{"spec":{"webServer":{"replicas":3}}}`} {
 		// Once the conditions are of this generation, the operator has reconciled it.
-		if err := run.InOrder(w.edit(patch), w.is("Suspended", "Paused"))(ctx, s); err != nil {
+		if err := run.InOrder(w.Edit(patch), w.is("Suspended", "Paused"))(ctx, s); err != nil {
 			return err
 		}
 	}
-	web, err := w.Get(ctx, platform.Deployments, w.namespace, "shop-web-server")
+	web, err := w.Get(ctx, platform.Deployments, w.Namespace, "shop-web-server")
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w *shopScenario) keeps(ctx context.Context, s *run.Step, before []string) 
 
 // pods returns the names and UIDs of the pods of the shop.
 func (w *shopScenario) pods(ctx context.Context) ([]string, error) {
-	items, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(shopLabels))
+	items, err := w.List(ctx, cluster.Pod, w.Namespace, client.MatchingLabels(shopLabels))
 	var out []string
 	for _, item := range items {
 		out = append(out, item.GetName()+" "+string(item.GetUID()))
@@ -120,7 +120,7 @@ func (w *shopScenario) pods(ctx context.Context) ([]string, error) {
 // is waits until these conditions of the latest generation are True.
 func (w *shopScenario) is(conditions ...string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
-		return w.until(ctx, s, fmt.Sprintf("the shop is %v", conditions), func(o *unstructured.Unstructured) error {
+		return w.Until(ctx, s, fmt.Sprintf("the shop is %v", conditions), func(o *unstructured.Unstructured) error {
 			for _, c := range conditions {
 				if err := platform.IsTrue(o, c); err != nil {
 					return err
@@ -137,10 +137,10 @@ func (w *shopScenario) await(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := w.edit(`{"spec":{"image":{"tag":"6.1.0"},"lifecycle":{"upgradeMode":"Supervised"}}}`)(ctx, s); err != nil {
+	if err := w.Edit(`{"spec":{"image":{"tag":"6.1.0"},"lifecycle":{"upgradeMode":"Supervised"}}}`)(ctx, s); err != nil {
 		return err
 	}
-	if err := w.until(ctx, s, "the upgrade waits for its approval", waits); err != nil {
+	if err := w.Until(ctx, s, "the upgrade waits for its approval", waits); err != nil {
 		return err
 	}
 	return w.keeps(ctx, s, before)
@@ -165,18 +165,18 @@ const approval = "superset.apache.org/approve-upgrade"
 
 // approve annotates the shop with the approval token of this change.
 func (w *shopScenario) approve(ctx context.Context, _ *run.Step) error {
-	o, err := w.Get(ctx, platform.Supersets, w.namespace, "shop")
+	o, err := w.Get(ctx, platform.Supersets, w.Namespace, "shop")
 	if err != nil {
 		return err
 	}
 	token := platform.Text(o, "status", "lifecycle", "upgrade", "approvalToken")
-	_, err = w.Kubectl(ctx, "", "annotate", "superset", "shop", "-n", w.namespace, approval+"="+token, "--overwrite")
+	_, err = w.Kubectl(ctx, "", "annotate", "superset", "shop", "-n", w.Namespace, approval+"="+token, "--overwrite")
 	return err
 }
 
 // withdrawn waits until the operator has removed the approval.
 func (w *shopScenario) withdrawn(ctx context.Context, s *run.Step) error {
-	return w.until(ctx, s, "the operator removes the approval", func(o *unstructured.Unstructured) error {
+	return w.Until(ctx, s, "the operator removes the approval", func(o *unstructured.Unstructured) error {
 		if o.GetAnnotations()[approval] != "" {
 			return errors.New("the annotation still exists")
 		}
@@ -186,7 +186,7 @@ func (w *shopScenario) withdrawn(ctx context.Context, s *run.Step) error {
 
 // stop stops the shop, which deletes all its pods, so connections of users fail.
 func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
-	command := w.edit(`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`)
+	command := w.Edit(`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`)
 	if err := run.InOrder(command, w.is("Stopped"))(ctx, s); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
 	}
-	now, err := w.loadgen.Current(ctx)
+	now, err := w.Loadgen.Current(ctx)
 	if err == nil {
 		s.Note("After the stop, users got %v.", now.Classes)
 	}
@@ -209,13 +209,13 @@ func (w *shopScenario) stop(ctx context.Context, s *run.Step) error {
 
 // start starts the shop and waits for the first page; no request may fail after it.
 func (w *shopScenario) start(ctx context.Context, s *run.Step) error {
-	if err := run.InOrder(w.edit(`{"metadata":{"annotations":{"operator-command":null}}}`), w.serves)(ctx, s); err != nil {
+	if err := run.InOrder(w.Edit(`{"metadata":{"annotations":{"operator-command":null}}}`), w.serves)(ctx, s); err != nil {
 		return err
 	}
 	startedAt := s.Now()
 	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := w.gets(NewPage)(bounded, s); err != nil {
+	if err := w.Gets(NewPage)(bounded, s); err != nil {
 		return err
 	}
 	s.Note("After the start, the first page was served %.1f s after Available.", s.Now().Sub(startedAt).Seconds())

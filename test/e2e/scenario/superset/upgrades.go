@@ -33,11 +33,11 @@ func Upgrades(p *platform.Platform) run.Scenario {
 	s.Phases = []run.Phase{
 		{Name: "steady", Do: w.firstRows},
 		{Name: "upgrade", Do: run.InOrder(
-			w.edit(`{"spec":{"image":{"tag":"6.1.0"}}}`), w.behindPage, w.serving(newImage), w.gets(NewPage), w.migrated)},
-		{Name: "key rotation", Do: run.InOrder(w.rotate, w.behindPage, w.serves, w.gets(NewPage), w.rotated)},
+			w.Edit(`{"spec":{"image":{"tag":"6.1.0"}}}`), w.behindPage, w.serving(newImage), w.Gets(NewPage), w.migrated)},
+		{Name: "key rotation", Do: run.InOrder(w.rotate, w.behindPage, w.serves, w.Gets(NewPage), w.rotated)},
 		// The restarted pods must still read every secret.
 		{Name: "first key removed", Do: run.InOrder(
-			w.edit(`{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`), w.serves)},
+			w.Edit(`{"spec":{"previousSecretKeyFrom":null,"lifecycle":{"rotate":null}}}`), w.serves)},
 		{Name: "delete", Outage: true, Do: w.remove},
 	}
 	return s
@@ -45,7 +45,7 @@ func Upgrades(p *platform.Platform) run.Scenario {
 
 // firstRows checks that the first key encrypts the secrets of the metastore.
 func (w *shopScenario) firstRows(ctx context.Context, s *run.Step) error {
-	if err := w.steady(ctx, s); err != nil {
+	if err := w.Steady(ctx, s); err != nil {
 		return err
 	}
 	rows, err := w.rows(ctx)
@@ -64,34 +64,34 @@ func (w *shopScenario) migrated(ctx context.Context, s *run.Step) error {
 	if found != "1" {
 		return fmt.Errorf("the metastore has %q columns of 6.1, want 1", found)
 	}
-	tasks, err := w.List(ctx, cluster.Pod, w.namespace, client.MatchingLabels(componentLabels("init")))
+	tasks, err := w.List(ctx, cluster.Pod, w.Namespace, client.MatchingLabels(w.componentLabels("init")))
 	if err == nil && len(tasks) < 2 {
 		err = fmt.Errorf("got pods %v of init tasks, want at least two", platform.Names(tasks))
 	}
 	if err != nil {
 		return err
 	}
-	n, err := w.Restricted(ctx, w.namespace)
+	n, err := w.Restricted(ctx, w.Namespace)
 	s.Note("%d containers, those of %d tasks among them, run as nonroot with a read-only root.", n, len(tasks))
 	return err
 }
 
 // behindPage waits until users get the maintenance page, and checks which pods serve it.
 func (w *shopScenario) behindPage(ctx context.Context, s *run.Step) error {
-	if err := w.gets(MaintenancePage)(ctx, s); err != nil {
+	if err := w.Gets(MaintenancePage)(ctx, s); err != nil {
 		return err
 	}
-	_, err := w.Restricted(ctx, w.namespace)
+	_, err := w.Restricted(ctx, w.Namespace)
 	return err
 }
 
 // rotate starts the rotation of the secret key.
 func (w *shopScenario) rotate(ctx context.Context, s *run.Step) error {
 	secret := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"shop-2"},"stringData":{"secret-key":%q}}`, secondKey)
-	if err := w.Apply(ctx, w.namespace, secret); err != nil {
+	if err := w.Apply(ctx, w.Namespace, secret); err != nil {
 		return err
 	}
-	return w.edit(`{"spec":{"secretKeyFrom":{"name":"shop-2","key":"secret-key"},
+	return w.Edit(`{"spec":{"secretKeyFrom":{"name":"shop-2","key":"secret-key"},
 		"previousSecretKeyFrom":{"name":"shop","key":"secret-key"},"lifecycle":{"rotate":{}}}}`)(ctx, s)
 }
 

@@ -103,7 +103,7 @@ func (u *upgrades) busy(replace, disruption run.Action, engineImage, change stri
 		if err != nil {
 			return err
 		}
-		if err := u.engine.Edit(ctx, s, platform.Engines, "etl", engine.WithImage(engineImage)); err != nil {
+		if err := u.engine.Edit(ctx, s, engine.WithImage(engineImage)); err != nil {
 			return err
 		}
 		if err := u.Patch(ctx, platform.Supersets, namespace, "shop", change); err != nil {

@@ -112,7 +112,7 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := u.engine.Edit(ctx, s, platform.Engines, "etl", fmt.Sprintf(`{"spec":{"progressDeadline":"%dm"}}`, 20+u.touches)); err != nil {
+	if err := u.engine.Edit(ctx, s, fmt.Sprintf(`{"spec":{"progressDeadline":"%dm"}}`, 20+u.touches)); err != nil {
 		return err
 	}
 	change := fmt.Sprintf(`{"spec":{"webServer":{"service":{"annotations":{"touched":"%d"}}}}}`, u.touches)
