@@ -18,7 +18,7 @@
 //   - expect: waiting for conditions without sleeping.
 //
 // They are built on packages that the local stack (tools/stack) uses as well: controlplane, kubectl, mysqlserver,
-// cachedir, proc, await, debian, freeport and watchdog.
+// cachedir, proc, await, debian, freeport, permissions and watchdog.
 //
 // These packages use real servers and never skip a test: if a server is missing, the test fails and prints the remedy.
 // Package watchdog removes everything that a test starts when the test process exits, even if it is killed.

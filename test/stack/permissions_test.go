@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	"github.com/flotilla-dev/flotilla/test/stack/permissions"
+	"github.com/flotilla-dev/flotilla/libs/testkit/permissions"
 )
 
 // permissionsAreUsed checks that no request was denied, and that each permission was used or has a reason in unused_test.go.

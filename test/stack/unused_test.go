@@ -3,7 +3,7 @@ package stack_test
 import (
 	"slices"
 
-	"github.com/flotilla-dev/flotilla/test/stack/permissions"
+	"github.com/flotilla-dev/flotilla/libs/testkit/permissions"
 )
 
 // Reasons that several services share.

@@ -2,16 +2,17 @@ package platform
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"github.com/flotilla-dev/flotilla/test/stack/permissions"
+	"github.com/flotilla-dev/flotilla/libs/testkit/permissions"
 )
 
 // PermissionReports returns the permissions of each service, and how often it used them since the stack was created.
-func (p *Platform) PermissionReports(ctx context.Context) ([]permissions.Report, error) {
+func (p *Platform) PermissionReports(ctx context.Context) (reports []permissions.ServiceReport, err error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "permissions", "--json")
 	cmd.Dir = p.Root
 	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+p.Local)
@@ -20,5 +21,8 @@ func (p *Platform) PermissionReports(ctx context.Context) ([]permissions.Report,
 	if err != nil {
 		return nil, fmt.Errorf("get the permissions of the services: %w", err)
 	}
-	return permissions.Parse(text)
+	if err := json.Unmarshal(text, &reports); err != nil {
+		return nil, fmt.Errorf("parse the permissions of the services: %w", err)
+	}
+	return reports, nil
 }

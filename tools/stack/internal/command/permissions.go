@@ -8,16 +8,11 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/permissions"
+
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/permissions"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/table"
 )
-
-// servicePermissions is an item of the output of `permissions --json`.
-type servicePermissions struct {
-	Service string `json:"service"`
-	permissions.Report
-}
 
 // permissions prints the permissions of each service, how often the service used them, and its denied requests, since
 // the control plane was created.
@@ -41,10 +36,10 @@ func (a *app) permissions(ctx context.Context, asJSON bool) error {
 	if err := a.readAudit(ledgers); err != nil {
 		return err
 	}
-	var reports []servicePermissions
+	var reports []permissions.ServiceReport
 	for _, name := range a.env.State.Services {
 		account := permissions.Account{Namespace: components.SystemNamespace, Name: name}
-		reports = append(reports, servicePermissions{name, ledgers[account.User()].Report()})
+		reports = append(reports, permissions.ServiceReport{Service: name, Report: ledgers[account.User()].Report()})
 	}
 	if asJSON {
 		encoder := json.NewEncoder(a.out)
@@ -90,7 +85,7 @@ func readAuditFile(path string, ledgers map[string]*permissions.Ledger) (err err
 	return nil
 }
 
-func (a *app) showPermissions(reports []servicePermissions) {
+func (a *app) showPermissions(reports []permissions.ServiceReport) {
 	rows := [][]string{{"SERVICE", "RESOURCE", "VERB", "LIMITED TO", "USED"}}
 	for _, report := range reports {
 		for _, use := range report.Permissions {

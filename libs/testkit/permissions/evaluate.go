@@ -28,7 +28,7 @@ type Result struct {
 }
 
 // Evaluate compares the used permissions of the reports with the explanations.
-func Evaluate(reports []Report, explained []Unused) Result {
+func Evaluate(reports []ServiceReport, explained []Unused) Result {
 	var v Result
 	matched := map[string]bool{}
 	for _, report := range reports {
@@ -41,44 +41,44 @@ func Evaluate(reports []Report, explained []Unused) Result {
 		}
 	}
 	for _, e := range explained {
-		for _, key := range e.lines() {
-			if !matched[key] {
-				v.Wrong = append(v.Wrong, key+" is explained and not granted")
+		for _, line := range e.lines() {
+			if !matched[line] {
+				v.Wrong = append(v.Wrong, line+" is explained and not granted")
 			}
 		}
 	}
 	return v
 }
 
-func (v *Result) evaluate(service string, permission Permission, explained []Unused, matched map[string]bool) {
-	key := line(service, permission.on(), permission.Verb)
-	matched[key] = true
+func (v *Result) evaluate(service string, permission Use, explained []Unused, matched map[string]bool) {
+	granted := key(service, permission.on(), permission.Verb)
+	matched[granted] = true
 	i := slices.IndexFunc(explained, func(e Unused) bool {
-		return slices.Contains(e.lines(), key)
+		return slices.Contains(e.lines(), granted)
 	})
 	switch {
 	case permission.Used == 0:
-		v.Unused = append(v.Unused, key)
+		v.Unused = append(v.Unused, granted)
 		if i < 0 {
-			v.Unexplained = append(v.Unexplained, key)
+			v.Unexplained = append(v.Unexplained, granted)
 		}
 	case i >= 0 && !explained[i].Sometimes:
-		v.Wrong = append(v.Wrong, fmt.Sprintf("%s is explained as unused (%s) and was used %d times", key, explained[i].Reason, permission.Used))
+		v.Wrong = append(v.Wrong, fmt.Sprintf("%s is explained as unused (%s) and was used %d times", granted, explained[i].Reason, permission.Used))
 	}
 }
 
 // lines returns one line for each permission.
 func (u Unused) lines() []string {
-	var all []string
+	var lines []string
 	for _, on := range u.On {
 		for verb := range strings.FieldsSeq(u.Verbs) {
-			all = append(all, line(u.Service, on, verb))
+			lines = append(lines, key(u.Service, on, verb))
 		}
 	}
-	return all
+	return lines
 }
 
-func line(service, on, verb string) string {
+func key(service, on, verb string) string {
 	resource, scope, _ := strings.Cut(on, " ")
 	return strings.TrimSpace(strings.Join([]string{service, resource, verb, scope}, " "))
 }

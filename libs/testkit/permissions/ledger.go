@@ -25,6 +25,12 @@ type Report struct {
 	Denied      []Denial `json:"denied"`
 }
 
+// ServiceReport is an item of the output of `stack permissions --json`.
+type ServiceReport struct {
+	Service string `json:"service"`
+	Report
+}
+
 // Ledger counts the requests of one account against its permissions.
 type Ledger struct {
 	uses    []Use

@@ -31,6 +31,9 @@ func (r Permission) Scope() string {
 	return strings.Join(limits, " ")
 }
 
+// on returns target and scope, such as "core/secrets in flotilla-system named a".
+func (r Permission) on() string { return strings.TrimSpace(r.Target() + " " + r.Scope()) }
+
 // limits ranks how narrow the permission is: names are narrower than a namespace.
 func (r Permission) limits() int {
 	n := 0

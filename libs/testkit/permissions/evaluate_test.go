@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -31,11 +32,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			reports, err := Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := Evaluate(reports, c.explained)
+			v := Evaluate(reports(t, text), c.explained)
 			if want := []string{"a apps/deployments delete", "a core/secrets get in n named x,y"}; !slices.Equal(v.Unused, want) {
 				t.Errorf("unused %q", v.Unused)
 			}
@@ -49,13 +46,18 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-func TestEvaluateReportsDenial(t *testing.T) {
-	reports, err := Parse([]byte(`[{"service":"a","denied":[{"verb":"get","resource":"pods","namespace":"n","name":"p","message":"m","times":2}]}]`))
-	if err != nil {
+func reports(t *testing.T, text string) (out []ServiceReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+func TestEvaluateReportsDenial(t *testing.T) {
+	denied := reports(t, `[{"service":"a","denied":[{"verb":"get","resource":"pods","namespace":"n","name":"p","message":"m","times":2}]}]`)
 	want := []string{"a was denied get core/pods of n/p, 2 times: m"}
-	if got := Evaluate(reports, nil).Wrong; !slices.Equal(got, want) {
+	if got := Evaluate(denied, nil).Wrong; !slices.Equal(got, want) {
 		t.Errorf("wrong %q", got)
 	}
 }
