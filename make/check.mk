@@ -11,10 +11,6 @@ verify: ## check generated files, formatting, go.mod, licenses
 lint: ## run golangci-lint, check import rules, size limits, wording
 	@hack/stage lint hack/lint.sh
 
-.PHONY: wording
-wording: ## count the expressions that the glossary replaces, in all prose
-	@cd tools && GOWORK=off go run ./wording -root .. -counts
-
 # Builds and installs the programs that the tests run, from Go modules and Debian packages.
 .PHONY: setup
 setup:

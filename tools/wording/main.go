@@ -3,7 +3,7 @@
 // commits. words.txt lists the expressions, exceptions.txt the excluded files; docs/glossary.md has the terms to use
 // instead.
 //
-// Usage: wording [-root DIR] [-counts] [-all] [-commits RANGE] [PATH...]
+// Usage: wording [-root DIR] [-commits RANGE] [PATH...]
 package main
 
 import (
@@ -37,38 +37,28 @@ type expression struct {
 // hit is one match of an expression in a line of prose.
 type hit struct {
 	location string // path:line, or a commit
-	by       int    // index of the expression
+	by       expression
 	text     string
 }
 
 func main() {
 	root := flag.String("root", ".", "checkout to read")
-	counts := flag.Bool("counts", false, "print the number of matches per expression instead of each match, and exit with 0")
 	commits := flag.String("commits", "", "also check the subjects of these commits, such as origin/main..HEAD")
-	all := flag.Bool("all", false, "include the files of exceptions.txt")
 	flag.Parse()
 	expressions, err := parse(terms)
 	if err != nil {
 		fail(err)
 	}
-	paths := flag.Args()
-	if !*all {
-		excluded, err := exclude(exceptions)
-		if err != nil {
-			fail(err)
-		}
-		paths = append(paths, excluded...)
-	}
-	hits, err := check(*root, paths, *commits, expressions)
+	excluded, err := exclude(exceptions)
 	if err != nil {
 		fail(err)
 	}
-	if *counts {
-		printCounts(expressions, hits)
-		return
+	hits, err := check(*root, append(flag.Args(), excluded...), *commits, expressions)
+	if err != nil {
+		fail(err)
 	}
 	for _, h := range hits {
-		fmt.Printf("%s: %s: %q in %q\n", h.location, expressions[h.by].topic, expressions[h.by].FindString(h.text), strings.TrimSpace(h.text))
+		fmt.Printf("%s: %s: %q in %q\n", h.location, h.by.topic, h.by.FindString(h.text), strings.TrimSpace(h.text))
 	}
 	if len(hits) > 0 {
 		fail(fmt.Errorf("%d expressions to reword; docs/glossary.md has the terms", len(hits)))
@@ -156,9 +146,9 @@ func check(root string, paths []string, commits string, expressions []expression
 
 func match(location, text string, expressions []expression, commit bool) []hit {
 	var out []hit
-	for i, e := range expressions {
+	for _, e := range expressions {
 		if (commit || e.topic != subject) && e.MatchString(text) {
-			out = append(out, hit{location, i, text})
+			out = append(out, hit{location, e, text})
 		}
 	}
 	return out
@@ -170,15 +160,4 @@ func git(root string, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return out, nil
-}
-
-func printCounts(expressions []expression, hits []hit) {
-	count := make([]int, len(expressions))
-	for _, h := range hits {
-		count[h.by]++
-	}
-	for i, e := range expressions {
-		fmt.Printf("%6d  %s: %s\n", count[i], e.topic, strings.TrimPrefix(e.String(), "(?i)"))
-	}
-	fmt.Printf("%6d  all\n", len(hits))
 }

@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 	}
 	var got []string
 	for _, h := range hits {
-		got = append(got, fmt.Sprintf("%s %s", filepath.Ext(strings.Split(h.location, ":")[0]), expressions[h.by].FindString(h.text)))
+		got = append(got, fmt.Sprintf("%s %s", filepath.Ext(strings.Split(h.location, ":")[0]), h.by.FindString(h.text)))
 	}
 	if diff := cmp.Diff([]string{".md Nobody", " a: the"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
