@@ -37,7 +37,9 @@ for module in "${modules[@]}"; do
 done
 
 echo "verify: licenses of dependencies"
-check licenses env GOWORK=off go -C tools run ./licenses -check || fail "licenses: see above"
+# shellcheck disable=SC2317 # called by check
+licenses() { diff <(GOWORK=off go -C tools run ./licenses) docs/licenses.md; }
+check licenses licenses || fail "docs/licenses.md is out of date: run make licenses"
 
 echo "verify: commands in the documentation that no test executes or checks"
 grep '^|' docs/unverified.md | grep -v '^|---' || fail "docs/unverified.md has no rows"

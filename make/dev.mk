@@ -31,4 +31,4 @@ tidy: ## tidy every go.mod and write go.work
 
 .PHONY: licenses
 licenses: ## write docs/licenses.md, the licenses of the modules in the binaries
-	@cd tools && GOWORK=off go run ./licenses
+	@page=$$(GOWORK=off go -C tools run ./licenses) && echo "$$page" > docs/licenses.md

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,22 +11,17 @@ import (
 	"strings"
 )
 
-// page is the generated file, relative to the checkout.
-const page = "docs/licenses.md"
-
 // own is the prefix of the modules of this repository.
 const own = "github.com/flotilla-dev/flotilla/"
 
 func main() {
-	check := flag.Bool("check", false, "compare "+page+" instead of writing it")
-	flag.Parse()
-	if err := run(context.Background(), "..", *check); err != nil {
+	if err := run(context.Background(), ".."); err != nil {
 		fmt.Fprintln(os.Stderr, "licenses:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, root string, check bool) error {
+func run(ctx context.Context, root string) error {
 	list, err := os.ReadFile(filepath.Join(root, "modules.txt"))
 	if err != nil {
 		return err
@@ -47,18 +40,8 @@ func run(ctx context.Context, root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(root, filepath.FromSlash(page))
-	if !check {
-		return os.WriteFile(file, text, 0o644)
-	}
-	stored, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(stored, text) {
-		return errors.New(page + " is out of date: run make licenses")
-	}
-	return nil
+	_, err = os.Stdout.Write(text)
+	return err
 }
 
 // programs returns the modules of modules.txt that are released as binaries.
