@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 
@@ -224,36 +225,28 @@ func (a *app) startSamples(ctx context.Context, dsn string) error {
 }
 
 // waitSamples waits until every sample is healthy and prints what is missing whenever that changes.
-func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) ([]samples.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, samplesTimeout)
-	defer cancel()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	var last []samples.Report
-	lastReport := ""
-	for {
-		reports, err := a.checkSamples(ctx, set, dsn)
+func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) (reports []samples.Report, err error) {
+	lastProblem := ""
+	err = await.Nil(ctx, samplesTimeout, 500*time.Millisecond, func(ctx context.Context) error {
+		now, err := a.checkSamples(ctx, set, dsn)
 		if err != nil {
-			if ctx.Err() != nil {
-				return last, errors.Join(errUnhealthy, err)
-			}
-			return last, err
+			return await.Stop(err)
 		}
-		last = reports
+		reports = now
 		problem := firstProblem(reports)
 		if problem == "" {
-			return reports, nil
+			return nil
 		}
-		if problem != lastReport {
+		if problem != lastProblem {
 			a.info("  %s", problem)
-			lastReport = problem
+			lastProblem = problem
 		}
-		select {
-		case <-ctx.Done():
-			return last, fmt.Errorf("%w after %s: %s", errUnhealthy, samplesTimeout, problem)
-		case <-tick.C:
-		}
+		return errors.New(problem)
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnhealthy, err)
 	}
+	return reports, err
 }
 
 var errUnhealthy = errors.New("the samples are not all healthy (see `make status` and `make logs S=<service>`)")
