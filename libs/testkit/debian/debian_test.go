@@ -10,13 +10,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
 )
 
-// aptGet replaces apt-get with a script that records its calls and fails to install before an update.
+// aptGet replaces apt-get with a script that records its calls and fails to install before an update. Without root,
+// nothing may be installed.
 func aptGet(t *testing.T) (calls func() string) {
 	t.Helper()
-	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
+	if os.Geteuid() != 0 {
 		err := debian.Install(t.Context(), t.Logf, nil, "sl")
-		if err == nil || !strings.Contains(err.Error(), "no package is installed") {
-			t.Errorf("without root or Debian: %v", err)
+		if err == nil || !strings.Contains(err.Error(), "missing: sl") {
+			t.Errorf("without root: %v", err)
 		}
 		return nil
 	}
@@ -64,10 +65,10 @@ func TestInstallUpdatesListsForMissingPackage(t *testing.T) {
 	}
 	var reported string
 	err := debian.Install(t.Context(), func(format string, args ...any) { reported = fmt.Sprintf(format, args...) }, []string{"EXTRA=1"}, "one", "two")
-	if err != nil || calls() != "install 1 update 1 install 1" {
+	if err != nil || calls() != "update 1 install 1" {
 		t.Errorf("apt-get was called for %q: %v", calls(), err)
 	}
-	if !strings.Contains(reported, "one and two") {
+	if !strings.Contains(reported, "one two") {
 		t.Errorf("reported %q", reported)
 	}
 }
