@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
@@ -125,35 +124,13 @@ func (r *Recorder) Histories() (map[string]History, error) {
 
 // Watch records the changes of all objects of a kind in a namespace until ctx ends.
 func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string) {
-	for first := true; ctx.Err() == nil; first = false {
-		r.watchOnce(ctx, c, gvk, namespace, !first)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string, reconnected bool) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	w, err := c.Watch(ctx, list, client.InNamespace(namespace))
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	seen := map[string]bool{}
-	for event := range w.ResultChan() {
-		o, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Error {
-			return
-		}
-		r.record(o, reconnected && !seen[string(o.GetUID())])
-		seen[string(o.GetUID())] = true
-		if event.Type == watch.Deleted {
+	all := timeline.Object{GVK: gvk, Namespace: namespace}
+	timeline.Follow(ctx, c, all, func(o *unstructured.Unstructured, deleted, incomplete bool) {
+		r.record(o, incomplete)
+		if deleted {
 			r.end(o)
 		}
-	}
+	})
 }
 
 // Changes returns the number of changes of conditions and of phases.
