@@ -1,3 +1,4 @@
+// Package accounts writes the credentials of service accounts.
 package accounts
 
 import (

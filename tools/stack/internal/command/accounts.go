@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,34 +24,34 @@ const tokenValidity = "8760h"
 // accountKinds are the kinds of a chart's account and its permissions.
 const accountKinds = "clusterrolebindings,clusterroles,rolebindings,roles,serviceaccounts"
 
+// accountsLabel is the label of all installed objects; its value is the version of the manifest that contains them.
+const accountsLabel = "stack.flotilla.dev/accounts"
+
 // prepareAccounts creates the account of each chosen service with the permissions that its chart grants. It deletes
-// the remaining documents of an earlier version of the chart.
+// the remaining objects of an earlier version of the chart.
 func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
-	var documents []map[string]any
+	var documents bytes.Buffer
 	for _, name := range chosen {
-		manifest, err := a.renderChart(ctx, name)
+		rendered, err := a.renderAccount(ctx, name)
 		if err != nil {
 			return err
 		}
-		taken, err := accounts.Documents(manifest, name, components.SystemNamespace)
-		if err != nil {
-			return err
-		}
-		documents = append(documents, taken...)
+		documents.Write(rendered)
 	}
 	if slices.Contains(chosen, components.Aggregator) {
-		documents = append(documents, viewer()...)
+		documents.WriteString(viewer)
 	}
-	list, version, err := accounts.List(documents)
-	if err != nil {
-		return err
-	}
-	if _, err := a.kubectl(ctx, string(list), "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
-		return err
-	}
-	earlier := accounts.Label + "," + accounts.Label + "!=" + version
-	if _, err := a.kubectl(ctx, "", "delete", accountKinds, "--all-namespaces", "--selector="+earlier); err != nil {
-		return err
+	manifest := documents.String()
+	sum := sha256.Sum256([]byte(manifest))
+	version := hex.EncodeToString(sum[:6])
+	for _, args := range [][]string{
+		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
+		{"label", "--overwrite", "-f", "-", accountsLabel + "=" + version},
+		{"delete", accountKinds, "--all-namespaces", "--selector=" + accountsLabel + "," + accountsLabel + "!=" + version},
+	} {
+		if _, err := a.kubectl(ctx, manifest, args...); err != nil {
+			return err
+		}
 	}
 	for _, name := range chosen {
 		if err := a.writeCredentials(ctx, name); err != nil {
@@ -59,27 +61,24 @@ func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 	return nil
 }
 
-// viewer returns the account that the owner of the stack uses for the aggregator's HTTP API, since the kubeconfig of the
+// viewer is the account that the owner of the stack uses for the aggregator's HTTP API, since the kubeconfig of the
 // owner has a client certificate and no token.
-func viewer() []map[string]any {
-	const rbac = "rbac.authorization.k8s.io"
-	account := map[string]any{"kind": "ServiceAccount", "name": components.Viewer, "namespace": components.SystemNamespace}
-	return []map[string]any{
-		{
-			"apiVersion": "v1", "kind": account["kind"],
-			"metadata": map[string]any{"name": account["name"], "namespace": account["namespace"]},
-		},
-		{
-			"apiVersion": rbac + "/v1", "kind": "ClusterRoleBinding",
-			"metadata": map[string]any{"name": "flotilla-" + components.Viewer},
-			"roleRef":  map[string]any{"apiGroup": rbac, "kind": "ClusterRole", "name": "flotilla-status-api-reader"},
-			"subjects": []any{account},
-		},
-	}
-}
+const viewer = `
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: ` + components.Viewer + `, namespace: ` + components.SystemNamespace + `}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: flotilla-` + components.Viewer + `}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: flotilla-status-api-reader}
+subjects:
+  - {kind: ServiceAccount, name: ` + components.Viewer + `, namespace: ` + components.SystemNamespace + `}
+`
 
-// renderChart renders the chart of a service with the values that change its permissions in the stack.
-func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
+// renderAccount renders the account of a service and its permissions, with the values that change them in the stack.
+func (a *app) renderAccount(ctx context.Context, name string) ([]byte, error) {
 	version, err := controlplane.KubernetesVersion(a.env.Checkout.Path("tools", "controlplane"))
 	if err != nil {
 		return nil, err
@@ -87,6 +86,7 @@ func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 	args := []string{
 		"template", name, a.env.Chart(name), "--namespace=" + components.SystemNamespace, "--kube-version=" + version,
 		"--set=cluster.name=" + components.ClusterName, "--set=bus.url=" + a.env.NATSURL(),
+		"--show-only=templates/serviceaccount.yaml", "--show-only=templates/rbac.yaml",
 	}
 	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+a.env.Checkout.Local("cache", "helm"), "KUBECONFIG="+a.env.Kubeconfig())
