@@ -25,8 +25,7 @@
 //	           numbers: objects=10000 for the sync scenarios, one=2000 for sync_one_worker, updates=500, cached=100000 for
 //	           memory
 //	status     the conditions, from operator to resource: offer (one call of the publisher), latency and load, which
-//	           package status describes. BENCH_STATUS_OBJECTS is the number of resources in latency (default 1,000);
-//	           load has ten times as many
+//	           package status describes; numbers: resources=1000 in latency, and ten times as many in load
 package main
 
 import (
@@ -107,13 +106,22 @@ var aggregator = benchenv.Benchmark{
 				Unit: "ns/op", Figure: "offer.unchanged_ns", FigureUnit: "ns",
 			},
 		}},
-		{Name: "latency", RunLast: true, Aggregator: true, Run: status.Latency},
-		{Name: "load", RunLast: true, Aggregator: true, Run: status.Load},
+		{Name: "latency", RunLast: true, Aggregator: true, Run: sized(status.Latency).run},
+		{Name: "load", RunLast: true, Aggregator: true, Run: sized(status.Load).run},
 	},
 }
 
+// sized is a scenario of the size resources.
+type sized func(context.Context, *benchenv.Env, int, *benchenv.Figures) error
+
+func (s sized) run(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	return s(ctx, e, sizes["resources"], f)
+}
+
 // sizes are the numbers of objects that the command line can set. Fixed sizes are part of the names of their figures.
-var sizes = map[string]int{"fleet": 1000, "rolled": math.MaxInt, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
+var sizes = map[string]int{
+	"fleet": 1000, "rolled": math.MaxInt, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000, "resources": 1000,
+}
 
 func main() {
 	log.SetLogger(logr.Discard()) // failures are returned as errors

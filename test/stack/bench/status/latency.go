@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,16 +32,12 @@ const (
 )
 
 // Latency runs the Superset operator, the aggregator and NATS on a control plane with simulated pods, with one Deployment and
-// one pod for each Superset. It makes 20 pods per second unready, and then ready again. A sample runs from the event of a
+// one pod for each of n Supersets. It makes 20 pods per second unready, and then ready again. A sample runs from the event of a
 // watch in which the available replicas of the Deployment change to the event in which Available of the Superset changes. It
 // contains the operator's watch and reconcile, the bus, the debounce and computation of the aggregator, and the write of the
 // condition. Before that, Latency measures the writes of both services in a minute without changes
 // (status.idle.writes_per_minute).
-func Latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
-	n, err := size()
-	if err != nil {
-		return err
-	}
+func Latency(ctx context.Context, e *benchenv.Env, n int, f *benchenv.Figures) error {
 	flags, err := e.StartAggregator(ctx)
 	if err != nil {
 		return err
@@ -124,20 +118,6 @@ func podsOf(ctx context.Context, e *benchenv.Env, n int) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("got %d pods for %d Supersets", len(pods), n)
 	}
 	return pods[:n], nil
-}
-
-// size returns the number of resources of Latency, from BENCH_STATUS_OBJECTS.
-func size() (int, error) {
-	const variable = "BENCH_STATUS_OBJECTS"
-	text := os.Getenv(variable)
-	if text == "" {
-		return 1000, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s: %q is not a number of objects", variable, text)
-	}
-	return n, nil
 }
 
 // smallSupersets returns n minimal Supersets: a web server with one pod, and no tasks.

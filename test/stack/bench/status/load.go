@@ -27,8 +27,8 @@ const (
 	heapTargetMetric   = "go_memstats_next_gc_bytes"
 )
 
-// Load runs the aggregator without an operator: the program publishes observations of resources that no controller
-// reconciles, with the bus client of the operators. It measures
+// Load runs the aggregator without an operator: the program publishes observations of ten times n resources that no
+// controller reconciles, with the bus client of the operators. It measures
 //
 //   - the time from an observation that changes Available to the condition, while observations of different resources change at
 //     several rates (status.paced50.p99_ms and others);
@@ -40,11 +40,7 @@ const (
 //     again (status.rebuild10k.confirmed_seconds), for which it waits for the next heartbeat (up to 10 s) and then 5 s;
 //   - the loss of all data of the bus: the time from the first deletion until every resource has its status entry again
 //     (status.rebuild10k.after_wipe_seconds). An observer detects the loss within 15 s.
-func Load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
-	n, err := size()
-	if err != nil {
-		return err
-	}
+func Load(ctx context.Context, e *benchenv.Env, n int, f *benchenv.Figures) error {
 	url, err := e.Bus()
 	if err != nil {
 		return err
