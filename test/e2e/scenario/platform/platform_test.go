@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -44,9 +45,9 @@ func TestIsTrueIgnoresOldGeneration(t *testing.T) {
 }
 
 func TestLooseReportsUnhardenedContainers(t *testing.T) {
-	pod := func(spec string) *unstructured.Unstructured {
-		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte("spec: "+spec), &o.Object); err != nil {
+	pod := func(spec string) *corev1.Pod {
+		o := &corev1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte("spec: "+spec), o); err != nil {
 			t.Fatal(err)
 		}
 		return o

@@ -4,26 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Restricted returns the number of containers in a namespace, and an error that lists those that may run as root or
 // have a writable root filesystem.
 func (p *Platform) Restricted(ctx context.Context, namespace string) (int, error) {
-	pods, err := p.List(ctx, cluster.Pod, namespace)
-	if err != nil {
-		return 0, err
+	var pods corev1.PodList
+	if err := p.Client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		return 0, fmt.Errorf("list pods in %s: %w", namespace, err)
 	}
-	if len(pods) == 0 {
+	if len(pods.Items) == 0 {
 		return 0, fmt.Errorf("no pods in %s", namespace)
 	}
 	n := 0
 	var problems []error
-	for i := range pods {
-		containers, problem := loose(&pods[i])
+	for i := range pods.Items {
+		containers, problem := loose(&pods.Items[i])
 		n += containers
 		problems = append(problems, problem)
 	}
@@ -31,30 +31,23 @@ func (p *Platform) Restricted(ctx context.Context, namespace string) (int, error
 }
 
 // loose returns the number of containers in a pod, and an error that lists those that are not restricted.
-func loose(pod *unstructured.Unstructured) (int, error) {
-	ofPod, _, err := unstructured.NestedBool(pod.Object, "spec", "securityContext", "runAsNonRoot")
-	problems := []error{err}
-	n := 0
-	for _, field := range []string{"initContainers", "containers"} {
-		list, _, err := unstructured.NestedSlice(pod.Object, "spec", field)
-		problems = append(problems, err)
-		for _, entry := range list {
-			container, ok := entry.(map[string]any)
-			if !ok {
-				continue
-			}
-			n++
-			nonroot, found, err := unstructured.NestedBool(container, "securityContext", "runAsNonRoot")
-			readOnly, _, err2 := unstructured.NestedBool(container, "securityContext", "readOnlyRootFilesystem")
-			problems = append(problems, err, err2)
-			if !found {
-				nonroot = ofPod
-			}
-			if !nonroot || !readOnly {
-				problems = append(problems, fmt.Errorf("pod %s, container %v: runAsNonRoot is %t, readOnlyRootFilesystem is %t",
-					pod.GetName(), container["name"], nonroot, readOnly))
-			}
+func loose(pod *corev1.Pod) (int, error) {
+	var problems []error
+	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for i := range containers {
+		var own corev1.SecurityContext
+		if containers[i].SecurityContext != nil {
+			own = *containers[i].SecurityContext
+		}
+		if own.RunAsNonRoot == nil && pod.Spec.SecurityContext != nil {
+			own.RunAsNonRoot = pod.Spec.SecurityContext.RunAsNonRoot
+		}
+		if !deref(own.RunAsNonRoot) || !deref(own.ReadOnlyRootFilesystem) {
+			problems = append(problems, fmt.Errorf("pod %s, container %s: runAsNonRoot is %t, readOnlyRootFilesystem is %t",
+				pod.Name, containers[i].Name, deref(own.RunAsNonRoot), deref(own.ReadOnlyRootFilesystem)))
 		}
 	}
-	return n, errors.Join(problems...)
+	return len(containers), errors.Join(problems...)
 }
+
+func deref(b *bool) bool { return b != nil && *b }
