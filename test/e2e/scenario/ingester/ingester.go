@@ -36,9 +36,9 @@ func Disruptions(p *platform.Platform) run.Scenario {
 		Phases: []run.Phase{
 			{Name: "create while MySQL's pod is killed", Do: i.during(i.create, i.kill)},
 			{Name: "change while MySQL's pod is moved", Do: i.during(i.change, i.move)},
-			{Name: "delete half while MySQL is restarted", Do: i.during(i.delete("-l", "half=deleted"), i.restart)},
+			{Name: "delete half while MySQL is restarted", Do: i.during(i.delete("deleted"), i.restart)},
 			{Name: "verify", Do: Verify(p)},
-			{Name: "delete the other half", Do: i.delete("--all")},
+			{Name: "delete the other half", Do: i.delete("kept")},
 			{Name: "verify again", Do: Verify(p)},
 		},
 		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, namespace) },
@@ -125,33 +125,41 @@ func (i *scenario) allKinds() string { return strings.Join(i.kinds, ",") }
 
 func (i *scenario) change(ctx context.Context, s *run.Step) error {
 	for round := range 3 {
-		// kubectl can fail at the admission that adds finalizers, and on a conflict with another writer, so retry it.
-		if err := s.Until(ctx, "all objects have their label", func(ctx context.Context) error {
-			_, err := i.Kubectl(ctx, "", "label", "-n", namespace, i.allKinds(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
-			return err
-		}); err != nil {
+		if err := Label(i.Platform, namespace, i.allKinds(), fmt.Sprintf("round=%d", round))(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// delete deletes the objects that the arguments of kubectl select, and waits until they no longer exist: the ingester removes
-// its finalizer after the write to MySQL.
-func (i *scenario) delete(selection ...string) run.Action {
+// Label labels all objects of some kinds in a namespace. kubectl can fail at the admission that adds finalizers, and on a
+// conflict with another writer, so it is retried.
+func Label(p *platform.Platform, namespace, kinds, label string) run.Action {
 	return func(ctx context.Context, s *run.Step) error {
-		args := append([]string{"delete", "-n", namespace, i.allKinds(), "--wait=false"}, selection...)
-		if _, err := i.Kubectl(ctx, "", args...); err != nil {
+		return s.Until(ctx, "all objects have the label "+label, func(ctx context.Context) error {
+			_, err := p.Kubectl(ctx, "", "label", "-n", namespace, kinds, "--all", "--overwrite", label)
+			return err
+		})
+	}
+}
+
+func (i *scenario) delete(half string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		return Delete(i.Platform, namespace, i.allKinds(), "-l", "half="+half)(ctx, s)
+	}
+}
+
+// Delete deletes the objects that the arguments of kubectl select, and waits until they no longer exist: the ingester removes
+// its finalizer after the write to MySQL.
+func Delete(p *platform.Platform, namespace string, selection ...string) run.Action {
+	return func(ctx context.Context, s *run.Step) error {
+		if _, err := p.Kubectl(ctx, "", append([]string{"delete", "-n", namespace, "--wait=false"}, selection...)...); err != nil {
 			return err
 		}
 		return s.Until(ctx, "the deleted objects no longer exist", func(ctx context.Context) error {
-			args := []string{"get", "-n", namespace, i.allKinds(), "-o", "name", "--ignore-not-found"}
-			if selection[0] == "-l" {
-				args = append(args, selection...)
-			}
-			left, err := i.Kubectl(ctx, "", args...)
-			if err == nil && strings.TrimSpace(left) != "" {
-				err = fmt.Errorf("%d objects still exist", len(strings.Fields(left)))
+			left, err := p.Kubectl(ctx, "", append([]string{"get", "-n", namespace, "-o", "name", "--ignore-not-found"}, selection...)...)
+			if n := len(strings.Fields(left)); err == nil && n > 0 {
+				err = fmt.Errorf("%d objects still exist", n)
 			}
 			return err
 		})

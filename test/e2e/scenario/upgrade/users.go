@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario/ingester"
 	"github.com/flotilla-dev/flotilla/test/e2e/scenario/platform"
 )
 
@@ -172,8 +172,7 @@ func (u *upgrades) projects(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// createAndDelete creates projects, changes them, deletes every other one and waits for the end of the deletion: the ingester
-// removes its finalizer after the write to MySQL.
+// createAndDelete creates projects, changes them, deletes every other one and waits for the end of the deletion.
 func (u *upgrades) createAndDelete(ctx context.Context, s *run.Step, name string, pairs int) error {
 	var items []any
 	var created []string
@@ -194,21 +193,8 @@ func (u *upgrades) createAndDelete(ctx context.Context, s *run.Step, name string
 	if err := u.Apply(ctx, namespace, string(list)); err != nil {
 		return err
 	}
-	// kubectl can fail on a conflict with another writer, so retry it.
-	if err := s.Until(ctx, "the projects of "+name+" are changed", func(ctx context.Context) error {
-		_, err := u.Kubectl(ctx, "", "label", "projects.michelangelo.api", "--all", "-n", namespace, "--overwrite", "during="+name)
-		return err
-	}); err != nil {
-		return err
-	}
-	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", namespace, "--wait=false"}, created...)...); err != nil {
-		return err
-	}
-	return s.Until(ctx, "the deleted projects of "+name+" no longer exist", func(ctx context.Context) error {
-		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", namespace, "--ignore-not-found", "-o", "name"}, created...)...)
-		if n := len(strings.Fields(left)); err == nil && n > 0 {
-			err = fmt.Errorf("%d projects still exist", n)
-		}
-		return err
-	})
+	return run.InOrder(
+		ingester.Label(u.Platform, namespace, "projects.michelangelo.api", "during="+name),
+		ingester.Delete(u.Platform, namespace, created...),
+	)(ctx, s)
 }
