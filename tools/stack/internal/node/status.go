@@ -45,6 +45,3 @@ func (n *Node) Server() string { return n.server() }
 
 // Certificates returns the directory of the cluster's CA and of the certificates that it signed, also for the bus.
 func (n *Node) Certificates() string { return n.dir("pki") }
-
-// Address returns the address of the node that this machine can reach.
-func (n *Node) Address() string { return n.node() }
