@@ -171,8 +171,8 @@ func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
 		out[name] = seconds
 		errs = append(errs, err)
 	}
-	if running := e.Operator.running; running != nil && !running.stopping.Load() {
-		measure(e.Operator.Name, running.PID)
+	if pid := e.Operator.pid(); pid != 0 {
+		measure(e.Operator.Name, pid)
 	}
 	for name, pid := range others {
 		measure(name, pid)

@@ -127,22 +127,21 @@ func (e *Env) Idle(ctx context.Context) (*Cost, error) {
 
 // Raw stops the operator, if it runs, and measures the cost of work on n objects for the control plane alone.
 func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) (*Cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	if err := e.Operator.Stop(ctx); err != nil {
 		return nil, err
 	}
-	before, err := e.controlPlane()
+	var elapsed time.Duration
+	c, err := e.measure(ctx, func(ctx context.Context) error {
+		start := time.Now()
+		err := work(ctx)
+		elapsed = time.Since(start)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	if err := work(ctx); err != nil {
-		return nil, err
-	}
-	elapsed := time.Since(start)
-	after, err := e.controlPlane()
-	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: after.minus(before)}, err
+	c.Objects, c.Seconds = n, elapsed.Seconds()
+	return c, nil
 }
 
 // WarmUp creates one object, waits until it has arrived, deletes it, and waits until the services have settled.
@@ -198,12 +197,16 @@ func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*C
 	return c, err
 }
 
-// counters returns the counters of the control plane and of the operator since their start.
+// counters returns the counters of the control plane since its start and, if the operator runs, those of its process.
 func (e *Env) counters(ctx context.Context) (Counters, error) {
 	c, err := e.controlPlane()
-	errs := []error{err, nil, nil, nil}
-	c.CPUSeconds, errs[1] = proc.CPUSeconds(e.Operator.running.PID)
-	c.ReadBytes, errs[3] = proc.ReadBytes(e.Operator.running.PID)
+	pid := e.Operator.pid()
+	if err != nil || pid == 0 {
+		return c, err
+	}
+	errs := make([]error, 3)
+	c.CPUSeconds, errs[0] = proc.CPUSeconds(pid)
+	c.ReadBytes, errs[1] = proc.ReadBytes(pid)
 	c.Reconciles, errs[2] = e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
 	return c, errors.Join(errs...)
 }

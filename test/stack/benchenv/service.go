@@ -118,6 +118,14 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 	return start, err
 }
 
+// pid returns the process id of the service, or 0 if it does not run.
+func (s *Service) pid() int {
+	if s.running == nil || s.running.stopping.Load() {
+		return 0
+	}
+	return s.running.PID
+}
+
 // Stop terminates the service with SIGTERM, if it runs.
 func (s *Service) Stop(ctx context.Context) error {
 	if s.running == nil {
