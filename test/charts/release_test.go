@@ -33,6 +33,9 @@ type lifecycle struct {
 	// before creates Secrets; checks verify the results of the Jobs.
 	before func(p env)
 	checks map[string]func(p env, output string)
+	// command is a command of docs/commands.md, which runs after the hooks; printed verifies its output.
+	command string
+	printed func(p env, output string)
 }
 
 func lifecycles() map[string]lifecycle {
@@ -46,6 +49,9 @@ func lifecycles() map[string]lifecycle {
 				"metadata: {finalizers: [compute.firebolt.io/fireboltengineclass-deletion-guard]}}",
 			made:   map[string]string{"engine-operator.flotilla.dev": "Lease", "engine-operator-webhook-cert": "Secret"},
 			checks: map[string]func(env, string){"engine-operator-release": reports("FireboltEngineClass  1")},
+
+			command: `["remove-finalizers","--dry-run"]`,
+			printed: reports("WOULD BE RELEASED"),
 		},
 		"ingester": {
 			values: []string{"--set", "database.dsnSecret.name=database"},
@@ -57,6 +63,8 @@ func lifecycles() map[string]lifecycle {
 				"ingester-migrate": reports("00001_create_model.sql"),
 				"ingester-release": reports("Model            1"),
 			},
+			command: `["remove-finalizers","--dry-run"]`,
+			printed: reports("WOULD BE RELEASED"),
 		},
 		"status-aggregator": {
 			values: []string{"--set", "cluster.name=prod,bus.url=nats://nats:4222,bus.bootstrapJob.enabled=true,bus.bootstrapJob.urlSecret.name=bootstrap"},
@@ -68,6 +76,9 @@ func lifecycles() map[string]lifecycle {
 				p.create(secret("admin", "url", srv.As(busauth.Admin)))
 			},
 			checks: map[string]func(env, string){"status-aggregator-bootstrap": streamsAreThere},
+
+			command: `["bus","verify"]`,
+			printed: streamsAreThere,
 		},
 	}
 }
@@ -160,6 +171,7 @@ func (p env) live(s lifecycle) {
 	p.fakeOperator(s.made)
 	hooks := documents(p, p.helm("get", "hooks", p.service))
 	p.jobs(hooks, s.checks)
+	p.command(s)
 
 	if p.service == "ingester" {
 		p.failsOnce()

@@ -108,6 +108,34 @@
 {{- end }}
 {{- end }}
 
+{{/* Flags, environment and volumes of a command. Its Secrets are optional: the kubelet starts no pod that lacks a
+required one, while the command names what it lacks, or does not need it. */}}
+{{- define "own.commandArgs" }}
+{{- include "own.databaseArgs" . }}
+{{- include "flotilla.busArgs" (dict "as" .Values.bus) }}
+{{- with .Values.cluster.name }}
+- --cluster-name={{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "own.commandEnv" }}
+{{- $env := list }}
+{{- range concat (include "own.env" . | fromYamlArray) (include "flotilla.busEnv" (dict "as" .Values.bus) | fromYamlArray) }}
+{{- $_ := set .valueFrom.secretKeyRef "optional" true }}
+{{- $env = append $env . }}
+{{- end }}
+{{- toYaml $env }}
+{{- end }}
+
+{{- define "own.commandVolumes" }}
+{{- $volumes := list }}
+{{- range concat (include "own.volumes" . | fromYamlArray) (include "flotilla.busVolumes" (dict "as" .Values.bus) | fromYamlArray) }}
+{{- $_ := set .secret "optional" true }}
+{{- $volumes = append $volumes . }}
+{{- end }}
+{{- toYaml $volumes }}
+{{- end }}
+
 {{- define "own.check" }}
 {{- with .Values.database }}
 {{- if and .dsnSecret.name .host }}{{ fail "database.dsnSecret.name and database.host exclude each other" }}{{ end }}
@@ -140,6 +168,6 @@ New objects get the finalizer {{ if .Values.webhooks.enabled }}by the webhook{{ 
 Verify that cluster and database match:
 
   kubectl -n {{ .Release.Namespace }} get lease ingester.flotilla.dev
-  ingester verify --help
+  ingester verify   # in a Job: docs/commands.md
 {{- end }}
 {{- end }}

@@ -1,6 +1,6 @@
-{{/* Jobs that Helm runs as hooks, and their ServiceAccounts. */}}
+{{/* Jobs with the image of the service, and their ServiceAccounts. "annotations" are those of a hook. */}}
 
-{{- define "flotilla.hookAccount" }}
+{{- define "flotilla.jobAccount" }}
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -8,12 +8,14 @@ metadata:
   name: {{ .name }}
   namespace: {{ .root.Release.Namespace }}
   labels: {{- include "flotilla.labels" .root | nindent 4 }}
-  annotations: {{- .annotations | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- . | nindent 4 }}
+  {{- end }}
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* A Job with the image of the service. "token" is false if it does not use the API server. */}}
-{{- define "flotilla.hookJob" }}
+{{/* "token" is false if the Job does not use the API server, "once" is true if a failed pod is not replaced. */}}
+{{- define "flotilla.job" }}
 ---
 apiVersion: batch/v1
 kind: Job
@@ -21,16 +23,18 @@ metadata:
   name: {{ .name }}
   namespace: {{ .root.Release.Namespace }}
   labels: {{- include "flotilla.labels" .root | nindent 4 }}
-  annotations: {{- .annotations | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- . | nindent 4 }}
+  {{- end }}
 spec:
-  backoffLimit: 6
+  backoffLimit: {{ if .once }}0{{ else }}6{{ end }}
   template:
     metadata:
       labels:
         app.kubernetes.io/name: {{ .name }}
         app.kubernetes.io/instance: {{ .root.Release.Name }}
     spec:
-      restartPolicy: OnFailure
+      restartPolicy: {{ if .once }}Never{{ else }}OnFailure{{ end }}
       serviceAccountName: {{ .account }}
       automountServiceAccountToken: {{ not (eq .token false) }}
       securityContext: {{- include "flotilla.podSecurity" .root | nindent 8 }}

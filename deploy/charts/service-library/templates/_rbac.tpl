@@ -93,11 +93,12 @@ flotilla-conditions in the namespace of that Lease. */}}
 {{- end }}
 {{- end }}
 
-{{/* All roles of a file, bound to a ServiceAccount; without one they are for users.
-Rules about webhook configurations are limited to those of this release. */}}
+{{/* All roles of a file, with an optional suffix of their names, bound to a ServiceAccount; without one they are for
+users. Rules about webhook configurations are limited to those of this release. */}}
 {{- define "flotilla.roles" }}
 {{- $call := . }}
 {{- range (include "flotilla.documents" . | fromJson).items }}
+{{- $_ := set .metadata "name" (print .metadata.name ($call.suffix | default "")) }}
 {{- range .rules }}
 {{- if or (has "validatingwebhookconfigurations" .resources) (has "mutatingwebhookconfigurations" .resources) }}
 {{- $_ := set . "resourceNames" (list (include "flotilla.clusterScoped" (dict "root" $call.root "name" (printf "flotilla-%s" $call.root.Chart.Name)))) }}

@@ -21,7 +21,7 @@
 {{- if not (or $bus.url $bus.urlSecret.name) }}{{ fail "bus.url or bus.urlSecret.name is required: without a bus there is nothing to aggregate" }}{{ end }}
 {{- $job := $bus.bootstrapJob }}
 {{- if and $job.url $job.urlSecret.name }}{{ fail "bus.bootstrapJob.url and bus.bootstrapJob.urlSecret.name exclude each other" }}{{ end }}
-{{- if and $job.enabled (not (or $job.url $job.urlSecret.name)) }}{{ fail "bus.bootstrapJob.url or bus.bootstrapJob.urlSecret.name is required with bus.bootstrapJob.enabled" }}{{ end }}
+{{- if and (or $job.enabled .Values.command) (not (or $job.url $job.urlSecret.name)) }}{{ fail "bus.bootstrapJob.url or bus.bootstrapJob.urlSecret.name is required with bus.bootstrapJob.enabled and with command" }}{{ end }}
 {{- if and $job.credentialsSecret.name $job.nkeySecret.name }}{{ fail "bus.bootstrapJob.credentialsSecret.name and bus.bootstrapJob.nkeySecret.name exclude each other" }}{{ end }}
 {{- if and $job.tls.clientCertificate (not $job.tls.secretName) }}{{ fail "bus.bootstrapJob.tls.clientCertificate needs bus.bootstrapJob.tls.secretName" }}{{ end }}
 {{- end }}
@@ -30,7 +30,7 @@
 {{- if not .Values.bus.bootstrapJob.enabled }}
 Create the streams and the bucket (bus.bootstrapJob.enabled), then verify:
 
-  status-aggregator bus verify --nats-url=...
+  status-aggregator bus verify   # in a Job: docs/commands.md
 {{- end }}
 {{- if .Values.api.enabled }}
 Status of all resources, by the Service {{ .Chart.Name }}:
