@@ -40,7 +40,7 @@ func TestDocumentedInstallationsConnect(t *testing.T) {
 			set := settings(line)
 			docs := documents(t, render(t, line.chart, set...))
 			for _, c := range containers(t, docs) {
-				if own && !strings.Contains(line.text, "--reuse-values") && c.Image != image["FLOTILLA_IMAGE_PREFIX"]+"/"+line.chart+":"+image["FLOTILLA_VERSION"] {
+				if own && !strings.Contains(line.text, "reuse-values") && c.Image != image["FLOTILLA_IMAGE_PREFIX"]+"/"+line.chart+":"+image["FLOTILLA_VERSION"] {
 					t.Errorf("%s: container %s has the image %s: %s", page, c.Name, c.Image, line.text)
 				}
 				if !strings.Contains(line.text, "bus.") {
@@ -105,7 +105,7 @@ func chartOf(command string) string {
 // settings returns the flags --set of a command, after those that an earlier installation has.
 func settings(line install) []string {
 	var out []string
-	if line.chart == "status-aggregator" && strings.Contains(line.text, "--reuse-values") {
+	if line.chart == "status-aggregator" && strings.Contains(line.text, "reuse-values") {
 		out = append(out, "--set", "cluster.name=prod,bus.urlSecret.name=url,bus.tls.secretName=ca")
 	}
 	words := strings.Fields(os.Expand(line.text, func(name string) string { return image[name] }))

@@ -2,6 +2,8 @@ package charts
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,7 +161,7 @@ func (p env) live(s lifecycle) {
 		object = p.make(s.object)
 	}
 	p.helm(append([]string{"install", p.service, chart(p.service), "--wait"}, s.values...)...)
-	p.works("v0.1.0", 2)
+	p.works(p.appVersion(), 2)
 	p.helm(append([]string{"upgrade", p.service, chart(p.service), "--wait", "--set", "image.tag=9.9.9,replicas=3"}, s.values...)...)
 	p.works("9.9.9", 3)
 	if len(p.left()) < 5 {
@@ -220,6 +222,20 @@ func (p env) make(text string) *unstructured.Unstructured {
 	})
 	p.create(u)
 	return u
+}
+
+// appVersion returns the version that the chart installs by default.
+func (p env) appVersion() string {
+	p.Helper()
+	raw, err := os.ReadFile(filepath.Join(chart(p.service), "Chart.yaml"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	var c struct{ AppVersion string }
+	if err := yaml.Unmarshal(raw, &c); err != nil {
+		p.Fatal(err)
+	}
+	return c.AppVersion
 }
 
 // works waits until the Deployment matches the values.

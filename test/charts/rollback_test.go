@@ -27,7 +27,7 @@ func TestRollback(t *testing.T) {
 				s.before(p)
 			}
 			p.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, s.values...)...)
-			p.works("v0.1.0", 2)
+			p.works(p.appVersion(), 2)
 			first := p.helm("get", "manifest", service)
 
 			p.helm(append([]string{
@@ -36,7 +36,7 @@ func TestRollback(t *testing.T) {
 			}, s.values...)...)
 			p.works("9.9.9", 3)
 			p.helm("rollback", service, "--wait", "--no-hooks")
-			p.works("v0.1.0", 2)
+			p.works(p.appVersion(), 2)
 			if now := p.helm("get", "manifest", service); now != first {
 				t.Errorf("the release differs from the previous revision:\n%s", now)
 			}
@@ -50,7 +50,7 @@ func TestRollback(t *testing.T) {
 				t.Error("a release with unschedulable pods succeeded")
 			}
 			p.helm("rollback", service, "--wait", "--no-hooks")
-			p.works("v0.1.0", 2)
+			p.works(p.appVersion(), 2)
 			p.same(first)
 			var history []struct {
 				Status string `json:"status"`

@@ -34,7 +34,7 @@ func TestChartsShareNamespace(t *testing.T) {
 		for _, other := range services[i:] {
 			p := together
 			p.service = other
-			p.works("v0.1.0", 2)
+			p.works(p.appVersion(), 2)
 		}
 		p := together
 		p.service = service

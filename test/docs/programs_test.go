@@ -23,7 +23,7 @@ var helmVerbs = wordSet("dependency get install lint list rollback status templa
 var foreignFlags = wordSet(`--all-namespaces --as --cascade --cert --key --patch-file --context --data-urlencode --dry-run --fail-with-body --feature-gates --field-manager
 	--force --from-literal --get --help --host --ignore-not-found --insecure --max-time --mode --namespace --no-hooks --output --overwrite --password --port
 	--previous --privileged --raw --read-only --replicas --restart --rm --runtime-config --server-side --set --show-labels --subresource --timeout
-	--type --user --values --version --wait --execute --for --from-file --clusterrole --serviceaccount --create-namespace --install --reset-then-reuse-values --retry
+	--type --user --values --version --wait --execute --for --from-file --clusterrole --serviceaccount --create-namespace --install --reset-then-reuse-values --reuse-values --retry
 	--skip-gtids`)
 
 func wordSet(text string) map[string]bool {

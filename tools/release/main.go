@@ -6,13 +6,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/tools/release/internal/affected"
 	"github.com/flotilla-dev/flotilla/tools/release/internal/changelog"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/chart"
 	"github.com/flotilla-dev/flotilla/tools/release/internal/module"
 	"github.com/flotilla-dev/flotilla/tools/release/internal/prepare"
 	"github.com/flotilla-dev/flotilla/tools/release/internal/repository"
@@ -80,7 +84,7 @@ func (p program) run(ctx context.Context, args []string) error {
 	case "prep":
 		path := set.String("module", "", "path of modules.txt")
 		version := set.String("version", "", "vX.Y.Z")
-		write := set.Bool("write", false, "write CHANGELOG.md or go.mod")
+		write := set.Bool("write", false, "write CHANGELOG.md and Chart.yaml, or go.mod")
 		if err := parse(set, args[1:], "module", "version"); err != nil {
 			return err
 		}
@@ -141,13 +145,13 @@ func (p program) prep(ctx context.Context, path, version string, write bool) err
 	}
 	plan := prepare.For(state, path, version)
 	if plan.Cut && write {
-		return p.cut(state.Changelog, path, version)
+		return p.cut(state, path, version)
 	}
 	for _, problem := range plan.Problems {
 		fmt.Fprintln(p.out, "NOT READY:", problem)
 	}
 	if plan.Cut {
-		fmt.Fprintln(p.out, "With WRITE=1 the section [Unreleased] becomes this version.")
+		fmt.Fprintln(p.out, "With WRITE=1 the section [Unreleased] becomes this version, and the charts of a service get it.")
 	}
 	if len(plan.Problems) > 0 {
 		return errRefused
@@ -191,6 +195,14 @@ func (p program) state(ctx context.Context, path string) (prepare.State, error) 
 		return s, err
 	}
 	s.Changelog = string(text)
+	s.Charts = map[string]string{}
+	for _, file := range chart.Files(p.root, path) {
+		text, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(file)))
+		if err != nil {
+			return s, err
+		}
+		s.Charts[file] = string(text)
+	}
 	s.Changed = map[string][]string{}
 	m, _ := module.Find(s.Modules, path)
 	for _, required := range m.Requires {
@@ -211,16 +223,30 @@ func (p program) state(ctx context.Context, path string) (prepare.State, error) 
 	return s, nil
 }
 
-func (p program) cut(text, path, version string) error {
-	cut, err := changelog.Cut(text, version, p.now().UTC().Format(time.DateOnly))
+// cut writes the version to the changelog and the charts.
+func (p program) cut(s prepare.State, path, version string) error {
+	cut, err := changelog.Cut(s.Changelog, version, p.now().UTC().Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(p.root, filepath.FromSlash(path), "CHANGELOG.md"), []byte(cut), 0o644); err != nil {
-		return err
+	written := map[string]string{path + "/CHANGELOG.md": cut}
+	for file, text := range s.Charts {
+		if written[file], err = chart.Set(text, version); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
-	fmt.Fprintf(p.out, "%s/CHANGELOG.md is written. Review it, commit it to the branch, and run this command again:\n  git commit -m %q -- %[1]s/CHANGELOG.md\n",
-		path, path+": changelog of "+version)
+	files := slices.Sorted(maps.Keys(written))
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(p.root, filepath.FromSlash(file)), []byte(written[file]), 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.out, "Written: %s. Review it, commit it to the branch, and run this command again:\n", strings.Join(files, ", "))
+	if len(s.Charts) > 0 {
+		fmt.Fprintln(p.out, "  make charts-golden")
+		files = append(files, "test/charts/testdata/golden")
+	}
+	fmt.Fprintf(p.out, "  git commit -m %q -- %s\n", path+": changelog of "+version, strings.Join(files, " "))
 	return nil
 }
 

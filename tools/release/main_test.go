@@ -29,6 +29,9 @@ func newCheckout(t *testing.T) checkout {
 	c.write("libs/contract/a.go", "package contract\n")
 	c.write("libs/bus/go.mod", gomod("libs/bus", "libs/contract"))
 	c.write("services/ingester/go.mod", gomod("services/ingester", "libs/bus", "libs/contract"))
+	for _, name := range []string{"ingester", "ingester-crds"} {
+		c.write("deploy/charts/"+name+"/Chart.yaml", "apiVersion: v2\nname: "+name+"\nversion: 0.0.9\nappVersion: v0.0.9\n")
+	}
 	c.write("test/docs/go.mod", gomod("test/docs"))
 	for _, m := range []string{"libs/contract", "libs/bus", "services/ingester"} {
 		c.write(m+"/CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n- The first.\n")
@@ -139,6 +142,12 @@ func TestPrepRequiresDependenciesFirst(t *testing.T) {
 	tagged := c.git("show", "libs/bus/v0.1.0:libs/bus/go.mod")
 	if !strings.Contains(tagged, "libs/contract v0.1.0") || strings.Contains(tagged, "replace") {
 		t.Errorf("go.mod of the tag still has replace lines:\n%s", tagged)
+	}
+	for _, name := range []string{"ingester", "ingester-crds"} {
+		want := "apiVersion: v2\nname: " + name + "\nversion: 0.1.0\nappVersion: v0.1.0\n"
+		if got := c.git("show", "services/ingester/v0.1.0:deploy/charts/"+name+"/Chart.yaml"); got != want {
+			t.Errorf("the tag has the chart\n%swant\n%s", got, want)
+		}
 	}
 	if message := c.git("tag", "-n", "--list", "services/ingester/*"); !strings.Contains(message, "with libs/bus v0.1.0, libs/contract v0.1.0") {
 		t.Errorf("message of the service's tag: %s", message)

@@ -158,7 +158,7 @@ required one, while the command names what it lacks, or does not need it. */}}
 {{- if not (include "own.stores" .) }}
 Nothing is stored yet: name a database.
 
-  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values --set database.dsnSecret.name=SECRET
+  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reset-then-reuse-values --set database.dsnSecret.name=SECRET
 {{- else }}
 {{- with include "own.policy" . }}
 New objects get the finalizer by a MutatingAdmissionPolicy ({{ . }}).

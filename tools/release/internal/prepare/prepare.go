@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/flotilla-dev/flotilla/tools/release/internal/changelog"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/chart"
 	"github.com/flotilla-dev/flotilla/tools/release/internal/module"
 )
 
@@ -22,13 +23,15 @@ type State struct {
 	Changelog string   // of the module to release; empty if it has none
 	// Changed maps each released module to the files that changed since its latest release.
 	Changed map[string][]string
+	// Charts has the content of each Chart.yaml of the module, by path.
+	Charts map[string]string
 }
 
 // Plan describes the release of a module.
 type Plan struct {
 	Tag      string
 	Problems []string // one line each; empty when the module can be released
-	// Cut reports whether the section of the version in the changelog is the only problem.
+	// Cut reports whether the version is missing in the changelog and the charts, and nothing else is wrong.
 	Cut bool
 	// Versions are the versions of the required modules in the go.mod of the tag, by path.
 	Versions map[string]string
@@ -58,6 +61,11 @@ func For(s State, path, version string) Plan {
 		pending, _ := changelog.Section(s.Changelog, "Unreleased")
 		p.Cut = !found && pending != "" && len(p.Problems) == 0
 		p.problem("%s/CHANGELOG.md has no entry under [%s]", path, strings.TrimPrefix(version, "v"))
+	}
+	for _, file := range slices.Sorted(maps.Keys(s.Charts)) {
+		if !chart.Has(s.Charts[file], version) {
+			p.problem("%s has another version or appVersion than %s", file, version)
+		}
 	}
 	return p
 }

@@ -111,6 +111,15 @@ func TestForRejectsState(t *testing.T) {
 		"a library that requires an unreleased module": {
 			path: "libs/odd", version: "v0.2.0", problems: []string{"libs/odd requires docs/events, which is never released"},
 		},
+		"a chart of the last release": {
+			path: "services/ingester", version: "v0.2.0", change: func(s *prepare.State) {
+				s.Charts = map[string]string{
+					"deploy/charts/ingester/Chart.yaml":      "version: 0.2.0\nappVersion: v0.1.0\n",
+					"deploy/charts/ingester-crds/Chart.yaml": "version: 0.2.0\nappVersion: v0.2.0\n",
+				}
+			},
+			problems: []string{"deploy/charts/ingester/Chart.yaml has another version or appVersion than v0.2.0"},
+		},
 		"no changelog at all": {
 			path: "libs/bus", version: "v0.2.0", change: func(s *prepare.State) { s.Changelog = "" },
 			problems: []string{"libs/bus/CHANGELOG.md has no entry under [0.2.0]"},
