@@ -25,6 +25,9 @@ const (
 	FireboltInstance    Kind = "fireboltinstance"
 )
 
+// michelangelo is the group of the kinds that the ingester stores.
+const michelangelo = "michelangelo.api"
+
 var registry = withMichelangelo(map[Kind]GroupVersionKind{
 	Superset:            {"superset.apache.org", "v1alpha1", "Superset"},
 	FireboltEngine:      {"compute.firebolt.io", "v1alpha1", "FireboltEngine"},
@@ -35,7 +38,7 @@ var registry = withMichelangelo(map[Kind]GroupVersionKind{
 // withMichelangelo adds the kinds that the ingester stores.
 func withMichelangelo(kinds map[Kind]GroupVersionKind) map[Kind]GroupVersionKind {
 	for _, kind := range michelangeloKinds {
-		kinds[Kind(strings.ToLower(kind))] = GroupVersionKind{"michelangelo.api", "v2", kind}
+		kinds[Kind(strings.ToLower(kind))] = GroupVersionKind{michelangelo, "v2", kind}
 	}
 	return kinds
 }
@@ -45,6 +48,9 @@ func Lookup(k Kind) (GroupVersionKind, bool) {
 	gvk, ok := registry[k]
 	return gvk, ok
 }
+
+// Stored reports whether the ingester stores the objects of a kind. Flotilla writes no conditions on them.
+func (k Kind) Stored() bool { return registry[k].Group == michelangelo }
 
 // KindFor returns the token of a Kubernetes group and kind.
 func KindFor(group, kind string) (Kind, bool) {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -12,8 +11,7 @@ type edit struct {
 	file string
 	// after adds text after the last line that matches, before before the first one.
 	after, before string
-	// in replaces each match by text, whose $1 and so on are groups of the match. Without a text it increments the number
-	// in the first group.
+	// in replaces each match by text, whose $1 and so on are groups of the match.
 	in   string
 	text string
 	// sorted moves the place of before down, past lines that precede the text in alphabetical order.
@@ -32,8 +30,6 @@ var edits = []edit{
 	// The contract, and who reads it.
 	{file: "libs/contract/kinds.go", after: `^\t[A-Z]\w+ +Kind = "`, text: `	[[.Kind]] Kind = "[[.Token]]"`},
 	{file: "libs/contract/kinds.go", after: `^\t[A-Z]\w+: +\{"`, text: `	[[.Kind]]: {"[[.Group]]", "v1alpha1", "[[.Kind]]"},`},
-	{file: "libs/contract/subject_test.go", in: `len\(contract\.Kinds\(\)\); n != (\d+)`},
-	{file: "libs/contract/subject_test.go", in: `%d kinds, want (\d+)`},
 	{
 		file: "services/status-aggregator/internal/registry/registry.go", after: `^\t\trow\(contract\.`,
 		text: `		row(contract.[[.Kind]], "[[.Plural]]", "[[.Name]]", false),`,
@@ -75,12 +71,11 @@ var edits = []edit{
 		text: `		"[[.Name]]": observer("[[.Name]]", "superset-operator", contract.[[.Kind]], contract.Superset),`,
 	},
 	{file: "docs/events/asyncapi.yaml", before: `^        - cluster$`, text: `        - [[.Token]]`, sorted: true},
-	{file: "docs/events/README.md", in: "(`fireboltinstance`(?:, `\\w+`)*), and the 13", text: "$1, `[[.Token]]`, and the 13"},
 
 	// Where it runs and how it is watched.
 	{file: "docker-compose.yaml", before: `^networks:$`, text: `  [[.Name]]:
     <<: *service
-    image: ${FLOTILLA_IMAGE_PREFIX:-flotilla}/[[.Name]]:${FLOTILLA_VERSION:-dev}
+    image: ${FLOTILLA_IMAGE_PREFIX:-flotilla}/[[.Name]]:${FLOTILLA_[[.Variable]]_VERSION:-${FLOTILLA_VERSION:-dev}}
     build: {context: ., dockerfile: deploy/images/Dockerfile, args: {SERVICE: [[.Name]]}}
 `},
 	{file: "deploy/prometheus/flotilla.rules.yaml", in: alternatives, text: `$1|[[.Name]])`},
@@ -146,7 +141,7 @@ func (t tree) edit(s service) error {
 func (e edit) apply(content, text string) (string, bool) {
 	pattern := regexp.MustCompile(e.after + e.before + e.in)
 	if e.in != "" {
-		return replace(pattern, content, text), pattern.MatchString(content)
+		return pattern.ReplaceAllString(content, text), pattern.MatchString(content)
 	}
 	lines, at := strings.SplitAfter(content, "\n"), -1
 	for i, line := range lines {
@@ -167,18 +162,4 @@ func (e edit) apply(content, text string) (string, bool) {
 		at++
 	}
 	return strings.Join(lines[:at], "") + text + "\n" + strings.Join(lines[at:], ""), true
-}
-
-func replace(pattern *regexp.Regexp, content, text string) string {
-	if text != "" {
-		return pattern.ReplaceAllString(content, text)
-	}
-	return pattern.ReplaceAllStringFunc(content, func(match string) string {
-		number := pattern.FindStringSubmatch(match)[1]
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return match // longer than an int; the parser of the file rejects it
-		}
-		return strings.TrimSuffix(match, number) + strconv.Itoa(n+1)
-	})
 }

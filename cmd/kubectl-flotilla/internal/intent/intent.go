@@ -60,9 +60,7 @@ type Change struct {
 
 // Decide returns the change that a verb requires for the current object.
 func Decide(verb Verb, kind contract.Kind, u *unstructured.Unstructured) (Change, error) {
-	switch kind {
-	case contract.Superset, contract.FireboltEngine, contract.FireboltInstance:
-	default:
+	if kind == contract.FireboltEngineClass || kind.Stored() {
 		return Change{}, fmt.Errorf("%w: a %s cannot be paused or stopped", ErrRejected, kind)
 	}
 	now := state{

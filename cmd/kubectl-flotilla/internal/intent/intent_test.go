@@ -56,6 +56,8 @@ func TestDecideAllStatesAndVerbs(t *testing.T) {
 		"a stopped engine":             {contract.FireboltEngine, "Stopped", nil, [4]string{rejected, "", "", unset}},
 		"a stopped instance":           {contract.FireboltInstance, "Stopped", nil, [4]string{rejected, "", "", unset}},
 		"a class has no intent":        {contract.FireboltEngineClass, "", nil, [4]string{rejected, rejected, rejected, rejected}},
+		"a kind of a new service":      {"widget", "", nil, [4]string{pause, "", stop, ""}},
+		"a stopped new kind":           {"widget", "Stopped", nil, [4]string{rejected, "", "", unset}},
 		"a foreign kind has no intent": {"pipeline", "", nil, [4]string{rejected, rejected, rejected, rejected}},
 	} {
 		for i, verb := range verbs {

@@ -25,8 +25,17 @@ var (
 )
 
 // Managed lists the kinds whose conditions Flotilla writes, in display order.
-var Managed = []contract.Kind{
-	contract.Superset, contract.FireboltInstance, contract.FireboltEngineClass, contract.FireboltEngine,
+var Managed = managed(contract.Kinds())
+
+// managed orders the kinds of the contract that are not only stored: kinds that others refer to come first.
+func managed(all []contract.Kind) []contract.Kind {
+	out := []contract.Kind{contract.Superset, contract.FireboltInstance, contract.FireboltEngineClass, contract.FireboltEngine}
+	for _, kind := range all {
+		if !kind.Stored() && !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	return out
 }
 
 // Mapping is a kind with its resource in the cluster.
