@@ -72,6 +72,37 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 	}
 }
 
+// TestKindScriptBuildsChangedSources runs the script while all images exist: only a build detects that a source has changed.
+func TestKindScriptBuildsChangedSources(t *testing.T) {
+	for label, want := range map[string]string{"": "BUILD registry ingester\n", "key": "BUILD offline ingester\n"} {
+		dir := t.TempDir()
+		script, err := os.ReadFile(filepath.Join(root(), "hack", "kind.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docker := "#!/bin/sh\ncase \"$1 $2\" in 'compose config') printf 'nats:1\\nflotilla/ingester:dev\\nflotilla/ingester:dev\\n' ;; 'image inspect') echo " + label + " ;; esac\n"
+		for file, text := range map[string]string{
+			"hack/kind.sh": string(script), "hack/images.sh": "#!/bin/sh\necho BUILD \"$@\"\n",
+			"docker": docker, "kind": "#!/bin/sh\nexit 1\n", "kubectl": "#!/bin/sh\n",
+		} {
+			path := filepath.Join(dir, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tools(t, dir)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "bash"), filepath.Join(dir, "hack", "kind.sh"), "up")
+		cmd.Env = []string{"PATH=" + dir, "HOME=" + dir, "FLOTILLA_LOCAL=" + dir}
+		out, err := cmd.CombinedOutput() // it fails where kind creates the cluster
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("error %v, output\n%s\nwant %q", err, out, want)
+		}
+	}
+}
+
 // tools links the standard programs that the scripts call into a directory, which can then be the only one on PATH.
 func tools(t *testing.T, dir string) {
 	t.Helper()
