@@ -39,6 +39,7 @@ service() { # builds the same program as the Dockerfile
     -ldflags "-s -w -X $telemetry.version=$version -X $telemetry.revision=$revision" -o "$out" "./cmd/$1")
   install -D "$out" "$root/service"
   hack/tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$version" -output "$root/sbom.cdx.json" "$out"
+  (cd "services/$1" && cat ../../LICENSE && CGO_ENABLED=0 GOWORK=off ../../hack/images/licenses.sh "./cmd/$1") > "$root/licenses.txt"
   [ -e /etc/ssl/certs/ca-certificates.crt ] || fail "no /etc/ssl/certs/ca-certificates.crt: install ca-certificates"
   install -D --mode=644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
   pack "$prefix/$1:$version" "$root" "$(labels "$1" "$version" "$revision" Apache-2.0)" \

@@ -202,7 +202,7 @@ func wantHardened(t *testing.T, c container) {
 	}
 }
 
-// wantImage checks labels, user and bill of materials of an image.
+// wantImage checks labels, user, bill of materials and license texts of an image.
 func (c *composed) wantImage(t *testing.T, service string, of container) {
 	t.Helper()
 	var config struct {
@@ -224,6 +224,12 @@ func (c *composed) wantImage(t *testing.T, service string, of container) {
 	}
 	dir := t.TempDir()
 	c.docker.docker(t, "cp", of.Name[1:]+":"+config.Labels["dev.flotilla.image.sbom"], dir)
+	c.docker.docker(t, "cp", of.Name[1:]+":/licenses.txt", dir)
+	texts, err := os.ReadFile(filepath.Join(dir, "licenses.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLicenses(t, service, string(texts))
 	raw, err := os.ReadFile(filepath.Join(dir, "sbom.cdx.json"))
 	if err != nil {
 		t.Fatal(err)
