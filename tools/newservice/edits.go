@@ -58,7 +58,8 @@ var edits = []edit{
 	{file: "deploy/argocd/README.md", in: `(\(conditions\.lua\) \| [^:\n]+):`, text: `$1, [[.Kind]]:`},
 
 	// Permissions on the bus, and the tests of what they allow and deny.
-	{file: "deploy/nats/authorization.conf", before: `include "bootstrap\.conf"`, text: `    { include "[[.Name]].conf" }`},
+	{file: "deploy/nats/authorization.conf", in: `(?m)^(publishers: \[.*)\]$`, text: `$1, [[.Name]]]`},
+	{file: "deploy/nats/authorization.conf", after: `^  ingester \{`, text: `  [[.Name]] { include "[[.Name]].conf" }`},
 	{
 		file: "docs/events/permissions.md", before: `^\| \[bootstrap\]`,
 		text: "| [ [[- .Name]]](../../deploy/nats/[[.Name]].conf) | `flotilla.obs.v1.<cluster>.*.[[.Token]].*.[[.Name]]`, its heartbeat | " +

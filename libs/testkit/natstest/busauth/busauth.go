@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-// Admin is a user with all permissions, for the test itself.
+// Admin is a user with all permissions in the account of the streams, for the test itself.
 const Admin = "admin"
 
 // Password is the password of all users.
@@ -27,7 +27,7 @@ type Names struct {
 	Tool      string // its user and its consumer
 }
 
-// Server is a NATS server with one user for each file of deploy/nats, and [Admin].
+// Server is a NATS server with the accounts and users of deploy/nats, and [Admin].
 type Server struct {
 	*natstest.Server
 	users map[string]*server.User
@@ -36,15 +36,16 @@ type Server struct {
 	violations []string
 }
 
-// Start runs a server whose users and permissions are those of deploy/nats.
+// Start runs a server whose accounts, users and permissions are those of deploy/nats.
 func Start(t testing.TB, n Names, options ...natstest.Option) *Server {
 	t.Helper()
 	s := &Server{users: map[string]*server.User{}}
-	users := append(load(t, n), &server.User{Username: Admin, Password: Password})
-	for _, u := range users {
+	o := load(t, n)
+	o.Users = append(o.Users, &server.User{Username: Admin, Password: Password, Account: streams(t, o)})
+	for _, u := range o.Users {
 		s.users[u.Username] = u
 	}
-	options = append([]natstest.Option{func(o *server.Options) { o.Users = users }}, options...)
+	options = append([]natstest.Option{func(to *server.Options) { to.Users, to.Accounts = o.Users, o.Accounts }}, options...)
 	s.Server = natstest.Start(t, options...)
 	s.Server.Server().SetLogger(violations{s}, false, false)
 	t.Cleanup(func() {
@@ -60,10 +61,20 @@ func (s *Server) As(identity string) string {
 	return strings.Replace(s.URL(), "nats://", "nats://"+identity+":"+Password+"@", 1)
 }
 
+// Identities lists the users of deploy/nats.
+func Identities(t testing.TB, n Names) []string {
+	t.Helper()
+	var out []string
+	for _, u := range load(t, n).Users {
+		out = append(out, u.Username)
+	}
+	return out
+}
+
 // Permissions returns the permissions that deploy/nats grants an identity, for servers that are configured differently.
 func Permissions(t testing.TB, n Names, identity string) *server.Permissions {
 	t.Helper()
-	for _, u := range load(t, n) {
+	for _, u := range load(t, n).Users {
 		if u.Username == identity {
 			return u.Permissions
 		}
@@ -118,14 +129,26 @@ func Files(t testing.TB, n Names) string {
 	return dir
 }
 
-// load reads the users of deploy/nats with the configuration parser of the server.
-func load(t testing.TB, n Names) []*server.User {
+// load reads deploy/nats with the configuration parser of the server.
+func load(t testing.TB, n Names) *server.Options {
 	t.Helper()
 	o, err := server.ProcessConfigFile(filepath.Join(Files(t, n), "authorization.conf"))
 	if err != nil {
 		t.Fatalf("read the permissions: %v", err)
 	}
-	return o.Users
+	return o
+}
+
+// streams returns the account that owns the streams.
+func streams(t testing.TB, o *server.Options) *server.Account {
+	t.Helper()
+	for _, u := range o.Users {
+		if u.Username == "bootstrap" {
+			return u.Account
+		}
+	}
+	t.Fatal("deploy/nats has no user that creates the streams")
+	return nil
 }
 
 // root returns the root of the repository that the test runs in.

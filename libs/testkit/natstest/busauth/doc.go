@@ -1,4 +1,4 @@
-// Package busauth runs a NATS server with the permissions that deploy/nats ships, and reports which of them its clients
+// Package busauth runs a NATS server with the accounts and permissions that deploy/nats ships, and reports which its clients
 // used and which requests were denied.
 //
 //	srv := busauth.Start(t, busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"})

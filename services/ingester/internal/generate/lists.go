@@ -40,8 +40,9 @@ func writeLists(root string, kinds []*registry.Kind) error {
 var (
 	// inline matches a list in one line: "models, pipelines" or "models/status, pipelines/status".
 	inline = regexp.MustCompile(`\bmodels(/[a-z]+)?(?:, [a-z]+(?:/[a-z]+)?)+`)
-	// member matches a line for one kind: "- models", or a subject with the kind as a token.
-	member = regexp.MustCompile(`^(\s*(?:- |"[\w.*]+\.))([a-z]+)((?:\.[*.]+")?)$`)
+	// member matches a line for one kind: "- models", or a subject with the kind as a token,
+	// in a list of NATS permissions or imports.
+	member = regexp.MustCompile(`^(\s*(?:- |(?:\{service: .*)?"[\w.*]+\.))([a-z]+)((?:\.[*.]+"(?:\}\})?)?)$`)
 
 	errNoList = errors.New("it contains no list with the kind Model")
 )

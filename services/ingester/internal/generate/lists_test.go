@@ -30,6 +30,11 @@ func TestFillLists(t *testing.T) {
 			"publish: [\n  \"change.C.*.model.*.*\"\n  \"change.C.*.pipeline.*.*\"\n  \"hb.C.ingester\"\n]\n",
 			"publish: [\n  \"change.C.*.dataset.*.*\"\n  \"change.C.*.model.*.*\"\n  \"change.C.*.pipeline.*.*\"\n  \"hb.C.ingester\"\n]\n",
 		},
+		"imports of subjects": {
+			"imports: [\n  {service: {account: A, subject: \"change.C.*.model.*.*\"}}\n  {service: {account: A, subject: \"change.C.*.pipeline.*.*\"}}\n]\n",
+			"imports: [\n  {service: {account: A, subject: \"change.C.*.dataset.*.*\"}}\n" +
+				"  {service: {account: A, subject: \"change.C.*.model.*.*\"}}\n  {service: {account: A, subject: \"change.C.*.pipeline.*.*\"}}\n]\n",
+		},
 		"two lists": {
 			"a: [models, pipelines]\nb:\n- models\nc: [models, pipelines]\n",
 			"a: [models, pipelines, datasets]\nb:\n- models\n- pipelines\n- datasets\nc: [models, pipelines, datasets]\n",

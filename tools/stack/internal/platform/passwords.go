@@ -22,7 +22,7 @@ const (
 )
 
 // user matches the name of a user in the configuration of the bus.
-var user = regexp.MustCompile(`(?m)^user: (\S+)$`)
+var user = regexp.MustCompile(`(?m)^ *user: (\S+)$`)
 
 // identities returns the users of the bus in deploy/nats.
 func (c Config) identities() ([]string, error) {

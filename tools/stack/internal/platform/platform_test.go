@@ -20,7 +20,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-var variable = regexp.MustCompile(`(?m)^password: \$(\w+)`)
+var variable = regexp.MustCompile(`(?m)^ *password: \$(\w+)`)
 
 // The configuration of the bus gets all required passwords, and all placeholders are replaced.
 func TestBusConfigSetsAllPasswords(t *testing.T) {
