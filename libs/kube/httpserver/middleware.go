@@ -2,10 +2,14 @@ package httpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 )
 
 // Fail writes an error response in the service's format.
@@ -57,6 +61,25 @@ func Within(timeout time.Duration, next http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// withDeadlines sets the deadlines of one request, whose body no handler reads.
+func withDeadlines(timeout time.Duration, log logr.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control, now := http.NewResponseController(w), clock.RealClock{}.Now() // a connection has no other clock
+		err := control.SetWriteDeadline(now.Add(2 * timeout))
+		if r.ContentLength != 0 {
+			err = errors.Join(err, control.SetReadDeadline(now.Add(timeout)))
+			// net/http reads the body before it sends a response, unless it closes the connection afterwards.
+			if r.ProtoMajor == 1 {
+				w.Header().Set("Connection", "close")
+			}
+		}
+		if err != nil {
+			log.V(1).Info("Failed to set deadlines of the request", "reason", err.Error())
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

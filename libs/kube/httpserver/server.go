@@ -28,8 +28,9 @@ type Config struct {
 	// Plain serves HTTP without TLS if Options.CertDir is empty; otherwise the server then
 	// generates a certificate in memory.
 	Plain bool
-	// Streams leaves the read and write timeouts to the handler, since some of its responses
-	// take longer than the timeout of a request.
+	// Streams sets the deadlines of each request rather than those of all connections, so that a handler
+	// whose response takes longer than the timeout of a request can extend its write deadline. Such an API
+	// takes no bodies: it does not wait for that of a request.
 	Streams bool
 	// OnShutdown is called before the server waits for running requests; it may be nil.
 	OnShutdown func()
@@ -104,10 +105,12 @@ func (s *Server) server(ctx context.Context) *http.Server {
 		// Running requests outlive the signal.
 		BaseContext: func(net.Listener) context.Context { return logr.NewContext(context.WithoutCancel(ctx), s.Log) },
 	}
-	if !s.Streams {
-		server.ReadTimeout = headerTimeout + s.Options.RequestTimeout
-		server.WriteTimeout = headerTimeout + 2*s.Options.RequestTimeout
+	if s.Streams {
+		server.Handler = withDeadlines(s.Options.RequestTimeout, s.Log, s.Handler)
+		return server
 	}
+	server.ReadTimeout = headerTimeout + s.Options.RequestTimeout
+	server.WriteTimeout = headerTimeout + 2*s.Options.RequestTimeout
 	return server
 }
 

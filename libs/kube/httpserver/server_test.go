@@ -1,11 +1,13 @@
 package httpserver_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -204,6 +206,42 @@ func TestServerBoundsRequestsButNotStreams(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request whose body never arrives occupies neither its handler nor, for longer than the timeout, its connection.
+func TestServerBoundsBodiesWithStreams(t *testing.T) {
+	send := func(timeout time.Duration) net.Conn {
+		r := run(t, func(c *httpserver.Config) {
+			c.Plain, c.Streams, c.Options.RequestTimeout = true, true, timeout
+			c.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if err := conn.SetDeadline(time.Now().Add(expect.Long)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: api\r\nContent-Length: 10\r\n\r\nbody")
+		return conn
+	}
+	t.Run("handler", func(t *testing.T) {
+		line, err := bufio.NewReader(send(time.Hour)).ReadString('\n')
+		if err != nil || !strings.Contains(line, "200 OK") {
+			t.Errorf("got %q, %v", line, err)
+		}
+	})
+	t.Run("connection", func(t *testing.T) {
+		response, err := io.ReadAll(send(time.Millisecond))
+		if err != nil || !strings.Contains(string(response), "Connection: close") {
+			t.Errorf("got %q, %v", response, err)
+		}
+	})
 }
 
 func TestServerNamesAddressInUse(t *testing.T) {

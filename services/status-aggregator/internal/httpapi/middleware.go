@@ -56,17 +56,6 @@ func streaming(next http.Handler) http.Handler {
 	})
 }
 
-// deadline limits the time to write a response. A stream extends its deadline.
-func deadline(c Config, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		until := c.Clock.Now().Add(2 * c.Options.RequestTimeout)
-		if err := http.NewResponseController(w).SetWriteDeadline(until); err != nil {
-			c.Log.V(1).Info("Failed to set request deadline", "reason", err.Error())
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // caller is the authenticated user of a request, with the state of the token.
 type caller struct {
 	user.Info

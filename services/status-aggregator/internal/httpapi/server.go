@@ -47,7 +47,7 @@ func New(c Config) (*httpserver.Server, error) {
 		return nil, err
 	}
 	return httpserver.New(httpserver.Config{
-		Options: c.Options.Options, Handler: deadline(c, handler), Log: c.Log,
+		Options: c.Options.Options, Handler: handler, Log: c.Log,
 		Plain: true, Streams: true, OnShutdown: func() { close(a.stopping) },
 	}), nil
 }
