@@ -39,7 +39,7 @@ type Options struct {
 // Authorizer authenticates and authorizes requests. It is safe for concurrent use.
 type Authorizer struct {
 	requests   authenticator.Request
-	authorizer authorizer.Authorizer
+	authorizer *shared
 }
 
 // New returns an Authorizer that sends reviews to the API server of cfg. It sends no request yet.
@@ -47,11 +47,11 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
 	}
-	authentication, err := authenticationclient.NewForConfig(cfg)
+	authentication, err := authenticationclient.NewForConfig(bounded(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("create TokenReview client: %w", err)
 	}
-	authorization, err := authorizationclient.NewForConfig(cfg)
+	authorization, err := authorizationclient.NewForConfig(bounded(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("create SubjectAccessReview client: %w", err)
 	}
@@ -65,7 +65,7 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 		return nil, fmt.Errorf("create authorizer: %w", err)
 	}
 	tokens := cache.New(&reviewer{client: authentication.TokenReviews(), audiences: o.Audiences}, false, o.TTL, o.TTL)
-	return &Authorizer{requests: group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)), authorizer: a}, nil
+	return &Authorizer{requests: group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)), authorizer: &shared{reviews: a}}, nil
 }
 
 // Authenticate returns the user of the request's bearer token; it does not change the request.
@@ -103,9 +103,7 @@ type Attributes struct {
 // names verb, resource and namespace, a 503 if the API server does not respond, or a 500 if the
 // service may not create SubjectAccessReviews.
 func (z *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
-	defer cancel()
-	decision, reason, err := z.authorizer.Authorize(ctx, a.record(u))
+	decision, reason, err := z.authorizer.authorize(ctx, u, a)
 	switch {
 	case decision == authorizer.DecisionAllow && err == nil:
 		return nil

@@ -11,7 +11,8 @@
 //		access.WriteError(w, err)                            // 403, 500 or 503
 //	}
 //
-// Reviews are cached for [Options.TTL]. If the API server does not answer, the caller gets
+// Reviews are cached for [Options.TTL], equal concurrent ones are sent once, and at most 16 of each kind are sent at
+// the same time. If the API server does not answer, the caller gets
 // 503 with Retry-After, and 500 if the service may not create reviews: a request never skips its
 // review. Errors are those of the
 // Kubernetes API (metav1.Status); they and the logs never contain a token.

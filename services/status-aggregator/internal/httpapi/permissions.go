@@ -15,8 +15,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// maxReviews bounds the concurrent access reviews of one request.
-const maxReviews = 16
+// maxReviews bounds the concurrent access reviews of one request: half of those of the process, so that a request
+// leaves room for others.
+const maxReviews = 8
 
 // Verbs of the API server.
 const (
@@ -39,14 +40,20 @@ func attributes(verb string, kind registry.Kind, namespace, name string) access.
 // mayList reports whether the caller may list a kind in a namespace. It checks the
 // cluster-wide permission first, which covers every namespace.
 func (a *handlers) mayList(ctx context.Context, c caller, p scope) (bool, error) {
+	ok, err := a.review(ctx, c, scope{kind: p.kind})
+	if ok || err != nil || p.namespace == "" {
+		return ok, err
+	}
+	return a.review(ctx, c, p)
+}
+
+// review reports whether the caller has the permission for exactly this scope.
+func (a *handlers) review(ctx context.Context, c caller, p scope) (bool, error) {
 	kind, ok := a.kinds.Lookup(p.kind)
 	if !ok {
 		return false, nil
 	}
-	err := a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, "", ""))
-	if isForbidden(err) && p.namespace != "" {
-		err = a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, p.namespace, ""))
-	}
+	err := a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, p.namespace, ""))
 	if isForbidden(err) {
 		return false, nil
 	}
@@ -55,7 +62,7 @@ func (a *handlers) mayList(ctx context.Context, c caller, p scope) (bool, error)
 
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
 
-// allowedScopes returns the scopes that the caller may list.
+// allowedScopes returns the scopes for which the caller has exactly this permission.
 func (a *handlers) allowedScopes(ctx context.Context, c caller, scopes map[scope]bool) (map[scope]bool, error) {
 	var mu sync.Mutex
 	out := map[scope]bool{}
@@ -63,7 +70,7 @@ func (a *handlers) allowedScopes(ctx context.Context, c caller, scopes map[scope
 	g.SetLimit(maxReviews)
 	for p := range scopes {
 		g.Go(func() error {
-			ok, err := a.mayList(ctx, c, p)
+			ok, err := a.review(ctx, c, p)
 			if ok {
 				mu.Lock()
 				defer mu.Unlock()

@@ -37,49 +37,77 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request) error {
 	if err := a.scope(r.Context(), callerOf(r.Context()), f); err != nil {
 		return err
 	}
-	items, err := a.visible(r.Context(), f)
+	items, err := a.view.List(f)
 	if err != nil {
 		return err
 	}
-	return respond(w, paginate(items, after, size))
+	page, err := a.page(r.Context(), following(items, after), size)
+	if err != nil {
+		return err
+	}
+	return respond(w, page)
 }
 
-// visible returns the sorted resources that match the filter and that the caller may list.
-func (a *handlers) visible(ctx context.Context, f readmodel.Filter) ([]statusapi.Resource, error) {
-	items, err := a.view.List(f)
+// following returns the sorted items after a resource.
+func following(items []statusapi.Resource, after *statusapi.Resource) []statusapi.Resource {
+	if after == nil {
+		return items
+	}
+	i, found := slices.BinarySearchFunc(items, *after, readmodel.Compare)
+	if found {
+		i++
+	}
+	return items[i:]
+}
+
+// page returns the first of the sorted items that the caller may list. It reviews the permission for a namespace only if
+// the caller may not list the kind in the whole cluster and the page is not full yet.
+func (a *handlers) page(ctx context.Context, items []statusapi.Resource, size int) (statusapi.ResourceList, error) {
+	c, groups := callerOf(ctx), byScope(items)
+	out := statusapi.ResourceList{Items: []statusapi.Resource{}}
+	kinds := map[scope]bool{}
+	for _, group := range groups {
+		kinds[scope{kind: group[0].Kind}] = true
+	}
+	kinds, err := a.allowedScopes(ctx, c, kinds)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	scopes := map[scope]bool{}
-	for i := range items {
-		scopes[scopeOf(items[i])] = true
+	for chunk := range slices.Chunk(groups, maxReviews) {
+		namespaces := map[scope]bool{}
+		for _, group := range chunk {
+			if p := scopeOf(group[0]); !kinds[scope{kind: p.kind}] {
+				namespaces[p] = true
+			}
+		}
+		if namespaces, err = a.allowedScopes(ctx, c, namespaces); err != nil {
+			return out, err
+		}
+		for _, group := range chunk {
+			if p := scopeOf(group[0]); kinds[scope{kind: p.kind}] || namespaces[p] {
+				out.Items = append(out.Items, group...)
+			}
+		}
+		if len(out.Items) > size {
+			out.Items, out.Continue = out.Items[:size], pageToken(out.Items[size-1])
+			break
+		}
 	}
-	allowed, err := a.allowedScopes(ctx, callerOf(ctx), scopes)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(items, func(r statusapi.Resource) bool { return !allowed[scopeOf(r)] }), nil
+	return out, nil
 }
 
 func scopeOf(r statusapi.Resource) scope {
 	return scope{namespace: r.Object.Namespace, kind: r.Kind}
 }
 
-// paginate returns a page of the sorted items.
-func paginate(items []statusapi.Resource, after *statusapi.Resource, size int) statusapi.ResourceList {
-	if after != nil {
-		i, found := slices.BinarySearchFunc(items, *after, readmodel.Compare)
-		if found {
-			i++
+// byScope splits sorted items into those of each scope.
+func byScope(items []statusapi.Resource) [][]statusapi.Resource {
+	var out [][]statusapi.Resource
+	for start, i := 0, 1; i <= len(items); i++ {
+		if i == len(items) || scopeOf(items[i]) != scopeOf(items[start]) {
+			out = append(out, items[start:i])
+			start = i
 		}
-		items = items[i:]
-	}
-	out := statusapi.ResourceList{Items: items}
-	if len(items) > size {
-		out.Items, out.Continue = items[:size], pageToken(items[size-1])
-	}
-	if out.Items == nil {
-		out.Items = []statusapi.Resource{}
 	}
 	return out
 }
