@@ -22,6 +22,8 @@ type Options struct {
 	TokenAudiences []string
 	// MaxRequests is the maximum of concurrent requests, streams excluded.
 	MaxRequests int
+	// MaxRequestsPerUser is the maximum per user; zero means unlimited.
+	MaxRequestsPerUser int
 	// RequestTimeout is the timeout of one request other than a stream.
 	RequestTimeout time.Duration
 }
@@ -33,9 +35,10 @@ const (
 )
 
 const (
-	disabled              = "0"
-	defaultMaxRequests    = 100
-	defaultRequestTimeout = 30 * time.Second
+	disabled                  = "0"
+	defaultMaxRequests        = 100
+	defaultMaxRequestsPerUser = 50
+	defaultRequestTimeout     = 30 * time.Second
 )
 
 // FlagText is the part of the flags' help that differs between services.
@@ -54,6 +57,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet, text FlagText) {
 	fs.StringVar(&o.CertDir, "api-cert-dir", "", "directory with tls.crt and tls.key for the HTTP API, reloaded when they change; without it "+text.WithoutCertificate+", which is for loopback only")
 	fs.StringSliceVar(&o.TokenAudiences, "api-token-audiences", nil, "audiences of the tokens that the HTTP API accepts; none means those of the API server")
 	fs.IntVar(&o.MaxRequests, "api-max-requests", defaultMaxRequests, "maximum concurrent requests to the HTTP API; more get 429")
+	fs.IntVar(&o.MaxRequestsPerUser, "api-max-requests-per-user", defaultMaxRequestsPerUser, "maximum concurrent requests of one user to the HTTP API; more get 429; 0 means unlimited")
 	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "timeout of "+text.Request)
 }
 
@@ -68,6 +72,9 @@ func (o *Options) Validate() error {
 	var errs []error
 	if o.MaxRequests < 1 {
 		errs = append(errs, fmt.Errorf("--api-max-requests must be at least 1, got %d", o.MaxRequests))
+	}
+	if o.MaxRequestsPerUser < 0 {
+		errs = append(errs, fmt.Errorf("--api-max-requests-per-user must not be negative, got %d", o.MaxRequestsPerUser))
 	}
 	if o.RequestTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--api-request-timeout must be positive, got %s", o.RequestTimeout))

@@ -32,6 +32,7 @@ func TestOptions(t *testing.T) {
 		"a directory without certificates":    {[]string{allAddresses, "--api-cert-dir=" + t.TempDir()}, true, "--api-cert-dir: stat"},
 		"no address":                          {[]string{"--api-bind-address=8444"}, true, `--api-bind-address "8444" is not host:port, :port or 0`},
 		"no requests":                         {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, true, "--api-max-requests must be at least 1, got 0"},
+		"fewer than no requests of a user":    {[]string{"--api-bind-address=localhost:1", "--api-max-requests-per-user=-1"}, true, "--api-max-requests-per-user must not be negative, got -1"},
 		"no time":                             {[]string{"--api-bind-address=localhost:1", "--api-request-timeout=0s"}, true, "--api-request-timeout must be positive"},
 		"an empty audience":                   {[]string{"--api-bind-address=localhost:1", "--api-token-audiences=a,,b"}, true, "--api-token-audiences holds an empty name"},
 	}

@@ -189,6 +189,7 @@ certificate of the HTTP API. */}}
 - --api-token-audiences={{ join "," . }}
 {{- end }}
 - --api-max-requests={{ .maxRequests }}
+- --api-max-requests-per-user={{ .maxRequestsPerUser }}
 {{- if hasKey . "maxStreams" }}
 - --api-max-streams={{ .maxStreams }}
 - --api-max-streams-per-user={{ .maxStreamsPerUser }}

@@ -40,13 +40,29 @@ func withMiddleware(c Config, routes http.Handler) (http.Handler, error) {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
 	limited := httpserver.Limited(make(httpserver.Slots, c.Options.MaxRequests), tooMany,
-		httpserver.Within(c.Options.RequestTimeout, limitBody(c.Authorizer.Authenticated(routes))))
+		httpserver.Within(c.Options.RequestTimeout, limitBody(c.Authorizer.Authenticated(limitedPerUser(c, routes)))))
 	observed := observer.Observe(httpserver.Recovered(failEarly, compress(limited)))
 	return otelhttp.NewHandler(promhttp.InstrumentHandlerInFlight(inFlight, observed), "api"), nil
 }
 
+// limitedPerUser limits the number of concurrent requests of one authenticated user.
+func limitedPerUser(c Config, next http.Handler) http.Handler {
+	user := func(r *http.Request) string {
+		u, ok := access.UserFrom(r.Context())
+		if !ok {
+			return ""
+		}
+		return u.GetName()
+	}
+	return httpserver.LimitedPerUser(httpserver.NewUserSlots(c.Options.MaxRequestsPerUser), user, tooManyOfUser, next)
+}
+
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	access.WriteError(w, apierrors.NewTooManyRequests("too many requests at the same time, try again", retryAfterSeconds))
+}
+
+func tooManyOfUser(w http.ResponseWriter, _ *http.Request) {
+	access.WriteError(w, apierrors.NewTooManyRequests("too many requests of one user at the same time, try again", retryAfterSeconds))
 }
 
 // failEarly responds with an error before the target of the request is resolved.

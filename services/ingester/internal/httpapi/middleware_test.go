@@ -38,32 +38,43 @@ func (c *blocking) Get(ctx context.Context, kind *registry.Kind, namespace, name
 }
 
 func TestTooManyRequestsAreRejected(t *testing.T) {
-	c := &blocking{started: make(chan struct{}), release: make(chan struct{})}
-	b := newEnv(t, func(config *Config) {
-		config.Cluster, config.Options.MaxRequests = c, 1
-	})
-	var first sync.WaitGroup
-	first.Go(func() {
-		if a := b.send(http.MethodGet, churn, ""); a.StatusCode != http.StatusOK {
-			t.Errorf("the first got status %d", a.StatusCode)
-		}
-	})
-	<-c.started
-	a := b.send(http.MethodGet, objects, "")
-	b.status(a, http.StatusTooManyRequests, "try again")
-	if a.Header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", a.Header.Get("Retry-After"))
-	}
-	if n := gauge(t, b.metrics, "flotilla_ingester_api_requests_in_flight"); n != 1 {
-		t.Errorf("%v requests are in flight, want 1", n)
-	}
-	close(c.release)
-	first.Wait()
-	if a := b.send(http.MethodGet, objects, ""); a.StatusCode != http.StatusOK {
-		t.Errorf("then the status is %d", a.StatusCode)
-	}
-	if n := gauge(t, b.metrics, "flotilla_ingester_api_requests_in_flight"); n != 0 {
-		t.Errorf("%v requests are in flight, want 0", n)
+	for name, tc := range map[string]struct {
+		limit func(*Options)
+		want  string
+	}{
+		"of all users": {func(o *Options) { o.MaxRequests = 1 }, "too many requests at the same time, try again"},
+		"of one user":  {func(o *Options) { o.MaxRequestsPerUser = 1 }, "too many requests of one user at the same time, try again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &blocking{started: make(chan struct{}), release: make(chan struct{})}
+			b := newEnv(t, func(config *Config) {
+				config.Cluster = c
+				tc.limit(&config.Options)
+			})
+			var first sync.WaitGroup
+			first.Go(func() {
+				if a := b.send(http.MethodGet, churn, ""); a.StatusCode != http.StatusOK {
+					t.Errorf("the first got status %d", a.StatusCode)
+				}
+			})
+			<-c.started
+			a := b.send(http.MethodGet, objects, "")
+			b.status(a, http.StatusTooManyRequests, tc.want)
+			if a.Header.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After is %q", a.Header.Get("Retry-After"))
+			}
+			if n := gauge(t, b.metrics, "flotilla_ingester_api_requests_in_flight"); n != 1 {
+				t.Errorf("%v requests are in flight, want 1", n)
+			}
+			close(c.release)
+			first.Wait()
+			if a := b.send(http.MethodGet, objects, ""); a.StatusCode != http.StatusOK {
+				t.Errorf("then the status is %d", a.StatusCode)
+			}
+			if n := gauge(t, b.metrics, "flotilla_ingester_api_requests_in_flight"); n != 0 {
+				t.Errorf("%v requests are in flight, want 0", n)
+			}
+		})
 	}
 }
 

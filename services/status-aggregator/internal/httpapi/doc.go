@@ -2,7 +2,7 @@
 // with evidence and history, and the stream of lifecycle events (server-sent events).
 // It also serves the status page.
 //
-//	request ──► observe ──► limit ──► authenticate (401, 503) ──► route ──► authorize (403) ──► respond
+//	request ──► observe ──► limit (429) ──► authenticate (401, 503) ──► limit per user (429) ──► route ──► authorize (403) ──► respond
 //
 // Package statusapi of libs/contract defines responses and errors. Every request, except for
 // the files of the page, is authenticated and authorized by the API server

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -16,36 +15,11 @@ func limited(slots httpserver.Slots, resource string, next http.Handler) http.Ha
 	return httpserver.Limited(slots, reject, next)
 }
 
-// limitedPerUser bounds the concurrent requests of one authenticated user, so that no user
-// can occupy all slots. Zero means no bound.
-func limitedPerUser(limit int, resource string, next http.Handler) http.Handler {
-	var mu sync.Mutex
-	running := map[string]int{}
-	enter := func(name string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if limit > 0 && running[name] >= limit {
-			return false
-		}
-		running[name]++
-		return true
-	}
-	release := func(name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if running[name]--; running[name] == 0 {
-			delete(running, name)
-		}
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := callerOf(r.Context()).GetName()
-		if !enter(name) {
-			fail(w, r, tooMany(resource))
-			return
-		}
-		defer release(name)
-		next.ServeHTTP(w, r)
-	})
+// limitedPerUser limits the number of concurrent requests of one authenticated user.
+func limitedPerUser(slots *httpserver.UserSlots, resource string, next http.Handler) http.Handler {
+	user := func(r *http.Request) string { return callerOf(r.Context()).GetName() }
+	reject := func(w http.ResponseWriter, r *http.Request) { fail(w, r, tooMany(resource)) }
+	return httpserver.LimitedPerUser(slots, user, reject, next)
 }
 
 // streaming marks the response as a stream.

@@ -8,12 +8,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
@@ -59,6 +63,48 @@ func (manyNamespaces) List(readmodel.Filter) ([]statusapi.Resource, error) {
 		}
 	}
 	return out, nil
+}
+
+// users is an authorizer that accepts the name of a user as token and allows everything.
+type users struct{}
+
+func (users) Authenticate(r *http.Request) (user.Info, error) {
+	return &user.DefaultInfo{Name: r.Header.Get("Authorization")}, nil
+}
+
+func (users) Authorize(context.Context, user.Info, access.Attributes) error { return nil }
+
+func TestServerLimitsRequestsPerUser(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	view := failing{func() error {
+		entered <- struct{}{}
+		<-leave
+		return readmodel.ErrNotReady
+	}}
+	c := Config{Log: logr.Discard(), Clock: clock.RealClock{}}
+	c.Options.MaxRequests, c.Options.MaxRequestsPerUser, c.Options.RequestTimeout = 10, 1, time.Minute
+	handler, err := (&handlers{authorizer: users{}, view: view}).handler(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(user string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, statusapi.PathResources, http.NoBody)
+		r.Header.Set("Authorization", user)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	var running sync.WaitGroup
+	running.Go(func() { get("greedy") })
+	<-entered
+	w := get("greedy")
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "too many requests of one user") {
+		t.Errorf("the user got %d, %v, %s", w.Code, w.Header(), w.Body)
+	}
+	running.Go(func() { get("ada") })
+	<-entered // another user is served
+	close(leave)
+	running.Wait()
 }
 
 func TestListReviewsOnlyPermissionsOfThePage(t *testing.T) {

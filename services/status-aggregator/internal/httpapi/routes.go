@@ -84,14 +84,16 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
 	requests, streams := make(httpserver.Slots, c.Options.MaxRequests), make(httpserver.Slots, c.Options.MaxStreams)
+	ofUser := httpserver.NewUserSlots(c.Options.MaxRequestsPerUser)
 	bounded := func(h http.Handler) http.Handler {
-		return compress(limited(requests, "requests", httpserver.Within(c.Options.RequestTimeout, authenticated(a.authorizer, h))))
+		h = authenticated(a.authorizer, limitedPerUser(ofUser, "requests of one user", h))
+		return compress(limited(requests, "requests", httpserver.Within(c.Options.RequestTimeout, h)))
 	}
 	mux := http.NewServeMux()
 	for _, one := range routes() {
 		mux.Handle("GET "+one.path, httpserver.WithRoute(one.path, bounded(a.respond(one.respond))))
 	}
-	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.respond((*handlers).events))
+	events := limitedPerUser(httpserver.NewUserSlots(c.Options.MaxStreamsPerUser), "streams of one user", a.respond((*handlers).events))
 	mux.Handle("GET "+routeEvents, httpserver.WithRoute(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
 	mux.Handle(apiPrefix, httpserver.WithRoute(httpserver.RouteOther, bounded(handleUnrouted(mux))))
 	for path, h := range page.Handlers() {
