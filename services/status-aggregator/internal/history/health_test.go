@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
@@ -118,6 +119,48 @@ func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	if f.store.NeedsProbe() {
 		t.Errorf("needs a probe although %s accepts events", contract.StreamLifecycle)
 	}
+}
+
+// Events that another process has published do not show that the stream accepts those of this one.
+func TestFlushWithoutWriteKeepsRejection(t *testing.T) {
+	f := newFixture(t)
+	f.put(f.entry("a", "Available=True@0"))
+	reject := func(bus.Message) error { return errors.New("rejected") }
+	f.bus.before = reject
+	rejected := f.store
+	if err := rejected.Flush(t.Context(), ref); err == nil {
+		t.Fatal("the stream accepted the event")
+	}
+	f.bus.before = nil
+	f.restart()
+	f.flush()
+	f.bus.before = reject
+	if err := rejected.Flush(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	if !rejected.NeedsProbe() {
+		t.Error("needs no probe although the stream accepted no event")
+	}
+}
+
+// Another process publishes the event during the last attempt.
+func TestFlushReportsConflictOfLastAttempt(t *testing.T) {
+	f := newFixture(t)
+	f.put(f.entry("a", "Available=True@0"))
+	n := 0
+	f.bus.before = func(m bus.Message) error {
+		if n++; n == attempts {
+			if _, err := f.conn.Publish(t.Context(), m); err != nil {
+				t.Error(err)
+			}
+		}
+		return &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
+	}
+	if err := f.store.Flush(t.Context(), ref); !errors.Is(err, ErrConflict) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	f.flush()
+	f.wantHistory("a snapshot 0:Running")
 }
 
 func TestHealthyFollowsProbe(t *testing.T) {

@@ -160,11 +160,13 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 	if len(pending) == 0 {
 		return nil
 	}
-	if err := s.locateOnce(ctx, ref, r); err != nil {
-		return err
-	}
-	pending = remaining(pending, r.position)
 	for range attempts {
+		if err := s.locateOnce(ctx, ref, r); err != nil {
+			return err
+		}
+		if pending = remaining(pending, r.position); len(pending) == 0 {
+			return nil // published before: nothing shows whether the stream accepts events now
+		}
 		var err error
 		for len(pending) > 0 && err == nil {
 			if err = s.send(ctx, ref, r, pending[0]); err == nil {
@@ -174,16 +176,11 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 		if err = s.recordWrite(metrics.StoreStream, err); err == nil {
 			return nil
 		}
+		r.position = position{} // the acknowledgment may be lost: the event may or may not be stored
 		if !isWrongSequence(err) {
-			r.position = position{} // the acknowledgment was lost: the event may or may not be stored
 			return err
 		}
 		s.metrics.Conflicts.WithLabelValues(metrics.StoreStream).Inc()
-		r.position = position{}
-		if err := s.locateOnce(ctx, ref, r); err != nil {
-			return err
-		}
-		pending = remaining(pending, r.position)
 	}
 	return fmt.Errorf("publish %q of %q: %w", pending[0].id, ref, ErrConflict)
 }
