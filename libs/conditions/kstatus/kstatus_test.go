@@ -94,16 +94,20 @@ var states = map[string]state{
 		change: observation(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }),
 		want:   "Current", kstatus: "Current",
 	},
-	"paused":                       {units: []contract.Unit{unit()}, change: paused, want: "Current", kstatus: "Current"},
-	"paused, the spec not applied": {units: []contract.Unit{unit()}, change: both(paused, outdated), want: "InProgress", kstatus: "InProgress"},
-	"stopped":                      {units: []contract.Unit{unit(zero)}, change: stopping, want: "Current", kstatus: "InProgress", differs: "stopped"},
-	"stopping":                     {units: []contract.Unit{unit(available(0))}, change: stopping, want: "InProgress", kstatus: "InProgress"},
+	"paused": {units: []contract.Unit{unit()}, change: paused, want: "Current", kstatus: "Current"},
+	"paused, the spec not applied": {
+		units: []contract.Unit{unit()}, change: both(paused, outdated), want: "InProgress", kstatus: "Current", differs: "not applied yet, and serving",
+	},
+	"stopped":  {units: []contract.Unit{unit(zero)}, change: stopping, want: "Current", kstatus: "InProgress", differs: "stopped"},
+	"stopping": {units: []contract.Unit{unit(available(0))}, change: stopping, want: "InProgress", kstatus: "InProgress"},
 	"the spec is not observed": {
 		units:  []contract.Unit{unit()},
 		change: observation(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }),
 		want:   "InProgress", kstatus: "InProgress",
 	},
-	"the spec is not applied to every child": {units: []contract.Unit{unit()}, change: outdated, want: "InProgress", kstatus: "InProgress"},
+	"the spec is not applied to every child": {
+		units: []contract.Unit{unit()}, change: outdated, want: "InProgress", kstatus: "Current", differs: "not applied yet, and serving",
+	},
 	"deleting": {
 		units: []contract.Unit{unit()}, change: func(in *conditions.Input) { in.Deleting = true }, want: "Terminating", kstatus: "Terminating",
 	},
@@ -162,9 +166,12 @@ func (s state) object(t *testing.T, in conditions.Input, written []metav1.Condit
 	if s.own != "" {
 		written = append(written, metav1.Condition{Type: conditions.TypeReady, Status: s.own, Reason: "Own"})
 	}
-	covered := int64(0)
-	if in.Observation != nil {
-		covered = in.Observation.ObservedGeneration
+	observed := int64(0)
+	switch {
+	case in.Observation != nil && s.own != "": // an engine claims the generation that is rolled out
+		observed = in.Observation.ObservedGeneration
+	case in.Observation != nil: // the others that which was read
+		observed = in.Observation.Object.Generation
 	}
 	meta := metav1.ObjectMeta{Name: "main", Generation: in.Generation}
 	if in.Deleting {
@@ -180,7 +187,7 @@ func (s state) object(t *testing.T, in conditions.Input, written []metav1.Condit
 		&struct {
 			ObservedGeneration int64              `json:"observedGeneration"`
 			Conditions         []metav1.Condition `json:"conditions"`
-		}{covered, written},
+		}{observed, written},
 	})
 	if err != nil {
 		t.Fatal(err)
