@@ -7,7 +7,7 @@
 // (architecture D2).
 //
 // The writer checks [Holder.Held] before each write. It becomes false before the operators'
-// thirty seconds have passed, by the monotonic clock, so that there is never more than one
-// writer. A process that was suspended does not hold the Lease, and renews it only after leader election
-// would have reported a new leader.
+// thirty seconds have passed, by the monotonic clock and by the wall clock, so that there is never more than one
+// writer. A process that was suspended, alone or with its machine, does not hold the Lease, and renews it only after
+// leader election would have reported a new leader.
 package lease

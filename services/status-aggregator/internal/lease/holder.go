@@ -95,37 +95,42 @@ func (k *Holder) Step(ctx context.Context) error {
 		return nil
 	}
 	k.mu.Lock()
-	due := k.cfg.Clock.Since(k.renewed) >= RenewEvery && k.cfg.Clock.Since(k.resumed) >= k.cfg.HoldOff
+	due := k.since(k.renewed) >= RenewEvery && k.since(k.resumed) >= k.cfg.HoldOff
 	k.mu.Unlock()
 	if !due {
 		return nil
 	}
 	// The validity starts before the request, because the operators see the renewal later.
 	now := k.cfg.Clock.Now()
-	if err := k.renew(ctx, now); err != nil {
-		return err
+	err := k.renew(ctx, now)
+	if k.detectStall() || err != nil {
+		return err // a renewal during a suspension does not count: another process may hold the Lease since
 	}
-	k.report() // reconciles ended without a write if the renewal took so long that the Lease was not held meanwhile
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.renewed, k.lastStep = now, k.cfg.Clock.Now()
+	k.renewed = now
 	return nil
 }
 
-// detectStall drops the Lease after a suspension of this process: other processes may have
-// written since, and it must restart like a new leader.
-func (k *Holder) detectStall() {
-	now := k.cfg.Clock.Now()
+// detectStall drops the Lease after a suspension of this process, and reports whether it did: other processes may
+// have written since, and it must restart like a new leader.
+func (k *Holder) detectStall() bool {
 	k.mu.Lock()
-	stalled := !k.renewed.IsZero() && now.Sub(k.lastStep) >= k.cfg.Pause
+	stalled := !k.lastStep.IsZero() && k.since(k.lastStep) >= k.cfg.Pause
+	k.lastStep = k.cfg.Clock.Now()
 	if stalled {
-		k.renewed, k.resumed = time.Time{}, now
+		k.renewed, k.resumed = time.Time{}, k.lastStep
 	}
-	k.lastStep = now
 	k.mu.Unlock()
 	if stalled {
 		k.report()
 	}
+	return stalled
+}
+
+// since returns the time since t by the wall clock too: the monotonic clock stops while the machine is suspended.
+func (k *Holder) since(t time.Time) time.Duration {
+	return max(k.cfg.Clock.Since(t), k.cfg.Clock.Now().Round(0).Sub(t.Round(0)))
 }
 
 // renew makes this process the holder. It acquires the Lease from a previous leader without
@@ -181,5 +186,5 @@ func (k *Holder) report() {
 }
 
 func (k *Holder) heldLocked() bool {
-	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin && k.cfg.Clock.Since(k.lastStep) < k.cfg.Pause
+	return !k.renewed.IsZero() && k.since(k.renewed) < Duration-margin && k.since(k.lastStep) < k.cfg.Pause
 }

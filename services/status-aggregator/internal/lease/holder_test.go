@@ -215,15 +215,16 @@ func TestHolderDetectsStall(t *testing.T) {
 	}
 }
 
-// While a renewal takes long, the Lease is not held, and reconciles end without a write: both changes are
-// reported, so that all objects are reconciled again.
-func TestHolderReportsSlowRenewal(t *testing.T) {
+// A renewal that spans a suspension does not count: another process may have become the leader since. The Lease is not
+// held during it, and reconciles end without a write: both changes are reported, so that all objects are reconciled again.
+func TestHolderDetectsStallDuringRenewal(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
 	if err := k.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.client.duringUpdate = func() {
+		f.client.duringUpdate = nil
 		f.clock.Step(f.cfg.Pause)
 		if k.Held() {
 			t.Error("held during a renewal that is too slow")
@@ -232,8 +233,44 @@ func TestHolderReportsSlowRenewal(t *testing.T) {
 	if err := f.step(k, RenewEvery); err != nil {
 		t.Fatal(err)
 	}
-	f.want(k, true, RenewEvery)
+	f.want(k, false, RenewEvery)
+	if err := f.step(k, f.cfg.HoldOff); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, RenewEvery+f.cfg.Pause+f.cfg.HoldOff)
 	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+}
+
+// machineClock is a clock whose monotonic part stops while the machine is suspended.
+type machineClock struct {
+	*clocktesting.FakeClock
+
+	suspended time.Duration
+}
+
+func (c *machineClock) Since(t time.Time) time.Duration { return c.FakeClock.Since(t) - c.suspended }
+
+func TestHolderDetectsSuspendedMachine(t *testing.T) {
+	f := newFixture(t)
+	machine := &machineClock{FakeClock: f.clock}
+	f.cfg.Clock = machine
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	machine.suspended = time.Hour
+	f.clock.Step(machine.suspended)
+	if k.Held() {
+		t.Error("held after a suspension of the machine")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, false, 0)
+	if err := f.step(k, f.cfg.HoldOff); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, machine.suspended+f.cfg.HoldOff)
 }
