@@ -66,10 +66,27 @@ func (a *App) runStatus(ctx context.Context, o statusOptions, args []string) err
 	if err != nil {
 		return err
 	}
+	found, err := getNamed(ctx, cluster, targets)
+	if err != nil {
+		return err // like kubectl, also before a watch
+	}
 	if o.watch {
 		return a.watch(ctx, cluster, o, watchedTargets(cluster, targets))
 	}
-	return a.statusOf(ctx, cluster, o, targets)
+	return a.printNamed(o, found)
+}
+
+// getNamed returns the current state of named resources; each must exist.
+func getNamed(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target) ([]view.Resource, error) {
+	found := make([]view.Resource, len(targets))
+	for i, t := range targets {
+		u, err := cluster.Get(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = view.Of(t.Kind, u)
+	}
+	return found, nil
 }
 
 // statusList shows all resources, or all of one kind. Errors for one kind do not hide the others.
@@ -129,16 +146,8 @@ func (o statusOptions) columns() printer.Columns {
 	return printer.Columns{Namespace: o.all, Wide: o.output == printer.Wide, NoHeaders: o.noHeaders}
 }
 
-// statusOf shows named resources, each as a tree.
-func (a *App) statusOf(ctx context.Context, cluster *kinds.Cluster, o statusOptions, targets []kinds.Target) error {
-	found := make([]view.Resource, len(targets))
-	for i, t := range targets {
-		u, err := cluster.Get(ctx, t)
-		if err != nil {
-			return err
-		}
-		found[i] = view.Of(t.Kind, u)
-	}
+// printNamed shows named resources, each as a tree.
+func (a *App) printNamed(o statusOptions, found []view.Resource) error {
 	if o.output == printer.JSON || o.output == printer.YAML {
 		if len(found) == 1 {
 			return printer.Encode(a.Streams.Out, o.output, found[0])

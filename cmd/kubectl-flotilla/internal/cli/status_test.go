@@ -74,6 +74,11 @@ func TestStatusReportsEmptyNamespace(t *testing.T) {
 	}
 }
 
+func TestStatusWatchRequiresNamedResource(t *testing.T) {
+	s := newShell(t, cluster.Get(t).Namespace(t))
+	s.fail("superset/none: not found in namespace", "status", "superset/none", "--watch")
+}
+
 func TestStatusWatchShowsEachChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args        []string

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
@@ -103,7 +104,14 @@ func (a *App) waitFor(
 	if note := criterion.Unknown(view.Of(t.Kind, u)); note != "" {
 		a.notify("note: %s", note)
 	}
-	_, err = watchtools.UntilWithSync(limited, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
+	deleted := fmt.Errorf("%s: deleted while waiting for %s", t, criterion)
+	exists := func(store cache.Store) (bool, error) {
+		if len(store.List()) == 0 {
+			return false, deleted // no event reports a deletion before the watch
+		}
+		return false, nil
+	}
+	_, err = watchtools.UntilWithSync(limited, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, exists,
 		func(e watch.Event) (bool, error) {
 			if e.Type == watch.Error {
 				return false, fmt.Errorf("watch %s: %w", t, apierrors.FromObject(e.Object))
@@ -113,7 +121,7 @@ func (a *App) waitFor(
 			case !ok:
 				return false, nil
 			case e.Type == watch.Deleted:
-				return false, fmt.Errorf("%s: deleted while waiting for %s", t, criterion)
+				return false, deleted
 			}
 			missing = a.check(criterion, t, now)
 			return missing == "", nil

@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -134,6 +135,24 @@ func TestWaitEndsOnDeletion(t *testing.T) {
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "deleted while waiting") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The resource is deleted after the first check, so that the watch never sees it.
+func TestWaitEndsOnDeletionBeforeWatch(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	s := newShell(t, ns)
+	remove := sync.OnceValue(func() error {
+		return cluster.Get(t).Client(t, runtime.NewScheme()).Delete(t.Context(), sup)
+	})
+	s.app = func(a *App) {
+		a.Checked = func(string) {
+			if err := remove(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s.fail("deleted while waiting", "wait", "superset/main", "--timeout=1m")
 }
 
 func TestWaitRejectsInvalidCriterion(t *testing.T) {
