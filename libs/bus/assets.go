@@ -34,7 +34,6 @@ const (
 
 	statusHistory     = 20
 	heartbeatMaxBytes = 16 * mebibyte
-	markerTTL         = 10 * time.Minute // how long a reader may be disconnected and still see a marker
 	statusMarkerTTL   = day
 )
 
@@ -80,8 +79,8 @@ func (p Params) streams() []jetstream.StreamConfig {
 	observations := stream(contract.StreamObservations, contract.ObservationPrefix, "Latest observation of each object")
 	observations.MaxMsgsPerSubject = 1
 	observations.MaxBytes = p.ObservationsMaxBytes
+	// Without markers of expired messages: they require rollups, by which a publisher can remove the messages of all others.
 	observations.AllowMsgTTL = true
-	observations.SubjectDeleteMarkerTTL = markerTTL
 
 	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Latest heartbeat of each observer")
 	// File storage, although no reader needs heartbeats after a restart: a single server loses
@@ -89,7 +88,6 @@ func (p Params) streams() []jetstream.StreamConfig {
 	heartbeats.MaxMsgsPerSubject = 1
 	heartbeats.MaxBytes = heartbeatMaxBytes
 	heartbeats.AllowMsgTTL = true
-	heartbeats.SubjectDeleteMarkerTTL = markerTTL
 
 	lifecycle := stream(contract.StreamLifecycle, contract.LifecyclePrefix, "Lifecycle events: the public history")
 	lifecycle.MaxAge, lifecycle.MaxBytes = p.LifecycleMaxAge, p.LifecycleMaxBytes

@@ -34,8 +34,8 @@ func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok
 }
 
 // HeartbeatPublisher publishes a heartbeat of an observer every ten seconds. It drops a
-// heartbeat that cannot be sent: the next one is more recent. The server replaces the last
-// heartbeat by a marker if none has followed for [HeartbeatTTL].
+// heartbeat that cannot be sent: the next one is more recent. The server removes the last
+// heartbeat if none has followed for [HeartbeatTTL].
 type HeartbeatPublisher struct {
 	conn        *Conn
 	cluster     string

@@ -218,7 +218,7 @@ func (c *Conn) lastEpoch(filter string) (int64, error) {
 		return 0, fmt.Errorf("get last message: %w", err)
 	}
 	if len(reply.Data) == 0 {
-		return 0, nil // 404, or the marker of a message that expired
+		return 0, nil // 404
 	}
 	_, obs, err := contract.Decode[contract.Observation](reply.Data)
 	if err != nil {

@@ -39,6 +39,7 @@ type Delivery struct {
 	Time     time.Time // when the stream stored it
 	// Deleted is true for a marker that the server left in place of an expired or
 	// removed message; Data is empty then and Reason is the cause (MaxAge, Purge, Remove).
+	// Streams of earlier releases have them.
 	Deleted bool
 	Reason  string
 	// Snapshot is true until OnSnapshot.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -106,8 +107,18 @@ func TestTailDeliversOnlyMatchingSubjects(t *testing.T) {
 	f.want(t, map[string]string{subject(1): "1", subject(3): "3"}, 1)
 }
 
+// A stream of an earlier release has markers in place of expired messages.
 func TestTailDistinguishesExpiredFromEmptyMessage(t *testing.T) {
 	_, c := bootstrapped(t)
+	s, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.SubjectDeleteMarkerTTL, cfg.AllowRollup = 10*time.Minute, true
+	if _, err := c.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
 	f := follow(t, c, contract.StreamObservations)
 	publish(t, c, subject(1), "short-lived", map[string][]string{"Nats-TTL": {"1"}})
 	publish(t, c, subject(2), "", nil)

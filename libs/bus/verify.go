@@ -26,7 +26,7 @@ func (d Drift) String() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", d.Asset, d.Field, d.Got, d.Want)
 }
 
-// minServerVersion is the first release that supports message TTLs and their markers.
+// minServerVersion is the first release that supports message TTLs and markers.
 const minServerVersion = "2.11"
 
 // Verify lists each difference between the assets and p; an empty list means that they match.
@@ -90,6 +90,7 @@ func bucketStream(kv jetstream.KeyValueConfig) jetstream.StreamConfig {
 		MaxMsgsPerSubject:      int64(kv.History),
 		AllowDirect:            true,
 		AllowMsgTTL:            true,
+		AllowRollup:            true,
 		SubjectDeleteMarkerTTL: kv.LimitMarkerTTL,
 		Duplicates:             2 * time.Minute,
 		DenyDelete:             true,
@@ -116,6 +117,7 @@ var fields = []field{
 	{"duplicate_window", false, func(c *jetstream.StreamConfig) string { return c.Duplicates.String() }},
 	{"allow_direct", false, func(c *jetstream.StreamConfig) string { return fmt.Sprint(c.AllowDirect) }},
 	{"allow_msg_ttl", false, func(c *jetstream.StreamConfig) string { return fmt.Sprint(c.AllowMsgTTL) }},
+	{"allow_rollup_hdrs", false, func(c *jetstream.StreamConfig) string { return fmt.Sprint(c.AllowRollup) }},
 	{"subject_delete_marker_ttl", false, func(c *jetstream.StreamConfig) string { return c.SubjectDeleteMarkerTTL.String() }},
 	{"num_replicas", true, func(c *jetstream.StreamConfig) string { return number(int64(c.Replicas)) }},
 	{"max_age", true, func(c *jetstream.StreamConfig) string { return c.MaxAge.String() }},

@@ -103,6 +103,26 @@ func TestImportsEqualPermissions(t *testing.T) {
 	}
 }
 
+// A rollup removes all earlier messages of a stream, or those of a subject. A publisher needs no permission for the header.
+func TestStreamsRejectRollups(t *testing.T) {
+	g := newRepliesEnv(t)
+	before := g.foreign(nil)
+	for _, identity := range restricted(t) {
+		for _, grant := range busauth.Permissions(t, names, identity).Publish.Allow {
+			if strings.HasPrefix(grant, "$JS.") {
+				continue
+			}
+			m := &nats.Msg{Subject: literal(grant), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupAll}}}
+			if _, err := g.plain(identity).PublishMsg(t.Context(), m); err == nil {
+				t.Errorf("%s: the stream accepts a rollup on %s", identity, m.Subject)
+			}
+		}
+	}
+	if diff := cmp.Diff(before, g.foreign(nil)); diff != "" {
+		t.Errorf("rollups changed the streams (-before +after):\n%s", diff)
+	}
+}
+
 // newRepliesEnv returns a bus with messages and consumers of two tenants, and a message that "other" has not acknowledged.
 func newRepliesEnv(t *testing.T) guarded {
 	t.Helper()
