@@ -2,7 +2,6 @@ package mysqlserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -72,33 +71,6 @@ func (p *program) start(ctx context.Context, s *Server) error {
 		return err
 	}
 	return s.waitReady(ctx, exitReason(pid, s.Log))
-}
-
-// initialize creates the data directory once. It fills it under another name and then renames it, so that an existing
-// directory is always complete.
-func (p *program) initialize(ctx context.Context) error {
-	if _, err := os.Stat(p.data()); err == nil {
-		return nil
-	}
-	part := p.data() + ".part"
-	if err := os.RemoveAll(part); err != nil {
-		return fmt.Errorf("clear the data directory: %w", err)
-	}
-	if err := os.MkdirAll(part, 0o700); err != nil {
-		return fmt.Errorf("create the data directory: %w", err)
-	}
-	name, args := p.command(), p.arguments("--no-defaults", "--initialize-insecure")
-	if p.vendor == MariaDB {
-		if name = find("mariadb-install-db", "mysql_install_db"); name == "" {
-			return errors.New("mariadb-install-db is not on PATH; it belongs to the MariaDB server package")
-		}
-		args = []string{"--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"}
-	}
-	args = append(args, "--datadir="+part)
-	if _, err := run(ctx, initTimeout, name, append(args, asUser()...)...); err != nil {
-		return fmt.Errorf("initialize the data directory: %w", err)
-	}
-	return os.Rename(part, p.data())
 }
 
 // launch starts the server in a session of its own, so that it outlives `make up`.
