@@ -47,8 +47,6 @@ if [ ${#modules[@]} -eq 0 ]; then
   [ ${#modules[@]} -gt 0 ] || exit 0
 fi
 
-if [[ " ${modules[*]} " = *" test/compose "* ]]; then hack/stage images make offline-images; fi
-
 # Fewer garbage collections in compilers, tests and control planes: adding or removing a CRD costs the API server a third
 # less. The memory limit allows ten of them on a small machine.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-1500MiB}
