@@ -64,18 +64,11 @@ func (e *env) ownedByOther(obj client.Object) {
 	}
 }
 
-// optionalKindsCluster returns a cluster that serves the optional kinds.
-func optionalKindsCluster(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	return cluster.Private(t, cluster.Options{CRDs: []string{crdDir, routeCRD(t), monitorCRD}})
-}
-
-// TestForeignObjectsAreReportedAndKept creates, for each kind, a foreign object with the name of a desired one: without a
+// foreignObjectsAreReportedAndKept creates, for each kind, a foreign object with the name of a desired one: without a
 // controller and with the usual labels, and with all labels and another controller. The object stays unchanged, and
 // Degraded names it with the remedy. After the deletion of one without a controller the operator creates its own.
-func TestForeignObjectsAreReportedAndKept(t *testing.T) {
-	t.Parallel()
-	c := optionalKindsCluster(t)
+func foreignObjectsAreReportedAndKept(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	specs := map[string]func(*v1alpha1.Superset){}
 	for _, edit := range []func(*v1alpha1.Superset){withIngress("a.example.org"), withGateway("a.example.org")} {
 		for kind := range firstOfEachKind(t, everyKind(edit)(&env{t: t})) {
@@ -128,11 +121,10 @@ func (e *env) checkReportedAndKept(sup *v1alpha1.Superset, foreign client.Object
 	expect.Unwritten(e.t, e.client, foreign)
 }
 
-// TestForeignObjectsStayUnchanged creates a foreign object of each kind that no desired object has the name of. All stay
+// foreignObjectsStayUnchanged creates a foreign object of each kind that no desired object has the name of. All stay
 // unchanged while the components are installed, drained for an upgrade, stopped and deleted.
-func TestForeignObjectsStayUnchanged(t *testing.T) {
-	t.Parallel()
-	c := optionalKindsCluster(t)
+func foreignObjectsStayUnchanged(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	for name, change := range map[string]func(*env, client.Object){
 		"without a controller": func(*env, client.Object) {},
 		"of another owner":     (*env).ownedByOther,

@@ -30,8 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// monitorCRD is the file of the CRD of ServiceMonitor. All tests share the cluster of the package, so tests install
-// the optional CRDs in separate clusters.
+// monitorCRD is the file of the CRD of ServiceMonitor. The cluster of the package serves no optional kinds.
 const monitorCRD = "testdata/servicemonitor-crd.yaml"
 
 // routeCRD returns the file of the CRD of HTTPRoute, as Gateway API publishes it.
@@ -215,9 +214,25 @@ func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	e.waitIdle(sup)
 }
 
-func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
+// TestOptionalKindsAreServed runs the tests that require all optional kinds in one cluster.
+func TestOptionalKindsAreServed(t *testing.T) {
 	t.Parallel()
-	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDir, routeCRD(t)}})
+	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDir, routeCRD(t), monitorCRD}})
+	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
+		"rendered objects are accepted":                   renderedObjectsAreAccepted,
+		"networking switches between Ingress and Gateway": networkingSwitchesBetweenIngressAndGateway,
+		"foreign objects are reported and kept":           foreignObjectsAreReportedAndKept,
+		"foreign objects stay unchanged":                  foreignObjectsStayUnchanged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
+}
+
+func networkingSwitchesBetweenIngressAndGateway(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	failed := &atomic.Bool{}
 	e := start(t, options{cluster: c, wrap: func(c client.Client) client.Client { return missingCRDClient{c, failed} }})
 	sup := e.create(e.sample("development.yaml", withIngress("bi.example.org")))
