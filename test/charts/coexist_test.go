@@ -175,12 +175,5 @@ func (b *release) release() {
 // waitForDeletion checks that the release left no objects in its namespace, and none with its name elsewhere.
 func (b *release) waitForDeletion() {
 	b.Helper()
-	expect.Eventually(b, expect.Long, func() error {
-		for _, object := range b.left() {
-			if strings.HasSuffix(object, "-"+b.namespace) {
-				return fmt.Errorf("%s is left", object)
-			}
-		}
-		return nil
-	})
+	b.nothingLeft("-" + b.namespace)
 }

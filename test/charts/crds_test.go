@@ -2,16 +2,38 @@ package charts
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// withCRDs installs the CRDs of the service until the end of the test.
+// crdNamespace has the releases of the CRDs that tests share.
+const crdNamespace = "crds"
+
+// installed has the services whose CRDs are installed in crdNamespace. Tests of the same service do not run in parallel.
+var installed sync.Map
+
+// withCRDs installs the CRDs of the service unless an earlier test has done so: the API server validates the largest one for
+// seconds. They stay for later tests.
 func (p env) withCRDs() {
 	p.Helper()
-	p.Cleanup(func() { p.uninstall(p.service + "-crds") })
-	p.installCRDs("--set", "keep=false")
+	if _, found := installed.Load(p.service); found {
+		return
+	}
+	p.namespace = crdNamespace
+	p.installCRDs("--set", "keep=false", "--create-namespace")
+	installed.Store(p.service, true)
+}
+
+// withoutCRDs uninstalls the CRDs of the service if an earlier test has installed them.
+func (p env) withoutCRDs() {
+	p.Helper()
+	if _, found := installed.LoadAndDelete(p.service); !found {
+		return
+	}
+	p.namespace = crdNamespace
+	p.helm("uninstall", p.service+"-crds", "--wait")
 }
 
 // installCRDs installs the CRDs of the service. The API server ends a write after 34 s, whatever timeout its client has, and a
@@ -31,7 +53,7 @@ func (p env) installCRDs(flags ...string) {
 			p.Fatal(err)
 		}
 		p.Logf("The installation is repeated: %v", err)
-		p.uninstall(name)
+		p.helm("uninstall", name, "--wait")
 		return err
 	})
 }

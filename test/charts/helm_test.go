@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -96,10 +97,23 @@ func render(t testing.TB, name string, args ...string) string {
 	return template(t, name, chart(name), args...)
 }
 
+// templates has the output of helm template by its arguments: many tests read the same renders.
+var templates = struct {
+	sync.Mutex
+	output map[string]string
+}{output: map[string]string{}}
+
 // template is render with the directory or the package of a chart.
 func template(t testing.TB, name, path string, args ...string) string {
 	t.Helper()
-	return must(t, append([]string{"template", name, path, "--namespace", system}, args...)...)
+	args = append([]string{"template", name, path, "--namespace", system}, args...)
+	key := strings.Join(args, "\n")
+	templates.Lock()
+	defer templates.Unlock()
+	if _, found := templates.output[key]; !found {
+		templates.output[key] = must(t, args...)
+	}
+	return templates.output[key]
 }
 
 // pack packages a chart and returns the path of the package.

@@ -130,7 +130,7 @@ func (p env) helm(args ...string) string {
 	return must(p, append(args, "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)...)
 }
 
-// TestInstallUpgradeUninstall installs each chart alone, upgrades it with other values and
+// TestInstallUpgradeUninstall installs each chart alone, upgrades it with other values, rolls it back and
 // uninstalls it. Afterwards no objects of the release remain, and managed objects can be deleted.
 func TestInstallUpgradeUninstall(t *testing.T) {
 	all := lifecycles()
@@ -149,6 +149,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 func (p env) live(s lifecycle) {
 	p.Helper()
 	if s.object != "" {
+		p.withoutCRDs()
 		p.installCRDs()
 	}
 	if s.before != nil {
@@ -162,10 +163,9 @@ func (p env) live(s lifecycle) {
 	}
 	p.helm(append([]string{"install", p.service, chart(p.service), "--wait"}, s.values...)...)
 	p.works(p.appVersion(), 2)
-	p.helm(append([]string{"upgrade", p.service, chart(p.service), "--wait", "--set", "image.tag=9.9.9,replicas=3"}, s.values...)...)
-	p.works("9.9.9", 3)
-	if len(p.left()) < 5 {
-		p.Fatalf("found only %v of an installed release", p.left())
+	p.upgradeAndRollBack(s)
+	if left := p.left(p.listable()...); len(left) < 5 {
+		p.Fatalf("found only %v of an installed release", left)
 	}
 	if !early && s.object != "" {
 		object = p.make(s.object)
@@ -179,12 +179,7 @@ func (p env) live(s lifecycle) {
 		p.failsOnce()
 	}
 	p.helm("uninstall", p.service, "--wait")
-	expect.Eventually(p, expect.Long, func() error {
-		if left := p.left(); len(left) > 0 {
-			return fmt.Errorf("left: %v", left)
-		}
-		return nil
-	})
+	p.nothingLeft("")
 	for name, kind := range s.made {
 		p.absent(kind, name)
 	}

@@ -2,75 +2,50 @@ package charts
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// TestRollback rolls back to the previous revision, also from one that never became ready. The
-// objects of the chart are those of that revision, and the release can be uninstalled.
-func TestRollback(t *testing.T) {
-	for _, service := range services {
-		t.Run(service, func(t *testing.T) {
-			if service != "status-aggregator" { // whose bus takes its passwords from the environment
-				t.Parallel()
-			}
-			p, s := newEnv(t, service), lifecycles()[service]
-			if s.object != "" {
-				p.withCRDs()
-			}
-			if s.before != nil {
-				s.before(p)
-			}
-			p.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, s.values...)...)
-			p.works(p.appVersion(), 2)
-			first := p.helm("get", "manifest", service)
+// upgradeAndRollBack upgrades an installed release with other values and rolls it back, also from a revision that never
+// became ready. The objects of the chart are those of the first revision.
+func (p env) upgradeAndRollBack(s lifecycle) {
+	p.Helper()
+	first := p.helm("get", "manifest", p.service)
+	p.helm(append([]string{
+		"upgrade", p.service, chart(p.service), "--wait",
+		"--set", "image.tag=9.9.9,replicas=3,metrics.enabled=false,podDisruptionBudget.enabled=false,networkPolicy.enabled=true",
+	}, s.values...)...)
+	p.works("9.9.9", 3)
+	p.helm("rollback", p.service, "--wait", "--no-hooks")
+	p.works(p.appVersion(), 2)
+	if now := p.helm("get", "manifest", p.service); now != first {
+		p.Errorf("the release differs from the previous revision:\n%s", now)
+	}
+	p.same(first)
 
-			p.helm(append([]string{
-				"upgrade", service, chart(service), "--wait", "--no-hooks",
-				"--set", "image.tag=9.9.9,replicas=3,metrics.enabled=false,podDisruptionBudget.enabled=false,networkPolicy.enabled=true",
-			}, s.values...)...)
-			p.works("9.9.9", 3)
-			p.helm("rollback", service, "--wait", "--no-hooks")
-			p.works(p.appVersion(), 2)
-			if now := p.helm("get", "manifest", service); now != first {
-				t.Errorf("the release differs from the previous revision:\n%s", now)
-			}
-			p.same(first)
-
-			_, err := helm(t, append([]string{
-				"upgrade", service, chart(service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
-				"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(t).Kubeconfig,
-			}, s.values...)...)
-			if err == nil {
-				t.Error("a release with unschedulable pods succeeded")
-			}
-			p.helm("rollback", service, "--wait", "--no-hooks")
-			p.works(p.appVersion(), 2)
-			p.same(first)
-			var history []struct {
-				Status string `json:"status"`
-			}
-			if err := json.Unmarshal([]byte(p.helm("history", service, "--output", "json")), &history); err != nil {
-				t.Fatal(err)
-			}
-			for i, one := range history {
-				if strings.HasPrefix(one.Status, "pending") || (one.Status == "deployed") != (i == len(history)-1) {
-					t.Errorf("history %+v", history)
-				}
-			}
-			p.helm("uninstall", service, "--wait")
-			expect.Eventually(t, expect.Long, func() error {
-				if left := p.left(); len(left) > 0 {
-					return errors.New(fmt.Sprint("left: ", left))
-				}
-				return nil
-			})
-		})
+	_, err := helm(p, append([]string{
+		"upgrade", p.service, chart(p.service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
+		"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig,
+	}, s.values...)...)
+	if err == nil {
+		p.Error("a release with unschedulable pods succeeded")
+	}
+	p.helm("rollback", p.service, "--wait", "--no-hooks")
+	p.works(p.appVersion(), 2)
+	p.same(first)
+	var history []struct {
+		Status string `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(p.helm("history", p.service, "--output", "json")), &history); err != nil {
+		p.Fatal(err)
+	}
+	for i, one := range history {
+		if strings.HasPrefix(one.Status, "pending") || (one.Status == "deployed") != (i == len(history)-1) {
+			p.Errorf("history %+v", history)
+		}
 	}
 }
 
@@ -86,12 +61,13 @@ func (p env) same(manifest string) {
 		kind, _, _ := strings.Cut(object, " ")
 		return kind == "Pod" || kind == "ReplicaSet" || kind == "EndpointSlice" || kind == "Endpoints" || kind == "PodMetrics"
 	}
+	kinds := p.listable()
 	expect.Eventually(p, expect.Long, func() error {
 		missing := map[string]bool{}
 		for object := range want {
 			missing[object] = true
 		}
-		for _, object := range p.left() {
+		for _, object := range p.left(kinds...) {
 			if !want[object] && !derived(object) {
 				return fmt.Errorf("%s still exists", object)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,6 +41,7 @@ func TestServiceWaitsForPrerequisites(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			p, bus := newEnv(t, service), natstest.Start(t)
+			p.withoutCRDs()
 			bus.Stop()
 			args := []string{"--namespace", p.namespace, "--set", "cluster.name=prod,bus.url=" + bus.URL(), "--set", "watchNamespaces={" + p.namespace + "}"}
 			if service == "ingester" {
@@ -86,16 +86,6 @@ func newEnv(t *testing.T, service string) env {
 	t.Helper()
 	c := cluster.Get(t)
 	return env{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
-}
-
-// uninstall uninstalls a release in a cleanup, after the end of the test's context.
-func (p env) uninstall(release string) {
-	tools := cluster.Get(p).Tools
-	cmd := exec.Command(tools.Path("helm"), "uninstall", release, "--wait", //nolint:noctx // see above
-		"--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.Errorf("%v: %s", err, out)
-	}
 }
 
 // grant creates the roles and bindings of the chart without the permission to watch one resource. It

@@ -1,14 +1,11 @@
 package charts
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
-	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
 // TestChartsShareNamespace installs all charts in one namespace. Their objects do not collide, and each
@@ -22,7 +19,7 @@ func TestChartsShareNamespace(t *testing.T) {
 		p := together
 		p.service = service
 		if all[service].object != "" {
-			p.installCRDs("--set", "keep=false")
+			p.withCRDs()
 		}
 		args := []string{"install", service, chart(service), "--wait", "--set", "cluster.name=prod,bus.url=nats://nats:4222"}
 		if service == "ingester" {
@@ -39,14 +36,6 @@ func TestChartsShareNamespace(t *testing.T) {
 		p := together
 		p.service = service
 		p.helm("uninstall", service, "--wait")
-		if all[service].object != "" {
-			p.helm("uninstall", service+"-crds", "--wait")
-		}
-		expect.Eventually(t, expect.Long, func() error {
-			if left := p.left(); len(left) > 0 {
-				return errors.New(fmt.Sprint("left: ", left))
-			}
-			return nil
-		})
+		p.nothingLeft("")
 	}
 }

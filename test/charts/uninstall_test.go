@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,8 +87,8 @@ func (p env) jobs(hooks []*unstructured.Unstructured, checks map[string]func(env
 	}
 }
 
-// left lists the objects of all kinds with the label of the release.
-func (p env) left() (out []string) {
+// listable returns the kinds of which objects can be listed and deleted.
+func (p env) listable() (out []schema.GroupVersionKind) {
 	p.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(cluster.Get(p).Config)
 	if err != nil {
@@ -103,21 +104,53 @@ func (p env) left() (out []string) {
 			p.Fatal(err)
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
-				continue
-			}
-			var found metav1.PartialObjectMetadataList
-			found.SetGroupVersionKind(gv.WithKind(r.Kind + "List"))
-			err := p.client.List(p.Context(), &found, client.MatchingLabels{"app.kubernetes.io/instance": p.service})
-			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // the kind was just removed
-				p.Fatalf("list %s: %v", r.Name, err)
-			}
-			for _, item := range found.Items {
-				out = append(out, r.Kind+" "+item.GetName())
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") {
+				out = append(out, gv.WithKind(r.Kind))
 			}
 		}
 	}
 	return out
+}
+
+// left lists the objects of the kinds with the label of the release.
+func (p env) left(kinds ...schema.GroupVersionKind) (out []string) {
+	p.Helper()
+	for _, kind := range kinds {
+		var found metav1.PartialObjectMetadataList
+		found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := p.client.List(p.Context(), &found, client.MatchingLabels{"app.kubernetes.io/instance": p.service})
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // the kind was just removed
+			p.Fatalf("list %s: %v", kind.Kind, err)
+		}
+		for _, item := range found.Items {
+			out = append(out, kind.Kind+" "+item.GetName())
+		}
+	}
+	return out
+}
+
+// nothingLeft waits until the release has left no objects, among those whose kind and name end with suffix.
+func (p env) nothingLeft(suffix string) {
+	p.Helper()
+	kinds := p.listable()
+	check := func(kinds ...schema.GroupVersionKind) error {
+		for _, object := range p.left(kinds...) {
+			if strings.HasSuffix(object, suffix) {
+				return fmt.Errorf("%s is left", object)
+			}
+		}
+		return nil
+	}
+	rest := kinds // those of which objects may be left: listing all kinds at each check would slow down the API server
+	expect.Eventually(p, expect.Long, func() error {
+		for ; len(rest) > 0; rest = rest[1:] {
+			if err := check(rest[0]); err != nil {
+				return err
+			}
+		}
+		rest = kinds
+		return check(kinds...) // a controller may have created another one
+	})
 }
 
 func (p env) absent(kind, name string) {
