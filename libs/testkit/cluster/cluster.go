@@ -122,7 +122,8 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-cluster-", Key: markerKey})
+	// On a disk etcd waits for each write, and the disk is busy with those of all clusters.
+	dir, err := watchdog.NewDirectory(watchdog.Options{Prefix: "flotilla-cluster-", Key: markerKey, Memory: 4 << 30})
 	if err != nil {
 		return nil, err
 	}
