@@ -27,7 +27,8 @@ func (c *Cluster) waitControllers(ctx context.Context) error {
 			deleted = last == nil
 		}
 		if deleted {
-			last = c.kubectl(ctx, slices.Concat([]string{"get"}, probe)...)
+			// One process that waits, since kubectl needs more CPU to start than to wait.
+			last = c.kubectl(ctx, slices.Concat([]string{"wait", "--for=create", "--timeout=5s"}, probe)...)
 		}
 		return last == nil
 	}
