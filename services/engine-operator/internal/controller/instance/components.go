@@ -38,10 +38,14 @@ func (r *Reconciler) runDatabase(ctx context.Context, s *reconcileState) (steps.
 			matchesSpec: s.database == nil || ptr.Deref(s.database.Spec.Replicas, 1) == s.databaseReplicas,
 		})
 	}
+	var requeue time.Duration
+	if err == nil {
+		requeue, err = r.replaceBrokenPod(ctx, s)
+	}
 	if err != nil {
 		return s.handleApplyError(&s.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 	}
-	return steps.Result{}, nil
+	return steps.Result{Requeue: requeue}, nil
 }
 
 // runMetadata runs the metadata service. It does not wait for the database: its pod does.
