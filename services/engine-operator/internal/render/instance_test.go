@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -31,6 +32,18 @@ func TestInstanceMatchesGoldenFile(t *testing.T) {
 			}
 			golden(t, filepath.Join(dir, "objects.golden.yaml"), objects...)
 		})
+	}
+}
+
+// Kubernetes must not kill a database that recovers from a crash: the recovery would begin again.
+func TestDatabaseMayRecoverForAnHour(t *testing.T) {
+	p, err := PostgresOf(read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml"), images, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := p.StatefulSet.Spec.Template.Spec.Containers[0].StartupProbe
+	if probe == nil || time.Duration(probe.PeriodSeconds*probe.FailureThreshold)*time.Second < time.Hour {
+		t.Errorf("startup probe %+v, want one that fails for an hour", probe)
 	}
 }
 

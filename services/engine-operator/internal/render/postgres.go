@@ -129,18 +129,21 @@ func postgresContainer(secret, image string) corev1.Container {
 			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortPostgres)}},
 			PeriodSeconds: 5,
 		},
-		LivenessProbe: &corev1.Probe{
-			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-				Command: []string{"pg_isready", "-U", PostgresUsername, "-d", PostgresDatabase},
-			}},
-			InitialDelaySeconds: 30, PeriodSeconds: 10, TimeoutSeconds: 5,
-		},
+		// The recovery after a crash accepts no connection, and would begin again after each restart.
+		StartupProbe:  &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 720},
+		LivenessProbe: &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 10, TimeoutSeconds: 5},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeData, MountPath: "/var/lib/postgresql/data"},
 			{Name: "run", MountPath: "/var/run/postgresql"},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}
+}
+
+func pgIsReady() corev1.ProbeHandler {
+	return corev1.ProbeHandler{Exec: &corev1.ExecAction{
+		Command: []string{"pg_isready", "-U", PostgresUsername, "-d", PostgresDatabase},
+	}}
 }
 
 func quantities(cpu, memory string) corev1.ResourceList {
