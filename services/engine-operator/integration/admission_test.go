@@ -77,8 +77,8 @@ func serveWebhooks(t *testing.T, change func(*webhook.Options)) *admission {
 func (a *admission) active() {
 	a.t.Helper()
 	expect.Eventually(a.t, expect.Long, func() error {
-		err := a.tryCreate("probe", "{instanceRef: i, replicas: 1, engineClassRef: no-such-class}")
-		if err == nil || !strings.Contains(err.Error(), "spec.engineClassRef") {
+		err := a.tryCreate("probe", "{instanceRef: i, replicas: 1, template: {spec: {hostPID: true}}}")
+		if err == nil || !strings.Contains(err.Error(), "spec.template.spec.hostPID") {
 			return fmt.Errorf("not rejected by the webhook: %w", err)
 		}
 		return nil

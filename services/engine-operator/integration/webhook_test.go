@@ -66,14 +66,14 @@ func TestEngineWebhookListsAllErrors(t *testing.T) {
 		t.Fatalf("want Invalid, got %v", err)
 	}
 	want := []string{
-		"spec.engineClassRef", "spec.template.metadata.labels[firebolt.io/engine]", "spec.template.spec.hostNetwork",
+		"spec.template.metadata.labels[firebolt.io/engine]", "spec.template.spec.hostNetwork",
 		"spec.template.spec.containers[engine].command", "spec.template.spec.volumes[creds].secret.secretName",
 		"spec.template.spec.containers[engine].resources.requests.cpu", "spec.template.spec.containers[engine].resources.limits.memory",
 	}
 	if diff := cmp.Diff(want, causes(t, err)); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
-	checkError(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi", "nowhere")...)
+	checkError(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi")...)
 }
 
 func TestEngineContainersStayWithinBounds(t *testing.T) {
@@ -110,19 +110,18 @@ func TestEngineContainersStayWithinBounds(t *testing.T) {
 	}
 }
 
-func TestEngineWebhookRequiresClassNotInstance(t *testing.T) {
+// Helm creates the engines of a release before their class, and deletes the class while they terminate.
+func TestWebhooksAdmitReleaseWithEngineAndClass(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
-	if err := a.tryCreate("e", "{instanceRef: later, replicas: 1}"); err != nil {
-		t.Errorf("without its instance: %v", err)
-	}
-	err := a.tryCreate("e", "{instanceRef: later, replicas: 1, engineClassRef: none}")
-	checkError(t, err, "spec.engineClassRef", "none")
-	if err := a.apply(classYAML("none", "{template: {}}")); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.tryCreate("e", "{instanceRef: later, replicas: 1, engineClassRef: none}"); err != nil {
-		t.Errorf("right after the creation of the class: %v", err)
+	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e", Finalizers: []string{"example.com/drains"}}}
+	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "later", EngineClassRef: new("later"), Replicas: 1}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "later"}}
+	a.create(e, class)
+	for _, o := range []client.Object{e, class} {
+		if err := a.api.Delete(t.Context(), o); err != nil {
+			t.Errorf("deletion of %T: %v", o, err)
+		}
 	}
 }
 

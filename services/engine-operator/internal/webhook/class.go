@@ -38,7 +38,8 @@ func (v classes) validate(c *v1alpha1.FireboltEngineClass) (admission.Warnings, 
 }
 
 // ValidateDelete implements admission.Validator. It rejects the deletion of a class that engines use, or
-// whose engines cannot be listed; the class controller's finalizer is the second guard.
+// whose engines cannot be listed. Engines that terminate do not count, so that a Helm release can be uninstalled: the
+// finalizer of the class controller keeps the class until they are deleted.
 func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) || c.DeletionTimestamp != nil {
 		return nil, nil
@@ -49,8 +50,9 @@ func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineC
 	}
 	var users []string
 	for i := range list.Items {
-		if ref := list.Items[i].Spec.EngineClassRef; ref != nil && *ref == c.Name {
-			users = append(users, list.Items[i].Name)
+		e := &list.Items[i]
+		if ref := e.Spec.EngineClassRef; ref != nil && *ref == c.Name && e.DeletionTimestamp == nil {
+			users = append(users, e.Name)
 		}
 	}
 	if len(users) == 0 {

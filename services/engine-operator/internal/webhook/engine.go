@@ -52,8 +52,11 @@ func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admi
 		warnings = append(warnings, fmt.Sprintf("spec.instanceRef: FireboltInstance %q does not exist yet; the engine waits for it", e.Spec.InstanceRef))
 	}
 	class, failure := v.class(ctx, e, spec.Child("engineClassRef"))
-	if failure != nil {
+	switch {
+	case failure != nil:
 		all = append(all, failure)
+	case class == nil && e.Spec.EngineClassRef != nil:
+		warnings = append(warnings, fmt.Sprintf("spec.engineClassRef: FireboltEngineClass %q does not exist yet; the engine waits for it", *e.Spec.EngineClassRef))
 	}
 	warnings = append(warnings, ignored(validation.EngineIgnored(e, class))...)
 	if text := validation.LongName(e.Name); text != "" {
@@ -63,18 +66,16 @@ func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admi
 	return warnings, invalid("FireboltEngine", e, all)
 }
 
-// class returns the class that the engine refers to, nil if it refers to none.
+// class returns the class that the engine refers to, nil if it refers to none or the class does not exist: Helm creates
+// the engines of a release before their class, so a missing one is a warning.
 func (v engines) class(ctx context.Context, e *v1alpha1.FireboltEngine, at *field.Path) (*v1alpha1.FireboltEngineClass, *field.Error) {
 	if e.Spec.EngineClassRef == nil {
 		return nil, nil
 	}
 	class := &v1alpha1.FireboltEngineClass{}
 	exists, failure := v.get(ctx, e.Namespace, *e.Spec.EngineClassRef, class, at)
-	if failure != nil {
+	if failure != nil || !exists {
 		return nil, failure
-	}
-	if !exists {
-		return nil, field.NotFound(at, *e.Spec.EngineClassRef)
 	}
 	return class, nil
 }

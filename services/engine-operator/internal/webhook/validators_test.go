@@ -60,6 +60,41 @@ func TestValidatorsRejectUnreadableReferences(t *testing.T) {
 	}
 }
 
+// stored is an API server that has engines, and nothing else.
+type stored []v1alpha1.FireboltEngine
+
+func (stored) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("any").GroupResource(), key.Name)
+}
+
+func (s stored) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*v1alpha1.FireboltEngineList).Items = s
+	return nil
+}
+
+// Helm creates the engines of a release before their class, and deletes the class while they terminate.
+func TestReleaseWithEngineAndClassIsAdmitted(t *testing.T) {
+	valid := func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil }
+	v := engines{rules{apiReader: stored{}}}
+	for name, validate := range map[string]func() (admission.Warnings, error){
+		"install": func() (admission.Warnings, error) { return v.ValidateCreate(t.Context(), engine(valid)) },
+		"upgrade": func() (admission.Warnings, error) { return v.ValidateUpdate(t.Context(), engine(nil), engine(valid)) },
+	} {
+		warnings, err := validate()
+		if err != nil || !strings.Contains(strings.Join(warnings, "\n"), `FireboltEngineClass "c" does not exist yet`) {
+			t.Errorf("%s: %v, warnings %v", name, err, warnings)
+		}
+	}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	terminating := *engine(func(e *v1alpha1.FireboltEngine) { e.DeletionTimestamp = new(metav1.Now()) })
+	if _, err := (classes{rules{apiReader: stored{terminating}}}).ValidateDelete(t.Context(), class); err != nil {
+		t.Errorf("uninstall: %v", err)
+	}
+	if _, err := (classes{rules{apiReader: stored{terminating, *engine(valid)}}}).ValidateDelete(t.Context(), class); !apierrors.IsForbidden(err) {
+		t.Errorf("deletion in use: want Forbidden, got %v", err)
+	}
+}
+
 func TestEngineValidatorSkipsAbsentReferences(t *testing.T) {
 	e := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	_, err := engines{rules{apiReader: unreachable{}}}.ValidateUpdate(t.Context(), engine(nil), e)
