@@ -52,12 +52,11 @@ func enginesCluster(p *anyPacker) *clusterv3.Cluster {
 		// Otherwise Envoy keeps an address that left the DNS while it is healthy, and pods of
 		// a draining generation would receive new queries until they exit.
 		IgnoreHealthOnHostRemoval: true,
-		// A lost node sends nothing, not even a reset. Keepalive ends its connections, and with them
-		// their requests, within seconds.
+		// A lost node sends nothing, not even a reset. Keepalive ends the connections that wait for its responses
+		// within 11 s. TCP_USER_TIMEOUT would replace that bound, and also end those to a live engine that reads slowly.
 		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
 			KeepaliveTime: wrapperspb.UInt32(5), KeepaliveInterval: wrapperspb.UInt32(2), KeepaliveProbes: wrapperspb.UInt32(3),
 		}},
-		UpstreamBindConfig: &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{userTimeout()}},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptions: p.pack(&upstreamv3.HttpProtocolOptions{
 			CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 				// The next query selects a pod again, so none sticks to an old generation.
@@ -86,15 +85,6 @@ func addresses(p *anyPacker) *dnsv3.DnsCluster {
 			// The names are fully qualified: with search domains each would be looked up four times.
 			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
 		}),
-	}
-}
-
-// userTimeout closes a connection whose data is not acknowledged for 10 s; the kernel would retransmit for minutes.
-func userTimeout() *corev3.SocketOption {
-	const ipprotoTCP, tcpUserTimeout, milliseconds = 6, 18, 10_000 // constants of Linux
-	return &corev3.SocketOption{
-		Description: "TCP_USER_TIMEOUT", Level: ipprotoTCP, Name: tcpUserTimeout,
-		Value: &corev3.SocketOption_IntValue{IntValue: milliseconds},
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // first injects a fault into the first attempt of each query, at any host; later attempts are served.
@@ -248,21 +250,50 @@ func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 	t.Errorf("none of %d responses reports the limit", queries)
 }
 
-func TestLostNodeFailsWithinSeconds(t *testing.T) {
-	for name, fault := range map[string]func(*query){
-		"while it runs":           func(q *query) { q.run(); dropPackets(t, q.conn); <-q.req.Context().Done() },
-		"while the query is sent": func(q *query) { dropPackets(t, q.conn); <-q.req.Context().Done() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSystem(t, 3)
-			ctx := t.Context()
-			for _, h := range s.hosts {
-				h.set(first(func(q *query) { q.req = q.req.WithContext(ctx); fault(q) }))
+// TestSlowEngineGetsWholeQuery has engines that are alive and read nothing for longer than the bound of lost nodes.
+func TestSlowEngineGetsWholeQuery(t *testing.T) {
+	s := newSystem(t, 3)
+	for _, h := range s.hosts {
+		h.set(func(q *query) {
+			select {
+			case <-t.Context().Done():
+			case <-time.After(15 * time.Second):
+				serve(q)
 			}
-			r := s.query(ctx, "q", strings.NewReader(strings.Repeat("x", 1<<20)))
+		})
+	}
+	const n = 4
+	if got := s.outcomes(s.load(t.Context(), n, n, 3<<20)); got != (outcomes{OK: n}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLostNodeFailsWithinSeconds(t *testing.T) {
+	lost := func(run func(*query)) func(*query) {
+		return func(q *query) { run(q); dropPackets(t, q.conn); <-t.Context().Done() }
+	}
+	cases := map[string]struct {
+		fault  func(*query)
+		edit   func(*managerv3.HttpConnectionManager)
+		status int
+	}{
+		"while it runs": {lost((*query).run), func(*managerv3.HttpConnectionManager) {}, http.StatusServiceUnavailable},
+		"while the query is sent": {
+			lost(func(*query) {}),
+			func(m *managerv3.HttpConnectionManager) { m.StreamIdleTimeout = durationpb.New(3 * time.Second) },
+			http.StatusGatewayTimeout,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t, 3, tc.edit)
+			for _, h := range s.hosts {
+				h.set(first(tc.fault))
+			}
+			r := s.query(t.Context(), "q", strings.NewReader(strings.Repeat("x", 1<<20)))
 			t.Logf("%+v", r)
-			if r.status != http.StatusServiceUnavailable || r.duration > 20*time.Second || s.attempts("q") != 1 {
-				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.attempts("q"))
+			if r.status != tc.status || r.duration > 20*time.Second || s.attempts("q") != 1 {
+				t.Errorf("got %+v after %d tries, want %d within 20 s after one", r, s.attempts("q"), tc.status)
 			}
 		})
 	}

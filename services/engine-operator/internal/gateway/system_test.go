@@ -17,6 +17,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	dynamicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dynamic_forward_proxy/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	caresv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/network/dns_resolver/cares/v3"
 	"golang.org/x/net/dns/dnsmessage"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -35,8 +36,8 @@ type system struct {
 	next   atomic.Int64
 }
 
-// newSystem starts n engine pods, a name server that resolves them, and the gateway.
-func newSystem(t *testing.T, n int) *system {
+// newSystem starts n engine pods, a name server that resolves them, and the gateway with edits of its query listener.
+func newSystem(t *testing.T, n int, edits ...func(*managerv3.HttpConnectionManager)) *system {
 	t.Helper()
 	s := &system{executions: newExecutions(), names: newNameServer(t)}
 	for _, a := range addresses(n) {
@@ -46,7 +47,7 @@ func newSystem(t *testing.T, n int) *system {
 		s.hosts = append(s.hosts, h)
 	}
 	s.names.set(s.hosts...)
-	s.url = "http://" + gatewayOf(t, s.names.address) + "/"
+	s.url = "http://" + gatewayOf(t, s.names.address, edits...) + "/"
 	s.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 512}}
 	t.Cleanup(s.client.CloseIdleConnections)
 	if r := s.query(t.Context(), "first", nil); r.status != http.StatusOK {
@@ -65,9 +66,14 @@ func addresses(n int) []netip.Addr {
 	return out
 }
 
-func gatewayOf(t *testing.T, names netip.AddrPort) string {
+func gatewayOf(t *testing.T, names netip.AddrPort, edits ...func(*managerv3.HttpConnectionManager)) string {
 	t.Helper()
 	config := configOf(t, instance("main", "data"))
+	m := manager(t, config.GetStaticResources().GetListeners()[0])
+	for _, edit := range edits {
+		edit(m)
+	}
+	repack(t, config, m)
 	query := loopback(t, config)
 	engines := config.GetStaticResources().GetClusters()[0]
 	cluster := unpack(t, engines.GetClusterType().GetTypedConfig(), &dynamicv3.ClusterConfig{})
