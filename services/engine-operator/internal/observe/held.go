@@ -2,7 +2,10 @@ package observe
 
 import (
 	"slices"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -37,4 +40,21 @@ func (c Children) ServiceFinalizers() []string {
 		return nil
 	}
 	return foreignFinalizers(c.Cluster.Finalizers)
+}
+
+// stuckAfter is how long a pod may exist after the end of its grace period.
+const stuckAfter = time.Minute
+
+// Stuck returns the pods of earlier generations that do not terminate, sorted by name: those on a lost node never do.
+func (c Children) Stuck(now time.Time) []corev1.Pod {
+	var out []corev1.Pod
+	for n, pods := range c.Pods {
+		for i := range pods {
+			if end := pods[i].DeletionTimestamp; n != c.current && end != nil && now.Sub(end.Time) > stuckAfter {
+				out = append(out, pods[i])
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }

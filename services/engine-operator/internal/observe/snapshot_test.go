@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -147,5 +148,23 @@ func TestDefect10CountSkipsTerminatingAndFinishedPods(t *testing.T) {
 	}
 	if total, readyPods := Count(pods); total != 3 || readyPods != 1 {
 		t.Errorf("Count = %d, %d; want 3, 1", total, readyPods)
+	}
+}
+
+func TestStuckPodsOutliveTheirGracePeriod(t *testing.T) {
+	now := time.Now()
+	pod := func(name string, end *metav1.Time) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, DeletionTimestamp: end}}
+	}
+	recent, old := metav1.NewTime(now.Add(-time.Minute)), metav1.NewTime(now.Add(-time.Minute-time.Second))
+	c := Children{current: 2, Pods: map[int64][]corev1.Pod{
+		0: {pod("g0-1", &old), pod("g0-0", &old)}, 1: {pod("g1-0", &recent), pod("g1-1", nil)}, 2: {pod("g2-0", &old)},
+	}}
+	var got []string
+	for _, p := range c.Stuck(now) {
+		got = append(got, p.Name)
+	}
+	if diff := cmp.Diff([]string{"g0-0", "g0-1"}, got); diff != "" {
+		t.Errorf("stuck (-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,8 @@ type Engine struct {
 	Unrouted bool
 	// Warning describes why Kubernetes creates no pods, or rejects an object.
 	Warning Warning
+	// Stuck holds the pods of earlier generations that do not terminate.
+	Stuck []corev1.Pod
 	// PodsReady, PodsTotal and Replicas describe the serving generation.
 	PodsReady, PodsTotal, Replicas int32
 	// Image is the image of the serving generation; empty when there is none.
@@ -238,7 +241,7 @@ func (p Engine) rolling(out *v1alpha1.FireboltEngineStatus) string {
 	if len(p.Plan.BlockedBy) > 0 {
 		message += fmt.Sprintf(" Generation %d waits until generation %d is deleted.", out.CurrentGeneration, p.Plan.BlockedBy[0])
 	}
-	return message
+	return message + podsStuck(p.Stuck)
 }
 
 // stopped returns the message of an engine that is stopped.

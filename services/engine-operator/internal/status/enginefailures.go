@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -67,4 +68,17 @@ func ApplyWarning(err error) Warning {
 // rolledBack describes a rollout that was rolled back to a generation.
 func rolledBack(generation int64) string {
 	return fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", generation)
+}
+
+// podsStuck describes pods that do not terminate; it is empty without one.
+func podsStuck(pods []corev1.Pod) string {
+	if len(pods) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(pods) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return fmt.Sprintf(" Pod %q on node %q%s did not terminate within its grace period. If the node is lost, repair it, or power it off "+
+		"and delete the Node.", pods[0].Name, pods[0].Spec.NodeName, more)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,6 +55,26 @@ func TestOverdueRolloutIsReported(t *testing.T) {
 				t.Fatalf("RolloutOverdue is %s/%s, want %s/%s", c.Status, c.Reason, tc.status, tc.reason)
 			}
 		})
+	}
+}
+
+func TestCleaningNamesStuckPodAndNode(t *testing.T) {
+	stuck := func(name string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: "node-1"}}
+	}
+	p := stable()
+	p.Plan.Next = engine.State{Phase: v1alpha1.PhaseCleaning, Current: 1, Active: 1, Draining: 0, Allocated: 1}
+	for want, pods := range map[string][]corev1.Pod{
+		"The engine is in phase cleaning.": nil,
+		`The engine is in phase cleaning. Pod "shop-g0-0" on node "node-1" did not terminate within its grace period. ` +
+			"If the node is lost, repair it, or power it off and delete the Node.": {stuck("shop-g0-0")},
+		`The engine is in phase cleaning. Pod "shop-g0-0" on node "node-1" (and 1 more) did not terminate within its grace period. ` +
+			"If the node is lost, repair it, or power it off and delete the Node.": {stuck("shop-g0-0"), stuck("shop-g0-1")},
+	} {
+		p.Stuck = pods
+		if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != v1alpha1.ReasonRolling || c.Message != want {
+			t.Errorf("Ready is %s: %q, want %q", c.Reason, c.Message, want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Resu
 		return steps.Result{}, err
 	}
 	children.LastVersions = r.sets.LastVersions(s.engine, children)
-	s.children, s.observed = children, true
+	s.children, s.observed, s.stuck = children, true, children.Stuck(r.Clock.Now())
 	return steps.Result{}, nil
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
@@ -18,6 +20,7 @@ type reconcileState struct {
 
 	children observe.Children
 	observed bool // children were read
+	stuck    []corev1.Pod
 	class    *v1alpha1.FireboltEngineClass
 	instance *v1alpha1.FireboltInstance
 	// classError and instanceError describe the problem of the class and of the instance; empty without one.
@@ -97,7 +100,7 @@ func (s *reconcileState) outcome() status.Engine {
 		Object: s.engine, Plan: s.plan, Decided: s.decided, InstanceError: s.instanceError, InstanceChecked: s.checksInstance() && !status.Intent(s.engine).Paused,
 		Class: s.classError, Unsupported: s.unsupported, Rejected: s.rejected, Bounds: s.bounds, Ignored: s.ignored,
 		ForeignFinalizers: s.held, DrainError: s.drainError, Overdue: s.overdue, Expired: s.drain.Expired, Warning: s.warning,
-		Unrouted: s.children.Route() != s.plan.Next.Active,
+		Stuck: s.stuck, Unrouted: s.children.Route() != s.plan.Next.Active,
 	}
 	if finalizers := s.children.ServiceFinalizers(); len(finalizers) > 0 {
 		out.Service = status.ServiceHeld(s.children.Cluster.Name, finalizers)
