@@ -29,7 +29,7 @@ func (d *decider) terminal() {
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
 		d.keepServing(RequeueDrift)
 	case g.Match == Differs && !d.OwnSpecChanged && d.Throttled:
-		d.keepServing(RequeueDependency)
+		d.keepServing(RequeueDrift) // a free slot enqueues the engine
 		d.plan.Waiting = true
 	case g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d differs from the spec.", s.Current))

@@ -267,7 +267,7 @@ func TestDecideHolds(t *testing.T) {
 		"a rollout without a spec change is marked as external":         {in: differs(false, false), want: externalPlan},
 		"a rollout without a spec change waits, and the old generation keeps serving": {
 			in:   differs(false, true),
-			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueDependency},
+			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueDrift},
 		},
 		"a missing StatefulSet does not wait": {
 			in: Input{State: stable, Renderable: true, Throttled: true, Snapshot: observed(1, nil)},

@@ -88,7 +88,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
 		Watches(&v1alpha1.FireboltInstance{}, r.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceChanged})).
 		Watches(&v1alpha1.FireboltEngineClass{}, r.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
-	b = b.WatchesRawSource(r.drains.Source())
+	b = b.WatchesRawSource(r.drains.Source()).WatchesRawSource(r.limiter.Source())
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))
 	}

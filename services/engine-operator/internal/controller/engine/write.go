@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/lastset"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine/throttle"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
@@ -32,6 +31,7 @@ import (
 // decide computes the next step; a paused engine gets none.
 func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if status.Intent(s.engine).Paused {
+		r.limiter.Leave(s.engine.UID)
 		return steps.Result{}, nil
 	}
 	in, remaining := r.input(s)
@@ -67,8 +67,8 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 	}
 	s.plan, s.decided = plan, true
 	metrics.EngineThrottled(client.ObjectKeyFromObject(s.engine), plan.Waiting)
-	if plan.Waiting {
-		remaining = throttle.RetryInterval
+	if !plan.Waiting {
+		r.limiter.Leave(s.engine.UID)
 	}
 	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, remaining)}, nil
 }

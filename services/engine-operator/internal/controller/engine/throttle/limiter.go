@@ -25,10 +25,6 @@ const IndexRolling = "status.rolling"
 // Rolling is the value of [IndexRolling].
 const Rolling = "true"
 
-// RetryInterval is the delay after which a throttled engine tries again to acquire a slot. The
-// attempt reads only the cache.
-const RetryInterval = 2 * time.Second
-
 // Limiter limits how many engines start a rollout at the same time that their own spec did
 // not request: an edit of a class, or an operator release that renders differently, must
 // not double the whole fleet at once.
@@ -37,6 +33,8 @@ const RetryInterval = 2 * time.Second
 // queries do not end, would block all others. Slots are shared fairly between namespaces:
 // an engine waits while one waits in another namespace with fewer rollouts, or with as many
 // and an older latest slot.
+//
+// Waiting is cheap: the limiter enqueues as many engines as there are free slots ([Limiter.Source]).
 type Limiter struct {
 	limit  int // zero means no limit
 	client client.Reader
@@ -58,13 +56,20 @@ type slot struct {
 	number    int64
 }
 
+// waiter is a throttled engine.
 type waiter struct {
-	namespace string
-	at        time.Time
+	engine    types.NamespacedName
+	since, at time.Time // its first and its last attempt
+	enqueued  time.Time // when it was enqueued for a free slot; zero if it was not
 }
 
-// waiterTTL is how long an engine counts as waiting after its last attempt; it tries again after [RetryInterval].
-const waiterTTL = 5 * RetryInterval
+// waiterTTL is how long an engine counts as waiting after its last attempt; it tries again after [engine.RequeueDrift].
+const waiterTTL = 3 * engine.RequeueDrift / 2
+
+// isExpired reports whether the engine no longer tries, because it was deleted or its namespace is no longer watched.
+func (w waiter) isExpired(now time.Time) bool {
+	return now.Sub(w.at) > waiterTTL || !w.enqueued.IsZero() && now.Sub(w.enqueued) > reservation
+}
 
 // New returns a Limiter that reads the engines from the cache; a limit of zero means no limit.
 func New(limit int, c client.Reader, clock clock.PassiveClock) *Limiter {
@@ -86,26 +91,13 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 		return true, false, nil
 	}
 	now := l.clock.Now()
-	var list v1alpha1.FireboltEngineList
-	if err := l.client.List(ctx, &list, client.MatchingFields{IndexRolling: Rolling}, client.UnsafeDisableDeepCopy); err != nil {
-		return false, false, fmt.Errorf("list engines that roll out: %w", err)
-	}
-	busy := map[types.UID]string{}
-	for i := range list.Items {
-		advances, err := l.makesProgress(ctx, &list.Items[i], now)
-		if err != nil {
-			return false, false, err
-		}
-		if advances {
-			busy[list.Items[i].UID] = list.Items[i].Namespace
-		}
-	}
-	for uid, held := range l.slots {
-		busy[uid] = held.namespace
+	busy, err := l.busy(ctx, now)
+	if err != nil {
+		return false, false, err
 	}
 	delete(busy, e.UID)
 	if len(busy) >= l.limit || !l.fair(e.Namespace, busy, now) {
-		l.waiting[e.UID] = waiter{e.Namespace, now}
+		l.wait(e, now)
 		return false, false, nil
 	}
 	delete(l.waiting, e.UID)
@@ -115,18 +107,38 @@ func (l *Limiter) Acquire(ctx context.Context, e *v1alpha1.FireboltEngine, numbe
 	return true, true, nil
 }
 
+// busy returns the namespaces of the engines that hold a slot.
+func (l *Limiter) busy(ctx context.Context, now time.Time) (map[types.UID]string, error) {
+	var list v1alpha1.FireboltEngineList
+	if err := l.client.List(ctx, &list, client.MatchingFields{IndexRolling: Rolling}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list engines that roll out: %w", err)
+	}
+	busy := map[types.UID]string{}
+	for i := range list.Items {
+		advances, err := l.makesProgress(ctx, &list.Items[i], now)
+		if err != nil {
+			return nil, err
+		}
+		if advances {
+			busy[list.Items[i].UID] = list.Items[i].Namespace
+		}
+	}
+	for uid, held := range l.slots {
+		busy[uid] = held.namespace
+	}
+	return busy, nil
+}
+
 // fair reports whether no engine in a namespace with higher priority is waiting.
 func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
-	rolling := map[string]int{}
-	for _, in := range busy {
-		rolling[in]++
-	}
+	rolling := count(busy)
 	for uid, w := range l.waiting {
-		if now.Sub(w.at) > waiterTTL { // deleted, paused, or already up to date
+		if w.isExpired(now) {
 			delete(l.waiting, uid)
 			continue
 		}
-		if more := rolling[namespace] - rolling[w.namespace]; more > 0 || (more == 0 && l.latest[w.namespace] < l.latest[namespace]) {
+		in := w.engine.Namespace
+		if more := rolling[namespace] - rolling[in]; more > 0 || (more == 0 && l.latest[in] < l.latest[namespace]) {
 			return false
 		}
 	}

@@ -79,7 +79,8 @@ func (f fleet) limiter(limit int) *Limiter {
 			l.slots[uid(i)] = slot{namespace(i), 7}
 		}
 		if f.waiting[i] != notWaiting {
-			l.waiting[uid(i)] = waiter{namespace(i), testTime.Add(-time.Hour * time.Duration(f.waiting[i]-waitingNow))}
+			at := testTime.Add(-time.Hour * time.Duration(f.waiting[i]-waitingNow))
+			l.waiting[uid(i)] = waiter{engine: types.NamespacedName{Namespace: namespace(i), Name: string(uid(i))}, since: at, at: at}
 		}
 	}
 	for n, rank := range f.order {
