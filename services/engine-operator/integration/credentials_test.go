@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// No event reports a deleted Secret: the instance reports it within ten seconds, and
+// No event reports a deleted Secret: the instance reports it within ten seconds after an engine needs it, and
 // no engine starts a rollout meanwhile, also one that checks only once.
 func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	t.Parallel()

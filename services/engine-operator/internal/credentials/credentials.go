@@ -1,13 +1,15 @@
 // Package credentials checks the Secret with the database credentials of an instance.
 //
 // Secrets are read one by one from the API server and never cached, so no watch reports the
-// deletion of one: the instance controller checks every [Interval], and an engine checks again
-// before it starts work that requires the instance.
+// deletion of one: the instance controller checks again after [Recheck], and an engine checks
+// before it starts work that requires the instance. If the engine then finds no Secret, the
+// instance controller checks at once.
 package credentials
 
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +20,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// Interval is how often an instance's Secret is read.
-const Interval = 8 * time.Second
+const (
+	// Interval is how often the Secret of an instance is read whose metadata service is not ready.
+	Interval = 8 * time.Second
+	// minReady and maxReady bound the interval for an instance whose metadata service is ready.
+	minReady, maxReady = 50 * time.Second, 60 * time.Second
+)
+
+// Recheck returns the delay of the next read of a complete Secret. It differs among ready instances, so that the reads of
+// thousands are spread over time.
+func Recheck(i *v1alpha1.FireboltInstance) time.Duration {
+	if !i.Status.MetadataReady || i.Status.ObservedGeneration != i.Generation {
+		return Interval
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(i.UID)) // never fails
+	return minReady + time.Duration(h.Sum32())%(maxReady-minReady)
+}
 
 // Get reads the Secret of an instance; nil when it does not exist.
 func Get(ctx context.Context, r client.Reader, i *v1alpha1.FireboltInstance) (*corev1.Secret, error) {

@@ -45,7 +45,7 @@ func (r *Reconciler) checkCredentials(ctx context.Context, s *reconcileState) (s
 			return s.handleApplyError(&s.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 		}
 	}
-	return steps.Result{Requeue: credentials.Interval}, nil
+	return steps.Result{Requeue: credentials.Recheck(s.instance)}, nil
 }
 
 // secret reads the credentials from the API server; it returns nil if they do not exist.

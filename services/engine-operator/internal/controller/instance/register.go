@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -37,7 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false },
-			UpdateFunc: stopChanged,
+			UpdateFunc: func(u event.UpdateEvent) bool { return stopChanged(u) || lostInstance(u) },
 		}))
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltInstanceList{}))
@@ -69,6 +70,14 @@ func stopChanged(u event.UpdateEvent) bool {
 	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltEngine)
 	return okOld && okNew && (oldObj.Status.Phase == v1alpha1.PhaseStopped) != (newObj.Status.Phase == v1alpha1.PhaseStopped)
+}
+
+// lostInstance reports whether an update records that the engine cannot use its instance: it may have found the Secret deleted.
+func lostInstance(u event.UpdateEvent) bool {
+	oldObj, okOld := u.ObjectOld.(*v1alpha1.FireboltEngine)
+	newObj, okNew := u.ObjectNew.(*v1alpha1.FireboltEngine)
+	return okOld && okNew && meta.IsStatusConditionFalse(newObj.Status.Conditions, v1alpha1.ConditionInstanceReady) &&
+		!meta.IsStatusConditionFalse(oldObj.Status.Conditions, v1alpha1.ConditionInstanceReady)
 }
 
 func instanceOf(_ context.Context, o client.Object) []reconcile.Request {
