@@ -46,7 +46,9 @@ func newLegacyEnv(t *testing.T) *legacyEnv {
 		ObjectMeta: l.meta("shop-metadata-postgres-creds", "postgres"),
 		StringData: map[string]string{"username": "firebolt", "password": "old", "database": "firebolt_metadata"},
 	})
-	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-metadata-config", "metadata"), Data: map[string]string{"config.yaml": "pensieve_lite: {old: true}"}})
+	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-metadata-config", "metadata"), Data: map[string]string{
+		"config.yaml": "pensieve_lite: {old: true, metadata_storage: {postgresql: {host: shop-metadata-pg, port: 5432}}}",
+	}})
 	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-gateway-config", "gateway"), Data: map[string]string{"envoy.yaml": "old"}})
 	l.makeOwned(&appsv1.StatefulSet{ObjectMeta: l.meta("shop-metadata-pg", "postgres"), Spec: appsv1.StatefulSetSpec{
 		Replicas: new(int32(1)), ServiceName: "shop-metadata-pg",

@@ -120,7 +120,6 @@ func TestExternalDatabaseRetainsLegacyVolume(t *testing.T) {
 	l.create(credentials())
 	i := l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres
-		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8" // applies the metadata service in full
 	})
 	l.operator = start(t, l.namespace)
 	l.checkVolume(claim)

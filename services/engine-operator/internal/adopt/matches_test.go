@@ -1,11 +1,15 @@
 package adopt
 
 import (
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // running returns a Deployment of an earlier operator with the defaults of the API server.
@@ -72,6 +76,47 @@ func TestMatchesSpec(t *testing.T) {
 			}
 			if got := MatchesSpec(tc.user, desired, running()); got != tc.want {
 				t.Errorf("MatchesSpec() = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// A user may have switched the database while no operator ran.
+func TestMatchesDatabase(t *testing.T) {
+	const own, config = "", "pensieve_lite: {host: 0.0.0.0, metadata_storage: {postgresql: {host: %s, port: 5432, database: d, schema: public}}}"
+	cases := map[string]struct {
+		spec, host, secret string // the hosts in the spec and in the configuration, the Secret of the pod
+		want               bool
+	}{
+		"the own one":                            {own, "i-metadata-pg.ns.svc.cluster.local", "i-metadata-postgres-creds", true},
+		"the own one by a short name":            {own, "i-metadata-pg", "i-metadata-postgres-creds", true},
+		"the external one":                       {"db.example.com", "db.example.com", "db", true},
+		"the own one before an external one":     {"db.example.com", "i-metadata-pg.ns", "", false},
+		"another external one":                   {"db.example.com", "db2.example.com", "db", false},
+		"another Secret":                         {"db.example.com", "db.example.com", "old", false},
+		"an external one before the own one":     {own, "db.example.com", "", false},
+		"the Secret of that":                     {own, "", "db", false},
+		"a configuration in an unknown notation": {"db.example.com", "", "", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "i"}}
+			if tc.spec != own {
+				i.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{
+					Host: tc.spec, Port: 5432, Database: "d", Schema: "public", CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"},
+				}
+			}
+			text, live := "unknown: [", running()
+			if tc.host != "" {
+				text = fmt.Sprintf(config, tc.host)
+			}
+			if tc.secret != "" {
+				live.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "postgres-creds", VolumeSource: corev1.VolumeSource{
+					Secret: &corev1.SecretVolumeSource{SecretName: tc.secret},
+				}}}
+			}
+			if got := MatchesDatabase(i, text, live); got != tc.want {
+				t.Errorf("MatchesDatabase() = %v, want %v", got, tc.want)
 			}
 		})
 	}

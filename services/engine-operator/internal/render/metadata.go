@@ -23,10 +23,12 @@ const (
 	postgresUser   = 70
 )
 
-// Volumes of the metadata pod that belong to the operator, and its grace period.
+// VolumeCredentials is the volume of the metadata pod with the credentials of the database.
+const VolumeCredentials = "postgres-creds" //nolint:gosec // the name of a volume
+
+// The other volume of the metadata pod that belongs to the operator, and its grace period.
 const (
 	volumeMetadataConfig = "config"
-	volumeCredentials    = "postgres-creds" //nolint:gosec // the name of a volume
 	metadataGraceSeconds = 30
 )
 
@@ -163,7 +165,7 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeMetadataConfig, MountPath: "/configs", ReadOnly: true},
-			{Name: volumeCredentials, MountPath: "/secrets/postgres", ReadOnly: true},
+			{Name: VolumeCredentials, MountPath: "/secrets/postgres", ReadOnly: true},
 		},
 	}
 	t := ComponentPod(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata), c)
@@ -174,9 +176,9 @@ func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) 
 		{Name: volumeMetadataConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: names.MetadataConfig(i.Name)},
 		}}},
-		{Name: volumeCredentials, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: db.Secret}}},
+		{Name: VolumeCredentials, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: db.Secret}}},
 	}, slices.DeleteFunc(t.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.Name == volumeMetadataConfig || v.Name == volumeCredentials
+		return v.Name == volumeMetadataConfig || v.Name == VolumeCredentials
 	})...)
 	return t
 }

@@ -59,10 +59,13 @@ func (r *Reconciler) runMetadata(ctx context.Context, s *reconcileState) (steps.
 		return steps.Result{}, err
 	}
 	err = r.ensure(ctx, s, desired.Service, &corev1.Service{})
+	matches := matchesSpec(s.instance.Spec.Metadata.Template, desired.Deployment, s.metadata.Deployment)
+	if err == nil && matches {
+		matches, err = r.matchesDatabase(ctx, s)
+	}
 	if err == nil {
 		err = r.workload(ctx, s, workloadSpec{
-			desired: desired.Deployment, live: present(s.metadata.Deployment), config: desired.Config,
-			matchesSpec: matchesSpec(s.instance.Spec.Metadata.Template, desired.Deployment, s.metadata.Deployment),
+			desired: desired.Deployment, live: present(s.metadata.Deployment), config: desired.Config, matchesSpec: matches,
 		})
 	}
 	if err != nil {

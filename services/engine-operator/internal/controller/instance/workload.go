@@ -110,6 +110,18 @@ func matchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment)
 	return live == nil || adopt.MatchesSpec(user, desired, live)
 }
 
+// matchesDatabase reports whether the live metadata service uses the database of the spec.
+func (r *Reconciler) matchesDatabase(ctx context.Context, s *reconcileState) (bool, error) {
+	if s.metadata.Deployment == nil {
+		return true, nil
+	}
+	config := &corev1.ConfigMap{}
+	if _, err := r.get(ctx, s, names.MetadataConfig(s.instance.Name), config); err != nil {
+		return false, err
+	}
+	return adopt.MatchesDatabase(s.instance, config.Data["config.yaml"], s.metadata.Deployment), nil
+}
+
 // present returns an untyped nil for a typed nil.
 func present[T any, P interface {
 	*T
