@@ -279,7 +279,7 @@ type MaintenancePageSpec struct {
 	// and no files.
 	// +optional
 	Image *ContainerImageSpec `json:"image,omitempty"`
-	// replicas is the number of pods.
+	// replicas is the number of pods. With 0 there is no page.
 	// +kubebuilder:default=1
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`

@@ -204,6 +204,7 @@ func probes(c corev1.Container) []*corev1.Probe {
 // container returns the container that serves the page.
 func container(page *resolve.Page) corev1.Container {
 	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
+		"no pods":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage.Replicas = new(int32(0)) },
 }
 
 // TestTerminatingPageServesUntilPreStopEnds checks the preStop hook, since requests still arrive for some time after

@@ -28,12 +28,12 @@ type Page struct {
 	Title, Message, Body *string
 }
 
-// MaintenancePage resolves the page; nil if it is not enabled, or if there is no web
-// server that it could replace.
+// MaintenancePage resolves the page; nil if it is not enabled or has no pods, or if
+// there is no web server that it could replace.
 func MaintenancePage(sup *v1alpha1.Superset) *Page {
 	settings := orZero(sup.Spec.Lifecycle).MaintenancePage
 	web := sup.Spec.WebServer
-	if settings == nil || web == nil {
+	if settings == nil || web == nil || or(settings.Replicas, 1) == 0 {
 		return nil
 	}
 	image := orZero(settings.Image)

@@ -256,6 +256,15 @@ func TestComponentStartFailureIsReported(t *testing.T) {
 }
 
 func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
+	for name, repaired := range map[string]*v1alpha1.MaintenancePageSpec{
+		"until its image is corrected": {}, "until it is disabled": {Replicas: new(int32(0))},
+	} {
+		t.Run(name, func(t *testing.T) { checkPageStartFailure(t, repaired) })
+	}
+}
+
+func checkPageStartFailure(t *testing.T, repaired *v1alpha1.MaintenancePageSpec) {
+	t.Helper()
 	l := newParallelEnv(t, options{})
 	sup := l.createRunning(full(func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{
@@ -275,7 +284,7 @@ func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
 			t.Errorf("%s was deleted", p)
 		}
 	}
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.MaintenancePage = repaired })
 	l.waitFor(sup, settled)
 	l.history.checkTasks("migrate")
 }

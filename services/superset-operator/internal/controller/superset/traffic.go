@@ -83,8 +83,7 @@ func (r *Reconciler) removePage(ctx context.Context, s *reconcileState) (steps.R
 
 // pageState returns the state of the maintenance page.
 func pageState(s *reconcileState) lifecycle.Page {
-	lc := s.sup.Spec.Lifecycle
-	out := lifecycle.Page{Configured: lc != nil && lc.MaintenancePage != nil && s.sup.Spec.WebServer != nil}
+	out := lifecycle.Page{Configured: resolve.MaintenancePage(s.sup) != nil}
 	if d := s.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
 		out.Ready = snapshot.IsReady(d)
 		if !out.Ready {
