@@ -262,8 +262,8 @@ type PodRetentionSpec struct {
 }
 
 // MaintenancePageSpec configures the page that users see while the components are drained. The web server's Service
-// selects it from the moment it is ready until the web server is ready again; every path redirects to it. It requires
-// an existing web server: a first installation does not show it.
+// selects it from the moment it is ready until the web server is ready again; every path except /health redirects to it.
+// It requires an existing web server: a first installation does not show it.
 type MaintenancePageSpec struct {
 	// title is the title of the page, as text. Defaults to "Scheduled Maintenance".
 	// +optional

@@ -36,7 +36,8 @@ var pageHTML string
 
 // serverConf serves the page on a port. Redirects are relative, since the address that users see is that of an
 // Ingress or a gateway. A form that a user submits while Superset is unavailable gets the same answer as any other
-// request: its size is not limited, and the page replaces the error that nginx returns for a POST to a file.
+// request: its size is not limited, and the page replaces the error that nginx returns for a POST to a file. Load
+// balancers that check the path of the web server's readiness probe, such as those of GKE, require a 200 there.
 const serverConf = `server {
     listen %d;
     root /usr/share/nginx/html;
@@ -47,6 +48,10 @@ const serverConf = `server {
     location = / {
         try_files /index.html =404;
         error_page 405 =200 /;
+    }
+    location ~ /health$ {
+        default_type text/plain;
+        return 200 "OK\n";
     }
     location / {
         return 302 /;
