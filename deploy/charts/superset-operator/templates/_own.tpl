@@ -9,7 +9,11 @@
 {{- end }}
 
 {{- define "own.args" }}{{ end }}
-{{- define "own.env" }}{{ end }}
+{{- define "own.env" }}
+- name: POD_IP
+  valueFrom:
+    fieldRef: {fieldPath: status.podIP}
+{{- end }}
 {{- define "own.volumes" }}{{ end }}
 {{- define "own.check" }}{{ end }}
 

@@ -5,6 +5,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"os"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,8 +74,15 @@ func Controllers(ctx context.Context, rt *service.Runtime) error {
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(),
 		Reporter: standalone.NewReporter(rt.GetClient(), lease, rt.Observations, contract.Superset, rt.Clock),
 		Recorder: rt.GetEventRecorder("superset-controller"), Clock: rt.Clock,
-		Namespaces: rt.Options.WatchNamespaces,
+		Namespaces: rt.Options.WatchNamespaces, IPv6: isIPv6(os.Getenv("POD_IP")),
 	}).SetupWithManager(ctx, rt.Manager, lease, rt.Options.Workers)
+}
+
+// isIPv6 reports whether the operator's pod, and so those of its cluster, have IPv6 addresses. On IPv4, pods do not listen on
+// ::, which fails on a node whose kernel has IPv6 disabled.
+func isIPv6(podIP string) bool {
+	ip, err := netip.ParseAddr(podIP)
+	return err == nil && ip.Is6()
 }
 
 // CacheOptions restricts the cache to objects with the label that this operator and the legacy one set on all of

@@ -61,3 +61,13 @@ func TestCacheTrimsPods(t *testing.T) {
 		t.Errorf("got %v, error %v", p.Spec, err)
 	}
 }
+
+func TestFamilyOfPodIsThatOfCluster(t *testing.T) {
+	for podIP, want := range map[string]bool{
+		"": false, "10.1.2.3": false, "fd00::1": true, "2001:db8::10": true, "unknown": false,
+	} {
+		if got := isIPv6(podIP); got != want {
+			t.Errorf("pod IP %q: got %t, want %t", podIP, got, want)
+		}
+	}
+}

@@ -59,6 +59,8 @@ type Input struct {
 	// LastReplicas holds, by component name, how many pods run now or ran when the
 	// component was last removed or stopped; autoscaled components begin there.
 	LastReplicas map[string]int32
+	// IPv6 reports whether pods have IPv6 addresses.
+	IPv6 bool
 	// ScheduledTime is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
 	ScheduledTime string
 	// CompletedInputs holds, by task type, the fingerprint of the own inputs with which a task last
@@ -83,7 +85,7 @@ type Task struct {
 // For computes the desired state.
 func For(in Input) (*State, error) {
 	sup := in.Superset
-	plan := resolve.For(sup, resolve.Options{Stopped: in.Stopped, LastReplicas: in.LastReplicas})
+	plan := resolve.For(sup, resolve.Options{Stopped: in.Stopped, LastReplicas: in.LastReplicas, IPv6: in.IPv6})
 	state := &State{Plan: plan, ConfigChecksum: shared(&sup.Spec)}
 	if plan.ServiceAccount != nil {
 		state.ServiceAccount = render.ServiceAccount(sup, plan.ServiceAccount)

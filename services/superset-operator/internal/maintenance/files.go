@@ -34,12 +34,12 @@ var mainConf string
 //go:embed page.html
 var pageHTML string
 
-// serverConf serves the page on a port. Redirects are relative, since the address that users see is that of an
+// serverConf serves the page on an address. Redirects are relative, since the address that users see is that of an
 // Ingress or a gateway. A form that a user submits while Superset is unavailable gets the same answer as any other
 // request: its size is not limited, and the page replaces the error that nginx returns for a POST to a file. Load
 // balancers that check the path of the web server's readiness probe, such as those of GKE, require a 200 there.
 const serverConf = `server {
-    listen %d;
+    listen %s;
     root /usr/share/nginx/html;
     absolute_redirect off;
     client_max_body_size 0;
@@ -72,7 +72,15 @@ func ConfigMap(p *resolve.Page) *corev1.ConfigMap {
 }
 
 func files(p *resolve.Page) map[string]string {
-	return map[string]string{mainKey: mainConf, serverKey: fmt.Sprintf(serverConf, p.Port), pageKey: document(p)}
+	return map[string]string{mainKey: mainConf, serverKey: fmt.Sprintf(serverConf, listen(p)), pageKey: document(p)}
+}
+
+// listen returns the parameters of the directive: all addresses of IPv4, or of both families.
+func listen(p *resolve.Page) string {
+	if p.IPv6 {
+		return fmt.Sprintf("[::]:%d ipv6only=off", p.Port)
+	}
+	return fmt.Sprint(p.Port)
 }
 
 // document returns the page itself: the user's body unchanged, or the operator's with

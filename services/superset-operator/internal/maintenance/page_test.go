@@ -1,6 +1,7 @@
 package maintenance_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,6 +51,18 @@ func TestNginxServesPageAndRedirects(t *testing.T) {
 	}
 	if log := s.logs(t); !strings.Contains(log, `"GET /dashboard/1 HTTP/1.1" 302`) || strings.Contains(log, "[emerg]") {
 		t.Errorf("the log does not contain the requests:\n%s", log)
+	}
+}
+
+func TestNginxListensOnIPv6(t *testing.T) {
+	page := page(t, "managed")
+	page.IPv6 = true
+	s := serve(t, page)
+	for _, host := range []string{"127.0.0.1", "[::1]"} {
+		s.address = fmt.Sprintf("%s:%d", host, page.Port)
+		if status, _, _ := s.request(t, "GET", "/", 0); status != http.StatusOK {
+			t.Errorf("%s: status %d", s.address, status)
+		}
 	}
 }
 
@@ -191,6 +204,7 @@ func TestPageRequiresWebServer(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.Superset){
 		"no web server": func(sup *v1alpha1.Superset) { sup.Spec.WebServer = nil },
 		"no page":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage = nil },
+		"no pods":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage.Replicas = new(int32(0)) },
 		"no lifecycle":  func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle = nil },
 	} {
 		if got := page(t, "managed", edit); got != nil {
@@ -206,7 +220,6 @@ func probes(c corev1.Container) []*corev1.Probe {
 // container returns the container that serves the page.
 func container(page *resolve.Page) corev1.Container {
 	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
-		"no pods":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage.Replicas = new(int32(0)) },
 }
 
 // TestTerminatingPageServesUntilPreStopEnds checks the preStop hook, since requests still arrive for some time after

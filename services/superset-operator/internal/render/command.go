@@ -42,18 +42,26 @@ func defaultCommand(c *resolve.Component) []string {
 			"exec celery --app=" + celeryApp + fmt.Sprintf(` flower --port=%d --url_prefix="$`, c.Port()) + envFlowerPrefix + `" "$@"`, shellName,
 		}
 	case component.MCPServerName:
-		return []string{"superset", "mcp", "run", "--host", "0.0.0.0", "--port", fmt.Sprint(c.Port())}
+		host := "0.0.0.0"
+		if c.IPv6 {
+			host = "::"
+		}
+		return []string{"superset", "mcp", "run", "--host", host, "--port", fmt.Sprint(c.Port())}
 	case component.WebsocketServerName:
 		return nil // its files differ between releases
 	}
-	return []string{"/bin/sh", "-c", webServer, shellName}
+	host := "0.0.0.0"
+	if c.IPv6 {
+		host = "[::]"
+	}
+	return []string{"/bin/sh", "-c", fmt.Sprintf(webServer, host), shellName}
 }
 
 // webServer runs gunicorn as run-server.sh of Superset's image does, with the same variables and in place of the shell, so
 // that signals reach it: that script's own shell stays the parent and forwards none. Requests in progress keep their
-// usual timeout. A configuration of the image or the user replaces the operator's.
+// usual timeout. A configuration of the image or the user replaces the operator's. The address [::] accepts IPv4 too.
 const webServer = `[ -e gunicorn.conf.py ] || export GUNICORN_CMD_ARGS="--config ` + configDir + "/" + gunicornKey + ` ${GUNICORN_CMD_ARGS:-}"
-exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
+exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-%s}:${SUPERSET_PORT:-8088}" \
   --access-logfile "${ACCESS_LOG_FILE:--}" --error-logfile "${ERROR_LOG_FILE:--}" \
   --workers "${SERVER_WORKER_AMOUNT:-1}" --worker-class "${SERVER_WORKER_CLASS:-gthread}" \
   --threads "${SERVER_THREADS_AMOUNT:-20}" --log-level "${GUNICORN_LOGLEVEL:-info}" \

@@ -4,11 +4,15 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render/pyconfig"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
@@ -41,6 +45,31 @@ func TestHostsInURLs(t *testing.T) {
 		for _, value := range hosts {
 			if value != address {
 				t.Errorf("host %q: a program gets %v, want %s", host, value, address)
+			}
+		}
+	}
+}
+
+// TestCommandsListenOnIPv6 runs the web server's command in a shell, with a stub of gunicorn.
+func TestCommandsListenOnIPv6(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "gunicorn", "#!/bin/sh\necho \"$2\"\n")
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "sales", Namespace: "bi"}, Spec: v1alpha1.SupersetSpec{
+		SecretKey: new("key"), WebServer: &v1alpha1.WebServerSpec{}, MCPServer: &v1alpha1.MCPServerSpec{},
+	}}
+	for ipv6, want := range map[bool]string{false: "0.0.0.0", true: "[::]"} {
+		for _, c := range resolve.For(sup, resolve.Options{IPv6: ipv6}).Components {
+			command := render.Deployment(&c, "sum").Spec.Template.Spec.Containers[0].Command
+			if c.Descriptor.Name != component.WebServerName {
+				if got := command[4]; got != strings.Trim(want, "[]") {
+					t.Errorf("%s listens on %s", c.Slug, got)
+				}
+				continue
+			}
+			shell := exec.CommandContext(t.Context(), command[0], command[1:]...)
+			shell.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+			if out, err := shell.CombinedOutput(); err != nil || string(out) != want+":8088\n" {
+				t.Errorf("%s listens on %s (%v)", c.Slug, out, err)
 			}
 		}
 	}

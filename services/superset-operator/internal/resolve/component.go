@@ -29,6 +29,7 @@ func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Option
 		Deployment: deploymentTemplate(spec.DeploymentTemplate, settings.Deployment),
 		Service:    service(settings.Service),
 		Path:       d.Route(settings.Service),
+		IPv6:       options.IPv6,
 	}
 	if !d.Singleton {
 		c.Autoscaling = first(settings.Autoscaling, spec.Autoscaling)

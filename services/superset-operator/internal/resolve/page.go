@@ -22,6 +22,8 @@ type Page struct {
 	Replicas   int32
 	// Port is the web server's port, on which the page listens instead.
 	Port int32
+	// IPv6 reports whether the page listens on IPv6 too.
+	IPv6 bool
 	// Custom reports whether the user's image serves the page; such a page gets no files from the operator.
 	Custom bool
 	// Title, Message and Body are nil if the user sets none.

@@ -51,6 +51,8 @@ type Component struct {
 	Service             *v1alpha1.ComponentServiceSpec
 	// Path is the path prefix under which routes reach the component; empty when it is not routable.
 	Path string
+	// IPv6 reports whether the component listens on IPv6 instead of IPv4 alone.
+	IPv6 bool
 	// AppRoot is the prefix of all paths of the web server, from its environment.
 	AppRoot  string
 	Gunicorn *Gunicorn
@@ -124,6 +126,8 @@ type Options struct {
 	// component was last removed or stopped. An autoscaled component starts with
 	// that count instead of its minimum.
 	LastReplicas map[string]int32
+	// IPv6 lets components listen on IPv6, as required in a cluster whose pods have such addresses.
+	IPv6 bool
 }
 
 // For resolves the whole spec. The plan shares no memory with it.

@@ -46,6 +46,8 @@ type Config struct {
 	Clock     clock.PassiveClock
 	// Namespaces limit the cache of Client; empty means all.
 	Namespaces []string
+	// IPv6 reports whether pods have IPv6 addresses.
+	IPv6 bool
 }
 
 // Reconciler reconciles Supersets.

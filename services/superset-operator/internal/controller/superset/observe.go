@@ -44,7 +44,7 @@ func (r *Reconciler) findCreateFailures(ctx context.Context, s *reconcileState) 
 
 // plan computes the desired state.
 func (r *Reconciler) plan(_ context.Context, s *reconcileState) (steps.Result, error) {
-	in := desired.Input{Superset: s.sup, Stopped: s.intent.Stopped, LastReplicas: s.lastReplicas()}
+	in := desired.Input{Superset: s.sup, Stopped: s.intent.Stopped, LastReplicas: s.lastReplicas(), IPv6: r.IPv6}
 	state := s.sup.Status.Lifecycle
 	if state != nil {
 		in.CompletedInputs = state.CompletedInputs

@@ -60,6 +60,7 @@ func (r *Reconciler) applyPage(ctx context.Context, s *reconcileState) (steps.Re
 	if page == nil {
 		return steps.Result{}, nil
 	}
+	page.IPv6 = r.IPv6
 	if s.intent.Stopped {
 		page.Replicas = 0
 	}
