@@ -47,7 +47,7 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 
 		CreateFailures: map[string]string{},
 	}
-	r := reader{c, sup, &s.Orphans}
+	r := reader{c, sup, &s.Orphans, &s.Former}
 	for _, d := range component.All() {
 		if err := r.component(ctx, s, d.Name); err != nil {
 			return nil, err
@@ -105,6 +105,7 @@ type reader struct {
 	client.Reader
 	sup     *v1alpha1.Superset
 	orphans *[]snapshot.Object
+	former  *[]snapshot.Object
 }
 
 // child identifies an object of the Superset: its name, its key in the snapshot, and the labels that the operator sets on it.
@@ -126,6 +127,8 @@ func get[T client.Object](ctx context.Context, r reader, c child, into map[strin
 		into[c.key] = obj
 	case IsOrphan(obj, c.labels):
 		*r.orphans = append(*r.orphans, obj)
+	case FormerlyOwned(obj, r.sup) && obj.GetDeletionTimestamp().IsZero():
+		*r.former = append(*r.former, obj)
 	}
 	return nil
 }

@@ -41,6 +41,8 @@ type Snapshot struct {
 	PagePods   []corev1.Pod
 	// Orphans have the name and all labels of an object of the Superset and no owner.
 	Orphans []Object
+	// Former are objects of a deleted Superset of the same name that the garbage collector has not deleted yet.
+	Former []Object
 	// Foreign are foreign Deployments and active pods with the labels of the components, each as kind and name.
 	Foreign []string
 }

@@ -24,7 +24,13 @@ import (
 // adopt adopts orphans: objects without an owner that have the name and all labels of a desired object. A Superset of
 // the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup.
 // Applying over any other object of the same name returns an error.
+//
+// It waits until the garbage collector deletes those of a Superset of the same name that was deleted with its children and
+// created again. One that a finalizer keeps is reported like a foreign object.
 func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if len(s.snapshot.Former) > 0 {
+		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil
+	}
 	if len(s.snapshot.Orphans) == 0 {
 		return steps.Result{}, nil
 	}

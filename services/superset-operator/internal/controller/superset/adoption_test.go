@@ -59,6 +59,27 @@ func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
 	}
 }
 
+// TestReplacedSupersetIsNotBlocked deletes a Superset and creates it again at once, as kubectl replace --force does. The
+// objects of the deleted one are not foreign: the garbage collector deletes them.
+func TestReplacedSupersetIsNotBlocked(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	first := l.createRunning(full())
+	if err := l.client.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	second := l.createRunning(full())
+	l.history.catchUp()
+	for _, v := range versions[*v1alpha1.Superset](l.history, 0, second.Name) {
+		sup, ok := v.object.(*v1alpha1.Superset)
+		if ok && sup.UID == second.UID && sup.Status.Phase == v1alpha1.PhaseBlocked {
+			t.Fatalf("the new Superset was blocked: %+v", sup.Status.Conditions)
+		}
+	}
+	if events := l.events(); events["Warning ReconcileError"] > 0 {
+		t.Errorf("events %v", events)
+	}
+}
+
 // foreignDeployment returns a Deployment of another owner with the given labels on itself and on its pods.
 func (l *recordedEnv) foreignDeployment(name string, labels, podLabels map[string]string) *appsv1.Deployment {
 	another := map[string]string{"whose": "another"}
