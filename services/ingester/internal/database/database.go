@@ -31,6 +31,9 @@ func Open(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTLS(cfg, false); err != nil {
+		return nil, err
+	}
 	if err := applyDefaults(cfg); err != nil {
 		return nil, err
 	}
@@ -59,6 +62,20 @@ func parseDSN(dsn string) (*mysql.Config, error) {
 		return nil, errors.New("must name a database: user:password@tcp(host:3306)/database")
 	}
 	return cfg, nil
+}
+
+// checkTLS rejects a DSN whose connections can reach a server that is not authenticated. required is set if other settings
+// require TLS.
+func checkTLS(cfg *mysql.Config, required bool) error {
+	switch {
+	case cfg.TLSConfig == "skip-verify" || cfg.TLSConfig == "preferred":
+		return fmt.Errorf("must not have tls=%s, which does not authenticate the server: "+
+			"use tls=true, and --mysql-tls-ca-file for a private CA", cfg.TLSConfig)
+	case cfg.AllowFallbackToPlaintext && (required || cfg.TLS != nil):
+		return errors.New("must not have allowFallbackToPlaintext=true with TLS: " +
+			"the connection would not be encrypted if the server offers no TLS")
+	}
+	return nil
 }
 
 func applyDefaults(cfg *mysql.Config) error {

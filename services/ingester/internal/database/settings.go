@@ -121,10 +121,11 @@ func (s Settings) base() (*mysql.Config, error) {
 // addTLS encrypts connections if a setting requires it. Encryption without verification of the
 // certificate is rejected.
 func (s Settings) addTLS(cfg *mysql.Config) error {
-	if cfg.TLSConfig == "skip-verify" || cfg.TLSConfig == "preferred" {
-		return fmt.Errorf("--mysql-dsn must not have tls=%s, which does not authenticate the server: use tls=true, and --mysql-tls-ca-file for a private CA", cfg.TLSConfig)
+	required := s.TLS || s.CAFile != "" || s.CertFile != "" || s.KeyFile != "" || s.ServerName != ""
+	if err := checkTLS(cfg, required); err != nil {
+		return fmt.Errorf("--mysql-dsn %w", err)
 	}
-	if !s.TLS && s.CAFile == "" && s.CertFile == "" && s.KeyFile == "" && s.ServerName == "" {
+	if !required {
 		return nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.ServerName}

@@ -103,6 +103,15 @@ func TestWritesWaitForIncarnation(t *testing.T) {
 	}
 }
 
+func TestDSNMustAuthenticateServer(t *testing.T) {
+	for _, parameters := range []string{"tls=skip-verify", "tls=preferred", "tls=true&allowFallbackToPlaintext=true"} {
+		_, err := mysql.Open(t.Context(), mysql.Options{DSN: "user:hunter2@tcp(h:3306)/db?" + parameters})
+		if err == nil || !strings.HasPrefix(err.Error(), "must not have ") {
+			t.Errorf("%s: error %v, want one that names the parameter", parameters, err)
+		}
+	}
+}
+
 func TestInvalidDSNErrorOmitsPassword(t *testing.T) {
 	for _, dsn := range []string{"user:hunter2@nowhere", "user:hunter2@tcp(h:3306)/", "hunter2"} {
 		_, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn})
