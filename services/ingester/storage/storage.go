@@ -27,6 +27,8 @@ var (
 	// operator or template, a selector that does not parse, a continue token of another request.
 	// The error names the invalid part.
 	ErrInvalid = errors.New("invalid request to storage")
+	// ErrTooSlow means that the database stopped a statement of a query, which took longer than its limit.
+	ErrTooSlow = errors.New("query takes too long for the database")
 	// ErrNotWritten means that the database failed to write, for a reason other than the
 	// object. It is logged once for all objects of the same write.
 	ErrNotWritten = errors.New("not written")

@@ -91,7 +91,7 @@ func (o *Options) addMySQLFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.KeyFile, "mysql-tls-key-file", "", "key of the client certificate")
 	fs.StringVar(&m.ServerName, "mysql-tls-server-name", "", "server name in the certificate of MySQL; empty means the host")
 	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0,
-		fmt.Sprintf("maximum open connections to MySQL, at least %d; 0 means 25", writer.MinConnections))
+		fmt.Sprintf("maximum open connections to MySQL, at least %d; 0 means 25; the HTTP API has 8 more", writer.MinConnections))
 	fs.IntVar(&m.Pool.MaxIdle, "mysql-max-idle-conns", 0, "maximum idle connections to MySQL; 0 means 10")
 	fs.DurationVar(&m.Pool.MaxLifetime, "mysql-conn-max-lifetime", 0, "maximum lifetime of a connection to MySQL; 0 means 5m")
 }

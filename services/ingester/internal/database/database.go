@@ -23,10 +23,19 @@ const (
 	exchangeTimeout = 30 * time.Second
 )
 
-// Open returns a pool for the DSN of github.com/go-sql-driver/mysql, for example
+// Open returns a pool for a DSN; see [Connector].
+func Open(dsn string) (*sql.DB, error) {
+	connector, err := Connector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return OpenConnector(connector, Pool{}), nil
+}
+
+// Connector returns the connector for the DSN of github.com/go-sql-driver/mysql, for example
 // "user:password@tcp(host:3306)/michelangelo?tls=true". It does not connect; an error
 // means that the DSN is invalid, and never contains the password.
-func Open(dsn string) (*sql.DB, error) {
+func Connector(dsn string) (driver.Connector, error) {
 	cfg, err := parseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -41,7 +50,7 @@ func Open(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apply settings of the DSN: %w", err)
 	}
-	return OpenConnector(connector, Pool{}), nil
+	return connector, nil
 }
 
 // OpenConnector returns a pool of the connections that a connector makes.

@@ -51,6 +51,7 @@ func TestGetFailuresAreNotNotFound(t *testing.T) {
 		"the API server is gone":    {errors.New("connection refused hunter2"), nil, 503, metav1.StatusReasonServiceUnavailable, "the Kubernetes API server does not answer"},
 		"the API server is busy":    {apierrors.NewTooManyRequests("busy", 1), nil, 503, metav1.StatusReasonServiceUnavailable, "the Kubernetes API server does not answer"},
 		"the ingester has no right": {forbidden, nil, 500, metav1.StatusReasonInternalError, "see the log"},
+		"the query is too slow":     {nil, fmt.Errorf("read: %w", storage.ErrTooSlow), 504, metav1.StatusReasonTimeout, "the query takes too long for the database: select fewer objects"},
 		"the time is over":          {nil, fmt.Errorf("read: %w", context.DeadlineExceeded), 504, metav1.StatusReasonTimeout, "took too long"},
 	}
 	for name, tc := range tests {

@@ -85,6 +85,9 @@ func translate(t target, err error) error {
 		return apierrors.NewConflict(resource(t.kind), t.name, err)
 	case errors.Is(err, storage.ErrNotReady):
 		return unavailable("storage is not ready")
+	case errors.Is(err, storage.ErrTooSlow):
+		return apierrors.NewTimeoutError("the query takes too long for the database: select fewer objects, by an indexed field or "+
+			"a label with a value, or order by an indexed field", retryLater)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return apierrors.NewTimeoutError("the request took too long", retryLater)
 	case errors.Is(err, errClusterUnavailable):

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,6 +60,15 @@ func newHandler(c Config) (http.Handler, error) {
 
 // Options are the settings of the API. The zero value serves none.
 type Options struct{ httpserver.Options }
+
+// maxStatementTimeout is less than the read timeout of a connection, which ends it and not the statement.
+const maxStatementTimeout = 20 * time.Second
+
+// StatementTimeout returns the longest time that one statement of a request may take in the database: less than the request,
+// so that its caller gets the cause.
+func (o *Options) StatementTimeout() time.Duration {
+	return min(o.RequestTimeout/2, maxStatementTimeout)
+}
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {

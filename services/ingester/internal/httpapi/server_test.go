@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -56,5 +57,15 @@ func TestFlagsHaveDefaults(t *testing.T) {
 	}
 	if err := o.Validate(); err != nil || !o.Enabled() {
 		t.Errorf("enabled %v, %v", o.Enabled(), err)
+	}
+}
+
+func TestStatementEndsBeforeRequest(t *testing.T) {
+	for request, want := range map[time.Duration]time.Duration{30 * time.Second: 15 * time.Second, time.Hour: 20 * time.Second} {
+		o := Options{}
+		o.RequestTimeout = request
+		if got := o.StatementTimeout(); got != want {
+			t.Errorf("a request of %s has statements of %s, want %s", request, got, want)
+		}
 	}
 }

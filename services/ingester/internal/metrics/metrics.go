@@ -101,13 +101,13 @@ func (m *Metrics) Statement(clk clock.PassiveClock, operation string) func() {
 	return func() { m.Statements.WithLabelValues(operation).Observe(clk.Since(start).Seconds()) }
 }
 
-// Pool registers the metrics of the connection pool.
-func (m *Metrics) Pool(db *sql.DB) error {
+// Pool registers the metrics of a connection pool.
+func (m *Metrics) Pool(name string, db *sql.DB) error {
 	if m.registerer == nil {
 		return nil
 	}
-	if err := m.registerer.Register(collectors.NewDBStatsCollector(db, "ingester")); err != nil {
-		return fmt.Errorf("register pool metrics: %w", err)
+	if err := m.registerer.Register(collectors.NewDBStatsCollector(db, name)); err != nil {
+		return fmt.Errorf("register metrics of pool %s: %w", name, err)
 	}
 	return nil
 }

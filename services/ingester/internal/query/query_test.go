@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -74,6 +75,23 @@ func TestPlanSelectsCheapestForm(t *testing.T) {
 				t.Errorf("%d placeholders for %d arguments in %s", marks, len(page.Args), page.SQL)
 			}
 		})
+	}
+}
+
+// TestRepeatedLabelRequirementsAreMerged has several requirements of a label, each of which would cost a probe.
+func TestRepeatedLabelRequirementsAreMerged(t *testing.T) {
+	plan := compile(t, metav1.ListOptions{LabelSelector: "app>1,app>5,app>3,app<9,app<7,app<8,team=a,team=a,team in (a,b),tier,tier,!x,!x"})
+	var got []any
+	for _, p := range plan.Probes() {
+		got = append(got, p.Args...)
+	}
+	unbounded, limit := int64(math.MaxInt64), query.Selective+1
+	want := []any{"app", unbounded, int64(5), limit, "app", unbounded, int64(7), limit, "team", "a", limit, "team", "a", "b", limit, "tier", limit}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arguments of the probes (-want +got):\n%s", diff)
+	}
+	if n := strings.Count(plan.Page().SQL, "NOT EXISTS"); n != 1 {
+		t.Errorf("%d conditions of the absent label, want 1", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -57,12 +58,36 @@ func parseLabels(text string) ([]label, error) {
 			return nil, err
 		}
 		values += len(l.values)
-		out = append(out, l)
+		out = merge(out, l)
 	}
 	if values > maxValues {
 		return nil, invalid("label selector has %d values, more than %d", values, maxValues)
 	}
 	return out, nil
+}
+
+// merge adds a requirement, of which each costs a probe and a condition. A repeated one is dropped, and of several bounds of a key
+// the tightest is kept.
+func merge(all []label, l label) []label {
+	for i, other := range all {
+		switch {
+		case other.equal(l):
+			return all
+		case other.key != l.key || other.bound == nil || l.bound == nil || other.bound.operator != l.bound.operator:
+			continue
+		case l.bound.operator == ">":
+			all[i].bound.value = max(other.bound.value, l.bound.value)
+		default:
+			all[i].bound.value = min(other.bound.value, l.bound.value)
+		}
+		return all
+	}
+	return append(all, l)
+}
+
+func (l label) equal(other label) bool {
+	return l.key == other.key && l.absent == other.absent && l.bound == nil && other.bound == nil &&
+		slices.Equal(l.values, other.values)
 }
 
 func newLabel(r labels.Requirement) (label, error) {

@@ -75,7 +75,7 @@ func (s *Storage) choose(ctx context.Context, plan *query.Plan) error {
 	probes := plan.Probes()
 	counts := make([]int, len(probes))
 	for i, p := range probes {
-		if err := s.db.QueryRowContext(ctx, p.SQL, p.Args...).Scan(&counts[i]); err != nil {
+		if err := s.readOne(ctx, p, &counts[i]); err != nil {
 			return fmt.Errorf("count labels: %w", err)
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Storage) remaining(ctx context.Context, plan *query.Plan, matches sql.N
 		return &n, nil
 	}
 	if statement, ok := plan.Count(given); ok {
-		if err := s.db.QueryRowContext(ctx, statement.SQL, statement.Args...).Scan(&n); err != nil {
+		if err := s.readOne(ctx, statement, &n); err != nil {
 			return nil, fmt.Errorf("count the remaining objects: %w", err)
 		}
 	} else if matches.Valid {
@@ -133,30 +133,6 @@ func (s *Storage) remaining(ctx context.Context, plan *query.Plan, matches sql.N
 	}
 	n = max(n, 1)
 	return &n, nil
-}
-
-// each runs a statement whose last columns are sort values and passes them to row; the other
-// columns are scanned into dest.
-func (s *Storage) each(ctx context.Context, statement query.Statement, sorted int, dest []any, row func(sorted []any) error) (err error) {
-	rows, err := s.db.QueryContext(ctx, statement.SQL, statement.Args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		values := make([]any, sorted)
-		all := append([]any{}, dest...)
-		for i := range values {
-			all = append(all, &values[i])
-		}
-		if err := rows.Scan(all...); err != nil {
-			return err
-		}
-		if err := row(values); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // GetByName implements storage.MetadataStorage. If two rows were live, which the writer prevents,
@@ -176,8 +152,8 @@ func (s *Storage) get(ctx context.Context, object runtime.Object, where string, 
 		return err
 	}
 	var text []byte
-	query := "SELECT json FROM " + schema.Quote(kind.Table) + " WHERE " + where
-	err = s.db.QueryRowContext(ctx, query, args...).Scan(&text)
+	statement := query.Statement{SQL: "SELECT json FROM " + schema.Quote(kind.Table) + " WHERE " + where, Args: args}
+	err = s.readOne(ctx, statement, &text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%s %v: %w", kind.Name, args, storage.ErrNotFound)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,8 +34,11 @@ type Options struct {
 	DSN string
 	// Connector makes the connections instead of the DSN when it is set.
 	Connector driver.Connector
-	// Pool bounds the connections of a Connector.
+	// Pool bounds the connections of a Connector. Queries have eight connections of their own.
 	Pool Pool
+	// StatementTimeout bounds each statement of a query: the server stops it then, and also a canceled query keeps its
+	// connection until its statement ends. Zero means unlimited.
+	StatementTimeout time.Duration
 	// Registerer registers the metrics; nil keeps them private. Ignored when Metrics is set.
 	Registerer prometheus.Registerer
 	// Metrics are those of the service; nil creates new ones.
@@ -61,6 +63,8 @@ type Options struct {
 type Storage struct {
 	options Options
 	db      *sql.DB
+	// reads are the connections of queries, so that slow ones do not delay writes.
+	reads *sql.DB
 	// probe opens a connection for each probe and keeps none.
 	probe   *sql.DB
 	kinds   *registry.Registry
@@ -105,22 +109,13 @@ func Open(ctx context.Context, options Options) (*Storage, error) {
 			return nil, err
 		}
 	}
-	db, err := pool(options)
-	if err != nil {
-		return nil, err
-	}
-	probe, err := pool(options)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	probe.SetMaxIdleConns(-1)
-	if err := m.Pool(db); err != nil {
-		return nil, errors.Join(err, db.Close(), probe.Close())
-	}
 	s := &Storage{
-		options: options, db: db, probe: probe, kinds: kinds, records: records, metrics: m,
+		options: options, kinds: kinds, records: records, metrics: m,
 		baseContext: func() context.Context { return ctx },
 		prepared:    make(chan struct{}), started: make(chan struct{}),
+	}
+	if err := s.openPools(); err != nil {
+		return nil, err
 	}
 	s.direct = s.newWriter(ctx, 0)
 	s.selective = func() int { return query.Selective }
@@ -133,13 +128,6 @@ func (s *Storage) newWriter(ctx context.Context, n int64) *writer.Writer {
 		DB: s.db, Clock: s.options.Clock, Log: s.options.Log, Metrics: s.metrics,
 		Incarnation: n, Outbox: s.options.Outbox, OnCommit: s.options.OnCommit,
 	})
-}
-
-func pool(options Options) (*sql.DB, error) {
-	if options.Connector != nil {
-		return database.OpenConnector(options.Connector, options.Pool), nil
-	}
-	return database.Open(options.DSN)
 }
 
 // DB returns the pool, for the relay of the outbox.
@@ -258,7 +246,7 @@ func (s *Storage) Close() error {
 		w.Close()
 	}
 	s.direct.Close()
-	if err := errors.Join(s.db.Close(), s.probe.Close()); err != nil {
+	if err := s.closePools(); err != nil {
 		return fmt.Errorf("close MySQL: %w", err)
 	}
 	return nil
