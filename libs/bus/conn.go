@@ -24,6 +24,10 @@ const drainTimeout = 10 * time.Second
 // deniedTTL is the time after a denial in which a publish without a reply counts as denied.
 const deniedTTL = time.Minute
 
+// asyncTimeout is longer than callers wait for the acknowledgment of an asynchronous publish. Without it, those that are
+// never acknowledged, such as denied ones, would be kept, and after 4,000 of them no other would be sent.
+const asyncTimeout = 10 * time.Second
+
 // Conn is a connection that reconnects without a limit.
 type Conn struct {
 	cfg     Config
@@ -63,7 +67,7 @@ func Connect(cfg Config) (*Conn, error) {
 	if c.keyDialer != nil {
 		c.keyDialer.SetConn(c.nc)
 	}
-	if c.js, err = jetstream.New(c.nc); err != nil {
+	if c.js, err = jetstream.New(c.nc, jetstream.WithPublishAsyncTimeout(asyncTimeout)); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("create JetStream context: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
@@ -105,6 +106,26 @@ func TestCloseLeaksNoGoroutines(t *testing.T) {
 	if none.Connected() {
 		t.Error("a nil connection is connected")
 	}
+}
+
+// Without a timeout, publishes that are never acknowledged would fill the window of the client.
+func TestDeniedAsyncPublishIsDropped(t *testing.T) {
+	srv := natstest.Start(t, func(o *server.Options) {
+		denied := &server.SubjectPermission{Deny: []string{subject(2)}}
+		o.Users = []*server.User{{Username: "tester", Permissions: &server.Permissions{Publish: denied}}}
+		o.NoAuthUser = "tester"
+	})
+	c := connect(t, srv.URL())
+	bootstrap(t, c)
+	if _, err := c.JetStream().PublishAsync(subject(2), []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		if n := c.JetStream().PublishAsyncPending(); n != 0 {
+			return fmt.Errorf("%d publishes wait for an acknowledgment, want none", n)
+		}
+		return nil
+	})
 }
 
 // A denied publish looks like an outage to the client: the server reports the denial
