@@ -140,7 +140,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 		return nil
 	}
 	relay := outbox.New(outbox.Config{
-		DB: i.store.DB(), JetStream: i.Bus.JetStream(), Connected: i.Bus.Connected, Cluster: i.Options.ClusterName,
+		DB: i.store.DB(), JetStream: i.Bus.JetStream(), Connected: i.Bus.Connected, Denied: i.Bus.Denied, Cluster: i.Options.ClusterName,
 		Metrics: i.metrics, Log: i.Log.WithName("outbox"), Clock: i.Clock, Ready: i.store.Prepared(),
 	})
 	notify = relay.Notify

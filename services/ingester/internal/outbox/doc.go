@@ -27,6 +27,10 @@
 // logged in full as an error, and counted: otherwise it would block all other rows
 // permanently.
 //
+// While the bus denies a subject, the rows of its kind are held, and the other kinds are published: a release can
+// add a kind before the servers of the bus grant the permission for it. This is logged once. The first row of the
+// kind is sent again every two minutes, and when the bus has connected again.
+//
 // The table is bounded by ten million rows: a day without a bus at a hundred changes a
 // second. Beyond that the relay drops events, each time with an error in the log and a count
 // in changes_compacted_total: first the oldest ones that a later event of the same object

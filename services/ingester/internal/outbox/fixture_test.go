@@ -33,10 +33,10 @@ type fixture struct {
 	metrics *metrics.Metrics
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, options ...natstest.Option) *fixture {
 	t.Helper()
 	db, _ := dbtest.Migrated(t)
-	f := &fixture{T: t, db: db, nats: natstest.Start(t)}
+	f := &fixture{T: t, db: db, nats: natstest.Start(t, options...)}
 	var err error
 	if f.metrics, err = metrics.New(nil); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (f *fixture) config() outbox.Config {
 	ready := make(chan struct{})
 	close(ready)
 	return outbox.Config{
-		DB: f.db, JetStream: f.js, Connected: f.conn.Connected, Cluster: "test",
+		DB: f.db, JetStream: f.js, Connected: f.conn.Connected, Denied: f.conn.Denied, Cluster: "test",
 		Metrics: f.metrics, Log: logr.Discard(), Clock: clock.RealClock{}, Ready: ready,
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
@@ -160,6 +161,44 @@ func TestOutboxTableIsBoundedWithManyObjects(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestDeniedKindBlocksNoOther has more rows of a denied kind than the relay reads at once, and then the permission for it.
+func TestDeniedKindBlocksNoOther(t *testing.T) {
+	const denied, others = 1200, 300
+	user := &natstest.User{Username: "ingester", Permissions: &natstest.Permissions{
+		Publish: &natstest.SubjectPermission{Deny: []string{contract.ChangePrefix + ".*.*.project.*.*"}},
+	}}
+	f := newFixture(t, func(o *natstest.Options) { o.Users, o.NoAuthUser = []*natstest.User{user}, user.Username })
+	f.insert(1, denied+others, denied+others, 42)
+	if _, err := f.db.ExecContext(t.Context(), "UPDATE outbox SET kind = 'project', uid = CONCAT('p-', id) WHERE id <= ?", denied); err != nil {
+		t.Fatal(err)
+	}
+	f.insert(denied+others+1, others, 7, 43)
+	logs := &errorLog{}
+	f.relay(func(c *outbox.Config) { c.Log = logr.New(logs) })
+	kinds := func(want ...string) func() error {
+		return func() error {
+			if diff := cmp.Diff(want, dbtest.Strings(t, f.db, "SELECT CONCAT(kind, ' ', COUNT(*)) FROM outbox GROUP BY kind")); diff != "" {
+				return fmt.Errorf("rows that wait (-want +got):\n%s", diff)
+			}
+			return nil
+		}
+	}
+	expect.Eventually(t, expect.Long, kinds(fmt.Sprintf("project %d", denied)))
+	f.add("late", 1, contract.ChangeCreated)
+	expect.Eventually(t, expect.Long, kinds(fmt.Sprintf("project %d", denied)))
+	if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "denied")); n == 0 {
+		t.Error("no denied event was counted")
+	}
+	if n := logs.lines(); n != 1 {
+		t.Errorf("%d errors were logged, want 1", n)
+	}
+	user.Permissions.Publish.Deny = nil
+	f.nats.Stop()
+	f.nats.Start()
+	f.empty()
+	f.expectEachOnce(denied + 2*others + 1)
 }
 
 // TestMalformedEventBlocksNoOther has a row of a kind that is not in the contract.

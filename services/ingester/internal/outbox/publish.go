@@ -22,8 +22,8 @@ const observer = "ingester"
 
 // publish publishes rows in batches: a batch has at most one event of each object, and the
 // next one begins once all of it is acknowledged. Acknowledged rows are removed after every
-// batch; a failed event ends publish, so that no later event overtakes it. checkedAt is the
-// time of the last deduplication.
+// batch; a failed event ends publish, so that no later event overtakes it, and a denied one holds
+// its kind. checkedAt is the time of the last deduplication.
 func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
 	for len(rows) > 0 {
 		if r.cfg.Clock.Since(checkedAt) > streamReadValidity {
@@ -41,7 +41,7 @@ func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) e
 			r.position.known = false
 			return err
 		}
-		rows = remaining
+		rows = r.withoutHeld(remaining)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (r *Relay) send(ctx context.Context, batch []*row) (done []int64, err error
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 	type pendingAck struct {
-		id     int64
+		row    *row
 		future jetstream.PubAckFuture
 		span   trace.Span
 	}
@@ -91,10 +91,15 @@ func (r *Relay) send(ctx context.Context, batch []*row) (done []int64, err error
 			fail(sendErr)
 			break
 		}
-		pending = append(pending, pendingAck{o.id, future, span})
+		pending = append(pending, pendingAck{o, future, span})
 	}
 	for _, f := range pending {
-		ackErr := awaitAck(ctx, f.future)
+		ackErr := r.awaitAck(ctx, f.future)
+		if errors.Is(ackErr, bus.ErrDenied) {
+			bus.EndPublish(f.span, "denied", ackErr)
+			r.hold(f.row, f.future.Msg().Subject)
+			continue
+		}
 		if ackErr != nil {
 			bus.EndPublish(f.span, class(ackErr), ackErr)
 			fail(ackErr)
@@ -102,25 +107,32 @@ func (r *Relay) send(ctx context.Context, batch []*row) (done []int64, err error
 		}
 		bus.EndPublish(f.span, "acked", nil)
 		r.cfg.Metrics.Published.Inc()
-		done = append(done, f.id)
+		done = append(done, f.row.id)
 	}
 	return done, err
 }
 
-// awaitAck waits for the acknowledgment of the stream. One that has arrived counts, also after the timeout.
-func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
-	select {
-	case <-future.Ok():
-		return nil
-	default:
-	}
-	select {
-	case <-future.Ok():
-		return nil
-	case err := <-future.Err():
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
+// awaitAck waits for the acknowledgment of the stream. One that has arrived counts, also after the timeout. A denied message
+// has no acknowledgment: the error is bus.ErrDenied.
+func (r *Relay) awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
+	for {
+		select {
+		case <-future.Ok():
+			return nil
+		default:
+		}
+		if r.cfg.Denied(future.Msg().Subject) {
+			return bus.ErrDenied
+		}
+		select {
+		case <-future.Ok():
+			return nil
+		case err := <-future.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.cfg.Clock.After(denialInterval):
+		}
 	}
 }
 
@@ -128,7 +140,7 @@ func class(err error) string {
 	switch {
 	case errors.Is(err, errNotConnected), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionClosed):
 		return "disconnected"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, jetstream.ErrAsyncPublishTimeout):
 		return "timeout"
 	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrNoResponders):
 		return "no_stream"

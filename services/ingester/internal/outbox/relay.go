@@ -19,6 +19,8 @@ type Config struct {
 	// JetStream publishes the events; Connected reports whether the bus is connected.
 	JetStream jetstream.JetStream
 	Connected func() bool
+	// Denied reports whether the bus denies a subject.
+	Denied func(subject string) bool
 	// Cluster names the cluster in subjects.
 	Cluster string
 	Metrics *metrics.Metrics
@@ -36,10 +38,11 @@ const (
 	defaultMaxRows = 10_000_000
 	// Two maps of so many uids take about 40 MB.
 	defaultRemembered = 200_000
-	window            = 500              // rows read at once
-	pollInterval      = 5 * time.Second  // if no signal arrives
-	measureInterval   = 15 * time.Second // depth and lag
-	ackTimeout        = 5 * time.Second  // for one batch of messages
+	window            = 500                   // rows read at once
+	pollInterval      = 5 * time.Second       // if no signal arrives
+	measureInterval   = 15 * time.Second      // depth and lag
+	ackTimeout        = 5 * time.Second       // for one batch of messages
+	denialInterval    = 50 * time.Millisecond // between two checks whether the bus denied a message
 	minBackoff        = 200 * time.Millisecond
 	maxBackoff        = 10 * time.Second
 )
@@ -52,6 +55,8 @@ type Relay struct {
 	// lastError is the last failure, so that it is logged once.
 	lastError string
 	position  position
+	// held are the kinds whose events the bus denies, and the times of their next attempts.
+	held map[string]time.Time
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -60,7 +65,7 @@ func New(cfg Config) *Relay {
 		cfg.MaxRows = defaultMaxRows
 	}
 	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
-	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1)}
+	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), held: map[string]time.Time{}}
 }
 
 // Notify signals new rows. It never blocks.
@@ -106,6 +111,7 @@ func (r *Relay) Start(ctx context.Context) error {
 			measure.Reset(measureInterval)
 		case <-r.addedUnless(err):
 		case <-r.reconnected:
+			r.retryHeldNow()
 		case <-r.cfg.Clock.After(wait):
 		}
 	}
@@ -132,11 +138,14 @@ func (r *Relay) report(ctx context.Context, err error) {
 	}
 }
 
-// drain publishes until the table is empty.
+// drain publishes until the table has only rows of held kinds.
 func (r *Relay) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if !r.cfg.Connected() {
 			return errNotConnected
+		}
+		if err := r.retryHeld(ctx); err != nil {
+			return err
 		}
 		checkedAt := r.cfg.Clock.Now()
 		rows, err := r.read(ctx, 0)
