@@ -40,6 +40,9 @@ const (
 	maxLimit     = 1000
 )
 
+// MaxPageBytes is the maximum size of the stored objects of one response, unless it has only one.
+const MaxPageBytes = 8 << 20
+
 // listRequest holds the options of a list request to storage.
 type listRequest struct {
 	options  metav1.ListOptions

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -72,7 +73,10 @@ func (s *Storage) each(ctx context.Context, statement query.Statement, sorted in
 	})
 }
 
-// eachOf implements each.
+// errPageFull ends [Storage.each].
+var errPageFull = errors.New("page is full")
+
+// eachOf implements each. After errPageFull it drops the connection: the driver would read the remaining rows.
 func eachOf(
 	ctx context.Context, conn *sql.Conn, statement query.Statement, sorted int, dest []any, row func(sorted []any) error,
 ) (err error) {
@@ -80,7 +84,12 @@ func eachOf(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() {
+		if errors.Is(err, errPageFull) {
+			err = errors.Join(err, conn.Raw(func(c any) error { return c.(driver.Conn).Close() }))
+		}
+		err = errors.Join(err, rows.Close())
+	}()
 	for rows.Next() {
 		values := make([]any, sorted)
 		all := append([]any{}, dest...)

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
@@ -124,6 +126,49 @@ func lockLabels(t *testing.T, db *sql.DB) (unlock func()) {
 	})
 	t.Cleanup(unlock)
 	return unlock
+}
+
+// TestPagesAreBoundedByBytes lists objects of 10 kB, one that is larger than a page among them.
+func TestPagesAreBoundedByBytes(t *testing.T) {
+	s := openOn(t, mysqltest.DSN(t), mysql.Options{MaxPageBytes: 35_000})
+	for i := range 9 {
+		o := dbtest.Model(fmt.Sprintf("m-%d", i), fmt.Sprint(i), 1)
+		size := 10_000
+		if i == 4 {
+			size = 50_000
+		}
+		o.SetAnnotations(map[string]string{"note": strings.Repeat("x", size)})
+		if err := s.Upsert(t.Context(), o, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byName := storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "name"}}}
+	for name, o := range map[string]metav1.ListOptions{"with a limit": {Limit: 7}, "without a limit": {}, "by a label": {Limit: 7, LabelSelector: "team=growth"}} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for page := 0; page == 0 || o.Continue != ""; page++ {
+				var response storage.ListResponse
+				if err := s.List(t.Context(), models, "", &o, &byName, &response); err != nil {
+					t.Fatal(err)
+				}
+				for _, item := range response.Items {
+					got = append(got, fmt.Sprint(page, " ", item.(*unstructured.Unstructured).GetName()))
+				}
+				if o.Continue = response.Continue; o.Continue != "" && *response.RemainingItemCount != int64(9-len(got)) {
+					t.Errorf("after %s, %d objects remain", got[len(got)-1], *response.RemainingItemCount)
+				}
+			}
+			want := []string{"0 m-0", "0 m-1", "0 m-2", "1 m-3", "2 m-4", "3 m-5", "3 m-6", "3 m-7", "4 m-8"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("pages and objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+	byName.Pagination = &storage.Pagination{Limit: 4}
+	err := s.List(t.Context(), models, "", nil, &byName, &storage.ListResponse{})
+	if want := "pagination: the page exceeds 35000 bytes after 3 objects"; !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a page by offset: error %v, want one with %q", err, want)
+	}
 }
 
 // TestServerStopsSlowQueries lists by a bound of a label, which reads all 100,000 values of its key.

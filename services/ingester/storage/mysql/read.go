@@ -21,7 +21,7 @@ func (s *Storage) List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace
 	if err != nil {
 		return err
 	}
-	return s.query(ctx, query.Request{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, response)
+	return s.query(ctx, query.Request{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, s.options.MaxPageBytes, response)
 }
 
 // QueryByTemplateID implements storage.MetadataStorage. Pages go by offset; there is no continue token.
@@ -34,14 +34,14 @@ func (s *Storage) QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMe
 	if err != nil {
 		return err
 	}
-	if err := s.query(ctx, query.Request{Kind: kind, Ext: expanded}, response); err != nil {
+	if err := s.query(ctx, query.Request{Kind: kind, Ext: expanded}, 0, response); err != nil {
 		return fmt.Errorf("template %s: %w", templateID, err)
 	}
 	response.Continue = ""
 	return nil
 }
 
-func (s *Storage) query(ctx context.Context, q query.Request, response *storage.ListResponse) error {
+func (s *Storage) query(ctx context.Context, q query.Request, maxBytes int, response *storage.ListResponse) error {
 	if response == nil {
 		return invalid("response must not be nil")
 	}
@@ -54,9 +54,13 @@ func (s *Storage) query(ctx context.Context, q query.Request, response *storage.
 	if err := s.choose(ctx, plan); err != nil {
 		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
 	}
-	answer, err := s.page(ctx, plan)
+	answer, err := s.page(ctx, plan, maxBytes)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
+	}
+	if q.Ext != nil && q.Ext.Pagination != nil && answer.Continue != "" && int64(len(answer.Items)) != plan.Limit() {
+		return invalid("pagination: the page exceeds %d bytes after %d objects: lower its limit, or list by limit and continue token",
+			maxBytes, len(answer.Items))
 	}
 	*response = *answer
 	return nil
@@ -83,16 +87,21 @@ func (s *Storage) choose(ctx context.Context, plan *query.Plan) error {
 	return nil
 }
 
-func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResponse, error) {
+// page reads a page of at most maxBytes of content; 0 means unlimited.
+func (s *Storage) page(ctx context.Context, plan *query.Plan, maxBytes int) (*storage.ListResponse, error) {
 	answer := &storage.ListResponse{Items: []runtime.Object{}}
 	var last []any
-	more := false
+	more, size := false, 0
 	var content []byte
 	var matches sql.NullInt64
 	err := s.each(ctx, plan.Page(), plan.Sorted(), []any{&content, &matches}, func(sorted []any) error {
 		if plan.Limit() > 0 && int64(len(answer.Items)) == plan.Limit() {
 			more = true
 			return nil
+		}
+		if size += len(content); maxBytes > 0 && size > maxBytes && len(answer.Items) > 0 {
+			more = true
+			return errPageFull
 		}
 		object, err := s.decode(plan.Kind(), content, plan.Strip)
 		if err != nil {
@@ -101,7 +110,7 @@ func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResp
 		answer.Items, last = append(answer.Items, object), sorted
 		return nil
 	})
-	if err != nil || !more {
+	if err != nil && !errors.Is(err, errPageFull) || !more {
 		return answer, err
 	}
 	if answer.RemainingItemCount, err = s.remaining(ctx, plan, matches, int64(len(answer.Items))); err != nil {

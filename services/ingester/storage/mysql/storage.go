@@ -39,6 +39,9 @@ type Options struct {
 	// StatementTimeout bounds each statement of a query: the server stops it then, and also a canceled query keeps its
 	// connection until its statement ends. Zero means unlimited.
 	StatementTimeout time.Duration
+	// MaxPageBytes bounds the stored content of a page of List, which then ends before its limit, with a continue token. A
+	// page has at least one object. Zero means unlimited.
+	MaxPageBytes int
 	// Registerer registers the metrics; nil keeps them private. Ignored when Metrics is set.
 	Registerer prometheus.Registerer
 	// Metrics are those of the service; nil creates new ones.
