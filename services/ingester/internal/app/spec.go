@@ -121,6 +121,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
 		Outbox: i.Bus != nil, OnCommit: func() { notify() }, Settings: i.o.serverSettings(),
 		EvictImmutableKinds: i.o.EvictImmutableKinds, StatementTimeout: i.o.API.StatementTimeout(), MaxPageBytes: httpapi.MaxPageBytes,
+		Cluster: i.Options.ClusterName,
 	})
 	if err != nil {
 		return err

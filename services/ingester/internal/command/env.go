@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/installation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
@@ -88,7 +89,7 @@ func Open(ctx context.Context, config Config) (Env, error) {
 	return env, nil
 }
 
-// openStore returns a store whose database is available and has the current schema.
+// openStore returns a store whose database is available, has the current schema and belongs to no other cluster.
 func openStore(ctx context.Context, config Config) (*mysql.Storage, error) {
 	connector, err := config.MySQL.Connector()
 	if err != nil {
@@ -100,13 +101,13 @@ func openStore(ctx context.Context, config Config) (*mysql.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, store.DB()); err != nil {
+	if err := check(ctx, store.DB(), config.Cluster); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }
 
-func check(ctx context.Context, db *sql.DB) error {
+func check(ctx context.Context, db *sql.DB, cluster string) error {
 	if err := database.Ping(ctx, db); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func check(ctx context.Context, db *sql.DB) error {
 	if pending > 0 {
 		return fmt.Errorf("%d database migrations are pending: run ingester migrate up, or start the ingester", pending)
 	}
-	return nil
+	return installation.Check(ctx, db, cluster)
 }
 
 // Close closes the connections of Open.

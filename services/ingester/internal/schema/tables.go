@@ -27,10 +27,11 @@ type Table struct {
 
 // Shared tables.
 const (
-	OutboxTable      = "outbox"
-	IncarnationTable = "incarnation"
-	AdoptionTable    = "taken_over"
-	CheckpointTable  = "checkpoint"
+	OutboxTable       = "outbox"
+	IncarnationTable  = "incarnation"
+	AdoptionTable     = "taken_over"
+	CheckpointTable   = "checkpoint"
+	InstallationTable = "installation"
 )
 
 // Tables lists all tables: three for each kind in the order of the registry, then the shared ones.
@@ -39,7 +40,7 @@ func Tables(r *registry.Registry) []Table {
 	for _, kind := range r.Kinds() {
 		out = append(out, MainTable(kind), LabelsTable(kind), AnnotationsTable(kind))
 	}
-	return append(out, outboxTable(), incarnationTable(), adoptionTable(), checkpointTable())
+	return append(out, outboxTable(), incarnationTable(), adoptionTable(), checkpointTable(), installationTable())
 }
 
 // MainTable describes the table of a kind's objects.
@@ -162,6 +163,19 @@ func checkpointTable() Table {
 		Columns: []Column{
 			{"id", "BIGINT", "NOT NULL"},
 			{"number", "BIGINT", "NOT NULL"},
+		},
+		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
+	}
+}
+
+// installationTable records the cluster of the database; see package installation.
+func installationTable() Table {
+	return Table{
+		Name: InstallationTable,
+		Columns: []Column{
+			{"id", "BIGINT", "NOT NULL"},
+			{"cluster_name", "VARCHAR(253)", "NOT NULL"},
+			{"recorded_at", "DATETIME(6)", "NOT NULL"},
 		},
 		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
 	}

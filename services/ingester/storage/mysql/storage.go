@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/installation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
@@ -49,6 +51,8 @@ type Options struct {
 	Log     logr.Logger
 	// Settings names the settings that locate the server, for the log line while it is unreachable.
 	Settings string
+	// Cluster is the name of the cluster, which Prepare records in the database; empty records and checks none.
+	Cluster string
 	// Clock is the real clock if nil.
 	Clock clock.WithTicker
 	// Outbox adds an outbox row to every change. An ingester with a bus must relay and remove them.
@@ -140,7 +144,7 @@ func (s *Storage) DB() *sql.DB { return s.db }
 const pingEvery = 2 * time.Second
 
 // Prepare waits for the server and applies pending migrations. It logs once when a wait
-// begins and once when it ends, and returns an error only when ctx ends.
+// begins and once when it ends, and returns an error only when ctx ends, or if the database belongs to another cluster.
 func (s *Storage) Prepare(ctx context.Context) error {
 	waiting := ""
 	for {
@@ -152,6 +156,9 @@ func (s *Storage) Prepare(ctx context.Context) error {
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, installation.ErrOtherCluster) {
+			return err
 		}
 		s.metrics.Errors.WithLabelValues("prepare", string(database.Classify(err))).Inc()
 		if waiting != err.Error() {
@@ -181,6 +188,9 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 	}
 	if n := len(report.Notes); n > 0 {
 		s.options.Log.Info("Adopted a legacy database", "notes", n, "see", "ingester migrate status")
+	}
+	if err := installation.Claim(ctx, s.db, s.options.Cluster); err != nil {
+		return err
 	}
 	problems, err := migrations.Verify(ctx, s.db)
 	if err != nil {

@@ -103,6 +103,26 @@ func TestWritesWaitForIncarnation(t *testing.T) {
 	}
 }
 
+// TestDatabaseOfOtherClusterIsRejected starts the ingester of another cluster on the same database.
+func TestDatabaseOfOtherClusterIsRejected(t *testing.T) {
+	dsn := mysqltest.DSN(t)
+	openOn(t, dsn, mysql.Options{Cluster: "prod"})
+	openOn(t, dsn, mysql.Options{Cluster: "prod"})
+	s, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Cluster: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err, want := s.Prepare(t.Context()), "database belongs to another cluster"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want one that begins with %q", err, want)
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, storage.ErrNotReady) {
+		t.Errorf("ready: %v, want ErrNotReady", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDSNMustAuthenticateServer(t *testing.T) {
 	for _, parameters := range []string{"tls=skip-verify", "tls=preferred", "tls=true&allowFallbackToPlaintext=true"} {
 		_, err := mysql.Open(t.Context(), mysql.Options{DSN: "user:hunter2@tcp(h:3306)/db?" + parameters})
