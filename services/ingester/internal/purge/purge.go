@@ -39,72 +39,80 @@ type Counts struct {
 
 // Count returns the counts of a Delete without deleting rows.
 func Count(ctx context.Context, db *sql.DB, r Request) (Counts, error) {
-	where, args := r.where()
-	query, args, err := sqlx.In("SELECT COUNT(*), COALESCE(SUM(uid IN (SELECT uid FROM "+schema.Quote(schema.OutboxTable)+")), 0) FROM "+
-		schema.Quote(r.Kind.Table)+" WHERE "+where, args...)
-	if err != nil {
-		return Counts{}, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
-	}
-	var all, waiting int
-	if err := db.QueryRowContext(ctx, query, args...).Scan(&all, &waiting); err != nil {
-		return Counts{}, fmt.Errorf("count closed rows of %s: %w", r.Kind.Name, err)
-	}
-	return Counts{Kind: r.Kind.Name, Rows: all - waiting, Waiting: waiting}, nil
+	counts := Counts{Kind: r.Kind.Name}
+	err := r.pages(ctx, db, func(uids []string) error {
+		waiting, err := column(ctx, sqlx.NewDb(db, "mysql"), withEvents, uids)
+		if err != nil {
+			return fmt.Errorf("count closed rows of %s: %w", r.Kind.Name, err)
+		}
+		counts.Rows += len(uids) - len(waiting)
+		counts.Waiting += len(waiting)
+		return nil
+	})
+	return counts, err
 }
 
-func (r Request) where() (string, []any) {
-	where, args := "delete_time IS NOT NULL AND delete_time < ?", []any{r.Before.UTC()}
-	if len(r.Namespaces) > 0 {
-		where, args = where+" AND namespace IN (?)", append(args, r.Namespaces)
-	}
-	return where, args
-}
+// withEvents selects those of some uids that have change events in the outbox.
+var withEvents = "SELECT DISTINCT uid FROM " + schema.Quote(schema.OutboxTable) + " WHERE uid IN (?)"
 
 // Delete deletes the rows, batch after batch. If interrupted, it has deleted whole
 // batches; another run continues.
 func Delete(ctx context.Context, db *sql.DB, r Request) (Counts, error) {
 	counts := Counts{Kind: r.Kind.Name}
+	err := r.pages(ctx, db, func(uids []string) error {
+		deleted, waiting, err := r.retry(ctx, db, uids)
+		counts.Rows += deleted
+		counts.Waiting += waiting
+		return err
+	})
+	return counts, err
+}
+
+// closed is a closed row that may be deleted.
+type closed struct {
+	UID       string    `db:"uid"`
+	Namespace string    `db:"namespace"`
+	Time      time.Time `db:"delete_time"`
+}
+
+// pages calls f with the uids of the rows of each page, in the order in which they were closed. No index has both the namespace
+// and the time of the deletion, so the server selects by time, and one statement reads no more rows than a page has.
+func (r Request) pages(ctx context.Context, db *sql.DB, f func(uids []string) error) error {
 	if r.Batch == 0 {
 		r.Batch = defaultBatch
 	}
 	var last closed
 	for {
 		page, err := r.page(ctx, db, last)
-		if err != nil {
-			return counts, err
-		}
-		if len(page) == 0 {
-			return counts, nil
+		if err != nil || len(page) == 0 {
+			return err
 		}
 		last = page[len(page)-1]
-		deleted, waiting, err := r.retry(ctx, db, page)
-		if err != nil {
-			return counts, err
+		var uids []string
+		for _, row := range page {
+			if len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, row.Namespace) {
+				uids = append(uids, row.UID)
+			}
 		}
-		counts.Rows += deleted
-		counts.Waiting += waiting
+		if len(uids) == 0 {
+			continue
+		}
+		if err := f(uids); err != nil {
+			return err
+		}
 	}
 }
 
-// closed is a closed row that may be deleted.
-type closed struct {
-	UID  string    `db:"uid"`
-	Time time.Time `db:"delete_time"`
-}
-
-// page returns the next rows in the order in which they were closed.
+// page returns the next rows of all namespaces in the order in which they were closed.
 func (r Request) page(ctx context.Context, db *sql.DB, last closed) ([]closed, error) {
-	where, args := r.where()
+	where, args := "delete_time IS NOT NULL AND delete_time < ?", []any{r.Before.UTC()}
 	if last.UID != "" {
 		where, args = where+" AND (delete_time > ? OR (delete_time = ? AND uid > ?))", append(args, last.Time, last.Time, last.UID)
 	}
-	query, args, err := sqlx.In("SELECT uid, delete_time FROM "+schema.Quote(r.Kind.Table)+
-		" WHERE "+where+" ORDER BY delete_time, uid LIMIT ?", append(args, r.Batch)...)
-	if err != nil {
-		return nil, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
-	}
+	query := "SELECT uid, namespace, delete_time FROM " + schema.Quote(r.Kind.Table) + " FORCE INDEX (idx_delete_time)" +
+		" WHERE " + where + " ORDER BY delete_time, uid LIMIT ?"
 	var out []closed
-	if err := sqlx.NewDb(db, "mysql").SelectContext(ctx, &out, query, args...); err != nil {
+	if err := sqlx.NewDb(db, "mysql").SelectContext(ctx, &out, query, append(args, r.Batch)...); err != nil {
 		return nil, fmt.Errorf("read closed rows of %s: %w", r.Kind.Name, err)
 	}
 	return out, nil
@@ -113,9 +121,9 @@ func (r Request) page(ctx context.Context, db *sql.DB, last closed) ([]closed, e
 // attempts bounds the attempts of a batch that conflicts with another transaction.
 const attempts = 5
 
-func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
+func (r Request) retry(ctx context.Context, db *sql.DB, uids []string) (deleted, waiting int, err error) {
 	for range attempts {
-		deleted, waiting, err = r.delete(ctx, db, page)
+		deleted, waiting, err = r.delete(ctx, db, uids)
 		if err == nil || database.Classify(err) != database.Contention {
 			break
 		}
@@ -127,7 +135,7 @@ func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted,
 }
 
 // delete removes one batch in one transaction.
-func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
+func (r Request) delete(ctx context.Context, db *sql.DB, uids []string) (deleted, waiting int, err error) {
 	tx, err := sqlx.NewDb(db, "mysql").BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return 0, 0, fmt.Errorf("begin transaction: %w", err)
@@ -137,10 +145,6 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 			err = errors.Join(err, rollback)
 		}
 	}()
-	uids := make([]string, 0, len(page))
-	for _, row := range page {
-		uids = append(uids, row.UID)
-	}
 	slices.Sort(uids)
 	table := schema.Quote(r.Kind.Table)
 	// In a restored cluster, a row may have become live again.
@@ -149,7 +153,7 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 		return 0, 0, err
 	}
 	// A writer that adds an event locks the row first, so no event can be added now.
-	kept, err := column(ctx, tx, "SELECT DISTINCT uid FROM "+schema.Quote(schema.OutboxTable)+" WHERE uid IN (?)", locked)
+	kept, err := column(ctx, tx, withEvents, locked)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -176,12 +180,12 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 	return len(deletable), len(kept), nil
 }
 
-func column(ctx context.Context, tx *sqlx.Tx, query string, args ...any) ([]string, error) {
+func column(ctx context.Context, db sqlx.QueryerContext, query string, args ...any) ([]string, error) {
 	query, args, err := sqlx.In(query, args...)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	err = tx.SelectContext(ctx, &out, query, args...)
+	err = sqlx.SelectContext(ctx, db, &out, query, args...)
 	return out, err
 }

@@ -21,7 +21,7 @@ func TestDeleteKeepsRowThatIsLiveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Request{Kind: kind, Before: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
-	deleted, _, err := r.delete(t.Context(), db, []closed{{UID: "old"}, {UID: "live"}})
+	deleted, _, err := r.delete(t.Context(), db, []string{"old", "live"})
 	if err != nil || deleted != 1 {
 		t.Errorf("%d rows were deleted, %v", deleted, err)
 	}

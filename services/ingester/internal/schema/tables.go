@@ -121,7 +121,10 @@ func outboxTable() Table {
 			{"committed_at", "DATETIME(6)", "NOT NULL"},
 			{"traceparent", "VARCHAR(64)", "NOT NULL DEFAULT ''"},
 		},
-		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
+		Keys: []Key{
+			{Name: primary, Unique: true, Columns: []string{"id"}},
+			{Name: "idx_uid", Columns: []string{"uid"}}, // for the purge, also while the bus is down
+		},
 	}
 }
 

@@ -1,0 +1,4 @@
+package purge
+
+// WithEvents is the query of the rows whose events wait.
+var WithEvents = withEvents
