@@ -49,7 +49,7 @@ func (h *health) listen(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	h.handle(mux, "/healthz", h.live)
 	h.handle(mux, "/readyz", h.ready)
-	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: pingTimeout}
+	h.server = &http.Server{Handler: mux, ReadTimeout: pingTimeout} // also for a body, which no handler reads
 	go func() {
 		// Serve returns ErrServerClosed after close; a broken listener makes the
 		// probes fail, as it should.
