@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
-	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
@@ -120,7 +119,7 @@ func TestDeniedAsyncPublishIsDropped(t *testing.T) {
 	if _, err := c.JetStream().PublishAsync(subject(2), []byte("a")); err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, expect.Long, func() error {
+	eventually(t, func() error {
 		if n := c.JetStream().PublishAsyncPending(); n != 0 {
 			return fmt.Errorf("%d publishes wait for an acknowledgment, want none", n)
 		}
