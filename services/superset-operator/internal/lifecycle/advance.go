@@ -149,17 +149,6 @@ func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) b
 	return false
 }
 
-// resume lets components that a stop scaled to zero follow the spec again while only init is not complete: it runs on the
-// metastore that the components used before, and may take hours. A change of the image, or of the metastore, keeps them
-// removed until all tasks are complete.
-func (d *decider) resume(step *Step) {
-	changed := d.out.Initial || d.out.Upgrading || d.drainPending()
-	task := step.Kind.Type != resolve.Init.Type || step.RequiresDrain || d.status.Phase == v1alpha1.LifecycleDraining || len(d.in.FormerPods) > 0
-	if d.in.Workloads.ScaledDown && !d.in.Stopped && !changed && !task && d.settingsVerified() && d.keysVerified() {
-		d.out.Mode = Hold
-	}
-}
-
 func (d *decider) inProgress(step *Step, entry *v1alpha1.TaskRefStatus) {
 	d.setConditions(step, v1alpha1.ReasonTaskInProgress,
 		fmt.Sprintf("Attempt %d of %d of task %s is running.", entry.Attempts, step.MaxRetries, step.Kind.Slug))

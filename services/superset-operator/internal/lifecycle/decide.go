@@ -58,7 +58,6 @@ func (d *decider) run() {
 	for ; current < len(d.in.Steps); current++ {
 		step := &d.in.Steps[current]
 		if d.entry(step).State != v1alpha1.TaskComplete && !d.advance(step) {
-			d.resume(step)
 			d.markWaiting(current)
 			return
 		}

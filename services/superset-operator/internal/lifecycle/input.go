@@ -71,8 +71,6 @@ type Workloads struct {
 	// Idle reports whether there are Deployments, all scaled to zero and without pods. They stay: nothing starts in
 	// them.
 	Idle bool
-	// ScaledDown reports whether a component that the spec gives pods has a Deployment that requests none, as after a stop.
-	ScaledDown bool
 	// Pods is the number of pods of the components that may run, terminating ones included.
 	Pods int
 	// Foreign are foreign Deployments and pods with the labels of the components, each as kind and name.

@@ -98,7 +98,6 @@ func (m *model) input() lifecycle.Input {
 		Gate: lifecycle.Gate{Supervised: m.spec.supervised, Approval: m.approval[0], DowngradeApproval: m.approval[1]},
 		Workloads: lifecycle.Workloads{
 			Desired: m.desired() > 0, Exist: m.workloads, Idle: m.workloads && m.size == 0, Pods: m.pods, Foreign: m.spec.foreign,
-			ScaledDown: m.workloads && m.size == 0 && m.desired() > 0,
 			WebDesired: m.desired() > 0, WebExists: m.size > 0, WebReady: m.workloads && m.webReady,
 		},
 		Page: m.page,
@@ -187,7 +186,6 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 	in := m.input()
 	d := lifecycle.Decide(in)
 	m.checkDecision(rt, in, d)
-	m.checkHold(rt, in, d)
 	if writes == 0 {
 		return
 	}
@@ -207,7 +205,6 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 		write()
 	}
 	m.checkServing(rt, in, d)
-	m.checkResumed(rt, in, d)
 	m.checkNext(rt, in, d)
 }
 

@@ -150,19 +150,6 @@ func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.
 				m.collect()
 			}
 		},
-		"stop and start during a task": func(rt *rapid.T) {
-			for range 12 {
-				m.succeed()
-				m.reconcile(rt, 99)
-				m.collect()
-			}
-			m.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger")
-			m.reconcile(rt, 99)
-			for _, m.spec.stopped = range []bool{true, false} {
-				m.reconcile(rt, 99)
-				m.collect()
-			}
-		},
 		"disable a completed task": func(rt *rapid.T) {
 			slug := task.Draw(rt, "task")
 			m.finish(slug, lifecycle.JobSucceeded)

@@ -87,28 +87,6 @@ func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	}
 }
 
-// TestStartedComponentsDoNotWaitForInit stops and starts a Superset while init, which needs no drain, runs.
-func TestStartedComponentsDoNotWaitForInit(t *testing.T) {
-	l := newParallelEnv(t, options{})
-	sup := l.createRunning(full())
-	before := map[string]int32{}
-	for _, name := range []string{"web-server", "celery-worker", "celery-beat"} {
-		before[name] = *l.deployment(name).Spec.Replicas
-	}
-	l.edit(sup, func(s *v1alpha1.Superset) {
-		tasks(finishAfter("1h"))(s)
-		s.Spec.Lifecycle.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "again"}}
-	})
-	l.waitFor(sup, task("init", v1alpha1.TaskRunning, 1))
-	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-	l.waitFor(sup, phase(v1alpha1.PhaseStopped))
-	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
-	for name, want := range before {
-		l.waitRolledOut(name, replicas(want))
-	}
-	l.waitFor(sup, task("init", v1alpha1.TaskRunning, 1))
-}
-
 // TestSupersetCreatedStoppedIsStopped checks that a stopped Superset that never ran, and one whose spec changes while
 // it is stopped, are neither progressing nor degraded.
 func TestSupersetCreatedStoppedIsStopped(t *testing.T) {

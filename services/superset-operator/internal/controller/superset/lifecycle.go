@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,12 +74,8 @@ func workloads(s *reconcileState) lifecycle.Workloads {
 	var w lifecycle.Workloads
 	for i := range s.desired.Components {
 		c := &s.desired.Components[i]
-		if c.Replicas == 0 {
-			continue
-		}
-		w.Desired = true
-		w.WebDesired = w.WebDesired || c.Slug == component.WebServerName
-		w.ScaledDown = w.ScaledDown || isScaledDown(s.snapshot.Deployments[c.Slug])
+		w.Desired = w.Desired || c.Replicas > 0
+		w.WebDesired = w.WebDesired || c.Slug == component.WebServerName && c.Replicas > 0
 	}
 	snap := s.snapshot
 	for _, d := range component.All() {
@@ -96,11 +91,6 @@ func workloads(s *reconcileState) lifecycle.Workloads {
 	w.WebExists = mayServe(snap.Pods[component.WebServerName]) || live && snapshot.DesiredReplicas(web) > 0
 	w.WebReady = live && snapshot.IsReady(web)
 	return w
-}
-
-// isScaledDown reports whether a Deployment exists and requests no pods.
-func isScaledDown(d *appsv1.Deployment) bool {
-	return d != nil && d.DeletionTimestamp.IsZero() && snapshot.DesiredReplicas(d) == 0
 }
 
 // mayServe reports whether a pod runs and is not terminating.
