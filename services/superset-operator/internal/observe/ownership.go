@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -61,7 +62,11 @@ func MustDrain(obj client.Object) bool {
 // FormerlyOwned reports whether an earlier Superset of the same name owned the object, which is garbage-collected with it.
 func FormerlyOwned(obj client.Object, sup *v1alpha1.Superset) bool {
 	owner := metav1.GetControllerOf(obj)
-	return owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == sup.Name && owner.UID != sup.UID
+	if owner == nil || owner.Kind != v1alpha1.Kind || owner.Name != sup.Name || owner.UID == sup.UID {
+		return false
+	}
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && version.Group == v1alpha1.GroupVersion.Group
 }
 
 // foreign lists the foreign Deployments that carry the labels of the Superset's components and have or request pods.

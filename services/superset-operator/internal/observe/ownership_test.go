@@ -6,7 +6,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 )
 
@@ -32,5 +35,25 @@ func TestOfComponentComparesReplicaSetName(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestFormerlyOwnedComparesGroup(t *testing.T) {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "lab", UID: "new"}}
+	for name, tc := range map[string]struct {
+		group, owner, uid string
+		want              bool
+	}{
+		"its predecessor":                      {v1alpha1.GroupVersion.Group, "lab", "old", true},
+		"itself":                               {v1alpha1.GroupVersion.Group, "lab", "new", false},
+		"another Superset":                     {v1alpha1.GroupVersion.Group, "sales", "old", false},
+		"a Superset of another vendor's group": {"superset.example.com", "lab", "old", false},
+	} {
+		owner := &metav1.ObjectMeta{Name: tc.owner, UID: types.UID(tc.uid)}
+		kind := schema.GroupVersionKind{Group: tc.group, Version: "v1", Kind: v1alpha1.Kind}
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}}}
+		if got := observe.FormerlyOwned(obj, sup); got != tc.want {
+			t.Errorf("%s: got %t, want %t", name, got, tc.want)
+		}
 	}
 }

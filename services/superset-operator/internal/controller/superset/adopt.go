@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,14 +22,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
+// formerTimeout is how long a new Superset waits for the garbage collector.
+const formerTimeout = time.Minute
+
 // adopt adopts orphans: objects without an owner that have the name and all labels of a desired object. A Superset of
 // the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup.
 // Applying over any other object of the same name returns an error.
 //
-// It waits until the garbage collector deletes those of a Superset of the same name that was deleted with its children and
-// created again. One that a finalizer keeps is reported like a foreign object.
+// A new Superset waits until the garbage collector deletes those of a Superset of the same name that was deleted with its
+// children. After formerTimeout, and if a finalizer keeps one, it is reported like a foreign object.
 func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if len(s.snapshot.Former) > 0 {
+	if len(s.snapshot.Former) > 0 && r.Clock.Now().Before(s.sup.CreationTimestamp.Add(formerTimeout)) {
 		return steps.Result{Stop: true, Requeue: steps.RequeueStale}, nil
 	}
 	if len(s.snapshot.Orphans) == 0 {
