@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
@@ -27,6 +28,7 @@ func TestRenamedAccountKeepsStreams(t *testing.T) {
 	if err := bus.Bootstrap(t.Context(), g.admin, bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
+	withMarkers(t, g.admin)
 	makeConsumer(t, g.admin, contract.StreamLifecycle, "pager", contract.LifecyclePrefix+".prod.team-a.>")
 	g.publish("team-a", "read before")
 	g.publish("team-a", "read after")
@@ -50,7 +52,25 @@ func TestRenamedAccountKeepsStreams(t *testing.T) {
 		t.Errorf("the streams differ (-before +after):\n%s", diff)
 	}
 	read(g.plain("pager"), "read after")
+	if err := bus.Bootstrap(t.Context(), g.admin, bus.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	if drifts, err := bus.Verify(t.Context(), g.admin, bus.DefaultParams()); err != nil || len(drifts) > 0 {
+		t.Errorf("after the bootstrap: %v, %v", drifts, err)
+	}
 	if got := g.entry(g.plain("pager").Conn(), "team-a"); got != "entry of team-a" {
 		t.Errorf("got entry %q", got)
+	}
+}
+
+// withMarkers gives the streams the settings of earlier releases.
+func withMarkers(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	for _, name := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
+		cfg := must[jetstream.Stream](t)(js.Stream(t.Context(), name)).CachedInfo().Config
+		cfg.SubjectDeleteMarkerTTL, cfg.AllowRollup = 10*time.Minute, true
+		if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
