@@ -69,12 +69,12 @@ func evaluate(t *testing.T, expression string, u *unstructured.Unstructured) boo
 
 func (e expressions) health(t *testing.T, u *unstructured.Unstructured) string {
 	t.Helper()
-	observed, _, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch {
-	case observed != u.GetGeneration(), evaluate(t, e.InProgress, u):
+	case found && observed != u.GetGeneration(), evaluate(t, e.InProgress, u):
 		return inProgress
 	case evaluate(t, e.Failed, u):
 		return failed
