@@ -106,6 +106,7 @@ func (k *Holder) Step(ctx context.Context) error {
 	if k.detectStall() || err != nil {
 		return err // a renewal during a suspension does not count: another process may hold the Lease since
 	}
+	k.report() // it may have expired during the renewal: reconciles ended without a write then
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewed = now

@@ -243,6 +243,33 @@ func TestHolderDetectsStallDuringRenewal(t *testing.T) {
 	}
 }
 
+// The validity ends during a renewal that succeeds: reconciles ended without a write, so both changes are reported.
+func TestHolderReportsExpiryDuringRenewal(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.client.failing = true
+	for range 3 {
+		_ = f.step(k, 8*time.Second) // fails once it is due
+	}
+	f.client.failing = false
+	f.client.duringUpdate = func() {
+		f.client.duringUpdate = nil
+		f.clock.Step(2 * time.Second)
+		if k.Held() {
+			t.Error("held after its validity")
+		}
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // machineClock is a clock whose monotonic part stops while the machine is suspended.
 type machineClock struct {
 	*clocktesting.FakeClock
