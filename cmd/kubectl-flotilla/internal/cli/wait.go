@@ -106,10 +106,15 @@ func (a *App) waitFor(
 	}
 	deleted := fmt.Errorf("%s: deleted while waiting for %s", t, criterion)
 	exists := func(store cache.Store) (bool, error) {
-		if len(store.List()) == 0 {
-			return false, deleted // no event reports a deletion before the watch
+		if len(store.List()) > 0 {
+			return false, nil
 		}
-		return false, nil
+		// No event reports a deletion before the watch. The list may also be older than the first read.
+		_, err := cluster.Get(limited, t)
+		if apierrors.IsNotFound(err) {
+			err = deleted
+		}
+		return false, err
 	}
 	_, err = watchtools.UntilWithSync(limited, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, exists,
 		func(e watch.Event) (bool, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -93,6 +94,28 @@ func TestWaitTimeoutReportsUnmetCriterion(t *testing.T) {
 // TestWaitEndsOnInterrupt interrupts the first read, to which the API server does not respond.
 func TestWaitEndsOnInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
+	server := proxied(t, func(r *http.Request) http.HandlerFunc {
+		if !strings.Contains(r.URL.Path, "/supersets/") {
+			return nil
+		}
+		return func(_ http.ResponseWriter, r *http.Request) {
+			interrupt()
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
+		}
+	})
+	s := newShell(t, cluster.Get(t).Namespace(t))
+	err := s.ended(s.background(ctx, "wait", "superset/main", "superset/new", "--server="+server))
+	if err == nil || err.Error() != "superset/main: interrupted while waiting for condition Available=True" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// proxied returns the URL of a proxy of the API server; instead handles the requests for which it returns a handler.
+func proxied(t *testing.T, instead func(*http.Request) http.HandlerFunc) string {
+	t.Helper()
 	host, err := url.Parse(cluster.Get(t).Config.Host)
 	if err != nil {
 		t.Fatal(err)
@@ -101,22 +124,68 @@ func TestWaitEndsOnInterrupt(t *testing.T) {
 	if proxy.Transport, err = rest.TransportFor(cluster.Get(t).Config); err != nil {
 		t.Fatal(err)
 	}
+	proxy.FlushInterval = -1 // watches
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/supersets/") {
-			interrupt()
-			select {
-			case <-r.Context().Done():
-			case <-t.Context().Done():
-			}
+		if handle := instead(r); handle != nil {
+			handle(w, r)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	s := newShell(t, cluster.Get(t).Namespace(t))
-	err = s.ended(s.background(ctx, "wait", "superset/main", "superset/new", "--server="+server.URL))
-	if err == nil || err.Error() != "superset/main: interrupted while waiting for condition Available=True" {
-		t.Errorf("got %v", err)
+	return server.URL
+}
+
+// The watch cache of the API server lags: the list after the first read does not have the resource yet.
+func TestWaitToleratesStaleList(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	before := &unstructured.UnstructuredList{}
+	before.SetAPIVersion("superset.apache.org/v1alpha1")
+	before.SetKind("SupersetList")
+	if err := cluster.Get(t).Client(t, runtime.NewScheme()).List(t.Context(), before, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	create(t, ns, "fleet.yaml")
+	reads, confirmed := 0, make(chan struct{})
+	server := proxied(t, func(r *http.Request) http.HandlerFunc {
+		query := r.URL.Query()
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/supersets/main"):
+			if reads++; reads == 2 {
+				close(confirmed)
+			}
+			return nil
+		case !strings.HasSuffix(r.URL.Path, "/supersets"):
+			return nil
+		case query.Get("sendInitialEvents") != "": // without WatchList
+			return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) }
+		case query.Get("watch") == "true":
+			select {
+			case <-confirmed:
+			case <-r.Context().Done():
+			}
+			return nil
+		}
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if err := json.NewEncoder(w).Encode(before); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	checks := make(chan string, 16)
+	s := newShell(t, ns)
+	s.app = func(a *App) { a.Checked = func(missing string) { checks <- missing } }
+	ctx, interrupt := context.WithCancel(t.Context())
+	done := s.background(ctx, "wait", "superset/main", "--timeout=1m", "--server="+server)
+	<-checks
+	select {
+	case <-checks: // of the watch
+		interrupt()
+		<-done
+	case err := <-done:
+		interrupt()
+		t.Errorf("the wait ended: %v", err)
 	}
 }
 
