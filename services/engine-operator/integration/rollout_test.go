@@ -149,8 +149,8 @@ func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	}
 }
 
-// A rollout without a change of the engine's own spec is throttled while another one cannot end; one with
-// such a change is not.
+// A rollout without a change of the engine's own spec is throttled while another one cannot end, and the engine is repaired
+// meanwhile; one with such a change is not throttled.
 func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
@@ -190,6 +190,8 @@ func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 		}
 		return nil
 	})
+	s.remove(appears(s, &corev1.Service{}, "held-service"))
+	appears(s, &corev1.Service{}, "held-service")
 	// Its own edit does not wait.
 	s.edit(throttledEngine, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
 	s.waitForRollout(throttledEngine, v1alpha1.PhaseStable, 1)

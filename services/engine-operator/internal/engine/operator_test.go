@@ -27,7 +27,7 @@ func (m *model) input(w *modelState, v view) Input {
 	desired := v.desired()
 	in := Input{
 		State: v.st.state(), Snapshot: snapshot(w.cachedChildren(), v.object), Replicas: desired.replicas(),
-		Renderable: v.instanceExists, OwnSpecChanged: v.specChanged, Throttled: v.throttled, Overdue: w.overdue, Rollback: m.rollback,
+		Renderable: v.instanceExists, OwnSpecChanged: v.specChanged, Overdue: w.overdue, Rollback: m.rollback,
 		Drain: Drain{Skip: m.skip, Drained: w.drained, Expired: w.expired, Every: RequeueWait},
 	}
 	if v.instanceExists {
@@ -90,13 +90,19 @@ type decided struct {
 	current              bool // the status write will not conflict
 }
 
-// decide implements internal/controller/engine: decide, and confirm if the plan requires it; the same again if it needs
-// the instance, whose credentials are missing.
+// decide implements internal/controller/engine: decide, and confirm if the plan requires it; the same again if the plan
+// starts a rollout that is throttled, and if it needs the instance, whose credentials are missing.
 func (m *model) decide(w *modelState, v view) decided {
 	in := m.input(w, v)
 	d := decided{view: v, current: !v.cached || !w.newer}
 	if !d.confirmed(w, &in) {
 		return d
+	}
+	if v.throttled { // the controller does this only for an external plan; no other may depend on it
+		in.Throttled = true
+		if !d.confirmed(w, &in) {
+			return d
+		}
 	}
 	if w.noCredentials && v.instanceExists && d.plan.NeedsInstance(in.State) {
 		in.Renderable = false

@@ -172,6 +172,10 @@ func faultScenarios() []model {
 			specs: 2, credentials: true, partlyReady: true, stale: true, serving: true,
 		},
 		{
+			name: "throttled", quick: budget{1, 1, 0}, full: budget{2, 2, 0},
+			specs: 2, class: true, throttles: true, serving: true,
+		},
+		{
 			name: "taken-names", quick: budget{1, 2, 0}, full: budget{2, 3, 0},
 			specs: 2, nameConflicts: true, stale: true, serving: true,
 		},

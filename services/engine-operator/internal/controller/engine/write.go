@@ -46,7 +46,9 @@ func (r *Reconciler) decide(ctx context.Context, s *reconcileState) (steps.Resul
 		}
 		s.newSlot = isNew
 		if in.Throttled = !acquired; in.Throttled {
-			plan = engine.Decide(in)
+			if plan, err = r.confirmed(ctx, s, &in); err != nil {
+				return steps.Result{}, err
+			}
 		}
 	}
 	if s.desired != nil && plan.NeedsInstance(in.State) {
