@@ -35,6 +35,19 @@ func TestInstanceMatchesGoldenFile(t *testing.T) {
 	}
 }
 
+// The fingerprint is that of v0.1.0-pre, which is recorded on adopted databases. With another one, the upgrade would replace their
+// image by ours, which does not start on the data of another major version.
+func TestDatabaseKeepsFingerprint(t *testing.T) {
+	p, err := PostgresOf(read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml"), images, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "5f95eef74cd2e909"
+	if got := p.StatefulSet.Annotations[names.AnnotationRenderingHash]; got != want {
+		t.Errorf("fingerprint %s, want %s", got, want)
+	}
+}
+
 // Kubernetes must not kill a database that recovers from a crash: the recovery would begin again.
 func TestDatabaseMayRecoverForAnHour(t *testing.T) {
 	p, err := PostgresOf(read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml"), images, 1)

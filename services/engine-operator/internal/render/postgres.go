@@ -106,7 +106,12 @@ func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Po
 			},
 		},
 	}
-	return out, AnnotateStatefulSet(out.StatefulSet)
+	err := AnnotateStatefulSet(out.StatefulSet)
+	c := &out.StatefulSet.Spec.Template.Spec.Containers[0]
+	// The recovery after a crash accepts no connection, and would begin again after each restart.
+	c.StartupProbe = &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 720}
+	c.LivenessProbe = &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 10, TimeoutSeconds: 5}
+	return out, err
 }
 
 func postgresContainer(secret, image string) corev1.Container {
@@ -129,15 +134,19 @@ func postgresContainer(secret, image string) corev1.Container {
 			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortPostgres)}},
 			PeriodSeconds: 5,
 		},
-		// The recovery after a crash accepts no connection, and would begin again after each restart.
-		StartupProbe:  &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 720},
-		LivenessProbe: &corev1.Probe{ProbeHandler: pgIsReady(), PeriodSeconds: 10, TimeoutSeconds: 5},
+		LivenessProbe: hashedLiveness(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeData, MountPath: "/var/lib/postgresql/data"},
 			{Name: "run", MountPath: "/var/run/postgresql"},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}
+}
+
+// hashedLiveness returns the liveness probe in the fingerprint, which is that of earlier releases, without a startup probe:
+// another fingerprint would apply our image to the data of adopted databases, which may be of another major version.
+func hashedLiveness() *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: pgIsReady(), InitialDelaySeconds: 30, PeriodSeconds: 10, TimeoutSeconds: 5}
 }
 
 func pgIsReady() corev1.ProbeHandler {
