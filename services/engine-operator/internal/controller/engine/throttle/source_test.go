@@ -1,13 +1,18 @@
 package throttle
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -80,4 +85,28 @@ func TestFreeSlotEnqueuesNamespacesInTurn(t *testing.T) {
 	acquires(t, l, rollingEngine("big", "c", v1alpha1.PhaseStable, 0))
 	cache.engines = nil
 	enqueues(t, l, "big/b")
+}
+
+func TestSourceEnqueuesWaitingEngine(t *testing.T) {
+	cache := &listed{engines: []v1alpha1.FireboltEngine{rollingEngine("a", "x", v1alpha1.PhaseCreating, 0)}}
+	l := New(1, cache, clocktesting.NewFakePassiveClock(testTime))
+	if acquires(t, l, rollingEngine("a", "me", v1alpha1.PhaseStable, 0)) {
+		t.Fatal("a second engine rolls out, one may")
+	}
+	cache.engines = nil
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := l.Source().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, time.Minute, func() error {
+		if queue.Len() == 0 {
+			return errors.New("the queue is empty")
+		}
+		return nil
+	})
+	got, _ := queue.Get()
+	if want := (reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "me"}}); got != want {
+		t.Errorf("enqueued %v, want %v", got, want)
+	}
 }
