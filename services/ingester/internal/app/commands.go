@@ -21,6 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/installation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
@@ -84,7 +86,11 @@ func (o *Options) environment(ctx context.Context, s service.Options, t operator
 	if s.NATSURL != "" {
 		config.Bus = func() (*bus.Conn, error) { return connect(s, config.Log) }
 	}
-	_, config.Optional = t.(*removefinalizers.Command)
+	remove, removing := t.(*removefinalizers.Command)
+	config.Optional = removing
+	if removing && remove.KeepRows {
+		config.MySQL = database.Settings{} // it writes no rows, so the state of the database does not matter
+	}
 	if needsCluster(t) {
 		cfg, err := s.RESTConfig()
 		if err != nil {
@@ -98,7 +104,11 @@ func (o *Options) environment(ctx context.Context, s service.Options, t operator
 			return command.Env{}, fmt.Errorf("create client: %w", err)
 		}
 	}
-	return command.Open(ctx, config)
+	env, err := command.Open(ctx, config)
+	if removing && errors.Is(err, installation.ErrOtherCluster) {
+		err = fmt.Errorf("%w; --keep-rows removes the finalizers without storing the last states", err)
+	}
+	return env, err
 }
 
 func needsCluster(t operatorCommand) bool {

@@ -47,7 +47,8 @@ type Env struct {
 type Config struct {
 	// MySQL holds the connection settings; if unconfigured, the command runs without MySQL.
 	MySQL database.Settings
-	// Optional allows the command to run without MySQL when MySQL is unavailable, or its settings are invalid.
+	// Optional allows the command to run without MySQL when MySQL is unavailable, or its settings are invalid. A database of
+	// another cluster is an error nevertheless: such settings are a mistake, which the command could not undo.
 	Optional bool
 	// Outbox adds an event to the outbox for each change; an ingester with a bus publishes them.
 	Outbox         bool
@@ -82,7 +83,7 @@ func Open(ctx context.Context, config Config) (Env, error) {
 		env.Store, env.DB = store, store.DB()
 		return env, nil
 	}
-	if !config.Optional {
+	if !config.Optional || errors.Is(err, installation.ErrOtherCluster) {
 		return Env{}, err
 	}
 	config.Log.Info("Continuing without MySQL", "reason", err.Error())

@@ -2,6 +2,7 @@ package removefinalizers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,13 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/installation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 )
 
@@ -117,6 +122,38 @@ func TestCommandReportsLiveRowsWithoutMySQL(t *testing.T) {
 	equal(t, "error", "", err)
 	equal(t, "output", "1 row of terminating objects stayed live; ingester verify --repair closes them as orphans", lines(out)[len(lines(out))-1])
 	expect.Deleted(t, b.Client, gone)
+}
+
+// TestDatabaseOfAnotherClusterKeepsFinalizers runs the command with the flags of the program.
+func TestDatabaseOfAnotherClusterKeepsFinalizers(t *testing.T) {
+	b := commandtest.New(t)
+	gone := b.Stored(b.Model("gone"))
+	b.Delete(gone)
+	if err := installation.Claim(t.Context(), b.DB, "prod"); err != nil {
+		t.Fatal(err)
+	}
+	program := func(args ...string) error {
+		spec := app.Spec()
+		c, fs := spec.Commands["remove-finalizers"], pflag.NewFlagSet("ingester", pflag.ContinueOnError)
+		spec.Flags(fs)
+		c.Flags(fs)
+		if err := fs.Parse(append(args, "--mysql-dsn="+b.DSN, "--namespaces="+b.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		return c.Run(t.Context(), service.Options{
+			Kubeconfig: b.Plane.Kubeconfig, ClusterName: "test", LeaderElectionNamespace: b.Namespace,
+		}, nil)
+	}
+	err := program()
+	if !errors.Is(err, installation.ErrOtherCluster) || !strings.Contains(err.Error(), "--keep-rows") {
+		t.Errorf("error %v, want %v with --keep-rows", err, installation.ErrOtherCluster)
+	}
+	equal(t, "finalizers", []string{api.IngesterFinalizer}, b.Get(gone).GetFinalizers())
+	if err := program("--keep-rows"); err != nil {
+		t.Errorf("with --keep-rows: %v", err)
+	}
+	expect.Deleted(t, b.Client, gone)
+	equal(t, "closed rows", []string(nil), dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE delete_time IS NOT NULL"))
 }
 
 func TestCommandFailsWhileIngesterRuns(t *testing.T) {
