@@ -47,13 +47,7 @@ func withMiddleware(c Config, routes http.Handler) (http.Handler, error) {
 
 // limitedPerUser limits the number of concurrent requests of one authenticated user.
 func limitedPerUser(c Config, next http.Handler) http.Handler {
-	user := func(r *http.Request) string {
-		u, ok := access.UserFrom(r.Context())
-		if !ok {
-			return ""
-		}
-		return u.GetName()
-	}
+	user := func(r *http.Request) string { return userOf(r.Context()) }
 	return httpserver.LimitedPerUser(httpserver.NewUserSlots(c.Options.MaxRequestsPerUser), user, tooManyOfUser, next)
 }
 

@@ -54,7 +54,7 @@ func newHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &handlers{authorizer: c.Authorizer, cluster: c.Cluster, store: c.Store, kinds: kindsByPlural(kinds)}
+	a := &handlers{authorizer: c.Authorizer, cluster: c.Cluster, store: newUserReads(c.Store), kinds: kindsByPlural(kinds)}
 	return a.handler(c)
 }
 

@@ -20,10 +20,13 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
@@ -205,13 +208,28 @@ func (b *env) logged() string {
 	return b.log.String()
 }
 
-// newAllowAllAuthorizer allows the user ada everything.
+// tokenOf begins the token of a user other than ada.
+const tokenOf = "token-of-"
+
+// newAllowAllAuthorizer allows everything to all users.
 func newAllowAllAuthorizer(t testing.TB) *access.Authorizer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		if strings.HasSuffix(r.URL.Path, "tokenreviews") {
-			fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":"ada"}}}`)
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			var review authenticationv1.TokenReview
+			if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, &review); err != nil {
+				t.Error(err)
+			}
+			user, ok := strings.CutPrefix(review.Spec.Token, tokenOf)
+			if !ok {
+				user = "ada"
+			}
+			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":%q}}}`, user)
 			return
 		}
 		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":true}}`)
