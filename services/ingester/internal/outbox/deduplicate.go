@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,30 +30,37 @@ const (
 // While the stream is unavailable, nothing is published: readers that track their position in
 // the stream would take a repeated event for a new one.
 func (r *Relay) deduplicate(ctx context.Context) error {
-	if err := r.locate(ctx); err != nil {
-		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
-		return fmt.Errorf("get last event from the stream: %w", err)
-	}
-	for after := int64(0); ; {
-		page, err := r.read(ctx, after)
-		if err != nil {
-			return err
-		}
-		var covered []*row
-		for _, o := range page {
-			if r.position.covers(o) {
-				covered = append(covered, o)
-			}
-			after = o.id
-		}
-		if len(covered) == 0 {
-			break
-		}
-		if err := r.removeStored(ctx, covered); err != nil {
+	for _, kind := range r.openKinds() {
+		if err := r.deduplicateKind(ctx, kind); err != nil {
 			return err
 		}
 	}
 	r.position.known, r.position.read = true, 0
+	return nil
+}
+
+func (r *Relay) deduplicateKind(ctx context.Context, kind string) error {
+	page, err := r.readKind(ctx, kind, 0, window)
+	if err != nil || len(page) == 0 {
+		return err
+	}
+	if err := r.locate(ctx, kind); err != nil {
+		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+		return fmt.Errorf("get last event from the stream: %w", err)
+	}
+	for len(page) > 0 {
+		after := page[len(page)-1].id
+		covered := slices.DeleteFunc(page, func(o *row) bool { return !r.position.covers(o) })
+		if len(covered) == 0 {
+			return nil
+		}
+		if err := r.removeStored(ctx, covered); err != nil {
+			return err
+		}
+		if page, err = r.readKind(ctx, kind, after, window); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // heldRetryInterval is longer than the bus remembers a denial, so that a retry does not find the one before.
@@ -26,6 +27,16 @@ func (r *Relay) hold(o *row, subject string) {
 // heldKinds returns the kinds that are held.
 func (r *Relay) heldKinds() []string { return slices.Sorted(maps.Keys(r.held)) }
 
+// openKinds returns the other kinds.
+func (r *Relay) openKinds() (kinds []string) {
+	for _, kind := range contract.Kinds() {
+		if _, held := r.held[string(kind)]; kind.Stored() && !held {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	return kinds
+}
+
 // retryHeldNow makes all held kinds due: a new connection may have other permissions.
 func (r *Relay) retryHeldNow() {
 	for kind := range r.held {
@@ -41,7 +52,7 @@ func (r *Relay) retryHeld(ctx context.Context) error {
 		if now.Before(due) {
 			continue
 		}
-		first, err := r.query(ctx, "kind = ?", []any{kind}, 1)
+		first, err := r.readKind(ctx, kind, 0, 1)
 		if err != nil {
 			return err
 		}

@@ -171,7 +171,8 @@ func TestDeniedKindBlocksNoOther(t *testing.T) {
 	}}
 	f := newFixture(t, func(o *natstest.Options) { o.Users, o.NoAuthUser = []*natstest.User{user}, user.Username })
 	f.insert(1, denied+others, denied+others, 42)
-	if _, err := f.db.ExecContext(t.Context(), "UPDATE outbox SET kind = 'project', uid = CONCAT('p-', id) WHERE id <= ?", denied); err != nil {
+	if _, err := f.db.ExecContext(t.Context(), "UPDATE outbox SET kind = 'project', uid = CONCAT('p-', id),"+
+		" committed_at = committed_at + INTERVAL id MICROSECOND WHERE id <= ?", denied); err != nil {
 		t.Fatal(err)
 	}
 	f.insert(denied+others+1, others, 7, 43)
@@ -194,11 +195,35 @@ func TestDeniedKindBlocksNoOther(t *testing.T) {
 	if n := logs.lines(); n != 1 {
 		t.Errorf("%d errors were logged, want 1", n)
 	}
+	lookups := f.countLookups("project")
 	user.Permissions.Publish.Deny = nil
 	f.nats.Stop()
 	f.nats.Start()
 	f.empty()
 	f.expectEachOnce(denied + 2*others + 1)
+	if n := lookups(); n > others {
+		t.Errorf("%d reads of the stream for %d events of a kind that it did not have, want few", n, denied)
+	}
+}
+
+// countLookups returns a function that returns the number of reads of the stream for events of a kind since the call.
+func (f *fixture) countLookups(kind string) func() int {
+	f.Helper()
+	sub, err := f.js.Conn().SubscribeSync("$JS.API.DIRECT.GET." + contract.StreamChanges + "." + contract.ChangePrefix + ".*.*." + kind + ".>")
+	if err != nil {
+		f.Fatal(err)
+	}
+	return func() int {
+		f.Helper()
+		if err := f.js.Conn().Flush(); err != nil {
+			f.Fatal(err)
+		}
+		n, _, err := sub.Pending()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return n
+	}
 }
 
 // TestMalformedEventBlocksNoOther has a row of a kind that is not in the contract.

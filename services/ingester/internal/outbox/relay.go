@@ -65,7 +65,7 @@ func New(cfg Config) *Relay {
 		cfg.MaxRows = defaultMaxRows
 	}
 	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
-	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), held: map[string]time.Time{}}
+	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), held: map[string]time.Time{}, position: position{last: map[string]lastEvent{}}}
 }
 
 // Notify signals new rows. It never blocks.
@@ -148,7 +148,7 @@ func (r *Relay) drain(ctx context.Context) error {
 			return err
 		}
 		checkedAt := r.cfg.Clock.Now()
-		rows, err := r.read(ctx, 0)
+		rows, err := r.read(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -21,25 +21,37 @@ type row struct {
 // key names the object whose events must stay in order.
 func (r *row) key() string { return r.kind + "/" + r.namespace + "/" + r.name }
 
-// read returns the first rows after an id, without those of held kinds.
-func (r *Relay) read(ctx context.Context, after int64) ([]*row, error) {
-	where, args := "id > ?", []any{after}
-	if held := r.heldKinds(); len(held) > 0 {
-		where += " AND kind NOT IN (" + marks(len(held)) + ")"
-		for _, kind := range held {
-			args = append(args, kind)
-		}
+const (
+	columns    = "id, kind, namespace, name, uid, generation, res_version, operation, committed_at, traceparent"
+	selectRows = "SELECT " + columns + " FROM outbox"
+)
+
+// read returns the first rows, without those of held kinds. While a kind is held, it reads each other kind by its index: one
+// condition for all of them would walk over the rows of the held kind, which grow. Rows of unknown kinds wait until then.
+func (r *Relay) read(ctx context.Context) ([]*row, error) {
+	if len(r.held) == 0 {
+		return r.query(ctx, selectRows+" ORDER BY id LIMIT ?", window)
 	}
-	return r.query(ctx, where, args, window)
+	var parts []string
+	var args []any
+	for _, kind := range r.openKinds() {
+		parts = append(parts, "("+selectRows+" WHERE kind = ? ORDER BY id LIMIT ?)")
+		args = append(args, kind, window)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	return r.query(ctx, "SELECT "+columns+" FROM ("+strings.Join(parts, " UNION ALL ")+") AS kinds ORDER BY id LIMIT ?", append(args, window)...)
 }
 
-const columns = "id, kind, namespace, name, uid, generation, res_version, operation, committed_at, traceparent"
+// readKind returns the first rows of a kind after an id.
+func (r *Relay) readKind(ctx context.Context, kind string, after int64, limit int) ([]*row, error) {
+	return r.query(ctx, selectRows+" WHERE kind = ? AND id > ? ORDER BY id LIMIT ?", kind, after, limit)
+}
 
-// query returns the first rows that match a condition.
-func (r *Relay) query(ctx context.Context, where string, args []any, limit int) (out []*row, err error) {
+func (r *Relay) query(ctx context.Context, statement string, args ...any) (out []*row, err error) {
 	defer r.cfg.Metrics.Statement(r.cfg.Clock, "outbox_read")()
-	rows, err := r.cfg.DB.QueryContext(ctx, "SELECT "+columns+" FROM outbox WHERE "+where+" ORDER BY id LIMIT ?", //nolint:gosec // values are arguments
-		append(args, limit)...)
+	rows, err := r.cfg.DB.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}

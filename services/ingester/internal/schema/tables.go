@@ -123,7 +123,8 @@ func outboxTable() Table {
 		},
 		Keys: []Key{
 			{Name: primary, Unique: true, Columns: []string{"id"}},
-			{Name: "idx_uid", Columns: []string{"uid"}}, // for the purge, also while the bus is down
+			{Name: "idx_uid", Columns: []string{"uid"}},   // for the purge, also while the bus is down
+			{Name: "idx_kind", Columns: []string{"kind"}}, // for the relay while a kind is held; InnoDB appends the id
 		},
 	}
 }
