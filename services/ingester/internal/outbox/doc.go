@@ -28,8 +28,9 @@
 // permanently.
 //
 // While the bus denies a subject, the rows of its kind are held, and the other kinds are published: a release can
-// add a kind before the servers of the bus grant the permission for it. This is logged once. The first row of the
-// kind is sent again every two minutes, and when the bus has connected again.
+// add a kind before the servers of the bus grant the permission for it. The relay logs this once for each kind; the
+// bus library logs each denied subject. The first row of the kind is sent again every two minutes, and when the bus has
+// connected again.
 //
 // The table is bounded by ten million rows: a day without a bus at a hundred changes a
 // second. Beyond that the relay drops events, each time with an error in the log and a count
