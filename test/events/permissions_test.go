@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func (g guarded) verifies(conn *bus.Conn) {
 	}
 }
 
-// The relay of the ingester publishes concurrently and requests the last event of an object.
+// The relay of the ingester publishes concurrently and requests the last event of an object, and of a kind.
 func TestIngesterHasLeastPrivilege(t *testing.T) {
 	g := newGuarded(t)
 	tap := g.Tap(t)
@@ -69,10 +70,12 @@ func TestIngesterHasLeastPrivilege(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	subject := "$JS.API.DIRECT.GET." + contract.StreamChanges + "." + contract.ChangePrefix + ".prod.team-a.model.main.*"
-	reply, err := conn.JetStream().Conn().RequestWithContext(t.Context(), subject, nil)
-	if err != nil || string(reply.Data) != "{}" {
-		t.Errorf("last event: %v, %v", reply, err)
+	for _, events := range []string{".prod.team-a.model.main.*", ".prod.*.model.>"} {
+		subject := "$JS.API.DIRECT.GET." + contract.StreamChanges + "." + contract.ChangePrefix + events
+		reply, err := conn.JetStream().Conn().RequestWithContext(t.Context(), subject, nil)
+		if err != nil || string(reply.Data) != "{}" || !strings.Contains(reply.Header.Get("Nats-Subject"), ".model.") {
+			t.Errorf("last event of %s: %v, %v", events, reply, err)
+		}
 	}
 	g.stored(contract.StreamHeartbeats, contract.HeartbeatPrefix+".prod.ingester")
 	g.verifies(conn)
