@@ -2,8 +2,7 @@ package engine
 
 import "slices"
 
-// view is the input of one reconcile: an engine object, fresh or cached, and the children in the
-// cache.
+// view is the input of one reconcile: an engine object, fresh or cached, and the children in the cache.
 type view struct {
 	object
 	cached bool
@@ -98,11 +97,9 @@ func (m *model) decide(w *modelState, v view) decided {
 	if !d.confirmed(w, &in) {
 		return d
 	}
-	if v.throttled { // the controller does this only for an external plan; no other may depend on it
-		in.Throttled = true
-		if !d.confirmed(w, &in) {
-			return d
-		}
+	in.Throttled = v.throttled // the controller sets it only for an external plan; no other may depend on it
+	if in.Throttled && !d.confirmed(w, &in) {
+		return d
 	}
 	if w.noCredentials && v.instanceExists && d.plan.NeedsInstance(in.State) {
 		in.Renderable = false
