@@ -10,8 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const showCommand = "templates/command.yaml"
@@ -42,21 +40,7 @@ func documentedCommands(t *testing.T) map[string][]string {
 // TestGoldenCommands compares the Jobs of docs/commands.md with golden files.
 func TestGoldenCommands(t *testing.T) {
 	for service, flags := range documentedCommands(t) {
-		got := render(t, service, append([]string{"--values", renders(t)[service]["full"]}, flags...)...)
-		file := filepath.Join("testdata/golden", service+".command.yaml")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatalf("%v (go test . -run Golden -update writes it)", err)
-		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s: render differs (-want +got):\n%s", service, diff)
-		}
+		equalsGolden(t, service+".command", render(t, service, append([]string{"--values", renders(t)[service]["full"]}, flags...)...))
 	}
 }
 

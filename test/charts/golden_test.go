@@ -17,21 +17,27 @@ func TestGolden(t *testing.T) {
 	each(t, func(t *testing.T, service, caseName, values string) {
 		t.Helper()
 		got := render(t, service, "--values", values)
-		file := filepath.Join("testdata/golden", service+"."+caseName+".yaml")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatalf("%v (go test . -run Golden -update writes it)", err)
-		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("render differs (-want +got):\n%s", diff)
-		}
+		equalsGolden(t, service+"."+caseName, got)
 	})
+}
+
+// equalsGolden compares a render with a golden file.
+func equalsGolden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata/golden", name+".yaml")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test . -run Golden -update writes it)", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s: render differs (-want +got):\n%s", file, diff)
+	}
 }
 
 // An upgrade to a new image changes only the image: no label, no role, no flag.

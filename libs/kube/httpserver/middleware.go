@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -53,48 +52,6 @@ func Limited(slots Slots, reject http.HandlerFunc, next http.Handler) http.Handl
 		default:
 			reject(w, r)
 		}
-	})
-}
-
-// UserSlots limit the number of concurrent requests of one user, so that no user can occupy all [Slots].
-type UserSlots struct {
-	limit int
-
-	mu      sync.Mutex
-	running map[string]int
-}
-
-// NewUserSlots returns slots with a limit per user; zero means unlimited.
-func NewUserSlots(limit int) *UserSlots { return &UserSlots{limit: limit, running: map[string]int{}} }
-
-func (s *UserSlots) acquire(user string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.limit > 0 && s.running[user] >= s.limit {
-		return false
-	}
-	s.running[user]++
-	return true
-}
-
-func (s *UserSlots) release(user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[user]--; s.running[user] == 0 {
-		delete(s.running, user)
-	}
-}
-
-// LimitedPerUser is [Limited] for the requests of each authenticated user.
-func LimitedPerUser(slots *UserSlots, user func(*http.Request) string, reject http.HandlerFunc, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := user(r)
-		if !slots.acquire(name) {
-			reject(w, r)
-			return
-		}
-		defer slots.release(name)
-		next.ServeHTTP(w, r)
 	})
 }
 

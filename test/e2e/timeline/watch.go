@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,8 @@ func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, o Object) {
 
 // Follow calls record for each state of an object, or of all objects of its kind in its namespace if it has no name, until
 // ctx ends. It restarts a watch that ended, which begins with the current states: incomplete means that earlier states of
-// the object may have been missed.
+// the object may have been missed. Only an object with a name is known to be deleted if that happened between two watches;
+// record then gets its name alone.
 func Follow(
 	ctx context.Context, c client.WithWatch, o Object, record func(resource *unstructured.Unstructured, deleted, incomplete bool),
 ) {
@@ -49,6 +51,15 @@ func watchOnce(ctx context.Context, c client.WithWatch, o Object, record func(re
 	options := []client.ListOption{client.InNamespace(o.Namespace)}
 	if o.Name != "" {
 		options = append(options, client.MatchingFields{"metadata.name": o.Name})
+		one := &unstructured.Unstructured{}
+		one.SetGroupVersionKind(o.GVK)
+		switch err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, one); {
+		case apierrors.IsNotFound(err):
+			one.SetName(o.Name)
+			record(one, true)
+		case err != nil:
+			return
+		}
 	}
 	w, err := c.Watch(ctx, list, options...)
 	if err != nil {

@@ -9,7 +9,8 @@ package credentials
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,9 +34,8 @@ func Recheck(i *v1alpha1.FireboltInstance) time.Duration {
 	if !i.Status.MetadataReady || i.Status.ObservedGeneration != i.Generation {
 		return Interval
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(i.UID)) // never fails
-	return minReady + time.Duration(h.Sum32())%(maxReady-minReady)
+	share := float64(crc32.ChecksumIEEE([]byte(i.UID))) / math.MaxUint32
+	return minReady + time.Duration(share*float64(maxReady-minReady))
 }
 
 // Get reads the Secret of an instance; nil when it does not exist.

@@ -3,12 +3,12 @@ package httpapi
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -21,19 +21,11 @@ const readsPerUser = 4
 type userReads struct {
 	Store
 
-	mu     sync.Mutex
-	byUser map[string]*readSlots
-}
-
-// readSlots are those of one user.
-type readSlots struct {
-	running chan struct{}
-	// pending counts the reads that run or wait.
-	pending int
+	slots *httpserver.UserSlots
 }
 
 func newUserReads(store Store) *userReads {
-	return &userReads{Store: store, byUser: map[string]*readSlots{}}
+	return &userReads{Store: store, slots: httpserver.NewUserSlots(readsPerUser)}
 }
 
 // GetByName implements Store.
@@ -62,37 +54,10 @@ func (u *userReads) List(
 // acquire waits for a slot of the user of ctx.
 func (u *userReads) acquire(ctx context.Context) (release func(), err error) {
 	user := userOf(ctx)
-	slots := u.enter(user)
-	select {
-	case slots.running <- struct{}{}:
-		return func() {
-			<-slots.running
-			u.leave(user, slots)
-		}, nil
-	case <-ctx.Done():
-		u.leave(user, slots)
-		return nil, fmt.Errorf("wait for the other reads of the user in storage: %w", ctx.Err())
+	if err := u.slots.Acquire(ctx, user); err != nil {
+		return nil, fmt.Errorf("wait for the other reads of the user in storage: %w", err)
 	}
-}
-
-func (u *userReads) enter(user string) *readSlots {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	slots, ok := u.byUser[user]
-	if !ok {
-		slots = &readSlots{running: make(chan struct{}, readsPerUser)}
-		u.byUser[user] = slots
-	}
-	slots.pending++
-	return slots
-}
-
-func (u *userReads) leave(user string, slots *readSlots) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if slots.pending--; slots.pending == 0 {
-		delete(u.byUser, user)
-	}
+	return func() { u.slots.Release(user) }, nil
 }
 
 // userOf returns the name of the authenticated user.

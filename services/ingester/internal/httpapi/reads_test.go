@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,27 +91,27 @@ func TestListsOfOneUserLeaveConnectionsToOthers(t *testing.T) {
 }
 
 func TestWaitForSlotEndsWithRequest(t *testing.T) {
-	u := newUserReads(&fakeStore{})
-	var releases []func()
+	store := &slowLists{fakeStore: &fakeStore{object: model(1)}, conns: make(chan struct{}, 2*readsPerUser), release: make(chan struct{})}
+	u := newUserReads(store)
+	var group sync.WaitGroup
 	for range readsPerUser {
-		release, err := u.acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		releases = append(releases, release)
+		group.Go(func() {
+			if err := u.List(t.Context(), nil, "", nil, nil, nil); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	expect.Eventually(t, expect.Long, func() error {
+		if n := store.running.Load(); n < readsPerUser {
+			return fmt.Errorf("%d lists are running, want %d", n, readsPerUser)
+		}
+		return nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := u.acquire(ctx); !errors.Is(err, context.Canceled) {
+	if err := u.GetByName(ctx, "default", "churn", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
-	for _, release := range slices.Backward(releases) {
-		if len(u.byUser) != 1 {
-			t.Errorf("slots of %d users, want 1", len(u.byUser))
-		}
-		release()
-	}
-	if len(u.byUser) != 0 {
-		t.Errorf("slots of %d users are left", len(u.byUser))
-	}
+	close(store.release)
+	group.Wait()
 }

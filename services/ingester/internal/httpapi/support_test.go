@@ -23,10 +23,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"

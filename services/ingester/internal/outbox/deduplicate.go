@@ -20,7 +20,7 @@ const (
 	streamReadValidity = time.Minute
 )
 
-// deduplicate removes all rows whose events are in the stream. The stream deduplicates events
+// deduplicate removes all rows of a kind whose events are in the stream. The stream deduplicates events
 // within its duplicate window, the last minutes; deduplicate covers events that were published
 // earlier: by a relay that crashed between acknowledgment and removal, before an outage, or before
 // the database was restored from a backup. The first rows of a backup may have left the stream, and
@@ -29,47 +29,42 @@ const (
 //
 // While the stream is unavailable, nothing is published: readers that track their position in
 // the stream would take a repeated event for a new one.
-func (r *Relay) deduplicate(ctx context.Context) error {
-	for _, kind := range r.openKinds() {
-		if err := r.deduplicateKind(ctx, kind); err != nil {
-			return err
-		}
-	}
-	r.position.known, r.position.read = true, 0
-	return nil
-}
-
-func (r *Relay) deduplicateKind(ctx context.Context, kind string) error {
-	page, err := r.readKind(ctx, kind, 0, window)
-	if err != nil || len(page) == 0 {
-		return err
-	}
+func (r *Relay) deduplicate(ctx context.Context, kind string) error {
 	if err := r.locate(ctx, kind); err != nil {
 		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
 		return fmt.Errorf("get last event from the stream: %w", err)
 	}
-	for len(page) > 0 {
-		after := page[len(page)-1].id
-		covered := slices.DeleteFunc(page, func(o *row) bool { return !r.position.covers(o) })
+	p, remaining := r.position(kind), 0
+	for after := int64(0); ; {
+		page, err := r.readKind(ctx, kind, after, window)
+		if err != nil {
+			return err
+		}
+		remaining += len(page)
+		if len(page) > 0 {
+			after = page[len(page)-1].id
+		}
+		covered := slices.DeleteFunc(page, func(o *row) bool { return !p.covers(o) })
 		if len(covered) == 0 {
-			return nil
+			break
 		}
-		if err := r.removeStored(ctx, covered); err != nil {
+		removed, err := r.removeStored(ctx, covered)
+		if err != nil {
 			return err
 		}
-		if page, err = r.readKind(ctx, kind, after, window); err != nil {
-			return err
-		}
+		remaining -= removed
 	}
+	// If no row remains, none is published, and read would not show that the ids of later rows go back.
+	p.known, p.read = remaining > 0, 0
 	return nil
 }
 
-// removeStored removes those of the rows whose events are in the stream.
+// removeStored removes those of the rows whose events are in the stream, and returns their number.
 //
 // Events of one object are stored in the order of their ids, so the stream has all ids up to
 // that of the last event, unless the database was replaced and its ids restarted: then the
 // rows were committed later than that event.
-func (r *Relay) removeStored(ctx context.Context, rows []*row) error {
+func (r *Relay) removeStored(ctx context.Context, rows []*row) (int, error) {
 	last := map[string]*contract.Change{}
 	var done []int64
 	for _, o := range rows {
@@ -78,7 +73,7 @@ func (r *Relay) removeStored(ctx context.Context, rows []*row) error {
 			var err error
 			if change, err = r.lastEvent(ctx, o); err != nil {
 				r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
-				return fmt.Errorf("get last events from the stream: %w", err)
+				return 0, fmt.Errorf("get last events from the stream: %w", err)
 			}
 			last[o.key()] = change
 		}
@@ -87,12 +82,12 @@ func (r *Relay) removeStored(ctx context.Context, rows []*row) error {
 		}
 	}
 	if err := r.remove(ctx, done); err != nil {
-		return err
+		return 0, err
 	}
 	if len(done) > 0 {
 		r.cfg.Log.Info("Removed change events that were already in the stream", "events", len(done))
 	}
-	return nil
+	return len(done), nil
 }
 
 // lastEvent returns the last event of the row's object in the stream, or nil without one.

@@ -61,7 +61,7 @@ func (r *Relay) retryHeld(ctx context.Context) error {
 		}
 		if r.held[kind].Equal(due) {
 			delete(r.held, kind)
-			r.position.known = false
+			r.position(kind).known = false
 			r.cfg.Log.Info("Publishing the change events of a kind again", "kind", kind)
 		}
 	}

@@ -75,6 +75,24 @@ func TestDeduplicateAgedRows(t *testing.T) {
 	}
 }
 
+// TestDeduplicateRowsThatComeBackTwice restores a database for a relay that has published no row of the kind: all of them
+// were in the stream.
+func TestDeduplicateRowsThatComeBackTwice(t *testing.T) {
+	f := newFixture(t)
+	f.insert(1, 20, 7, 42)
+	stop := f.run()
+	f.empty()
+	stop()
+	f.expireDuplicateWindow()
+	f.insert(1, 20, 7, 42)
+	r := f.relay()
+	f.empty()
+	f.insert(1, 20, 7, 42)
+	r.Notify()
+	f.empty()
+	f.expectEachOnce(20)
+}
+
 // TestDeduplicateWaitsForStream has events in the stream, outside its duplicate window, while the stream
 // cannot be read, as after an outage of the bus.
 func TestDeduplicateWaitsForStream(t *testing.T) {

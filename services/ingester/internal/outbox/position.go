@@ -9,49 +9,81 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// position separates the rows whose events may be in the stream from later ones.
+// position separates the rows of a kind whose events may be in the stream from later ones. Each kind has its own: the events of
+// another one do not cover the rows that were held.
 type position struct {
-	known bool                 // all rows that it covers have been looked up
-	last  map[string]lastEvent // by kind: the events of another kind do not cover the rows of a kind that was held
-	read  int64                // the last row that this relay has published since it read the stream
-}
-
-// lastEvent is the last event of a kind.
-type lastEvent struct {
-	id int64
-	at time.Time // commit time
+	known bool      // all rows that it covers have been looked up
+	id    int64     // of the last event
+	at    time.Time // commit time of the last event
+	read  int64     // the last row that this relay has published since it looked up the rows
 }
 
 // covers reports whether the row's event may be in the stream. The ids of a replaced database may
 // have restarted, and the clocks of two servers differ, so either the id or the time suffices.
-func (p *position) covers(o *row) bool {
-	last := p.last[o.kind]
-	return o.id <= last.id || !o.committedAt.After(last.at)
+func (p *position) covers(o *row) bool { return o.id <= p.id || !o.committedAt.After(p.at) }
+
+func (r *Relay) position(kind string) *position {
+	p := r.positions[kind]
+	if p == nil {
+		p = &position{}
+		r.positions[kind] = p
+	}
+	return p
 }
 
-// locate reads the last event of a kind from the stream. The position never goes back.
+// forget makes the relay read the stream again before it publishes the next row of each kind.
+func (r *Relay) forget() {
+	for _, p := range r.positions {
+		p.known = false
+	}
+}
+
+// published moves the positions of the rows' kinds. The rows of a held kind were not published.
+func (r *Relay) published(rows []*row) {
+	for _, o := range r.withoutHeld(rows) {
+		r.position(o.kind).read = o.id
+	}
+}
+
+// unknown returns the kinds whose rows have to be looked up before one of them is published: those of which the relay has not
+// read the stream, and those whose ids went back, as with a database that replaced the one of the rows published so far. A
+// transaction that commits late looks the same. Kinds that are not in the contract have no events.
+func (r *Relay) unknown(rows []*row) (kinds []string) {
+	seen := map[string]bool{}
+	for _, o := range rows {
+		if seen[o.kind] || !contract.Kind(o.kind).Stored() {
+			continue
+		}
+		seen[o.kind] = true
+		if p := r.position(o.kind); !p.known || o.id <= p.read {
+			kinds = append(kinds, o.kind)
+		}
+	}
+	return kinds
+}
+
+// locate reads the last event of a kind from the stream, unless the relay knows it. The position never goes back.
 func (r *Relay) locate(ctx context.Context, kind string) error {
+	p := r.position(kind)
+	p.id = max(p.id, p.read)
+	if p.known {
+		return nil
+	}
 	cluster, err := contract.EncodeToken(r.cfg.Cluster)
 	if err != nil {
 		return err
 	}
-	last := r.position.last[kind]
 	change, err := lastOf(ctx, r.cfg.JetStream, contract.ChangePrefix+"."+cluster+".*."+kind+".>")
 	switch {
 	case errors.Is(err, ErrNotAnEvent):
-		last.id = math.MaxInt64
+		p.id = math.MaxInt64
 	case err != nil:
 		return err
 	case change != nil:
-		last.id = max(last.id, change.OutboxID)
-		if change.CommittedAt.After(last.at) {
-			last.at = change.CommittedAt
+		p.id = max(p.id, change.OutboxID)
+		if change.CommittedAt.After(p.at) {
+			p.at = change.CommittedAt
 		}
 	}
-	r.position.last[kind] = last
 	return nil
 }
-
-// wentBack reports whether a database with lower ids replaced the one of the rows published so far. A
-// transaction that commits late looks the same, and costs a lookup.
-func (p *position) wentBack(rows []*row) bool { return rows[0].id <= p.read }

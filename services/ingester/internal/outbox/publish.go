@@ -27,7 +27,7 @@ const observer = "ingester"
 func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
 	for len(rows) > 0 {
 		if r.cfg.Clock.Since(checkedAt) > streamReadValidity {
-			r.position.known = false
+			r.forget()
 			return nil
 		}
 		batch, remaining := split(rows)
@@ -38,7 +38,7 @@ func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) e
 			r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
 		}
 		if err = errors.Join(err, removeErr); err != nil {
-			r.position.known = false
+			r.forget()
 			return err
 		}
 		rows = r.withoutHeld(remaining)

@@ -54,7 +54,7 @@ type Relay struct {
 	reconnected chan struct{} // the bus is connected again
 	// lastError is the last failure, so that it is logged once.
 	lastError string
-	position  position
+	positions map[string]*position // by kind
 	// held are the kinds whose events the bus denies, and the times of their next attempts.
 	held map[string]time.Time
 }
@@ -65,7 +65,10 @@ func New(cfg Config) *Relay {
 		cfg.MaxRows = defaultMaxRows
 	}
 	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
-	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), held: map[string]time.Time{}, position: position{last: map[string]lastEvent{}}}
+	return &Relay{
+		cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1),
+		positions: map[string]*position{}, held: map[string]time.Time{},
+	}
 }
 
 // Notify signals new rows. It never blocks.
@@ -152,16 +155,18 @@ func (r *Relay) drain(ctx context.Context) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if !r.position.known || r.position.wentBack(rows) {
-			if err := r.deduplicate(ctx); err != nil {
-				return err
+		if kinds := r.unknown(rows); len(kinds) > 0 {
+			for _, kind := range kinds {
+				if err := r.deduplicate(ctx, kind); err != nil {
+					return err
+				}
 			}
 			continue
 		}
 		if err := r.publish(ctx, rows, checkedAt); err != nil {
 			return err
 		}
-		r.position.read = rows[len(rows)-1].id
+		r.published(rows)
 	}
 	return nil
 }

@@ -67,8 +67,6 @@ func (r *Relay) query(ctx context.Context, statement string, args ...any) (out [
 	return out, rows.Err()
 }
 
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
-
 func (r *Relay) removeDetached(ctx context.Context, ids []int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 	defer cancel()
@@ -84,7 +82,8 @@ func (r *Relay) remove(ctx context.Context, ids []int64) error {
 		args = append(args, id)
 	}
 	defer r.cfg.Metrics.Statement(r.cfg.Clock, "outbox_remove")()
-	if _, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox WHERE id IN ("+marks(len(ids))+")", args...); err != nil { //nolint:gosec // names of the schema; values are arguments
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ")
+	if _, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox WHERE id IN ("+marks+")", args...); err != nil { //nolint:gosec // names of the schema; values are arguments
 		return fmt.Errorf("remove acknowledged events: %w", err)
 	}
 	return nil

@@ -10,4 +10,7 @@
 // thirty seconds have passed, by the monotonic clock and by the wall clock, so that there is never more than one
 // writer. A process that was suspended, alone or with its machine, does not hold the Lease, and renews it only after
 // leader election would have reported a new leader.
+//
+// While Held is false, reconciles end without a write and without a requeue. [Holder.Step] therefore reports each such period,
+// even one that ends within the step: the report enqueues the objects.
 package lease

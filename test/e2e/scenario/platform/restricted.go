@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -42,12 +43,10 @@ func loose(pod *corev1.Pod) (int, error) {
 		if own.RunAsNonRoot == nil && pod.Spec.SecurityContext != nil {
 			own.RunAsNonRoot = pod.Spec.SecurityContext.RunAsNonRoot
 		}
-		if !deref(own.RunAsNonRoot) || !deref(own.ReadOnlyRootFilesystem) {
+		if !ptr.Deref(own.RunAsNonRoot, false) || !ptr.Deref(own.ReadOnlyRootFilesystem, false) {
 			problems = append(problems, fmt.Errorf("pod %s, container %s: runAsNonRoot is %t, readOnlyRootFilesystem is %t",
-				pod.Name, containers[i].Name, deref(own.RunAsNonRoot), deref(own.ReadOnlyRootFilesystem)))
+				pod.Name, containers[i].Name, ptr.Deref(own.RunAsNonRoot, false), ptr.Deref(own.ReadOnlyRootFilesystem, false)))
 		}
 	}
 	return len(containers), errors.Join(problems...)
 }
-
-func deref(b *bool) bool { return b != nil && *b }

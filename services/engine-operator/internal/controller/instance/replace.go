@@ -68,5 +68,6 @@ func cannotStart(pod *corev1.Pod) bool {
 	}
 	isRunning := func(c corev1.ContainerStatus) bool { return c.Ready || c.State.Running != nil }
 	isReady := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
-	return !slices.ContainsFunc(pod.Status.ContainerStatuses, isRunning) && !slices.ContainsFunc(pod.Status.Conditions, isReady)
+	containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	return !slices.ContainsFunc(containers, isRunning) && !slices.ContainsFunc(pod.Status.Conditions, isReady)
 }

@@ -22,6 +22,8 @@ func TestCannotStartSparesPodsThatMayServe(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	ready := pod(corev1.PodRunning, waiting("CrashLoopBackOff"))
 	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	initializing := pod(corev1.PodPending, waiting("PodInitializing"))
+	initializing.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: running}}
 	terminating := pod(corev1.PodPending, waiting("ImagePullBackOff"))
 	terminating.DeletionTimestamp = new(metav1.Now())
 	cases := map[string]struct {
@@ -34,6 +36,7 @@ func TestCannotStartSparesPodsThatMayServe(t *testing.T) {
 		"a pod without a node":               {pod(corev1.PodPending), true},
 		"a database that recovers":           {pod(corev1.PodRunning, running), false},
 		"a sidecar that runs":                {pod(corev1.PodRunning, waiting("CrashLoopBackOff"), running), false},
+		"an init container that runs":        {initializing, false},
 		"a pod that is ready":                {ready, false},
 		"a pod that terminates":              {terminating, false},
 		"a pod of a node that is not known":  {pod(corev1.PodUnknown), false},

@@ -37,7 +37,11 @@ func TestPolicyLimitsEditors(t *testing.T) {
 		if err := client.WithFieldValidation(e.client, "Strict").Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = e.client.Delete(context.WithoutCancel(t.Context()), obj) })
+		t.Cleanup(func() {
+			if err := e.client.Delete(context.WithoutCancel(t.Context()), obj); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	supersets := rbacv1.PolicyRule{APIGroups: []string{"superset.apache.org"}, Resources: []string{"supersets"}, Verbs: []string{"*"}}
 	editor := e.user(c, "editor", supersets)

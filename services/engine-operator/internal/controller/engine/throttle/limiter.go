@@ -131,18 +131,36 @@ func (l *Limiter) busy(ctx context.Context, now time.Time) (map[types.UID]string
 
 // fair reports whether no engine in a namespace with higher priority is waiting.
 func (l *Limiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
-	rolling := count(busy)
+	order := turns{count(busy), l.latest}
 	for uid, w := range l.waiting {
 		if w.isExpired(now) {
 			delete(l.waiting, uid)
 			continue
 		}
-		in := w.engine.Namespace
-		if more := rolling[namespace] - rolling[in]; more > 0 || (more == 0 && l.latest[in] < l.latest[namespace]) {
+		if order.compare(w.engine.Namespace, namespace) < 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// turns order the namespaces: first those with fewer rollouts, then those with an older latest slot.
+type turns struct {
+	rolling map[string]int
+	latest  map[string]uint64
+}
+
+func (t turns) compare(a, b string) int {
+	return cmp.Or(cmp.Compare(t.rolling[a], t.rolling[b]), cmp.Compare(t.latest[a], t.latest[b]))
+}
+
+// count returns the number of engines by namespace.
+func count(engines map[types.UID]string) map[string]int {
+	out := map[string]int{}
+	for _, in := range engines {
+		out[in]++
+	}
+	return out
 }
 
 // makesProgress reports whether a rollout makes progress: its last step is within its limit.

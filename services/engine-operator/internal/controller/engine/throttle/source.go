@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -73,10 +74,10 @@ func (l *Limiter) next(ctx context.Context) ([]types.NamespacedName, error) {
 			busy[uid] = w.engine.Namespace
 		}
 	}
-	rolling, latest, granted := count(busy), maps.Clone(l.latest), l.granted
+	order, granted := turns{count(busy), maps.Clone(l.latest)}, l.granted
 	var out []types.NamespacedName
 	for range l.limit - len(busy) {
-		uid, found := l.first(rolling, latest)
+		uid, found := l.first(order)
 		if !found {
 			break
 		}
@@ -84,34 +85,27 @@ func (l *Limiter) next(ctx context.Context) ([]types.NamespacedName, error) {
 		w.enqueued = now
 		l.waiting[uid] = w
 		granted++
-		rolling[w.engine.Namespace]++
-		latest[w.engine.Namespace] = granted
+		order.rolling[w.engine.Namespace]++
+		order.latest[w.engine.Namespace] = granted
 		out = append(out, w.engine)
 	}
 	return out, nil
 }
 
 // first returns the waiting engine that is next: in the namespace with the highest priority, the one that waits longest.
-func (l *Limiter) first(rolling map[string]int, latest map[string]uint64) (next types.UID, found bool) {
+func (l *Limiter) first(order turns) (next types.UID, found bool) {
 	for uid, w := range l.waiting {
-		if w.enqueued.IsZero() && (!found || precedes(w, l.waiting[next], rolling, latest)) {
+		if w.enqueued.IsZero() && (!found || order.precedes(w, l.waiting[next])) {
 			next, found = uid, true
 		}
 	}
 	return next, found
 }
 
-func precedes(a, b waiter, rolling map[string]int, latest map[string]uint64) bool {
-	x, y := a.engine.Namespace, b.engine.Namespace
-	switch {
-	case rolling[x] != rolling[y]:
-		return rolling[x] < rolling[y]
-	case latest[x] != latest[y]:
-		return latest[x] < latest[y]
-	case !a.since.Equal(b.since):
-		return a.since.Before(b.since)
-	}
-	return strings.Compare(a.engine.String(), b.engine.String()) < 0
+// precedes reports whether engine a gets a slot before engine b.
+func (t turns) precedes(a, b waiter) bool {
+	return cmp.Or(t.compare(a.engine.Namespace, b.engine.Namespace), a.since.Compare(b.since),
+		strings.Compare(a.engine.String(), b.engine.String())) < 0
 }
 
 // wait records an attempt that failed.
@@ -128,13 +122,4 @@ func (l *Limiter) Leave(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.waiting, uid)
-}
-
-// count returns the number of engines by namespace.
-func count(engines map[types.UID]string) map[string]int {
-	out := map[string]int{}
-	for _, in := range engines {
-		out[in]++
-	}
-	return out
 }
