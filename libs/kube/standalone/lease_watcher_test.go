@@ -77,7 +77,7 @@ func setUp(t *testing.T, options ...func(*env)) *env {
 
 func (w *env) want(must bool) {
 	w.Helper()
-	expect.Eventually(w, 10*time.Second, func() error {
+	expect.Eventually(w, expect.Long, func() error {
 		if got := w.watcher.ShouldWrite(); got != must {
 			return fmt.Errorf("ShouldWrite is %v, want %v", got, must)
 		}
@@ -88,7 +88,7 @@ func (w *env) want(must bool) {
 // advance advances the clock once the LeaseWatcher waits for it.
 func (w *env) advance(d time.Duration) {
 	w.Helper()
-	expect.Eventually(w, 10*time.Second, func() error {
+	expect.Eventually(w, expect.Long, func() error {
 		if !w.clock.HasWaiters() {
 			return fmt.Errorf("the LeaseWatcher does not wait for the clock")
 		}
@@ -173,7 +173,7 @@ func TestSourceEnqueuesAllObjectsOnChange(t *testing.T) {
 		t.Helper()
 		change()
 		got := map[string]bool{}
-		expect.Eventually(t, 10*time.Second, func() error {
+		expect.Eventually(t, expect.Long, func() error {
 			for queue.Len() > 0 {
 				item, _ := queue.Get()
 				queue.Done(item)

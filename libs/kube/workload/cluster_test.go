@@ -62,7 +62,7 @@ func TestFailuresOfPodsInCluster(t *testing.T) {
 			c, p := apitest.New(t), template(tc.change)
 			p.Namespace = apitest.Namespace(t)
 			apitest.Create(t, c, p)
-			expect.Eventually(t, time.Minute, func() error {
+			expect.Eventually(t, expect.Long, func() error {
 				return fails(apitest.Read(t, c.Client, p), later, tc.want)
 			})
 		})
@@ -146,7 +146,7 @@ func TestDeploymentReportsCreateFailure(t *testing.T) {
 		},
 	}
 	apitest.Create(t, c, d)
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, expect.Long, func() error {
 		u := workload.Deployment(contract.Unit{Desired: 2}, apitest.Read(t, c.Client, d), workload.Inputs{})
 		if len(u.Failures) != 1 || u.Failures[0].Class != contract.FailureCreateFailed || u.Failures[0].Count != 2 {
 			return errors.New("no failure yet: " + fmt.Sprint(u.Failures))

@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// Long is the default timeout. Any working operation finishes well within it.
-const Long = 2 * time.Minute
+// Long is the default timeout. Any working operation finishes well within it, also when all suites and the end-to-end scenarios
+// share two cores: an upgrade that takes 5 s on an idle machine then takes more than one minute.
+const Long = 5 * time.Minute
 
 // The intervals between checks of Never and of Eventually. Those of Eventually grow, since parallel tests that poll
 // without a pause slow down the component that they wait for.

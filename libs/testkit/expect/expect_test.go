@@ -11,6 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
+const short = 100 * time.Millisecond
+
 func ExampleEventually() {
 	var t *testing.T // the test's own
 	countRows := func() int { return 3 }
@@ -76,7 +78,7 @@ func TestEventuallyReportsLastError(t *testing.T) {
 	calls := 0
 	message := outcome(t, func(tb testing.TB) {
 		tb.Helper()
-		expect.Eventually(tb, 100*time.Millisecond, func() error {
+		expect.Eventually(tb, short, func() error {
 			calls++
 			return fmt.Errorf("seen %d", calls)
 		})
@@ -104,7 +106,7 @@ func TestNeverReportsFirstViolation(t *testing.T) {
 
 func TestNeverRunsUntilTimeout(t *testing.T) {
 	calls := 0
-	expect.Never(t, 100*time.Millisecond, func() error {
+	expect.Never(t, short, func() error {
 		calls++
 		return nil
 	})

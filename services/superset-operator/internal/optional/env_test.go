@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	timeout = 90 * time.Second
+	timeout = expect.Long
 	// quietPeriod is the time in which an unwanted event must not occur.
 	quietPeriod = 2 * time.Second
 	// ownersRequest is the request that shows that the owners were enqueued.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
@@ -102,7 +101,7 @@ func (r *replica) query(t *testing.T, database, statement string) {
 // await waits until the replica answers a query of a database.
 func (r *replica) await(t *testing.T, database, statement string) {
 	t.Helper()
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, expect.Long, func() error {
 		_, err := r.tryRun(t.Context(), "psql", "-qAt", "-p", r.port, "-d", database, "-c", statement)
 		return err
 	})

@@ -116,7 +116,7 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, expect.Long, func() error {
 		if q.Len() != 2 {
 			return fmt.Errorf("%d objects of half a list are handled, want 2", q.Len())
 		}
@@ -129,7 +129,7 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 		}
 	}
 	close(half)
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, expect.Long, func() error {
 		o, err := c.get(key("goes"))
 		if err == nil && o != nil {
 			err = errors.New("an object that the whole list lacks is still known")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,7 +111,7 @@ func TestStopKeepsReplacedDeployment(t *testing.T) {
 				}}
 			})
 			e.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
-			expect.Eventually(t, time.Minute, func() error {
+			expect.Eventually(t, timeout, func() error {
 				if _, err := e.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
 					t.Errorf("reconcile: %v", err)
 				}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,8 +34,7 @@ import (
 const (
 	crdDir  = "../../../config/crd"
 	samples = "../../../config/samples"
-	// timeout is enough for a whole upgrade on a busy machine.
-	timeout = 5 * time.Minute
+	timeout = expect.Long
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -186,7 +185,7 @@ func TestTerminatingObjectsDelayNoDrain(t *testing.T) {
 	}
 	finalizers(`["flotilla.dev/test"]`)
 	l.edit(sup, image("6.1.0"))
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, timeout, func() error {
 		d := &appsv1.Deployment{}
 		if err := l.client.Get(t.Context(), client.ObjectKey{Namespace: l.namespace, Name: "lab-celery-flower"}, d); err != nil {
 			return err

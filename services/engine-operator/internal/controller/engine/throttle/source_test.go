@@ -99,7 +99,7 @@ func TestSourceEnqueuesWaitingEngine(t *testing.T) {
 	if err := l.Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	expect.Eventually(t, time.Minute, func() error {
+	expect.Eventually(t, expect.Long, func() error {
 		if queue.Len() == 0 {
 			return errors.New("the queue is empty")
 		}
