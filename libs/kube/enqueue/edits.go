@@ -1,4 +1,4 @@
-// Package enqueue decides which requests a controller handles first.
+// Package enqueue decides which requests a controller handles first, and when it handles one again.
 package enqueue
 
 import (

@@ -1,11 +1,17 @@
 package superset_test
 
 import (
+	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -50,5 +56,37 @@ func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	}
 	if web := l.deployment("web-server"); web.Status.ReadyReplicas != 0 {
 		t.Errorf("the web server has %d ready pods", web.Status.ReadyReplicas)
+	}
+}
+
+// TestToleratedFailureKeepsTimer rejects a change of a web server that does not become ready: the other components wait for
+// the end of its startup probe, not for the backoff of that failure.
+func TestToleratedFailureKeepsTimer(t *testing.T) {
+	rejected := error(apierrors.NewForbidden(corev1.Resource("services"), "lab-web-server", errors.New("a policy denied the request")))
+	var rejection atomic.Pointer[error]
+	l := newParallelEnv(t, options{idle: true, wrap: func(c client.Client) client.Client {
+		return rejectingClient{Client: c, name: " lab-web-server", rejection: &rejection}
+	}})
+	sup := l.create(minimal(func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.ReadyAfterAnnotation: "1h"}}
+		s.Spec.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
+	})(l.env))
+	l.reconcileUntil(sup, nil, func(*v1alpha1.Superset) error {
+		return l.client.Get(t.Context(), client.ObjectKey{Namespace: l.namespace, Name: "lab-web-server"}, &appsv1.Deployment{})
+	})
+	rejection.Store(&rejected)
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Annotations: map[string]string{"a": "b"}}
+	})
+	var result ctrl.Result
+	var err error
+	expect.Eventually(t, timeout, func() error {
+		if result, err = l.reconciler.Reconcile(t.Context(), request(sup)); !errors.Is(err, rejected) {
+			return fmt.Errorf("error %v, want the rejection", err)
+		}
+		return nil
+	})
+	if result.RequeueAfter <= 0 {
+		t.Errorf("no timer beside the failure %v", err)
 	}
 }

@@ -105,9 +105,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
 	read := s.sup.ResourceVersion
 	result, err := steps.Run(ctx, s, r.steps())
+	complete := err == nil
 	err = s.failure(err)
 	if !isStale(err) {
-		err = r.persistOutcome(ctx, s, err)
+		writeErr := r.persistOutcome(ctx, s, err)
+		complete, err = complete && writeErr == nil, errors.Join(err, writeErr)
 	}
 	if isStale(err) {
 		r.written.Forget(client.ObjectKeyFromObject(s.sup))
@@ -123,10 +125,11 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 		after, reportErr = steps.RequeueStale, nil
 	}
 	after = steps.MinRequeue(after, s.rereadAfter)
-	if err := errors.Join(err, reportErr); err != nil {
-		return ctrl.Result{}, err
+	if reportErr != nil || err != nil && !complete {
+		return ctrl.Result{}, errors.Join(err, reportErr)
 	}
-	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, nil
+	// Tolerated failures delay nothing that the rest of the reconcile waits for.
+	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, err
 }
 
 // reconcileDelete forgets a deleted Superset and publishes its deletion. Its children are garbage-collected by their

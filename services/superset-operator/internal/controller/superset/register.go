@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	if err := r.watchOptionalKinds(mgr); err != nil {
 		return err
 	}
-	edits := enqueue.NewEdits()
+	edits, timers := enqueue.NewEdits(), &enqueue.Timers{}
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
 		For(&v1alpha1.Superset{}, builder.WithPredicates(r.shouldReconcile())).
 		WithOptions(controller.Options{
@@ -69,12 +69,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	for _, obj := range []client.Object{&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{}} {
 		b = b.Owns(obj, builder.WithPredicates(predicates.Spec()))
 	}
-	b = b.WatchesRawSource(r.optional.routes).WatchesRawSource(r.optional.monitors)
+	b = b.WatchesRawSource(r.optional.routes).WatchesRawSource(r.optional.monitors).WatchesRawSource(timers.Source())
 	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(predicates.Pod()))
 	if lease != nil {
 		b = b.WatchesRawSource(lease.Source(&v1alpha1.SupersetList{}))
 	}
-	if err := b.Complete(pace.New(edits.Reconciler(r), clock.RealClock{})); err != nil {
+	if err := b.Complete(pace.New(edits.Reconciler(timers.Reconciler(r)), clock.RealClock{})); err != nil {
 		return fmt.Errorf("register the superset controller: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package superset
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -88,15 +87,15 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState, owned v1alpha
 // Blocked that [Reconciler.persistDecision] kept.
 func (r *Reconciler) persistOutcome(ctx context.Context, s *reconcileState, failure error) error {
 	if s.desired == nil || s.snapshot == nil {
-		return failure
+		return nil
 	}
 	kept := s.unattempted && s.sup.Status.Phase == v1alpha1.PhaseBlocked
 	s.setFailure(failure)
 	if s.failed == nil && !kept {
-		return failure
+		return nil
 	}
 	_, err := r.persist(ctx, s)
-	return errors.Join(failure, err)
+	return err
 }
 
 // setFailure records how the steps ended, for the following status write.
