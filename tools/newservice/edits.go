@@ -56,6 +56,11 @@ var edits = []edit{
 		text: `	"[[.Group]]/[[.Kind]]": conditionsScript,`,
 	},
 	{file: "deploy/argocd/README.md", in: `(\(conditions\.lua\) \| [^:\n]+):`, text: `$1, [[.Kind]]:`},
+	{file: "deploy/flux/health-check-exprs.yaml", after: `^    current: \*current$`, text: `  - apiVersion: [[.Group]]/v1alpha1
+    kind: [[.Kind]]
+    inProgress: *inProgress
+    failed: *failed
+    current: *current`},
 
 	// Permissions on the bus, and the tests of what they allow and deny.
 	{file: "deploy/nats/authorization.conf", in: `(?m)^(publishers: \[.*)\]$`, text: `$1, [[.Name]]]`},
