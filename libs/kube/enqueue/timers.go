@@ -17,10 +17,10 @@ const MinFailedRequeue = time.Second
 // result with an error, so whatever else the object waits for would wait for the backoff of that failure.
 type Timers struct {
 	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil until the controller starts
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // set before the first reconcile
 }
 
-// Source connects the Timers to the queue of the controller; it sends no events.
+// Source connects the Timers to the queue of the controller, which must watch it; it sends no events.
 func (t *Timers) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		t.mu.Lock()
@@ -46,7 +46,5 @@ func (t *Timers) Reconciler(next reconcile.Reconciler) reconcile.Reconciler {
 func (t *Timers) add(req reconcile.Request, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.queue != nil {
-		t.queue.AddAfter(req, after)
-	}
+	t.queue.AddAfter(req, after)
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,23 +106,12 @@ func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 type lines struct {
 	mu  sync.Mutex
 	all []string
-	// both is true if controller-runtime warned of a result next to an error.
-	both bool
-}
-
-func (l *lines) warned() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.both
 }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, strings.TrimSpace(string(p)))
-	if bytes.Contains(p, []byte("Reconciler returned both")) {
-		l.both = true
-	}
 	return len(p), nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/reconciletest"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/app"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
@@ -60,6 +61,8 @@ type operator struct {
 	requests  *counter
 	stop      context.CancelFunc
 	done      chan error
+	// checkResults checks the results of the reconciles after the stop.
+	checkResults func()
 }
 
 // start runs an operator until the test ends.
@@ -109,11 +112,13 @@ func (o *operator) run() {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &counting{next: next, counter: o.requests, crashingTransport: o.crashingTransport}
 	})
+	logger, checkResults := reconciletest.Watch(o.t, zap.New(zap.WriteTo(io.MultiWriter(testWriter{o.t}, o.logged))))
+	o.checkResults = checkResults
 	spec := app.Spec()
 	options := ctrl.Options{
 		Scheme:  scheme(o.t),
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Logger:  zap.New(zap.WriteTo(io.MultiWriter(testWriter{o.t}, o.logged))),
+		Logger:  logger,
 	}
 	options.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}}
 	spec.CacheOptions(&options.Cache)
@@ -149,9 +154,7 @@ func (o *operator) stopAndWait() {
 	if err := <-o.done; err != nil {
 		o.t.Errorf("operator: %v", err)
 	}
-	if o.logged.warned() {
-		o.t.Error("a reconcile returned both a result and an error")
-	}
+	o.checkResults()
 }
 
 // queries responds for the simulated pods.
