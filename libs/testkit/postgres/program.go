@@ -25,7 +25,7 @@ const (
 	attempts  = 3          // with other ports
 	// startTimeout covers an installation; answerTimeout the start of a server on a busy machine.
 	startTimeout  = 20 * time.Minute
-	answerTimeout = time.Minute
+	answerTimeout = 3 * time.Minute
 )
 
 // start starts a server that the watchdog removes.

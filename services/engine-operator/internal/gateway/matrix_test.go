@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
 // first injects a fault into the first attempt of each query, at any host; later attempts are served.
@@ -209,21 +212,14 @@ func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 
 func (s *system) await(t *testing.T, done func() bool) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(time.Minute); ; {
+	expect.Eventually(t, expect.Long, func() error {
 		s.mu.Lock()
-		ok := done()
-		s.mu.Unlock()
-		if ok {
-			return
+		defer s.mu.Unlock()
+		if !done() {
+			return errors.New("not yet")
 		}
-		select {
-		case <-deadline:
-			t.Fatal("it did not happen within a minute")
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }
 
 func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
