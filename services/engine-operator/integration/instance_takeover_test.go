@@ -28,7 +28,7 @@ type legacyEnv struct {
 
 const earlierManager = client.FieldOwner("manager")
 
-func newLegacyEnv(t *testing.T) *legacyEnv {
+func newLegacyEnv(t *testing.T, editDatabase ...func(*appsv1.StatefulSet)) *legacyEnv {
 	t.Helper()
 	l := &legacyEnv{testEnv: &testEnv{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}}
 	l.volume("10Gi")
@@ -50,7 +50,7 @@ func newLegacyEnv(t *testing.T) *legacyEnv {
 		"config.yaml": "pensieve_lite: {old: true, metadata_storage: {postgresql: {host: shop-metadata-pg, port: 5432}}}",
 	}})
 	l.makeOwned(&corev1.ConfigMap{ObjectMeta: l.meta("shop-gateway-config", "gateway"), Data: map[string]string{"envoy.yaml": "old"}})
-	l.makeOwned(&appsv1.StatefulSet{ObjectMeta: l.meta("shop-metadata-pg", "postgres"), Spec: appsv1.StatefulSetSpec{
+	database := &appsv1.StatefulSet{ObjectMeta: l.meta("shop-metadata-pg", "postgres"), Spec: appsv1.StatefulSetSpec{
 		Replicas: new(int32(1)), ServiceName: "shop-metadata-pg",
 		Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels("shop", "postgres")}, Template: oldPod("postgres", "postgresql", "postgres:15"),
 		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: "Delete", WhenScaled: "Retain"},
@@ -58,7 +58,11 @@ func newLegacyEnv(t *testing.T) *legacyEnv {
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}},
 		}}},
-	}})
+	}}
+	for _, edit := range editDatabase {
+		edit(database)
+	}
+	l.makeOwned(database)
 	for _, d := range []struct {
 		name, component, container, image string
 		replicas                          int32

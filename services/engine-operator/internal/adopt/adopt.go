@@ -6,6 +6,8 @@
 // the pods). When that hash changes, because the spec changed or a
 // release renders differently, the workload is applied in full and managed like any other.
 //
+// An adopted database keeps its image for good, since another major version cannot read its data: [Database] renders it.
+//
 // The package is pure: [Decide] returns the action, [Note] the annotation to write.
 package adopt
 
@@ -32,8 +34,9 @@ const (
 
 // Decide compares a live workload that the owner controls with the desired one,
 // which carries its hash. matches reports whether the live workload matches the user's part of the
-// spec ([MatchesSpec]); a workload that does not match is never adopted unchanged.
-func Decide(desired, live metav1.Object, matches bool) Action {
+// spec ([MatchesSpec]); a workload that does not match is never adopted unchanged. former is the hash that an earlier release
+// recorded for the same rendering, if it differs.
+func Decide(desired, live metav1.Object, matches bool, former string) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()
 	if _, rendered := has[names.AnnotationRenderingHash]; rendered {
@@ -44,6 +47,8 @@ func Decide(desired, live metav1.Object, matches bool) Action {
 		return Annotate
 	case marked && recorded == want:
 		return Skip
+	case marked && former != "" && recorded == former:
+		return Annotate
 	}
 	return Apply
 }

@@ -23,9 +23,13 @@ func TestDecide(t *testing.T) {
 		"an earlier operator's is marked":                     {live: map[string]string{"deployment.kubernetes.io/revision": "3"}, want: Annotate},
 		"one without annotations too":                         {want: Annotate},
 		"a marked one is kept while the rendering stays":      {live: map[string]string{names.AnnotationAdopted: "new"}, want: Skip},
+		"one marked by an earlier release is marked again":    {live: map[string]string{names.AnnotationAdopted: "former"}, want: Annotate},
 		"a marked one is applied when the rendering changes":  {live: map[string]string{names.AnnotationAdopted: "old"}, want: Apply},
 		"ours is applied, whatever its fingerprint":           {live: map[string]string{names.AnnotationRenderingHash: "old"}, want: Apply},
 		"ours is applied when nothing changed, against edits": {live: map[string]string{names.AnnotationRenderingHash: "new"}, want: Apply},
+		"ours is not adopted for the hash of an earlier release": {
+			live: map[string]string{names.AnnotationRenderingHash: "old", names.AnnotationAdopted: "former"}, want: Apply,
+		},
 		"ours is never adopted again, whatever is noted on it": {
 			live: map[string]string{names.AnnotationRenderingHash: "old", names.AnnotationAdopted: "new"}, want: Apply,
 		},
@@ -33,7 +37,7 @@ func TestDecide(t *testing.T) {
 	desired := deployment(map[string]string{names.AnnotationRenderingHash: "new"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Decide(desired, deployment(tc.live), !tc.missing); got != tc.want {
+			if got := Decide(desired, deployment(tc.live), !tc.missing, "former"); got != tc.want {
 				t.Errorf("Decide() = %v, want %v", got, tc.want)
 			}
 		})
@@ -51,7 +55,7 @@ func TestMarkedWorkloadKeepsAnnotations(t *testing.T) {
 	if len(shared) != 1 {
 		t.Error("the map of the cached object was changed")
 	}
-	if got := Decide(desired, live, true); got != Skip {
+	if got := Decide(desired, live, true, ""); got != Skip {
 		t.Errorf("Decide() after Note = %v, want %v", got, Skip)
 	}
 }

@@ -27,7 +27,7 @@ func (o *Options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "default image of engines")
 	f.StringVar(&o.Images.Web, "ui-image", "ghcr.io/firebolt-db/firebolt-core-ui:latest", "image of the web interface of engines")
 	f.StringVar(&o.Images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "default image of metadata services")
-	f.StringVar(&o.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
+	f.StringVar(&o.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases; adopted ones keep theirs")
 	f.StringVar(&o.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "default image of gateways")
 	o.Admission.AddFlags(f)
 	f.IntVar(&o.MaxRollouts, "max-concurrent-rollouts", DefaultMaxRollouts,

@@ -27,7 +27,7 @@ const (
 	AnnotationOverride      = "firebolt.io/metadata-override"
 	AnnotationRenderingHash = "firebolt.io/rendering-hash"
 	// AnnotationAdopted is set on an adopted workload of an earlier operator: the hash of its
-	// desired rendering. The first change of that rendering removes it.
+	// desired rendering. The first change of that rendering removes it, except from a database, which keeps its image.
 	AnnotationAdopted = "firebolt.io/adopted-rendering"
 	// AnnotationPodConfig rolls the metadata and gateway Deployments when their configuration changes.
 	AnnotationPodConfig = "firebolt.io/config-hash"

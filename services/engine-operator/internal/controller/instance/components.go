@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/adopt"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -27,14 +28,14 @@ func (r *Reconciler) runDatabase(ctx context.Context, s *reconcileState) (steps.
 	if s.instance.Spec.Metadata.Postgres != nil || s.metadata.Failure != nil {
 		return steps.Result{}, nil
 	}
-	desired, err := render.PostgresOf(s.instance, r.Images, s.databaseReplicas)
+	desired, former, err := adopt.Database(s.instance, r.Images, s.databaseReplicas, s.database)
 	if err != nil {
 		return steps.Result{}, err
 	}
 	err = r.ensure(ctx, s, desired.Service, &corev1.Service{})
 	if err == nil {
 		err = r.workload(ctx, s, workloadSpec{
-			desired: desired.StatefulSet, live: present(s.database),
+			desired: desired.StatefulSet, live: present(s.database), formerHash: former,
 			matchesSpec: s.database == nil || ptr.Deref(s.database.Spec.Replicas, 1) == s.databaseReplicas,
 		})
 	}

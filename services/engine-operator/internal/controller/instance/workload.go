@@ -24,6 +24,8 @@ type workloadSpec struct {
 	config        *corev1.ConfigMap
 	// matchesSpec is true when the live workload matches the user's part of the spec.
 	matchesSpec bool
+	// formerHash is the hash that an earlier release recorded for desired, if it differs.
+	formerHash string
 }
 
 // workload applies a workload after its configuration. An adopted workload of an earlier operator
@@ -31,7 +33,7 @@ type workloadSpec struct {
 func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workloadSpec) error {
 	action := adopt.Apply
 	if w.live != nil {
-		action = adopt.Decide(w.desired, w.live, w.matchesSpec)
+		action = adopt.Decide(w.desired, w.live, w.matchesSpec, w.formerHash)
 	}
 	if action != adopt.Apply {
 		if err := r.restoreConfig(ctx, s, w.config); err != nil || action == adopt.Skip {
