@@ -25,22 +25,14 @@ func (m *model) writesOf(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) 
 		m.pageUp = d.Page
 		m.page.Ready = m.page.Ready && d.Page
 	}, func() { m.page.Routed = d.Status.MaintenanceActive })
-	switch {
-	case d.Drain:
-		out = append(out, func() {
-			if m.size > 0 {
-				m.workloads, m.size, m.webReady = false, 0, false
-			}
-		})
-	case d.Mode == lifecycle.Apply:
+	if d.Mode == lifecycle.Apply {
+		if m.drainTaskStarted || older(m.metastore, in.Image) {
+			m.metastore = in.Image
+		}
 		m.migrated, m.drainTaskStarted = "", false
-		out = append(out, func() { m.workloads, m.size = m.spec.components, m.desired() })
-	case d.Mode == lifecycle.Hold && !d.Initial && m.workloads:
-		out = append(out, func() { m.size = m.desired() })
-	case m.spec.stopped:
-		out = append(out, func() { m.size = 0 })
-	case d.ScaleUp && m.workloads && m.size == 0:
-		out = append(out, func() { m.size = m.desired() })
+	}
+	for _, c := range m.deployments() {
+		out = append(out, func() { m.writeDeployment(in, d, c) })
 	}
 	return out
 }
@@ -117,12 +109,14 @@ func (m *model) collect() {
 		}
 	}
 	m.former = nil
-	switch {
-	case m.size > 0:
-		m.pods, m.webReady = m.size, true
-	case m.pods > 0:
-		m.pods--
-		m.webReady = false
+	for _, c := range m.deployments() {
+		switch {
+		case c.size > 0:
+			c.pods = c.size
+		case c.pods > 0:
+			c.pods--
+		}
 	}
+	m.webReady = m.web.size > 0
 	m.page.Ready = m.pageUp
 }

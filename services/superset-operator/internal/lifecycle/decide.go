@@ -43,7 +43,7 @@ func newDecider(in Input) *decider {
 		d.previous, d.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
 	}
 	d.out = Decision{
-		Status: d.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
+		Status: d.status, Mode: Wait, LastImage: in.LastImage, Image: in.Image, Initial: in.LastImage == "",
 	}
 	return d
 }
@@ -206,9 +206,8 @@ func (d *decider) setPhase(phase v1alpha1.LifecyclePhase) {
 	}
 }
 
-// allowHold sets the mode Hold if running components may follow the spec on their current image. In this mode they
-// get all settings except the image, so it requires verified secret keys and, once tasks may start, verified other
-// settings.
+// allowHold sets the mode Hold if running components may follow the spec. In this mode they get all settings except
+// another image, so it requires verified secret keys and, once tasks may start, verified other settings.
 func (d *decider) allowHold() {
 	if d.settingsVerified() {
 		d.allowHoldBeforeTasks()

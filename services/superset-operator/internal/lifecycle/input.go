@@ -189,8 +189,8 @@ type Mode string
 const (
 	// Apply reconciles all components to the spec.
 	Apply Mode = "apply"
-	// Hold keeps running components on their current image, and reconciles everything else about them to the spec. It
-	// adds no component.
+	// Hold reconciles existing components to the spec, except that they keep their current image while another one
+	// waits. It adds no component, and starts none that [Decision.IsFormer].
 	Hold Mode = "hold"
 	// Wait leaves the components unchanged: a task runs, or they are drained.
 	Wait Mode = "wait"
@@ -209,6 +209,8 @@ type Decision struct {
 	// From is the image that a change starts from: LastImage, or the image of a newer migration since. Empty if the
 	// tasks never completed.
 	From string
+	// Image is the desired image of the tasks.
+	Image string
 	// Phase is AwaitingApproval or Blocked while the tasks may not start, otherwise empty.
 	Phase v1alpha1.Phase
 	// Condition is LifecycleComplete without its times. Schedule is ScheduleValid, nil without a schedule.
@@ -230,6 +232,20 @@ type Decision struct {
 	Events         []statusevents.Event
 	// Next is the time of the next decision if the cluster does not change; zero for none.
 	Next time.Time
+}
+
+// IsFormer reports whether a component did not get the image that the metastore was migrated for, although the change
+// is recorded: its apply failed, or the operator ended before it. Its current image is older than that. An older image
+// that the spec requests for this component alone is not a former one. If a former component has no pods, none may start
+// until it gets the desired image.
+func (d *Decision) IsFormer(current, desired string) bool {
+	for _, metastore := range []string{d.From, d.Status.MigratedImage} {
+		requested := older(metastore, desired) && !older(metastore, d.Image)
+		if older(metastore, current) && !requested {
+			return true
+		}
+	}
+	return false
 }
 
 // Done reports whether the components may be reconciled to the spec.

@@ -31,7 +31,7 @@ func (m *model) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 func (m *model) checkServing(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	entry := d.Status.Preflight
 	rejected := entry != nil && entry.State == v1alpha1.TaskFailed && d.Condition.Reason == v1alpha1.ReasonTaskFailed
-	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.workloads && m.size == 0 && m.desired() > 0 {
+	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.web.exists && m.web.size == 0 && m.desired() > 0 && !older(m.metastore, m.web.image) {
 		rt.Fatalf("invariant old-version-serves: no pods, mode %s, %s", d.Mode, d.Condition.Message)
 	}
 	if d.ScaleUp && (entry == nil || entry.State != v1alpha1.TaskFailed) {
@@ -57,8 +57,8 @@ func (m *model) checkStart(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 	if len(m.former) > 0 {
 		rt.Fatalf("invariant one-task-at-a-time: %s begins while %v run", step.Kind.Slug, m.former)
 	}
-	if step.RequiresDrain && (m.size > 0 || m.pods > 0 || len(in.Workloads.Foreign) > 0) {
-		rt.Fatalf("invariant drained: %s begins while %d pods exist", step.Kind.Slug, m.pods)
+	if step.RequiresDrain && (m.size() > 0 || m.pods() > 0 || len(in.Workloads.Foreign) > 0) {
+		rt.Fatalf("invariant drained: %s begins while %d pods exist", step.Kind.Slug, m.pods())
 	}
 	for i := range in.Steps {
 		before := &in.Steps[i]
@@ -132,7 +132,7 @@ func (m *model) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	if !m.spec.lifecycleOff && d.Mode == lifecycle.Apply && older(m.migrated, in.Image) && !m.allowed[m.token()] && !m.approvedNow(in) {
 		rt.Fatalf("invariant no-older-components: %s runs after the migration for %s", in.Image, m.migrated)
 	}
-	if d.Mode == lifecycle.Hold && !d.Initial && m.drainTaskStarted && m.size+m.pods == 0 && m.desired() > 0 && len(in.Steps) > 0 {
+	if d.Mode == lifecycle.Hold && !d.Initial && m.drainTaskStarted && m.size()+m.pods() == 0 && m.desired() > 0 && len(in.Steps) > 0 {
 		rt.Fatalf("invariant no-apply-between-the-tasks: %+v", d.Condition)
 	}
 	if clones(d) && find(in.Steps, "clone").Checksum == m.cloned {

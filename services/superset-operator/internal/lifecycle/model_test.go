@@ -38,10 +38,10 @@ type model struct {
 	lastImage string
 	jobs      map[string]lifecycle.Job
 	former    []string // pods that outlive their Job
-	workloads bool     // the Deployments exist
-	size      int      // replicas of the Deployments
+	web       deployment
+	worker    deployment
+	rejected  bool // the API server rejects applies of the worker
 	webReady  bool
-	pods      int
 	page      lifecycle.Page
 	pageUp    bool
 	approval  [2]string // approve-upgrade, approve-downgrade
@@ -62,6 +62,8 @@ type model struct {
 	abandoned map[types.UID]bool
 	// migrated is the newest image that migrate completed for since the components last ran; empty for none.
 	migrated string
+	// metastore is the image that the metastore is for, or an older one that ran on it since.
+	metastore string
 	// drainTaskStarted is true from the first Job that requires a drain until the components run again.
 	drainTaskStarted bool
 	// started is the token of the sequence that was reported as started, empty for one without an image change; nil for
@@ -72,7 +74,7 @@ type model struct {
 	lastDecision lifecycle.Decision
 }
 
-const components = 2 // pods
+const podsEach = 2 // of each component
 
 var retention = map[string]v1alpha1.RetentionPolicy{
 	"clone": v1alpha1.RetentionRetain, "migrate": v1alpha1.RetentionDelete, "init": v1alpha1.RetentionRetainOnFailure,
@@ -97,8 +99,8 @@ func (m *model) input() lifecycle.Input {
 		Components: m.spec.components, Disabled: m.spec.lifecycleOff, Stopped: m.spec.stopped, Now: m.now,
 		Gate: lifecycle.Gate{Supervised: m.spec.supervised, Approval: m.approval[0], DowngradeApproval: m.approval[1]},
 		Workloads: lifecycle.Workloads{
-			Desired: m.desired() > 0, Exist: m.workloads, Idle: m.workloads && m.size == 0, Pods: m.pods, Foreign: m.spec.foreign,
-			WebDesired: m.desired() > 0, WebExists: m.size > 0, WebReady: m.workloads && m.webReady,
+			Desired: m.desired() > 0, Exist: m.exist(), Idle: m.exist() && m.size() == 0, Pods: m.pods(), Foreign: m.spec.foreign,
+			WebDesired: m.desired() > 0, WebExists: m.web.size > 0, WebReady: m.web.exists && m.webReady,
 		},
 		Page: m.page,
 	}
@@ -114,12 +116,12 @@ func (m *model) input() lifecycle.Input {
 	return in
 }
 
-// desired returns the number of pods of the spec.
+// desired returns the number of pods of each component of the spec.
 func (m *model) desired() int {
 	if !m.spec.components || m.spec.stopped || m.spec.zero {
 		return 0
 	}
-	return components
+	return podsEach
 }
 
 func (m *model) schedule() *lifecycle.Schedule {
@@ -203,6 +205,7 @@ func (m *model) reconcile(rt *rapid.T, writes int) {
 			return
 		}
 		write()
+		m.checkImages(rt, d)
 	}
 	m.checkServing(rt, in, d)
 	m.checkNext(rt, in, d)

@@ -89,7 +89,7 @@ func (m *model) randomEvents() map[string]func(*rapid.T) {
 	events := map[string]func(*rapid.T){
 		"reconcile":  func(rt *rapid.T) { m.reconcile(rt, 99) },
 		"reconcile2": func(rt *rapid.T) { m.reconcile(rt, 99); m.collect(); m.reconcile(rt, 99) },
-		"crash":      func(rt *rapid.T) { m.reconcile(rt, rapid.IntRange(0, 4).Draw(rt, "writes")) },
+		"crash":      func(rt *rapid.T) { m.reconcile(rt, rapid.IntRange(0, 5).Draw(rt, "writes")) },
 		"succeed":    func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobSucceeded) },
 		"fail":       func(rt *rapid.T) { m.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
 		"delete":     func(rt *rapid.T) { m.deleteJob(task.Draw(rt, "task")) },
@@ -109,6 +109,7 @@ func (m *model) randomEvents() map[string]func(*rapid.T) {
 		"task":      func(rt *rapid.T) { slug := task.Draw(rt, "task"); m.spec.disabled[slug] = !m.spec.disabled[slug] },
 		"lifecycle": flag(&m.spec.lifecycleOff), "supervised": flag(&m.spec.supervised), "stopped": flag(&m.spec.stopped),
 		"components": flag(&m.spec.components), "page": flag(&m.spec.page), "zero": flag(&m.spec.zero), "cron": flag(&m.spec.cron),
+		"rejected": flag(&m.rejected),
 		"foreign": func(rt *rapid.T) {
 			m.spec.foreign = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "foreign")
 		},
@@ -126,14 +127,9 @@ func (m *model) randomEvents() map[string]func(*rapid.T) {
 // sequences returns the events that consist of several steps.
 func (m *model) sequences(task *rapid.Generator[string]) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"proceed": func(rt *rapid.T) {
-			for range 3 {
-				m.succeed()
-				m.reconcile(rt, 99)
-				m.collect()
-			}
-		},
-		"fail permanently": m.failPermanently,
+		"proceed":              func(rt *rapid.T) { m.proceed(rt, 3) },
+		"upgrade without pods": m.upgradeWithoutPods,
+		"fail permanently":     m.failPermanently,
 		"idle": func(rt *rapid.T) {
 			m.spec.zero = true
 			for range 3 {
@@ -226,7 +222,7 @@ func (m *model) setStartFailure(task, message string) {
 
 // checkConvergence lets all tasks succeed, and checks that they complete and that no action follows.
 func (m *model) checkConvergence(rt *rapid.T) {
-	m.spec.stopped, m.spec.cronErr, m.spec.foreign = false, nil, nil
+	m.spec.stopped, m.rejected, m.spec.cronErr, m.spec.foreign = false, false, nil, nil
 	m.spec.pod = 3 // another pod retries permanent failures
 	for stable, round := 0, 0; stable < 3 && round < 100; round++ {
 		for _, slug := range taskSlugs {
@@ -242,7 +238,7 @@ func (m *model) checkConvergence(rt *rapid.T) {
 			m.now = m.lastDecision.Next
 		}
 		stable++
-		if m.lastDecision.Mode != lifecycle.Apply || m.status.MaintenanceActive || m.pods != m.desired() {
+		if m.lastDecision.Mode != lifecycle.Apply || m.status.MaintenanceActive || m.pods() != 2*m.desired() {
 			stable = 0
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // serviceAccount applies the ServiceAccount of all pods, unless the user provides one.
@@ -80,7 +81,7 @@ func (r *Reconciler) components(ctx context.Context, s *reconcileState) (steps.R
 		var err error
 		if c == nil {
 			err = s.tolerate(d.Key, r.removeComponent(ctx, s, d.Name))
-		} else if !s.creationBlocked(c) && !order.IsDelayed(c.Slug) {
+		} else if !s.startBlocked(c) && !order.IsDelayed(c.Slug) {
 			err = r.applyComponent(ctx, s, c)
 		}
 		if err != nil {
@@ -174,13 +175,14 @@ func (r *Reconciler) removeWorkload(ctx context.Context, s *reconcileState, name
 	return errors.Join(failed...)
 }
 
-// pinImages pins every running component to its current image while the tasks for the desired image wait or are
-// blocked. If the tasks have never completed it stops the reconcile, so that no component is created.
+// pinImages pins every existing component to its current image while the tasks for another image wait or are blocked. If
+// other tasks are, the metastore fits the desired image, and may not fit a former one. If the tasks have never completed it
+// stops the reconcile, so that no component is created.
 func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result, error) {
 	for i := range s.desired.Components {
 		c := &s.desired.Components[i]
 		live := s.snapshot.Deployments[c.Slug]
-		if live == nil {
+		if !s.decision.Upgrading || live == nil || s.startsFormer(c) {
 			continue
 		}
 		if image := mainImage(live); image != "" {
@@ -191,9 +193,17 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 	return steps.Result{Stop: s.decision.Initial}, nil
 }
 
-// creationBlocked reports whether the component does not exist and must not be created while the images are pinned.
-func (s *reconcileState) creationBlocked(c *desired.Component) bool {
-	return s.decision.Mode == lifecycle.Hold && s.snapshot.Deployments[c.Slug] == nil
+// startBlocked reports whether the component must not be created, or not start on its former image, while the images are
+// pinned.
+func (s *reconcileState) startBlocked(c *desired.Component) bool {
+	return s.decision.Mode == lifecycle.Hold &&
+		(s.snapshot.Deployments[c.Slug] == nil || s.decision.Upgrading && s.startsFormer(c))
+}
+
+// startsFormer reports whether the component, scaled to zero, would start on an image that the metastore no longer fits.
+func (s *reconcileState) startsFormer(c *desired.Component) bool {
+	live := s.snapshot.Deployments[c.Slug]
+	return live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(mainImage(live), c.Image)
 }
 
 // bringupOrder returns which components wait for the web server.

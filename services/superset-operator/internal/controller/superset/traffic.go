@@ -164,7 +164,7 @@ func (s *reconcileState) replicas(name string, d *appsv1.Deployment) int32 {
 		return now
 	case s.intent.Stopped:
 		return 0
-	case s.decision.ScaleUp && now == 0 && c != nil:
+	case s.decision.ScaleUp && now == 0 && c != nil && !s.startsFormer(c):
 		return c.Replicas
 	default:
 		return now
