@@ -14,7 +14,7 @@ import (
 var services = goprogram.MustServices(root)
 
 // kubectlVerbs are the commands of kubectl that the pages use.
-var kubectlVerbs = wordSet(`annotate api-resources apply config create delete describe explain get label logs patch
+var kubectlVerbs = wordSet(`annotate api-resources apply config create delete describe explain get label logs patch set
 	port-forward rollout scale wait`)
 
 var helmVerbs = wordSet("dependency get install lint list rollback status template test uninstall upgrade")

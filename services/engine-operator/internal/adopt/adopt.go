@@ -6,7 +6,7 @@
 // the pods). When that hash changes, because the spec changed or a
 // release renders differently, the workload is applied in full and managed like any other.
 //
-// An adopted database keeps its image for good, since another major version cannot read its data: [Database] renders it.
+// An adopted database always keeps its image, since another major version cannot read its data: [Database] renders it.
 //
 // The package is pure: [Decide] returns the action, [Note] the annotation to write.
 package adopt

@@ -50,7 +50,7 @@ func keepData(desired, live *appsv1.StatefulSet) {
 	desired.Spec.VolumeClaimTemplates = have.VolumeClaimTemplates
 	pod, old := &desired.Spec.Template.Spec, &have.Template.Spec
 	d, l := indexDatabase(pod.Containers), indexDatabase(old.Containers)
-	if d < 0 || l < 0 { // what it runs is unknown
+	if d < 0 || l < 0 { // its program is unknown
 		desired.Spec.Template = have.Template
 		return
 	}

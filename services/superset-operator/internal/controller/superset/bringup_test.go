@@ -87,6 +87,6 @@ func TestToleratedFailureKeepsTimer(t *testing.T) {
 		return nil
 	})
 	if result.RequeueAfter <= 0 {
-		t.Errorf("no timer beside the failure %v", err)
+		t.Errorf("no timer after the failure %v", err)
 	}
 }
