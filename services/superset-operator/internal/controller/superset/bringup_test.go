@@ -82,7 +82,7 @@ func TestToleratedFailureKeepsTimer(t *testing.T) {
 	var err error
 	expect.Eventually(t, timeout, func() error {
 		if result, err = l.reconciler.Reconcile(t.Context(), request(sup)); !errors.Is(err, rejected) {
-			return fmt.Errorf("error %v, want the rejection", err)
+			return fmt.Errorf("error %q, want the rejection", fmt.Sprint(err))
 		}
 		return nil
 	})
