@@ -113,7 +113,8 @@ func (r *readiness) check(req *http.Request) error {
 	defer r.mu.Unlock()
 	if now := r.clock.Now(); r.last.IsZero() || now.Sub(r.last) >= pingEvery {
 		r.last = now
-		r.err = r.api.ping(req.Context())
+		// All clients get the result, so none of them ends the request; the client of ping has a timeout.
+		r.err = r.api.ping(context.WithoutCancel(req.Context()))
 		r.gauge.Set(map[bool]float64{true: 1, false: 0}[r.err == nil])
 	}
 	return r.err
