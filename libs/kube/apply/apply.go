@@ -166,6 +166,9 @@ func (c *call) replace(ctx context.Context, seen state, found differences) (clie
 	apply := func() (client.Object, error) {
 		u := c.cfg.fresh()
 		u.SetUID(seen.GetUID()) // an object that was deleted meanwhile is not created again
+		if c.options.lock {
+			u.SetResourceVersion(seen.GetResourceVersion())
+		}
 		return c.send(ctx, u, seen.fieldsUnknown())
 	}
 	result, err := apply()

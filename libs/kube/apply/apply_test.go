@@ -179,6 +179,32 @@ func TestCreateOnlyKeepsExistingObject(t *testing.T) {
 	}
 }
 
+// A desired object may contain fields of the existing one: a change meanwhile must not be reverted.
+func TestOptimisticLockKeepsLaterChange(t *testing.T) {
+	c := apitest.New(t)
+	ns := apitest.Namespace(t)
+	owner := apitest.Owner(t, c, ns, "owner")
+	a := apply.New(c, manager)
+	mustApply(t, a, apply.Created, owner, configMap(ns, map[string]string{"a": "1", "kept": "1"}), nil)
+	read := apitest.Read(t, c, configMap(ns, nil))
+	changed := read.DeepCopy()
+	changed.Data["kept"] = "2"
+	if err := c.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	desired := configMap(ns, map[string]string{"a": "2", "kept": read.Data["kept"]})
+	if _, err := a.Object(t.Context(), owner, desired, read, apply.WithOptimisticLock()); !errors.Is(err, apply.ErrStale) {
+		t.Errorf("error %v, want %v", err, apply.ErrStale)
+	}
+	desired = configMap(ns, map[string]string{"a": "2", "kept": changed.Data["kept"]})
+	if outcome, err := a.Object(t.Context(), owner, desired, changed, apply.WithOptimisticLock()); err != nil || outcome != apply.Updated {
+		t.Errorf("got %s, %v; want %s", outcome, err, apply.Updated)
+	}
+	if live := apitest.Read(t, c, configMap(ns, nil)); live.Data["a"] != "2" || live.Data["kept"] != "2" {
+		t.Errorf("data %v", live.Data)
+	}
+}
+
 func TestApplySkipsTerminatingObject(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)

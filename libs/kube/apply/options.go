@@ -10,6 +10,7 @@ type options struct {
 	former      []string
 	adopt       bool
 	createOnly  bool
+	lock        bool
 	propagation metav1.DeletionPropagation
 }
 
@@ -38,6 +39,10 @@ func WithCreateOnly() Option { return func(o *options) { o.createOnly = true } }
 // WithAdoption lets an existing object without any controller become the owner's.
 // An object that has another controller is never adopted.
 func WithAdoption() Option { return func(o *options) { o.adopt = true } }
+
+// WithOptimisticLock makes an apply fail with [ErrStale] if the existing object changed since it was read: the desired object
+// contains fields of it.
+func WithOptimisticLock() Option { return func(o *options) { o.lock = true } }
 
 // WithPropagation sets the deletion propagation policy; the default is Background.
 func WithPropagation(p metav1.DeletionPropagation) Option {

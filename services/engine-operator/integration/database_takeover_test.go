@@ -1,15 +1,20 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -136,6 +141,60 @@ func TestAdoptionKeepsImageOfStoppedDatabase(t *testing.T) {
 	l.waitReplicas(0)
 	l.operator = start(t, l.namespace)
 	l.checkData("started", l.waitReplicas(1), "postgres:15")
+}
+
+// editingClient edits the database like a user right before the operator's first apply of it, which the cache does not show.
+type editingClient struct {
+	client.Client
+
+	edit *sync.Once
+	user func()
+}
+
+func (c editingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	if name, ok := obj.(interface{ GetName() string }); ok && name.GetName() == "shop-metadata-pg" {
+		c.edit.Do(c.user)
+	}
+	return c.Client.Apply(ctx, obj, options...)
+}
+
+// A user corrects the image while the operator applies the database with the former one.
+func TestApplyKeepsConcurrentImage(t *testing.T) {
+	t.Parallel()
+	l := newLegacyDatabase(t)
+	l.operator = start(t, l.namespace)
+	l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
+	l.waitForIdle()
+	l.stopAndWait()
+	var edit sync.Once
+	l.newClient = func(cfg *rest.Config, options client.Options) (client.Client, error) {
+		c, err := client.New(cfg, options)
+		return editingClient{c, &edit, func() {
+			l.editDatabase(func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "postgres:15.9" })
+		}}, err
+	}
+	l.run()
+	l.command(v1alpha1.CommandStopped)
+	l.checkData("stopped", l.waitReplicas(0), "postgres:15.9")
+}
+
+// A failed component of an adopted instance is scaled down without an apply. It must start again with the same rendering.
+func TestAdoptedInstanceStartsAfterFailure(t *testing.T) {
+	t.Parallel()
+	l := newLegacyDatabase(t)
+	l.operator = start(t, l.namespace)
+	l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
+	l.editInstance(func(i *v1alpha1.FireboltInstance) {
+		i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
+		rejected := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostNetwork: true}}
+		i.Spec.Metadata.Template, i.Spec.Gateway.Template = rejected, rejected
+	})
+	l.waitReplicas(0)
+	l.editInstance(func(i *v1alpha1.FireboltInstance) {
+		i.Annotations, i.Spec.Metadata.Template, i.Spec.Gateway.Template = nil, nil, nil
+	})
+	l.checkData("started", l.waitReplicas(1), "postgres:15")
+	l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
 // editDatabase edits the StatefulSet like a user.

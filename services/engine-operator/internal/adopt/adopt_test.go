@@ -25,6 +25,7 @@ func TestDecide(t *testing.T) {
 		"a marked one is kept while the rendering stays":      {live: map[string]string{names.AnnotationAdopted: "new"}, want: Skip},
 		"one marked by an earlier release is marked again":    {live: map[string]string{names.AnnotationAdopted: "former"}, want: Annotate},
 		"a marked one is applied when the rendering changes":  {live: map[string]string{names.AnnotationAdopted: "old"}, want: Apply},
+		"a marked one is applied after a stop":                {live: map[string]string{names.AnnotationAdopted: "stopped"}, missing: true, want: Apply},
 		"ours is applied, whatever its fingerprint":           {live: map[string]string{names.AnnotationRenderingHash: "old"}, want: Apply},
 		"ours is applied when nothing changed, against edits": {live: map[string]string{names.AnnotationRenderingHash: "new"}, want: Apply},
 		"ours is not adopted for the hash of an earlier release": {

@@ -22,7 +22,7 @@ func Database(
 	i *v1alpha1.FireboltInstance, images render.Images, replicas int32, live *appsv1.StatefulSet,
 ) (desired render.Postgres, former string, err error) {
 	desired, err = render.PostgresOf(i, images, replicas)
-	if err != nil || !isAdopted(live) {
+	if err != nil || !IsAdopted(live) {
 		return desired, "", err
 	}
 	former = desired.StatefulSet.Annotations[names.AnnotationRenderingHash]
@@ -33,8 +33,8 @@ func Database(
 	return desired, former, err
 }
 
-// isAdopted reports whether an earlier operator created live, also if this one has applied it since.
-func isAdopted(live *appsv1.StatefulSet) bool {
+// IsAdopted reports whether an earlier operator created the live database, also if this one has applied it since.
+func IsAdopted(live *appsv1.StatefulSet) bool {
 	if live == nil {
 		return false
 	}

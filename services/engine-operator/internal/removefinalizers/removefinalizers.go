@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,7 +187,8 @@ func (r *runner) patch(ctx context.Context, target client.Object, patch client.P
 }
 
 // retainCredentials makes the Secret of the instance's own database outlive it, as the
-// database's volume does: an earlier operator deletes it with its owner.
+// database's volume does: an earlier operator deletes it with its owner. It records the id of the data, which an instance
+// that is created again requires.
 func (r *runner) retainCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
 	secret := &corev1.Secret{}
 	name := names.PostgresSecret(instance.GetName())
@@ -197,12 +199,38 @@ func (r *runner) retainCredentials(ctx context.Context, instance *metav1.Partial
 	if err != nil {
 		return fmt.Errorf("get secret %q: %w", name, err)
 	}
+	id, external, err := r.identity(ctx, instance)
+	if err != nil {
+		return err
+	}
 	before := secret.DeepCopy()
 	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == instance.GetUID() })
-	if len(secret.OwnerReferences) == len(before.OwnerReferences) {
+	owned := len(secret.OwnerReferences) < len(before.OwnerReferences)
+	record := id != "" && secret.Annotations[names.AnnotationInstanceID] == "" && (owned || !external)
+	if record {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, names.AnnotationInstanceID, id)
+	}
+	if !owned && !record {
 		return nil
 	}
 	return r.patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// identity returns the id of an instance, empty if it has none yet, and whether its database is an external one.
+func (r *runner) identity(ctx context.Context, instance *metav1.PartialObjectMetadata) (id string, external bool, err error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(instance), u); err != nil {
+		return "", false, err
+	}
+	if id, _, err = unstructured.NestedString(u.Object, "spec", "id"); err != nil {
+		return "", false, fmt.Errorf("read id: %w", err)
+	}
+	_, external, err = unstructured.NestedMap(u.Object, "spec", "metadata", "postgres")
+	if err != nil {
+		return "", false, fmt.Errorf("read database: %w", err)
+	}
+	return id, external, nil
 }
 
 // Kubernetes may attach a volume again until it has observed the policy of its StatefulSet.

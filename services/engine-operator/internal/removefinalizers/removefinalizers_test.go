@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/removefinalizers"
 )
 
@@ -122,7 +123,7 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	engine := s.create("FireboltEngine", "e", "{instanceRef: i, replicas: 1}", foreign, v1alpha1.EngineFinalizer)
 	deleted := s.create("FireboltEngineClass", "gone", "{template: {}}", v1alpha1.ClassFinalizer)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
-	instance := s.create("FireboltInstance", "i", "{gateway: {}, metadata: {}}", v1alpha1.InstanceFinalizer)
+	instance := s.create("FireboltInstance", "i", "{id: 01J0000000000000000000000A, gateway: {}, metadata: {}}", v1alpha1.InstanceFinalizer)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.namespace, Name: "i-metadata-postgres-creds", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "FireboltInstance", Name: "i", UID: instance.GetUID(),
@@ -155,6 +156,9 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	}
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.OwnerReferences) > 0 {
 		t.Errorf("the credentials go with the instance: %v, %v", secret.OwnerReferences, err)
+	}
+	if id := secret.Annotations[names.AnnotationInstanceID]; id != "01J0000000000000000000000A" {
+		t.Errorf("the id %q is recorded on the credentials", id)
 	}
 	for _, o := range []client.Object{class, instance} {
 		if err := s.client.Delete(t.Context(), o); err != nil {

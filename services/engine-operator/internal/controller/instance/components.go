@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/adopt"
@@ -32,12 +33,15 @@ func (r *Reconciler) runDatabase(ctx context.Context, s *reconcileState) (steps.
 	if err != nil {
 		return steps.Result{}, err
 	}
-	err = r.ensure(ctx, s, desired.Service, &corev1.Service{})
-	if err == nil {
-		err = r.workload(ctx, s, workloadSpec{
-			desired: desired.StatefulSet, live: present(s.database), formerHash: former,
-			matchesSpec: s.database == nil || ptr.Deref(s.database.Spec.Replicas, 1) == s.databaseReplicas,
-		})
+	w := workloadSpec{
+		desired: desired.StatefulSet, live: present(s.database), formerHash: former,
+		matchesSpec: s.database == nil || ptr.Deref(s.database.Spec.Replicas, 1) == s.databaseReplicas,
+	}
+	if adopt.IsAdopted(s.database) {
+		w.options = []apply.Option{apply.WithOptimisticLock()} // it keeps fields of the live one
+	}
+	if err = r.ensure(ctx, s, desired.Service, &corev1.Service{}); err == nil {
+		err = r.workload(ctx, s, w)
 	}
 	var requeue time.Duration
 	if err == nil {

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,6 +27,8 @@ type workloadSpec struct {
 	matchesSpec bool
 	// formerHash is the hash that an earlier release recorded for desired, if it differs.
 	formerHash string
+	// options of the apply.
+	options []apply.Option
 }
 
 // workload applies a workload after its configuration. An adopted workload of an earlier operator
@@ -46,7 +49,7 @@ func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workload
 			return err
 		}
 	}
-	_, err := r.applier.Object(ctx, s.instance, w.desired, w.live)
+	_, err := r.applier.Object(ctx, s.instance, w.desired, w.live, w.options...)
 	return err
 }
 
@@ -99,8 +102,17 @@ func (r *Reconciler) stopFailed(ctx context.Context, s *reconcileState) (steps.R
 	return steps.Result{}, nil
 }
 
+// scaleToZero also ends the recorded adoption, since it skips the workload while its desired state is the recorded one: the next
+// start applies it.
 func (r *Reconciler) scaleToZero(ctx context.Context, live client.Object) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"replicas":0}}`, live.GetResourceVersion())
+	metadata := map[string]any{"resourceVersion": live.GetResourceVersion()}
+	if _, adopted := live.GetAnnotations()[names.AnnotationAdopted]; adopted {
+		metadata["annotations"] = map[string]string{names.AnnotationAdopted: "stopped"}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"replicas": 0}})
+	if err != nil {
+		return fmt.Errorf("encode patch of %T %q: %w", live, live.GetName(), err)
+	}
 	if err := r.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.FieldManager)); err != nil {
 		return fmt.Errorf("patch %T %q: %w", live, live.GetName(), err)
 	}
