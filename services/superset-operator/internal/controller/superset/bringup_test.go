@@ -59,6 +59,20 @@ func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
 	}
 }
 
+// TestRejectedWebServerDelaysNoOther rejects the web server, which then never starts.
+func TestRejectedWebServerDelaysNoOther(t *testing.T) {
+	rejected := error(apierrors.NewForbidden(appsv1.Resource("deployments"), "lab-web-server", errors.New("a policy denied the request")))
+	var rejection atomic.Pointer[error]
+	rejection.Store(&rejected)
+	l := newParallelEnv(t, options{wrap: func(c client.Client) client.Client {
+		return rejectingClient{Client: c, name: " lab-web-server", rejection: &rejection}
+	}})
+	sup := l.create(minimal(func(s *v1alpha1.Superset) { s.Spec.CeleryBeat = &v1alpha1.CeleryBeatSpec{} })(l.env))
+	l.waitRolledOut("celery-beat", replicas(1))
+	rejection.Store(nil)
+	l.waitFor(sup, settled)
+}
+
 // TestToleratedFailureKeepsTimer rejects a change of a web server that does not become ready: the other components wait for
 // the end of its startup probe, not for the backoff of that failure.
 func TestToleratedFailureKeepsTimer(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,7 +78,7 @@ func (r *Reconciler) components(ctx context.Context, s *reconcileState) (steps.R
 	now := r.Clock.Now()
 	order := s.bringupOrder(now)
 	for _, d := range component.All() {
-		c := find(s.desired.Components, d.Name)
+		c, failures := find(s.desired.Components, d.Name), len(s.failures)
 		var err error
 		if c == nil {
 			err = s.tolerate(d.Key, r.removeComponent(ctx, s, d.Name))
@@ -86,6 +87,9 @@ func (r *Reconciler) components(ctx context.Context, s *reconcileState) (steps.R
 		}
 		if err != nil {
 			return steps.Result{}, err
+		}
+		if d.Name == component.WebServerName && s.creationFailed(d.Name, s.failures[failures:]) {
+			order = bringup.Order{} // the wait for it would have no end
 		}
 	}
 	if order.Until.IsZero() {
@@ -193,6 +197,13 @@ func (*Reconciler) pinImages(_ context.Context, s *reconcileState) (steps.Result
 	return steps.Result{Stop: s.decision.Initial}, nil
 }
 
+// creationFailed reports whether the failures of a component include that of the creation of its Deployment.
+func (s *reconcileState) creationFailed(slug string, failures []error) bool {
+	_, applied := s.generations[slug]
+	return !applied && s.snapshot.Deployments[slug] == nil &&
+		slices.ContainsFunc(failures, func(err error) bool { return !errors.Is(err, apply.ErrBeingDeleted) })
+}
+
 // startBlocked reports whether the component must not be created, or not start on its former image, while the images are
 // pinned.
 func (s *reconcileState) startBlocked(c *desired.Component) bool {
@@ -203,7 +214,7 @@ func (s *reconcileState) startBlocked(c *desired.Component) bool {
 // startsFormer reports whether the component, scaled to zero, would start on an image that the metastore no longer fits.
 func (s *reconcileState) startsFormer(c *desired.Component) bool {
 	live := s.snapshot.Deployments[c.Slug]
-	return live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(mainImage(live), c.Image)
+	return c.Descriptor.Python && live != nil && snapshot.DesiredReplicas(live) == 0 && s.decision.IsFormer(mainImage(live), c.Image)
 }
 
 // bringupOrder returns which components wait for the web server.

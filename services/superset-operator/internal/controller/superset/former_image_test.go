@@ -87,6 +87,21 @@ func (l *recordedEnv) checkNeverStarted(slug, image string, since int64) {
 	}
 }
 
+// TestBlockedDowngradeStartsWebsocketServer starts a stopped Superset while a downgrade is blocked. The version of the websocket
+// server is its own, and it does not use the metastore.
+func TestBlockedDowngradeStartsWebsocketServer(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full(func(s *v1alpha1.Superset) { s.Spec.WebsocketServer.Image.Tag = new("1.4.2") }))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.waitFor(sup, all(phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		image("5.0.0")(s)
+		s.Annotations = nil
+	})
+	l.waitRolledOut("websocket-server", replicas(1))
+	l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"))
+}
+
 // runs returns a check that the main container of a Deployment has the image.
 func runs(image string) func(*appsv1.Deployment) error {
 	return func(d *appsv1.Deployment) error {
