@@ -51,7 +51,7 @@ func celeryProbes(c *resolve.Component) probes {
 	if c.Python.Heartbeat == "" || c.Python.Valkey == nil || c.Python.Valkey.Broker == nil || len(c.Pod.Container.Command) > 0 {
 		return probes{}
 	}
-	heartbeat := probe(execute("python3", "-c", heartbeatScript, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter)))
+	heartbeat := probe(execute("python3", "-c", heartbeatScript, pyconfig.HeartbeatFile, fmt.Sprint(staleAfter), "/proc/1/stat"))
 	heartbeat.PeriodSeconds, heartbeat.TimeoutSeconds = 60, 15
 	started := startup(execute("/bin/sh", "-c", "test -e "+pyconfig.HeartbeatFile))
 	if c.Celery != nil && slices.Contains(blockingPools, c.Celery.Pool) {
@@ -67,14 +67,20 @@ var blockingPools = []string{"solo", "gevent", "eventlet"}
 // staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
 const staleAfter = 600
 
-// heartbeatScript succeeds while the file is new enough, and while the broker does not answer: without a broker no
-// message arrives, and a restart would only end running tasks. It does not import Superset, which would take ten seconds
-// of a core each time.
+// heartbeatScript succeeds while the file or the container is new enough, since the file of a former container remains in the
+// pod. It also succeeds while the broker does not answer: without a broker no message arrives, and a restart would only end
+// running tasks. It does not import Superset, which would take ten seconds of a core each time.
 const heartbeatScript = `import os, socket, sys, time
 try:
     age = time.time() - os.stat(sys.argv[1]).st_mtime
 except FileNotFoundError:
     age = float("inf")
+try:
+    with open(sys.argv[3]) as stat:
+        started = int(stat.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+    age = min(age, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+except (OSError, ValueError, IndexError):
+    pass
 if age > float(sys.argv[2]):
     try:
         socket.create_connection((os.environ["` + pyconfig.EnvValkeyHost + `"], int(os.environ["` + pyconfig.EnvValkeyPort + `"])), 5).close()

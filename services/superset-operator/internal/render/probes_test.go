@@ -124,6 +124,10 @@ func TestLivenessProbe(t *testing.T) {
 		if alive(port) || !alive("1") {
 			t.Errorf("%s: with an old file, alive is %v, and %v without a broker", slug, alive(port), alive("1"))
 		}
+		command = slices.Clone(command)
+		if command[5] = "/proc/self/stat"; !alive(port) { // the probe itself instead of the container
+			t.Errorf("%s: a new container is not alive with the file of a former one", slug)
+		}
 		if s := main(all[slug]).StartupProbe; s.PeriodSeconds*s.FailureThreshold < 300 || !slices.Contains(s.Exec.Command, "test -e "+command[3]) {
 			t.Errorf("%s: startup probe %+v", slug, s)
 		}
