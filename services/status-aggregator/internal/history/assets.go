@@ -44,6 +44,28 @@ func (s *Store) lifecycle(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
+// isDiscarded reports whether the stream has discarded everything of the time at which the entry was stored, and
+// with it the pending events of the entry. It compares times of the server only.
+func (s *Store) isDiscarded(ctx context.Context, r *Record) (bool, error) {
+	if r.stored.IsZero() {
+		return false, nil
+	}
+	stream, err := s.lifecycle(ctx)
+	if err != nil {
+		return false, s.note(err)
+	}
+	info, err := stream.Info(ctx)
+	if err = s.note(err); err != nil {
+		return false, fmt.Errorf("read the state of stream %s: %w", contract.StreamLifecycle, err)
+	}
+	kept := info.State.FirstTime
+	if info.State.Msgs == 0 {
+		kept = info.State.LastTime // of the last event that was discarded
+	}
+	// A new stream has discarded nothing.
+	return info.State.FirstSeq > 1 && r.stored.Before(kept), nil
+}
+
 // isWrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.
 func isWrongSequence(err error) bool {
 	var api *jetstream.APIError

@@ -13,7 +13,8 @@
 // deterministic (`<uid>.<type>.<revision>` for a condition, `<uid>.<seq>` for a phase
 // change), and each event is published with the expected last sequence of all of
 // the object's subjects, so the stream rejects a second copy and the last message
-// shows how far the previous attempt came.
+// shows how far the previous attempt came. Events that are older than all that a stream has kept
+// are not published: its limits have discarded them.
 //
 // The bucket is a cache. If it is empty although the object is not new, history is lost
 // and the next entry has one pending snapshot event with gap set. The same applies if the

@@ -1,10 +1,12 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -142,7 +144,7 @@ func (s *Store) read(ctx context.Context, ref contract.Ref) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Revision: raw.Revision()}
+	r := &Record{Revision: raw.Revision(), stored: raw.Created()}
 	if err := json.Unmarshal(raw.Value(), &r.Entry); err != nil {
 		// Written by another client or a later release: keep its revision, discard its content.
 		r.Entry = contract.StatusEntry{}
@@ -155,6 +157,12 @@ func (s *Store) read(ctx context.Context, ref contract.Ref) (*Record, error) {
 	return r, nil
 }
 
+// listTimeout bounds a listing. Its end never comes if the bucket loses entries meanwhile.
+const listTimeout = 30 * time.Second
+
+// errTruncated reports that the subscription of a listing ended before the list was complete.
+var errTruncated = errors.New("subscription ended early")
+
 // Keys lists the objects of this cluster that have an entry.
 func (s *Store) Keys(ctx context.Context) ([]contract.Ref, error) {
 	kv, err := s.bucket(ctx)
@@ -165,17 +173,40 @@ func (s *Store) Keys(ctx context.Context) ([]contract.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	lister, err := kv.ListKeysFiltered(ctx, token+".>")
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	out, err := listKeys(ctx, kv, token+".>")
 	if err = s.note(err); err != nil {
 		return nil, fmt.Errorf("list status entries: %w", err)
 	}
+	return out, nil
+}
+
+// listKeys reads the end marker itself: the list of [jetstream.KeyValue.ListKeysFiltered] ends in the same way
+// whether it is complete or not.
+func listKeys(ctx context.Context, kv jetstream.KeyValue, filter string) ([]contract.Ref, error) {
+	w, err := kv.WatchFiltered(ctx, []string{filter}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = w.Stop() }() // fails if the subscription has ended already
 	var out []contract.Ref
-	for key := range lister.Keys() {
-		if ref, err := contract.ParseKey(key); err == nil {
-			out = append(out, ref)
+	for {
+		select {
+		case entry, ok := <-w.Updates():
+			if !ok {
+				return nil, cmp.Or(ctx.Err(), errTruncated) // the end of the context ends it as well
+			}
+			if entry == nil {
+				return out, nil
+			}
+			if ref, err := contract.ParseKey(entry.Key()); err == nil {
+				out = append(out, ref)
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-	return out, nil
 }
 
 // Delete publishes that the object of the record was deleted, and deletes its entry.

@@ -53,11 +53,12 @@ func (f *faulty) Publish(ctx context.Context, m bus.Message, opts ...jetstream.P
 
 // fixture is a store on a real server.
 type fixture struct {
-	t     *testing.T
-	conn  *bus.Conn
-	bus   *faulty
-	store *Store
-	clock *clocktesting.FakePassiveClock
+	t      *testing.T
+	server *natstest.Server
+	conn   *bus.Conn
+	bus    *faulty
+	store  *Store
+	clock  *clocktesting.FakePassiveClock
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -75,7 +76,10 @@ func newFixture(t *testing.T) *fixture {
 	if err := bus.Bootstrap(t.Context(), conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, conn: conn, bus: &faulty{Conn: conn, t: t}, clock: clocktesting.NewFakePassiveClock(start)}
+	f := &fixture{
+		t: t, server: server, conn: conn, bus: &faulty{Conn: conn, t: t},
+		clock: clocktesting.NewFakePassiveClock(start),
+	}
 	f.restart()
 	return f
 }

@@ -96,12 +96,16 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	return nil
 }
 
-// isFlushed reports whether the stream has an event that follows all pending ones of the entry.
+// isFlushed reports whether the stream has an event that follows all pending ones of the entry, or has
+// discarded them.
 func (s *Store) isFlushed(ctx context.Context, ref contract.Ref, r *Record) (bool, error) {
 	if err := s.locateOnce(ctx, ref, r); err != nil {
 		return false, err
 	}
-	if r.position.sequence == 0 || r.position.uid() == r.Entry.Object.UID {
+	if r.position.sequence == 0 {
+		return s.isDiscarded(ctx, r)
+	}
+	if r.position.uid() == r.Entry.Object.UID {
 		return r.position.isAfter(r), nil
 	}
 	// The last event is of another incarnation: those of a successor follow the deletion.

@@ -67,6 +67,7 @@ type Record struct {
 
 	pending  []planned
 	position position
+	stored   time.Time // when the bucket stored the entry; zero if this process wrote it
 	// found is how often the phase numbers of an incarnation had restarted according to the
 	// stream, if the entry does not record it yet.
 	found struct {
