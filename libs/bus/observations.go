@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flotilla-dev/flotilla/libs/bus/internal/epoch"
@@ -39,7 +41,8 @@ type observed struct {
 	deleted     bool
 	cause       trace.SpanContext // of the newest offer
 	seq         uint64
-	unacked     int // offers that no acknowledged message covers yet
+	unacked     int    // offers that no acknowledged message covers yet
+	stored      uint64 // sequence of the last acknowledged message; 0 after a stream reset
 }
 
 // NewObservationPublisher returns a publisher of observations for one observer in one
@@ -50,6 +53,11 @@ type observed struct {
 func NewObservationPublisher(p *Publisher, cluster string, observer contract.Observer, start func() int64) *ObservationPublisher {
 	o := &ObservationPublisher{p: p, cluster: cluster, observer: observer, objects: map[string]*observed{}}
 	o.epoch = epoch.New(cluster, observer.Name, start, p.conn.lastEpoch, p.conn.cfg.Clock, p.conn.log)
+	if filter := o.epoch.Filter(); filter != "" {
+		p.streams.Own(contract.StreamObservations, func(ctx context.Context) (bool, error) {
+			return o.missing(ctx, filter)
+		})
+	}
 	p.OnReset(o.republishAll)
 	return o
 }
@@ -129,6 +137,7 @@ func (o *ObservationPublisher) republishAll() {
 			last.cause = trace.SpanContext{} // published, and unchanged since
 		}
 		last.unacked++
+		last.stored = 0
 		subjects = append(subjects, subject)
 	}
 	o.mu.Unlock()
@@ -163,7 +172,7 @@ func (o *ObservationPublisher) build(subject string) (Message, error) {
 		m.Header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
 	}
 	m.cause = cause
-	m.acked = func() { o.acknowledged(subject, last, covered) }
+	m.acked = func(sequence uint64) { o.acknowledged(subject, last, covered, sequence) }
 	return m, nil
 }
 
@@ -191,13 +200,32 @@ func (o *ObservationPublisher) encode(obs contract.Observation) (Message, error)
 
 // acknowledged subtracts the offers that an acknowledged message covers and, after a
 // tombstone, removes the object.
-func (o *ObservationPublisher) acknowledged(subject string, last *observed, covered int) {
+func (o *ObservationPublisher) acknowledged(subject string, last *observed, covered int, sequence uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	last.unacked -= covered
+	last.stored = sequence
 	if last.deleted && last.unacked == 0 && o.objects[subject] == last {
 		delete(o.objects, subject)
 	}
+}
+
+// missing reports whether the stream lacks the newest acknowledged observation and any later one.
+// It expects no tombstones: they expire, and readers purge them.
+func (o *ObservationPublisher) missing(ctx context.Context, filter string) (bool, error) {
+	var want uint64
+	o.mu.Lock()
+	for _, last := range o.objects {
+		if !last.deleted {
+			want = max(want, last.stored)
+		}
+	}
+	o.mu.Unlock()
+	if want == 0 {
+		return false, nil
+	}
+	got, err := o.p.conn.lastSequence(ctx, filter)
+	return err == nil && got < want, err
 }
 
 // sameObservation reports whether two observations describe the same state of the object.
@@ -213,12 +241,11 @@ func sameObservation(a, b contract.Observation) bool {
 // lastEpoch returns the epoch of the newest observation that matches the filter, or 0
 // when there is none.
 func (c *Conn) lastEpoch(filter string) (int64, error) {
-	reply, err := c.nc.Request("$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil, publishTimeout)
-	if err != nil {
-		return 0, fmt.Errorf("get last message: %w", err)
-	}
-	if len(reply.Data) == 0 {
-		return 0, nil // 404
+	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
+	defer cancel()
+	reply, err := c.lastObservation(ctx, filter)
+	if err != nil || len(reply.Data) == 0 {
+		return 0, err // no data: 404
 	}
 	_, obs, err := contract.Decode[contract.Observation](reply.Data)
 	if err != nil {
@@ -226,4 +253,28 @@ func (c *Conn) lastEpoch(filter string) (int64, error) {
 		return 0, nil
 	}
 	return obs.Epoch, nil
+}
+
+// lastSequence returns the sequence of the newest observation that matches the filter, or 0
+// when there is none.
+func (c *Conn) lastSequence(ctx context.Context, filter string) (uint64, error) {
+	reply, err := c.lastObservation(ctx, filter)
+	if err != nil || reply.Header.Get("Status") == "404" {
+		return 0, err
+	}
+	sequence, err := strconv.ParseUint(reply.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read sequence of last message: %w", err)
+	}
+	return sequence, nil
+}
+
+// lastObservation requests the newest message that matches the filter. An observer has no
+// permission for a request that is less specific.
+func (c *Conn) lastObservation(ctx context.Context, filter string) (*nats.Msg, error) {
+	reply, err := c.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil)
+	if err != nil {
+		return nil, fmt.Errorf("get last message: %w", err)
+	}
+	return reply, nil
 }

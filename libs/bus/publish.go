@@ -21,8 +21,8 @@ type Message struct {
 	Body    []byte
 	Header  map[string][]string // in addition to Content-Type and Nats-Msg-Id, which Publish sets
 
-	acked func()            // runs in the sender once the stream has it
-	cause trace.SpanContext // the span that caused the message; zero: unknown
+	acked func(sequence uint64) // runs in the sender once the stream has it
+	cause trace.SpanContext     // the span that caused the message; zero: unknown
 }
 
 // ErrDenied means that the server denies this client the subject.

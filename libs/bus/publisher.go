@@ -41,6 +41,7 @@ type Publisher struct {
 	inFlight int
 	backoff  sharedBackoff
 	checkDue bool
+	checked  uint64    // reconnects of the connection before the last check
 	recheck  time.Time // when to retry a failed check
 	onReset  []func()
 }
@@ -109,7 +110,7 @@ func (p *Publisher) Enqueue(subject string, build func() (Message, error)) {
 	p.notify()
 }
 
-// OnReset adds a function that runs after a stream reset: the caller must offer its whole
+// OnReset adds a function that runs after a stream reset, or when messages may be lost: the caller must offer its whole
 // state again. It is called between two sends and must not block.
 func (p *Publisher) OnReset(f func()) {
 	p.mu.Lock()
@@ -169,6 +170,9 @@ func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	wait := p.collectDue(now)
 	if !p.conn.Connected() {
 		return nil, idle
+	}
+	if p.conn.nc.Stats().Reconnects != p.checked {
+		return nil, 0 // check first: a new message hides whether earlier ones were lost
 	}
 	if !p.recheck.IsZero() {
 		wait = min(wait, max(0, p.recheck.Sub(now)))
@@ -248,6 +252,10 @@ func (p *Publisher) consumeCheck(now time.Time) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if n := p.conn.nc.Stats().Reconnects; n != p.checked {
+		p.checked, p.checkDue = n, true
+		p.streams.Doubt()
+	}
 	due := p.checkDue || (!p.recheck.IsZero() && !now.Before(p.recheck))
 	if due {
 		p.checkDue, p.recheck = false, time.Time{}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/bus/internal/streamreset"
 )
 
 // Backoff between attempts: doubled from minBackoff to maxBackoff, each time shortened by
@@ -64,11 +66,12 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		return
 	}
 	if message.acked != nil {
-		message.acked()
+		message.acked(ack.Sequence)
 	}
 	p.handleAck(e)
 	if !ack.Duplicate && p.streams.Regressed(before, ack) {
-		p.reset(ack.Stream)
+		p.countReset(ack.Stream)
+		p.republish()
 	}
 }
 
@@ -128,6 +131,9 @@ func (p *Publisher) handlePublishError(e *entry, m Message, err error) {
 	} else {
 		p.log.V(1).Info("Failed to publish message, retrying", "subject", e.subject, "cause", err.Error())
 	}
+	if outcome == outcomeNoStream {
+		p.streams.Doubt() // it may return from a backup
+	}
 	var api *jetstream.APIError
 	p.finish(e, func(now time.Time) {
 		switch {
@@ -175,15 +181,21 @@ func (p *Publisher) checkStreams(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamCheckTimeout)
 	defer cancel()
 	for _, name := range p.streams.Names {
-		replaced, err := p.streams.Check(ctx, p.conn.js, name)
+		result, err := p.streams.Check(ctx, p.conn.js, name)
 		if err != nil {
 			p.log.V(1).Info("Failed to check stream", "stream", name, "cause", err.Error())
 			p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
 			continue
 		}
-		if replaced {
-			p.reset(name)
+		switch result {
+		case streamreset.Intact:
+			continue
+		case streamreset.Missing: // not counted, since the alert is about resets
+			p.log.Info("Newest message is missing in the stream, publishing all messages again", "stream", name)
+		case streamreset.Reset:
+			p.countReset(name)
 		}
+		p.republish()
 	}
 }
 
@@ -193,10 +205,13 @@ func (p *Publisher) scheduleCheck(at time.Time) {
 	p.recheck = at
 }
 
-// reset calls the functions of OnReset, which offer their whole state again.
-func (p *Publisher) reset(stream string) {
+func (p *Publisher) countReset(stream string) {
 	p.conn.metrics.Resets.Inc()
 	p.log.Info("Stream was reset, publishing all messages again", "stream", stream)
+}
+
+// republish calls the functions of OnReset, which offer their whole state again.
+func (p *Publisher) republish() {
 	p.mu.Lock()
 	fs := append([]func(){}, p.onReset...)
 	p.mu.Unlock()

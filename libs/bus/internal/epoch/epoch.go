@@ -45,6 +45,9 @@ func New(cluster, observer string, start func() int64, last func(filter string) 
 	return e
 }
 
+// Filter returns the filter of all observations of this observer, or "" if it cannot have any.
+func (e *Epoch) Filter() string { return e.filter }
+
 // Current returns the epoch in use, which grows only.
 func (e *Epoch) Current() int64 {
 	var start int64

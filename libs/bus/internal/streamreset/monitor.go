@@ -13,15 +13,30 @@ import (
 )
 
 // Monitor detects a stream reset: the stream was re-created, or its last sequence
-// is lower than one that it acknowledged to us.
+// is lower than one that it acknowledged to us. Other publishers' messages can hide
+// that, so it also asks the sources of our messages; see [Monitor.Own].
 type Monitor struct {
 	Names []string // of the streams
 
 	mu      sync.Mutex
 	created map[string]time.Time
 	heads   map[string]uint64 // greatest sequence acknowledged or seen
+	own     map[string][]func(context.Context) (bool, error)
+	doubts  map[string]uint64 // heads at the first doubt since the last check
 	resets  int
 }
+
+// Result is the result of a check.
+type Result int
+
+// Results of a check.
+const (
+	Intact Result = iota
+	// Missing means that our newest message is missing or may be. Not every cause is a
+	// reset: a replica that lags behind may have replied.
+	Missing
+	Reset
+)
 
 // State is the state of the monitor before a publish.
 type State struct {
@@ -31,7 +46,32 @@ type State struct {
 
 // New returns a Monitor of the named streams.
 func New(names []string) *Monitor {
-	return &Monitor{Names: slices.Clone(names), created: map[string]time.Time{}, heads: map[string]uint64{}}
+	return &Monitor{
+		Names:   slices.Clone(names),
+		created: map[string]time.Time{},
+		heads:   map[string]uint64{},
+		own:     map[string][]func(context.Context) (bool, error){},
+		doubts:  map[string]uint64{},
+	}
+}
+
+// Own adds a source of our messages in a stream; missing reports whether its newest one is missing.
+func (m *Monitor) Own(stream string, missing func(context.Context) (bool, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.own[stream] = append(m.own[stream], missing)
+}
+
+// Doubt records that the streams may have been reset. A message that is acknowledged before
+// the next check hides whether earlier ones are lost, so that check then assumes it.
+func (m *Monitor) Doubt() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range m.Names {
+		if _, ok := m.doubts[name]; !ok {
+			m.doubts[name] = m.heads[name]
+		}
+	}
 }
 
 // Mark returns the state before a publish.
@@ -59,26 +99,57 @@ func (m *Monitor) Regressed(before State, ack *jetstream.PubAck) bool {
 }
 
 // Check compares a stream with its recorded state.
-func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string) (replaced bool, err error) {
+func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string) (Result, error) {
 	before := m.Mark() // later acknowledgments may be ahead of the reply
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
-		return false, fmt.Errorf("get stream info %q: %w", name, err)
+		m.Doubt()
+		return Intact, fmt.Errorf("get stream info %q: %w", name, err)
 	}
 	info := stream.CachedInfo()
-
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	created, ok := m.created[name]
-	m.created[name] = info.Created
-	if before.resets != m.resets {
-		return false, nil
+	missing, err := m.missing(ctx, name)
+	if err != nil {
+		m.Doubt()
+		return Intact, fmt.Errorf("get own newest message in %q: %w", name, err)
 	}
-	if (ok && !created.Equal(info.Created)) || info.State.LastSeq < before.heads[name] {
-		m.recordReset(name, info.State.LastSeq)
-		return true, nil
+	return m.compare(before, info, missing), nil
+}
+
+// missing asks the sources of a stream.
+func (m *Monitor) missing(ctx context.Context, name string) (bool, error) {
+	m.mu.Lock()
+	own := slices.Clone(m.own[name])
+	m.mu.Unlock()
+	for _, f := range own {
+		if missing, err := f(ctx); missing || err != nil {
+			return missing, err
+		}
 	}
 	return false, nil
+}
+
+func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing bool) Result {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := info.Config.Name
+	created, known := m.created[name]
+	m.created[name] = info.Created
+	doubted := m.doubts[name]
+	delete(m.doubts, name)
+	if before.resets != m.resets {
+		return Intact
+	}
+	result := Intact
+	switch {
+	case known && !created.Equal(info.Created), info.State.LastSeq < before.heads[name]:
+		result = Reset
+	case missing, len(m.own[name]) > 0 && doubted > 0 && doubted < m.heads[name]:
+		result = Missing
+	}
+	if result != Intact {
+		m.recordReset(name, info.State.LastSeq)
+	}
+	return result
 }
 
 func (m *Monitor) recordReset(name string, head uint64) {
