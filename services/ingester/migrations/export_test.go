@@ -19,7 +19,9 @@ func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	some := set{files: fstest.MapFS{}, adoption: legacyschema.Options{Batch: 4}} // so that there are several
+	some := every
+	some.files, some.kinds = fstest.MapFS{}, nil
+	some.adoption = legacyschema.Options{Batch: 4} // so that there are several
 	wanted := func(kind *registry.Kind) bool { return slices.Contains(tables, kind.Table) }
 	for _, kind := range every.kinds {
 		if wanted(kind) {
@@ -53,5 +55,15 @@ func UpWithKind(ctx context.Context, db *sql.DB, kind *registry.Kind) (Report, e
 		return Report{}, err
 	}
 	every.kinds = append(slices.Clone(every.kinds), kind)
+	return every.up(ctx, db)
+}
+
+// UpWithTableWait is like Up, with another bound of the wait for the lock of a table.
+func UpWithTableWait(ctx context.Context, db *sql.DB, seconds int) (Report, error) {
+	every, err := all()
+	if err != nil {
+		return Report{}, err
+	}
+	every.tableWaitSeconds = seconds
 	return every.up(ctx, db)
 }

@@ -10,17 +10,29 @@ import (
 
 // sessionLock is a named lock that belongs to the connection: when its holder crashes,
 // the server frees it at once. The name contains the database's, since such locks are server-wide.
-type sessionLock struct{}
+//
+// The connection is that of all migrations, so the lock also bounds how long their statements wait
+// for the lock of a table: meanwhile all later statements on that table wait behind them.
+type sessionLock struct{ tableWaitSeconds int }
+
+// tableWaitSeconds is below the read timeout of the connection, so that the wait fails with an error of
+// the server. After a timeout of the connection, the server would continue to wait and to hold the named lock.
+const tableWaitSeconds = 20
 
 // lockWaitSeconds is the timeout of one attempt. It is below the read timeout of the
 // connection; attempts continue until the context ends.
 const lockWaitSeconds = 5
 
 // SessionLock implements goose's lock.SessionLocker.
-func (*sessionLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+func (l *sessionLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	name, err := lockName(ctx, conn)
 	if err != nil {
 		return err
+	}
+	// A lower value of the DSN or of the server stays.
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("SET @former_lock_wait_timeout = @@SESSION.lock_wait_timeout,"+
+		" SESSION lock_wait_timeout = LEAST(@@SESSION.lock_wait_timeout, CAST(%d AS UNSIGNED))", l.tableWaitSeconds)); err != nil {
+		return fmt.Errorf("set lock_wait_timeout: %w", err)
 	}
 	for {
 		var got sql.NullInt64
@@ -41,6 +53,10 @@ func (*sessionLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	}
 	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name); err != nil {
 		return fmt.Errorf("release lock %q: %w", name, err)
+	}
+	// The connection returns to the pool.
+	if _, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = @former_lock_wait_timeout"); err != nil {
+		return fmt.Errorf("restore lock_wait_timeout: %w", err)
 	}
 	return nil
 }

@@ -67,6 +67,8 @@ type set struct {
 	kinds []*registry.Kind // to adopt
 	// adoption configures the adoption of an earlier database.
 	adoption legacyschema.Options
+	// tableWaitSeconds bounds the wait of a statement for the lock of a table.
+	tableWaitSeconds int
 }
 
 func all() (set, error) {
@@ -74,7 +76,7 @@ func all() (set, error) {
 	if err != nil {
 		return set{}, err
 	}
-	return set{files: files, kinds: r.Kinds()}, nil
+	return set{files: files, kinds: r.Kinds(), tableWaitSeconds: tableWaitSeconds}, nil
 }
 
 func (s set) up(ctx context.Context, db *sql.DB) (Report, error) {
@@ -184,7 +186,7 @@ func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) 
 		goose.WithStore(store),
 		goose.WithGoMigrations(adoption(s.kinds, s.adoption)),
 		goose.WithAllowOutofOrder(true), // migrations are independent, and a fix for an older release has a lower number
-		goose.WithSessionLocker(&sessionLock{}),
+		goose.WithSessionLocker(&sessionLock{tableWaitSeconds: s.tableWaitSeconds}),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(slog.New(logr.ToSlogHandler(logr.FromContextOrDiscard(ctx)))),
 	)

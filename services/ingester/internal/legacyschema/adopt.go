@@ -34,7 +34,8 @@ type run struct {
 
 // Run adopts those tables of the kinds that differ from the schema. The table taken_over must
 // exist. A kind without any table is left to the later migrations that create them. Run commits
-// several times; tx serves only as a connection, the one that holds the lock of the migrations.
+// several times; tx serves only as a connection, the one that holds the lock of the
+// migrations and bounds the waits for the locks of tables.
 func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) error {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -43,10 +44,6 @@ func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) err
 		o.Clock = clock.RealClock{}
 	}
 	r := &run{tx: tx, batch: cmp.Or(o.Batch, defaultBatch), progress: &progress{report: o.Progress, clock: o.Clock}}
-	// An ALTER that waits for an open transaction blocks all later statements on the table.
-	if _, err := tx.ExecContext(ctx, "SET SESSION lock_wait_timeout = 30"); err != nil {
-		return fmt.Errorf("set lock_wait_timeout: %w", err)
-	}
 	for _, kind := range kinds {
 		if err := r.adopt(ctx, kind); err != nil {
 			return fmt.Errorf("adopt tables of %s: %w", kind.Name, err)

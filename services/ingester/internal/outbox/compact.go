@@ -19,6 +19,16 @@ const (
 	maxSuperseded = 500_000
 )
 
+// measureIfDue measures if the interval since the last measurement is over.
+func (r *Relay) measureIfDue(ctx context.Context) {
+	select {
+	case <-r.measureTimer.C():
+		r.measure(ctx)
+		r.measureTimer.Reset(measureInterval)
+	default:
+	}
+}
+
 // measure sets the gauges and keeps the table within its bound.
 func (r *Relay) measure(ctx context.Context) {
 	depth, lag, err := r.depth(ctx)

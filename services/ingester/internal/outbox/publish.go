@@ -26,6 +26,9 @@ const observer = "ingester"
 // its kind. checkedAt is the time of the last deduplication.
 func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
 	for len(rows) > 0 {
+		// If rows arrive faster than they are published, drain does not return. Those of rows that this drops are
+		// still published. It may take minutes, so the time of the last deduplication is checked afterwards.
+		r.measureIfDue(ctx)
 		if r.cfg.Clock.Since(checkedAt) > streamReadValidity {
 			r.forget()
 			return nil

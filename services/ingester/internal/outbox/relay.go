@@ -55,6 +55,8 @@ type Relay struct {
 	// lastError is the last failure, so that it is logged once.
 	lastError string
 	positions map[string]*position // by kind
+	// measureTimer fires when the next measurement is due.
+	measureTimer clock.Timer
 	// held are the kinds whose events the bus denies, and the times of their next attempts.
 	held map[string]time.Time
 }
@@ -94,8 +96,8 @@ func (r *Relay) Start(ctx context.Context) error {
 		return nil
 	case <-r.cfg.Ready:
 	}
-	measure := r.cfg.Clock.NewTimer(0)
-	defer measure.Stop()
+	r.measureTimer = r.cfg.Clock.NewTimer(0)
+	defer r.measureTimer.Stop()
 	backoff := minBackoff
 	for {
 		wait := pollInterval
@@ -109,9 +111,9 @@ func (r *Relay) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-measure.C():
+		case <-r.measureTimer.C():
 			r.measure(ctx)
-			measure.Reset(measureInterval)
+			r.measureTimer.Reset(measureInterval)
 		case <-r.addedUnless(err):
 		case <-r.reconnected:
 			r.retryHeldNow()
