@@ -254,7 +254,7 @@ func (p *Publisher) consumeCheck(now time.Time) bool {
 	defer p.mu.Unlock()
 	if n := p.conn.nc.Stats().Reconnects; n != p.checked {
 		p.checked, p.checkDue = n, true
-		p.streams.Doubt()
+		p.streams.Suspect()
 	}
 	due := p.checkDue || (!p.recheck.IsZero() && !now.Before(p.recheck))
 	if due {

@@ -132,7 +132,7 @@ func (p *Publisher) handlePublishError(e *entry, m Message, err error) {
 		p.log.V(1).Info("Failed to publish message, retrying", "subject", e.subject, "cause", err.Error())
 	}
 	if outcome == outcomeNoStream {
-		p.streams.Doubt() // it may return from a backup
+		p.streams.Suspect() // it may return from a backup
 	}
 	var api *jetstream.APIError
 	p.finish(e, func(now time.Time) {

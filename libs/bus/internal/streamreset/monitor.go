@@ -18,12 +18,12 @@ import (
 type Monitor struct {
 	Names []string // of the streams
 
-	mu      sync.Mutex
-	created map[string]time.Time
-	heads   map[string]uint64 // greatest sequence acknowledged or seen
-	own     map[string][]func(context.Context) (bool, error)
-	doubts  map[string]uint64 // heads at the first doubt since the last check
-	resets  int
+	mu        sync.Mutex
+	created   map[string]time.Time
+	heads     map[string]uint64 // greatest sequence acknowledged or seen
+	own       map[string][]func(context.Context) (bool, error)
+	suspected map[string]uint64 // heads when a reset was first suspected since the last check
+	resets    int
 }
 
 // Result is the result of a check.
@@ -47,11 +47,11 @@ type State struct {
 // New returns a Monitor of the named streams.
 func New(names []string) *Monitor {
 	return &Monitor{
-		Names:   slices.Clone(names),
-		created: map[string]time.Time{},
-		heads:   map[string]uint64{},
-		own:     map[string][]func(context.Context) (bool, error){},
-		doubts:  map[string]uint64{},
+		Names:     slices.Clone(names),
+		created:   map[string]time.Time{},
+		heads:     map[string]uint64{},
+		own:       map[string][]func(context.Context) (bool, error){},
+		suspected: map[string]uint64{},
 	}
 }
 
@@ -62,14 +62,14 @@ func (m *Monitor) Own(stream string, missing func(context.Context) (bool, error)
 	m.own[stream] = append(m.own[stream], missing)
 }
 
-// Doubt records that the streams may have been reset. A message that is acknowledged before
+// Suspect records that the streams may have been reset. A message that is acknowledged before
 // the next check hides whether earlier ones are lost, so that check then assumes it.
-func (m *Monitor) Doubt() {
+func (m *Monitor) Suspect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, name := range m.Names {
-		if _, ok := m.doubts[name]; !ok {
-			m.doubts[name] = m.heads[name]
+		if _, ok := m.suspected[name]; !ok {
+			m.suspected[name] = m.heads[name]
 		}
 	}
 }
@@ -103,13 +103,13 @@ func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string
 	before := m.Mark() // later acknowledgments may be ahead of the reply
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
-		m.Doubt()
+		m.Suspect()
 		return Intact, fmt.Errorf("get stream info %q: %w", name, err)
 	}
 	info := stream.CachedInfo()
 	missing, err := m.missing(ctx, name)
 	if err != nil {
-		m.Doubt()
+		m.Suspect()
 		return Intact, fmt.Errorf("get own newest message in %q: %w", name, err)
 	}
 	return m.compare(before, info, missing), nil
@@ -134,8 +134,8 @@ func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing bool
 	name := info.Config.Name
 	created, known := m.created[name]
 	m.created[name] = info.Created
-	doubted := m.doubts[name]
-	delete(m.doubts, name)
+	head := m.suspected[name]
+	delete(m.suspected, name)
 	if before.resets != m.resets {
 		return Intact
 	}
@@ -143,7 +143,7 @@ func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing bool
 	switch {
 	case known && !created.Equal(info.Created), info.State.LastSeq < before.heads[name]:
 		result = Reset
-	case missing, len(m.own[name]) > 0 && doubted > 0 && doubted < m.heads[name]:
+	case missing, len(m.own[name]) > 0 && head > 0 && head < m.heads[name]:
 		result = Missing
 	}
 	if result != Intact {

@@ -12,13 +12,13 @@ import (
 )
 
 // A message that is acknowledged before the check hides that earlier ones were lost.
-func TestCheckAssumesLossAfterDoubt(t *testing.T) {
+func TestCheckAssumesLossAfterSuspicion(t *testing.T) {
 	tests := map[string]struct {
-		doubt func(t *testing.T, m *Monitor, js jetstream.JetStream, fail func(error))
-		want  Result
+		suspect func(t *testing.T, m *Monitor, js jetstream.JetStream, fail func(error))
+		want    Result
 	}{
-		"no doubt": {func(*testing.T, *Monitor, jetstream.JetStream, func(error)) {}, Intact},
-		"a doubt":  {func(_ *testing.T, m *Monitor, _ jetstream.JetStream, _ func(error)) { m.Doubt() }, Missing},
+		"no suspicion": {func(*testing.T, *Monitor, jetstream.JetStream, func(error)) {}, Intact},
+		"a suspicion":  {func(_ *testing.T, m *Monitor, _ jetstream.JetStream, _ func(error)) { m.Suspect() }, Missing},
 		"a failed check": {func(t *testing.T, m *Monitor, js jetstream.JetStream, fail func(error)) {
 			t.Helper()
 			fail(errors.New("no reply"))
@@ -35,7 +35,7 @@ func TestCheckAssumesLossAfterDoubt(t *testing.T) {
 			var failure error
 			m.Own("BOATS", func(context.Context) (bool, error) { return false, failure })
 			m.Regressed(m.Mark(), send(t, js))
-			tc.doubt(t, m, js, func(err error) { failure = err })
+			tc.suspect(t, m, js, func(err error) { failure = err })
 			m.Regressed(m.Mark(), send(t, js))
 			for i, want := range []Result{tc.want, Intact} {
 				if got, err := m.Check(t.Context(), js, "BOATS"); err != nil || got != want {

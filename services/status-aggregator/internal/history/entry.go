@@ -189,7 +189,7 @@ func listKeys(ctx context.Context, kv jetstream.KeyValue, filter string) ([]cont
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = w.Stop() }() // fails if the subscription has ended already
+	defer w.Stop() //nolint:errcheck // it fails if the subscription has ended already
 	var out []contract.Ref
 	for {
 		select {
