@@ -31,7 +31,8 @@ func (m *model) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 func (m *model) checkServing(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	entry := d.Status.Preflight
 	rejected := entry != nil && entry.State == v1alpha1.TaskFailed && d.Condition.Reason == v1alpha1.ReasonTaskFailed
-	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.web.exists && m.web.size == 0 && m.desired() > 0 && !older(m.metastore, m.web.image) {
+	former := older(m.metastore, m.web.image) || older(m.lastImage, m.web.image) // a recorded upgrade that it did not get
+	if rejected && !in.Stopped && !d.Status.MetastoreChanged && m.web.exists && m.web.size == 0 && m.desired() > 0 && !former {
 		rt.Fatalf("invariant old-version-serves: no pods, mode %s, %s", d.Mode, d.Condition.Message)
 	}
 	if d.ScaleUp && (entry == nil || entry.State != v1alpha1.TaskFailed) {
