@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,6 +140,12 @@ func (s *env) agree() {
 		var waiting int
 		if err := s.db.QueryRowContext(s.Context(), "SELECT COUNT(*) FROM outbox").Scan(&waiting); err != nil || waiting > 0 {
 			return fmt.Errorf("%d events wait: %w", waiting, err)
+		}
+		return nil
+	})
+	expect.Eventually(s, expect.Long, func() error { // the ingester may have reconnected first
+		if !s.conn.Connected() {
+			return errors.New("the test is not connected to NATS")
 		}
 		return nil
 	})
