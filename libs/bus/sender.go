@@ -185,7 +185,6 @@ func (p *Publisher) checkStreams(ctx context.Context) {
 		if err != nil {
 			p.log.V(1).Info("Failed to check stream", "stream", name, "cause", err.Error())
 			p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
-			continue
 		}
 		switch result {
 		case streamreset.Intact:

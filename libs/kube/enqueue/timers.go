@@ -2,7 +2,6 @@ package enqueue
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -16,15 +15,12 @@ const MinFailedRequeue = time.Second
 // Timers lets a controller requeue an object also after a failed reconcile. controller-runtime ignores the RequeueAfter of a
 // result with an error, so whatever else the object waits for would wait for the backoff of that failure.
 type Timers struct {
-	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // set before the first reconcile
 }
 
 // Source connects the Timers to the queue of the controller, which must watch it; it sends no events.
 func (t *Timers) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		t.mu.Lock()
-		defer t.mu.Unlock()
 		t.queue = queue
 		return nil
 	})
@@ -36,15 +32,9 @@ func (t *Timers) Reconciler(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, req)
 		if err != nil && result.RequeueAfter > 0 {
-			t.add(req, max(result.RequeueAfter, MinFailedRequeue))
+			t.queue.AddAfter(req, max(result.RequeueAfter, MinFailedRequeue))
 			result.RequeueAfter = 0
 		}
 		return result, err
 	})
-}
-
-func (t *Timers) add(req reconcile.Request, after time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.queue.AddAfter(req, after)
 }

@@ -98,7 +98,7 @@ func (m *Monitor) Regressed(before State, ack *jetstream.PubAck) bool {
 	return true
 }
 
-// Check compares a stream with its recorded state.
+// Check compares a stream with its recorded state. It detects a reset also if it cannot read our newest message.
 func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string) (Result, error) {
 	before := m.Mark() // later acknowledgments may be ahead of the reply
 	stream, err := js.Stream(ctx, name)
@@ -106,13 +106,12 @@ func (m *Monitor) Check(ctx context.Context, js jetstream.JetStream, name string
 		m.Suspect()
 		return Intact, fmt.Errorf("get stream info %q: %w", name, err)
 	}
-	info := stream.CachedInfo()
 	missing, err := m.missing(ctx, name)
 	if err != nil {
 		m.Suspect()
-		return Intact, fmt.Errorf("get own newest message in %q: %w", name, err)
+		err = fmt.Errorf("get own newest message in %q: %w", name, err)
 	}
-	return m.compare(before, info, missing), nil
+	return m.compare(before, stream.CachedInfo(), missing, err == nil), err
 }
 
 // missing asks the sources of a stream.
@@ -128,24 +127,25 @@ func (m *Monitor) missing(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing bool) Result {
+// compare decides. If missing is not known, a suspicion remains.
+func (m *Monitor) compare(before State, info *jetstream.StreamInfo, missing, known bool) Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := info.Config.Name
-	created, known := m.created[name]
+	created, seen := m.created[name]
 	m.created[name] = info.Created
 	head := m.suspected[name]
-	delete(m.suspected, name)
-	if before.resets != m.resets {
-		return Intact
-	}
 	result := Intact
 	switch {
-	case known && !created.Equal(info.Created), info.State.LastSeq < before.heads[name]:
+	case before.resets != m.resets:
+	case seen && !created.Equal(info.Created), info.State.LastSeq < before.heads[name]:
 		result = Reset
+	case !known:
+		return Intact
 	case missing, len(m.own[name]) > 0 && head > 0 && head < m.heads[name]:
 		result = Missing
 	}
+	delete(m.suspected, name)
 	if result != Intact {
 		m.recordReset(name, info.State.LastSeq)
 	}

@@ -46,6 +46,26 @@ func TestCheckAssumesLossAfterSuspicion(t *testing.T) {
 	}
 }
 
+// An observer without the permission to read its newest message still detects that the stream was re-created.
+func TestCheckDetectsResetWithoutOwnMessage(t *testing.T) {
+	js := boats(t)
+	m := New([]string{"BOATS"})
+	m.Own("BOATS", func(context.Context) (bool, error) { return false, errors.New("no reply") })
+	if got, err := m.Check(t.Context(), js, "BOATS"); got != Intact || err == nil {
+		t.Errorf("got %v, %v; want %v and an error", got, err, Intact)
+	}
+	m.Regressed(m.Mark(), send(t, js))
+	if err := js.DeleteStream(t.Context(), "BOATS"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, js)
+	for i, want := range []Result{Reset, Intact} {
+		if got, err := m.Check(t.Context(), js, "BOATS"); got != want || err == nil {
+			t.Errorf("check %d: got %v, %v; want %v and an error", i, got, err, want)
+		}
+	}
+}
+
 func boats(t *testing.T) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(natstest.Start(t).URL())
@@ -57,10 +77,15 @@ func boats(t *testing.T) jetstream.JetStream {
 	if err != nil {
 		t.Fatal(err)
 	}
+	create(t, js)
+	return js
+}
+
+func create(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "BOATS", Subjects: []string{"boats"}}); err != nil {
 		t.Fatal(err)
 	}
-	return js
 }
 
 func send(t *testing.T, js jetstream.JetStream) *jetstream.PubAck {

@@ -168,6 +168,21 @@ func TestCommandMakesObjectsDeletable(t *testing.T) {
 	}
 }
 
+// The Secret of a former own database keeps the id of its data, which is not that of an instance with an external one.
+func TestCommandRecordsNoIDOfExternalDatabase(t *testing.T) {
+	s := newTestEnv(t)
+	s.create("FireboltInstance", "i", "{id: 01J0000000000000000000000A, gateway: {}, metadata: {postgres: {host: db, database: d, credentialsSecretRef: {name: db}}}}",
+		v1alpha1.InstanceFinalizer)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "i-metadata-postgres-creds"}}
+	if err := s.client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.run(removefinalizers.Command{}, s.env()); err != "" {
+		t.Fatal(err)
+	}
+	expect.Unwritten(t, s.client, secret)
+}
+
 func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	s := newTestEnv(t)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
