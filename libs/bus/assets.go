@@ -131,7 +131,7 @@ func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("create stream %q: %w", cfg.Name, err)
+			return fmt.Errorf("create stream %q: %w", cfg.Name, p.withAdvice(err))
 		}
 	}
 	err := retry(ctx, func() error {
@@ -139,9 +139,26 @@ func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("create bucket %q: %w", contract.BucketStatus, err)
+		return fmt.Errorf("create bucket %q: %w", contract.BucketStatus, p.withAdvice(err))
 	}
 	return nil
+}
+
+// errCodeStorageExceeded is the server's error code for a stream whose limit exceeds the storage that is left.
+const errCodeStorageExceeded = 10047
+
+// withAdvice adds the storage that all assets need to the error of a server that has less.
+func (p Params) withAdvice(err error) error {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || api.ErrorCode != errCodeStorageExceeded {
+		return err
+	}
+	total := p.StatusMaxBytes
+	for _, s := range p.streams() {
+		total += s.MaxBytes
+	}
+	return fmt.Errorf("%w (the streams need %d MiB together: set max_file_store of the server to more, "+
+		"by default it is 75%% of the free disk space, or use smaller limits)", err, total/mebibyte)
 }
 
 // errCodeStreamCreate is the server's error code for a stream that it failed to create.

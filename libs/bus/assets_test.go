@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
 func verify(t *testing.T, c client, p bus.Params) []bus.Drift {
@@ -44,6 +46,15 @@ func TestBootstrapSatisfiesVerify(t *testing.T) {
 				t.Errorf("drift (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestBootstrapNamesRequiredStorage(t *testing.T) {
+	srv := natstest.Start(t, func(o *natstest.Options) { o.JetStreamMaxStore = 1 << 30 })
+	c := connect(t, srv.URL())
+	err := bus.Bootstrap(t.Context(), c.JetStream(), bus.DefaultParams())
+	if err == nil || !strings.Contains(err.Error(), "the streams need 2640 MiB together") {
+		t.Errorf("got %v, want an error with the storage that the streams need", err)
 	}
 }
 

@@ -20,7 +20,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, JetStreamMaxStore: 4 << 30, StoreDir: dir, NoLog: true, NoSigs: true})
 	if err != nil {
 		panic(err)
 	}

@@ -51,8 +51,10 @@ func Start(t testing.TB, options ...Option) *Server {
 		Port:       port,
 		JetStream:  true,
 		StoreDir:   filepath.Join(t.TempDir(), "nats"),
-		NoSigs:     true,
-		NoLog:      true,
+		// By default it depends on the free disk space, of which the streams' limits may need more than tests write.
+		JetStreamMaxStore: 64 << 30,
+		NoSigs:            true,
+		NoLog:             true,
 	}}
 	for _, o := range options {
 		o(&s.opts)

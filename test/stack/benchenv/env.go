@@ -107,7 +107,8 @@ func (e *Env) Bus() (url string, err error) {
 		return "", err
 	}
 	_, err = e.launch("nats",
-		filepath.Join(e.root, "hack", "tool"), "nats-server", "--name", "bench", "--addr", "127.0.0.1",
+		filepath.Join(e.root, "hack", "tool"), "nats-server",
+		"--config", filepath.Join(e.root, "hack", "nats.conf"), "--name", "bench", "--addr", "127.0.0.1",
 		"--port", strconv.Itoa(port), "--jetstream", "--store_dir", filepath.Join(e.dir, "nats"))
 	return "nats://" + freeport.Address(port), err
 }

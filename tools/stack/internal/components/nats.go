@@ -45,12 +45,13 @@ func natsSpec(env *Env, port portFunc) (process.Spec, error) {
 	if err != nil {
 		return process.Spec{}, err
 	}
+	config := env.Checkout.Path("hack", "nats.conf")
 	return process.Spec{
 		Name: "nats",
 		// exec replaces the shell, so that the process is the server.
 		Args: []string{
 			env.Checkout.Path("hack", "tool"), "nats-server",
-			"--name", "flotilla-" + env.Checkout.ID(),
+			"--config", config, "--name", "flotilla-" + env.Checkout.ID(),
 			"--addr", "127.0.0.1", "--port", strconv.Itoa(client), "--http_port", strconv.Itoa(monitor),
 			"--jetstream", "--store_dir", env.Checkout.Local("nats"),
 		},
@@ -58,6 +59,6 @@ func natsSpec(env *Env, port portFunc) (process.Spec, error) {
 		Log:    env.Checkout.Log("nats"),
 		Run:    env.Checkout.Local("run"),
 		Marker: env.Checkout.Marker(),
-		Files:  []string{env.Checkout.Path("tools", "go.mod")},
+		Files:  []string{env.Checkout.Path("tools", "go.mod"), config},
 	}, nil
 }
