@@ -66,6 +66,9 @@ type Input struct {
 	// CompletedInputs holds, by task type, the fingerprint of the own inputs with which a task last
 	// completed. Tasks that are not enabled use it.
 	CompletedInputs map[string]string
+	// Completed reports whether a task is complete for a checksum. It is called for each task except preflight, in
+	// order; nil if none is complete.
+	Completed func(kind resolve.TaskKind, checksum string) bool
 }
 
 // Task is one task with its ConfigMap. Its Job is rendered when an attempt begins.
@@ -93,23 +96,40 @@ func For(in Input) (*State, error) {
 	for i := range plan.Components {
 		state.Components = append(state.Components, forComponent(&plan.Components[i]))
 	}
-	chain := newChain(string(sup.UID), in.CompletedInputs)
-	for _, t := range plan.Tasks {
-		hash, err := render.TaskPodHash(&t)
-		if err != nil {
+	state.Tasks = tasks(&in, plan.Tasks)
+	for i := range state.Tasks {
+		t := &state.Tasks[i]
+		t.ConfigMap = render.TaskConfigMap(&t.Task, plan.Components)
+		var err error
+		if t.PodHash, err = render.TaskPodHash(&t.Task); err != nil {
 			return nil, err
 		}
-		task := Task{Task: t, PodHash: hash, ConfigMap: render.TaskConfigMap(&t, plan.Components)}
-		if t.Kind.Type == resolve.Preflight.Type {
-			sums := preflight(string(sup.UID), &t)
-			task.Checksum, task.SettingsChecksum, task.KeysChecksum = sums.all, sums.settings, sums.keys
-		} else {
-			task.Inputs = inputs(&t, in.ScheduledTime)
-			task.Checksum = chain.next(t.Kind, task.Inputs)
-		}
-		state.Tasks = append(state.Tasks, task)
 	}
 	return state, nil
+}
+
+// tasks computes the checksums of all tasks, and tells the preflight, which is the first one, which of the others follow.
+func tasks(in *Input, plan []resolve.Task) []Task {
+	uid := string(in.Superset.UID)
+	chain := newChain(uid, in.CompletedInputs)
+	out := make([]Task, len(plan))
+	for i := range plan {
+		t := &out[i]
+		t.Task = plan[i]
+		if t.Kind.Type == resolve.Preflight.Type {
+			sums := preflight(uid, &t.Task)
+			t.Checksum, t.SettingsChecksum, t.KeysChecksum = sums.all, sums.settings, sums.keys
+			continue
+		}
+		t.Inputs = inputs(&t.Task, in.ScheduledTime)
+		t.Checksum = chain.next(t.Kind, t.Inputs)
+		completed := in.Completed != nil && in.Completed(t.Kind, t.Checksum)
+		if check := &out[0]; check.Kind.Type == resolve.Preflight.Type {
+			check.Clones = check.Clones || t.Kind.Type == resolve.Clone.Type && !completed
+			check.Migrated = check.Migrated || t.Kind.Type == resolve.Migrate.Type && completed
+		}
+	}
+	return out
 }
 
 func forComponent(c *resolve.Component) Component {

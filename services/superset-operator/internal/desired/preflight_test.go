@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // preflight returns the preflight of the golden case "staging".
@@ -116,6 +117,56 @@ func TestPreflightSkipsPermissionOfMigration(t *testing.T) {
 		if skips != disabled {
 			t.Errorf("migrate disabled %t: the preflight skips the permission %t", disabled, skips)
 		}
+	}
+}
+
+// TestPreflightKnowsFollowingTasks checks what the preflight learns about the clone and the migration, which does not
+// run it again.
+func TestPreflightKnowsFollowingTasks(t *testing.T) {
+	cases := map[string]struct {
+		complete []string
+		edit     func(*v1alpha1.SupersetSpec)
+		want     []string
+	}{
+		"first run":          {nil, func(*v1alpha1.SupersetSpec) {}, []string{"CLONES"}},
+		"migration follows":  {[]string{"Clone"}, func(*v1alpha1.SupersetSpec) {}, nil},
+		"no clone":           {nil, func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone = nil }, nil},
+		"both are complete":  {[]string{"Clone", "Migrate"}, func(*v1alpha1.SupersetSpec) {}, []string{"MIGRATED"}},
+		"migrate by another": {[]string{"Clone"}, func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.Disabled = new(true) }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := load(t, "testdata/staging/superset.yaml")
+			tc.edit(&sup.Spec)
+			base, err := desired.For(desired.Input{Superset: sup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, err := desired.For(desired.Input{Superset: sup, Completed: func(kind resolve.TaskKind, _ string) bool {
+				return slices.Contains(tc.complete, kind.Type)
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := &state.Tasks[0]
+			job, err := render.Job(&check.Task, check.Checksum, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, name := range []string{"CLONES", "MIGRATED"} {
+				env := corev1.EnvVar{Name: "SUPERSET_OPERATOR__" + name, Value: "true"}
+				if slices.Contains(job.Spec.Template.Spec.Containers[0].Env, env) {
+					got = append(got, name)
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("the preflight gets %v, want %v", got, tc.want)
+			}
+			if check.Checksum != base.Tasks[0].Checksum {
+				t.Error("the preflight runs again")
+			}
+		})
 	}
 }
 

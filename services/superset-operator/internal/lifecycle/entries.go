@@ -63,20 +63,39 @@ func (d *decider) keepChecksum(name, checksum string) {
 	d.status.LastCompletedChecksums[name] = checksum
 }
 
+// Completions reports which tasks are complete.
+type Completions struct {
+	status  *v1alpha1.LifecycleStatus
+	settled bool // all previous tasks are complete with the checksums that the components last ran with
+}
+
+// NewCompletions returns the completions of the given state, for [Completions.Complete] on all tasks in order.
+func NewCompletions(status *v1alpha1.LifecycleStatus) *Completions {
+	return &Completions{status: status, settled: true}
+}
+
+// Complete reports whether a task is complete for a checksum: the one of its last run, or the one that the components
+// last ran with if that is so for all previous tasks too.
+func (c *Completions) Complete(kind resolve.TaskKind, checksum string) bool {
+	last := c.status.LastCompletedChecksums[kind.Type]
+	c.settled = c.settled && last == checksum
+	if entry := *kind.StatusRef(c.status); entry != nil {
+		last = entry.CompletedChecksum
+	}
+	return c.settled || last == checksum
+}
+
 // prepare moves all tasks to their desired checksums and returns the index of the first one that is not complete. A
-// task is complete for the checksum of its last run, and for the one that the components last ran with if all
-// previous tasks are complete in this way too: a reverted change runs nothing except a preflight of reverted keys, since
-// a rotation may have changed what it reads.
+// reverted change runs nothing except a preflight of reverted keys, since a rotation may have changed what it reads.
 func (d *decider) prepare() int {
-	first, settled := len(d.in.Steps), true
+	first, completions := len(d.in.Steps), NewCompletions(d.status)
 	for i := range d.in.Steps {
 		step := &d.in.Steps[i]
 		if isPreflight(step.Kind) {
 			continue
 		}
 		entry := d.ensureEntry(step)
-		settled = settled && d.status.LastCompletedChecksums[step.Kind.Type] == step.Checksum
-		if settled || entry.CompletedChecksum == step.Checksum {
+		if completions.Complete(step.Kind, step.Checksum) {
 			d.complete(step, entry)
 			continue
 		}

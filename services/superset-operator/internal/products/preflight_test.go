@@ -165,7 +165,10 @@ func TestPreflightRejectsInput(t *testing.T) {
 func TestPreflightRejectsMetastore(t *testing.T) {
 	i := installed(t)
 	i.task(t, "preflight").succeeds()
+	const unmigrated = "is not migrated for this image, but task migrate is complete: correct spec.metastore, or change spec.lifecycle.migrate.trigger"
+	i.completed("Migrate").task(t, "preflight").checkRejection(unmigrated)
 	i.task(t, "migrate").succeeds()
+	i.completed("Migrate").task(t, "preflight").succeeds()
 	equal(t, i.task(t, "preflight").succeeds(), `{"columns": 9, "values": 0, "previousKey": 0}`)
 	if remaining := i.store.query(t, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'flotilla%'"); remaining != "0" {
 		t.Errorf("%s tables were not removed", remaining)
@@ -178,7 +181,23 @@ func TestPreflightRejectsMetastore(t *testing.T) {
 		i.task(t, "preflight").succeeds()
 	})
 	t.Run("an older image", func(t *testing.T) {
-		i.upgraded(release60).task(t, "preflight").checkRejection("is unknown to this image: a newer or another release migrated it")
+		older := i.upgraded(release60)
+		older.task(t, "preflight").checkRejection("is unknown to this image: a newer or another release migrated it")
+		clones := func(s *v1alpha1.SupersetSpec) {
+			s.Environment = v1alpha1.Staging
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
+				Type: i.store.spec().Type, Host: "source", Database: "superset", Username: "reader", PasswordFrom: key("db"),
+			}}}
+		}
+		older.with(clones).task(t, "preflight").succeeds()
+		older.with(clones).completed("Clone").task(t, "preflight").checkRejection("is unknown to this image")
+	})
+	t.Run("an older schema", func(t *testing.T) {
+		before := i.store.query(t, "SELECT version_num FROM alembic_version")
+		i.store.query(t, "UPDATE alembic_version SET version_num = '4e6a06bad7a8'") // the first of all migrations
+		i.completed("Migrate").task(t, "preflight").checkRejection(unmigrated)
+		i.task(t, "preflight").succeeds()
+		i.store.query(t, "UPDATE alembic_version SET version_num = '"+before+"'")
 	})
 	t.Run("a user without CREATE", func(t *testing.T) {
 		name := i.store.database + "_reader"

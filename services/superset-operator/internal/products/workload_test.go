@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 const (
@@ -47,6 +49,13 @@ type installation struct {
 	// secrets are the values behind references, as "name/key".
 	secrets map[string]string
 	edit    []func(*v1alpha1.SupersetSpec)
+	// complete are the types of the tasks that are complete.
+	complete []string
+}
+
+func (i installation) completed(tasks ...string) installation {
+	i.complete = tasks
+	return i
 }
 
 func (i installation) with(edit ...func(*v1alpha1.SupersetSpec)) installation {
@@ -76,7 +85,9 @@ func (i installation) state(t *testing.T) *desired.State {
 	for _, edit := range i.edit {
 		edit(&sup.Spec)
 	}
-	state, err := desired.For(desired.Input{Superset: sup})
+	state, err := desired.For(desired.Input{Superset: sup, Completed: func(kind resolve.TaskKind, _ string) bool {
+		return slices.Contains(i.complete, kind.Type)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ const (
 	envRotate         = pyconfig.EnvPrefix + "ROTATE"
 	envCreateDatabase = pyconfig.EnvPrefix + "CREATE_DATABASE"
 	envSkipsMigration = pyconfig.EnvPrefix + "SKIPS_MIGRATION"
+	envClones         = pyconfig.EnvPrefix + "CLONES"
+	envMigrated       = pyconfig.EnvPrefix + "MIGRATED"
 	envServesMCP      = pyconfig.EnvPrefix + "SERVES_MCP"
 
 	// Variables of Superset: the path of the configuration file, and the module that reads it.
@@ -99,6 +101,12 @@ func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	}
 	if t.SkipsMigration {
 		env = append(env, literal(envSkipsMigration, "true"))
+	}
+	if t.Clones {
+		env = append(env, literal(envClones, "true"))
+	}
+	if t.Migrated {
+		env = append(env, literal(envMigrated, "true"))
 	}
 	if t.ServesMCP {
 		env = append(env, literal(envServesMCP, "true"))

@@ -85,6 +85,9 @@ type Task struct {
 	// SkipsMigration is set only for preflight. It reports whether the task migrate is disabled, so that the
 	// metastore's user may lack permission to migrate.
 	SkipsMigration bool
+	// Clones and Migrated are set only for preflight, from the state of the other tasks. Clones reports that the clone
+	// runs after it and replaces the metastore, Migrated that migrate is complete and does not run after it.
+	Clones, Migrated bool
 	// Checks is set only for migrate. It reports whether the task begins with the checks of the preflight.
 	Checks bool
 	// ServesMCP is set only for tasks that check the image. It reports whether the MCP server runs that image too,

@@ -194,14 +194,25 @@ class Metastore:
     def check_revision(self, connection):
         import sqlalchemy as sa
 
-        if not sa.inspect(connection).has_table("alembic_version"):
-            return
+        if os.environ.get(PREFIX + "CLONES") == "true":
+            return  # the clone replaces the schema
+        revisions = []
+        if sa.inspect(connection).has_table("alembic_version"):
+            revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
         folder = os.path.dirname(importlib.util.find_spec("superset").origin)
-        known = set()
+        known, replaced = set(), set()
         for path in glob.glob(os.path.join(folder, "migrations", "**", "*.py"), recursive=True):
             with open(path, encoding="utf-8") as file:
-                known.update(re.findall(r"""^revision(?:\s*:\s*str)?\s*=\s*["']([^"']+)["']""", file.read(), re.MULTILINE))
-        for (revision,) in connection.exec_driver_sql("SELECT version_num FROM alembic_version").all():
+                text = file.read()
+            known.update(re.findall(r"""^revision(?:\s*:\s*str)?\s*=\s*["']([^"']+)["']""", text, re.MULTILINE))
+            for former in re.findall(r"^down_revision[^=\n]*=\s*(\([^)]*\)|.*)", text, re.MULTILINE):
+                replaced.update(re.findall(r"""["']([^"']+)["']""", former))
+        if os.environ.get(PREFIX + "MIGRATED") == "true" and replaced.issuperset(revisions):
+            raise Refused(
+                f"the metastore {self.where}/{self.url.database} is not migrated for this image, but task migrate is complete:"
+                " correct spec.metastore, or change spec.lifecycle.migrate.trigger"
+            )
+        for revision in revisions:
             if known and revision not in known:
                 raise Refused(
                     f"the metastore's revision {revision} is unknown to this image: a newer or another release migrated it."

@@ -48,6 +48,7 @@ func (r *Reconciler) plan(_ context.Context, s *reconcileState) (steps.Result, e
 	state := s.sup.Status.Lifecycle
 	if state != nil {
 		in.CompletedInputs = state.CompletedInputs
+		in.Completed = lifecycle.NewCompletions(state).Complete
 	}
 	if last := lifecycle.LastTime(state); last != nil {
 		in.ScheduledTime = last.Format(time.RFC3339)

@@ -1,11 +1,15 @@
 package superset_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -69,5 +73,36 @@ func TestRejectedPreflightKeepsTheOldVersionAfterAStop(t *testing.T) {
 		if diff := cmp.Diff(before[name].Spec, l.deployment(name).Spec); diff != "" {
 			t.Errorf("%s differs (-before +after):\n%s", name, diff)
 		}
+	}
+}
+
+// TestTriggeredMigrationRetriesPreflight moves the metastore to a database that is not migrated. The preflight rejects
+// it until the migration is triggered.
+func TestTriggeredMigrationRetriesPreflight(t *testing.T) {
+	l := newParallelEnv(t, options{})
+	sup := l.createRunning(full())
+	requiresMigrated := func() bool {
+		env := get(l.env, "lab-preflight", &batchv1.Job{}).Spec.Template.Spec.Containers[0].Env
+		return slices.Contains(env, corev1.EnvVar{Name: "SUPERSET_OPERATOR__MIGRATED", Value: "true"})
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		tasks(failWith("1", "preflight: the metastore is not migrated"))(s)
+		s.Spec.Metastore.Host = new("other")
+	})
+	l.waitFor(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"))
+	if !requiresMigrated() {
+		t.Error("the preflight accepts a metastore that is not migrated")
+	}
+	start := l.editAndGetRevision(sup, func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "moved"}}
+	})
+	l.waitFor(sup, func(*v1alpha1.Superset) error {
+		if len(l.history.tasks(start)) == 0 {
+			return errors.New("the preflight does not run again")
+		}
+		return nil
+	})
+	if requiresMigrated() {
+		t.Error("the preflight rejects a metastore that the next task migrates")
 	}
 }
