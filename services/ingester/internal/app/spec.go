@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/controller/objectsync"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/failover"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	ingestermetrics "github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
@@ -75,6 +76,8 @@ type ingester struct {
 	watch      *incarnation.Watch
 	sweeper    *sweep.Sweeper
 	checkpoint *checkpoint.Tracker
+	// controllers has one controller for each kind.
+	controllers []*objectsync.Reconciler
 }
 
 // Setup adds the ingester to a manager.
@@ -94,6 +97,7 @@ func Setup(ctx context.Context, rt *service.Runtime, o *Options, registerer prom
 		{"orphan sweep", i.addSweep},
 		{"purge", i.addPurge},
 		{"controllers", i.addControllers},
+		{"failover monitor", i.addFailover},
 		{"finalizer webhook", i.addWebhook},
 		{"HTTP API", i.addAPI},
 	} {
@@ -200,6 +204,7 @@ func (i *ingester) addControllers(context.Context) error {
 		if err := c.SetupWithManager(i.Runtime); err != nil {
 			return fmt.Errorf("set up controller of %s: %w", kind.Name, err)
 		}
+		i.controllers = append(i.controllers, c)
 		i.Log.Info("Ingester controller registered successfully", "kind", kind.Name)
 		delete(missing, kind.Name)
 	}
@@ -207,6 +212,18 @@ func (i *ingester) addControllers(context.Context) error {
 		return fmt.Errorf("no controller was registered for %v", slices.Sorted(maps.Keys(missing)))
 	}
 	return nil
+}
+
+// addFailover adds the monitor of the database server to the controllers.
+func (i *ingester) addFailover(context.Context) error {
+	return i.Add(&failover.Monitor{
+		DB: i.store.DB(), Clock: i.Clock, Log: i.Log.WithName("failover"), Metrics: i.metrics, Ready: i.store.Prepared(),
+		Resync: func() {
+			for _, c := range i.controllers {
+				c.Resync()
+			}
+		},
+	})
 }
 
 func (i *ingester) addWebhook(ctx context.Context) error {

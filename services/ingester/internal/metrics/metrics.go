@@ -37,6 +37,7 @@ type Metrics struct {
 	Depth      prometheus.Gauge   // rows in the outbox
 	OutboxLag  prometheus.Gauge   // age of the oldest row in the outbox, seconds
 	Reachable  prometheus.Gauge   // 1 while MySQL is reachable
+	Resyncs    prometheus.Counter // comparisons of all objects after a failover
 	registerer prometheus.Registerer
 }
 
@@ -80,6 +81,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		Depth:      gauge("outbox_rows", "Number of change events in the outbox."),
 		OutboxLag:  gauge("outbox_lag_seconds", "Age of the oldest change event in the outbox."),
 		Reachable:  gauge("mysql_reachable", "1 while MySQL is reachable."),
+		Resyncs:    prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "resyncs_total", Help: "Total number of comparisons of all objects with their rows, since another MySQL server answered or it was restarted."}),
 	}
 	m.registerer = reg
 	if reg == nil {
@@ -88,7 +90,7 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.Upserts, m.Deletes, m.Evictions, m.Unchanged, m.Stale, m.Batches, m.BatchRows, m.CommitLag, m.EventToCommit, m.Rejected, m.Incomplete,
-		m.Statements, m.Errors, m.Adopted, m.Published, m.Compacted, m.Depth, m.OutboxLag, m.Reachable,
+		m.Statements, m.Errors, m.Adopted, m.Published, m.Compacted, m.Depth, m.OutboxLag, m.Reachable, m.Resyncs,
 	} {
 		errs = append(errs, reg.Register(c))
 	}

@@ -68,9 +68,10 @@ func (r *Reconciler) stored(ctx context.Context, o *object.Object, err error) er
 }
 
 // observeCommit observes the time from the watch event to the commit. Objects of a list are
-// not counted: they have no watch event.
+// not counted: they have no watch event. Nor are those that changed before the last resync, or
+// before the replica became the leader: their reconcile does not follow from their event.
 func (r *Reconciler) observeCommit(o *object.Object) {
-	if !o.Received.IsZero() {
+	if !o.Received.IsZero() && !r.resync.precedes(o.Received) {
 		r.config.Metrics.EventToCommit.WithLabelValues(r.config.Kind.Name).Observe(r.config.Clock.Since(o.Received).Seconds())
 	}
 }

@@ -223,6 +223,11 @@ func TestEventToCommitIsMeasured(t *testing.T) {
 flotilla_ingester_event_to_commit_seconds_sum{kind="Model"} 3
 flotilla_ingester_event_to_commit_seconds_count{kind="Model"} 1
 `)
+	// The reconcile of a resync does not follow from the event.
+	s.resync.begin(s.clock.Now().Add(time.Minute))
+	if _, err := s.handle(t, finalizersField); err != nil {
+		t.Fatal(err)
+	}
 	if err := testutil.CollectAndCompare(s.config.Metrics.EventToCommit, strings.NewReader(want.String())); err != nil {
 		t.Error(err)
 	}

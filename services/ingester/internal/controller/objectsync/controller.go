@@ -70,6 +70,7 @@ type Reconciler struct {
 	// permissions distinguishes a rejected patch from a missing permission.
 	permissions client.Client
 	last        lastStates
+	resync      resync
 	// backoff limits the retries of objects that were not written.
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 }
@@ -105,7 +106,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
 			MaxConcurrentReconciles: r.config.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				minBackoff, r.config.RequeuePeriod),
-		})
+		}).
+		WatchesRawSource(source.Func(r.startResync))
 	for _, informer := range r.client.informers {
 		build = build.WatchesRawSource(source.Func(informer.initialList.start)).
 			WatchesRawSource(&source.Informer{
