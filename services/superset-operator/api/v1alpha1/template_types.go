@@ -63,8 +63,8 @@ type PodTemplate struct {
 	// volumes are the volumes of the pods. Merged by name.
 	// +optional
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// sidecars are containers that run alongside the main container. Merged by name. In a task, a sidecar that does
-	// not exit by itself keeps the task from completing: make it an init container with restartPolicy Always.
+	// sidecars are containers that run alongside the main container. Merged by name. A task ends with its main
+	// container; a sidecar that still runs is terminated with the Job, at the latest after the timeout of the task.
 	// +optional
 	Sidecars []corev1.Container `json:"sidecars,omitempty"`
 	// initContainers are containers that run before the main container. Merged by name.

@@ -101,10 +101,35 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 		}
 	}
 	if out.State == lifecycle.JobActive {
+		endWithMain(&out, j, pods)
+	}
+	if out.State == lifecycle.JobActive {
 		out.StartFailure = snapshot.StartFailure(pods)
 		out.Podless = !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.DeletionTimestamp.IsZero() })
 	}
 	return out
+}
+
+// endWithMain ends an active Job with its main container: the Job itself waits for all containers, and a sidecar that an
+// admission webhook injects may never end.
+func endWithMain(out *lifecycle.Job, j *batchv1.Job, pods []corev1.Pod) {
+	for i := range pods {
+		end := snapshot.MainEnd(&pods[i])
+		if end == nil {
+			continue
+		}
+		out.FinishedAt = end.FinishedAt.DeepCopy()
+		if end.ExitCode == 0 {
+			out.State = lifecycle.JobSucceeded
+			out.StoredSecrets, _ = storedSecrets(j.Labels[v1alpha1.LabelTask], pods)
+			return
+		}
+		out.State = lifecycle.JobFailed
+		failed := readTermination(pods[i : i+1])
+		out.ExitCode, out.LogTail = failed.code, failed.tail
+		out.Message = failed.message(&batchv1.JobCondition{Reason: batchv1.JobReasonBackoffLimitExceeded})
+		return
+	}
 }
 
 func mainImage(pod *corev1.PodSpec) string {

@@ -132,6 +132,37 @@ func TestW22FailedJobReportsExitCodeAndLog(t *testing.T) {
 	}
 }
 
+// TestJobEndsWithMainContainer has a sidecar that an admission webhook injected, and that does not end.
+func TestJobEndsWithMainContainer(t *testing.T) {
+	at := metav1.NewTime(time.Unix(60, 0))
+	beside := func(code int32, text string) corev1.Pod {
+		return taskPod("job", terminated(code, text), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+			p.Status.ContainerStatuses[1].State.Terminated.FinishedAt = at
+		})
+	}
+	rotate := func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelTask: "rotate"} }
+	got := readJob(taskJob(rotate), beside(0, `{"columns": 9, "values": 13, "reencrypted": 12}`))
+	if got.State != lifecycle.JobSucceeded || !got.FinishedAt.Equal(&at) || got.StoredSecrets == nil || got.StoredSecrets.Values != 13 {
+		t.Errorf("exit code 0: got %+v", got)
+	}
+	got = readJob(taskJob(), beside(3, "relation does not exist"))
+	if got.State != lifecycle.JobFailed || !got.FinishedAt.Equal(&at) || got.ExitCode == nil || *got.ExitCode != 3 ||
+		got.Message != `container "superset" ended with exit code 3: relation does not exist` {
+		t.Errorf("exit code 3: got %+v", got)
+	}
+	ended := beside(0, "")
+	ended.Status.Phase = corev1.PodSucceeded
+	former := beside(0, "")
+	former.OwnerReferences[0].UID = "earlier"
+	for name, pod := range map[string]corev1.Pod{"the Job follows": ended, "the pod of an earlier Job": former} {
+		if got := readJob(taskJob(), pod); got.State != lifecycle.JobActive {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 func TestFailedJobWithoutPod(t *testing.T) {
 	got := readJob(taskJob(failed))
 	if got.ExitCode != nil || got.LogTail != "" || got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {

@@ -14,10 +14,15 @@ var ErrNever = errors.New("the expression never matches a time")
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
+// maxSetBack is by how much the clock may be set back without a scheduled time running twice. An absurd clock for a
+// moment must not suspend the schedule for longer.
+const maxSetBack = 24 * time.Hour
+
 // At returns the latest scheduled time that is not after now, and the first one after
 // now, both in UTC. A frozen scheduled time replaces the former: a sequence that
-// started with it finishes with it.
-func At(expr string, now time.Time, frozen *time.Time) (due, next time.Time, err error) {
+// started with it finishes with it. So does the last scheduled time that ran, if it is
+// later, since the clock was set back: an earlier one must not run again.
+func At(expr string, now time.Time, frozen, last *time.Time) (due, next time.Time, err error) {
 	// The parser accepts a time zone as a prefix, which a schedule here must not have.
 	if strings.Contains(expr, "=") {
 		return time.Time{}, time.Time{}, fmt.Errorf("parse cron expression %q: it must have five fields and no time zone", expr)
@@ -33,6 +38,9 @@ func At(expr string, now time.Time, frozen *time.Time) (due, next time.Time, err
 	}
 	if frozen != nil {
 		return frozen.UTC(), next, nil
+	}
+	if last != nil && last.After(now) && last.Sub(now) < maxSetBack && after(times, last.UTC().Add(-time.Second)).Equal(*last) {
+		return last.UTC(), next, nil
 	}
 	return latest(times, now), next, nil
 }

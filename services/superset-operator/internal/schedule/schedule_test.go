@@ -37,7 +37,7 @@ func TestAt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			due, next, err := schedule.At(tc.expr, at(t, tc.now), nil)
+			due, next, err := schedule.At(tc.expr, at(t, tc.now), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,9 +51,30 @@ func TestAt(t *testing.T) {
 	}
 }
 
+func TestLastTimeDoesNotRunAgain(t *testing.T) {
+	cases := map[string]struct{ expr, now, last, want string }{
+		"the clock was set back":            {"0 2 * * *", "2026-11-21T01:55:00Z", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"the time comes again":              {"0 2 * * *", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"the next time":                     {"0 2 * * *", "2026-11-22T02:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"monthly":                           {"0 3 1 * *", "2026-11-01T02:59:00Z", "2026-11-01T03:00:00Z", "2026-11-01T03:00:00Z"},
+		"the clock was wrong by days":       {"0 2 * * *", "2026-11-21T12:00:00Z", "2026-11-25T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"the last time of another schedule": {"0 3 * * *", "2026-11-21T01:55:00Z", "2026-11-21T02:00:00Z", "2026-11-20T03:00:00Z"},
+		"a schedule that became rarer":      {"0 2 * * 1", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-16T02:00:00Z"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			last := at(t, tc.last)
+			due, _, err := schedule.At(tc.expr, at(t, tc.now), nil, &last)
+			if err != nil || !due.Equal(at(t, tc.want)) {
+				t.Errorf("got %s, %v, want %s", due.Format(time.RFC3339), err, tc.want)
+			}
+		})
+	}
+}
+
 func TestFrozenTimeStays(t *testing.T) {
 	frozen := at(t, "2026-11-20T02:00:00Z")
-	due, next, err := schedule.At("0 2 * * *", at(t, "2026-11-21T12:00:00Z"), &frozen)
+	due, next, err := schedule.At("0 2 * * *", at(t, "2026-11-21T12:00:00Z"), &frozen, nil)
 	if err != nil || !due.Equal(frozen) || !next.Equal(at(t, "2026-11-22T02:00:00Z")) {
 		t.Errorf("got %s, %s, %v", due, next, err)
 	}
@@ -80,7 +101,7 @@ func TestExpressionsWithoutTimeAreErrors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := schedule.At(tc.expr, at(t, "2026-11-21T12:00:00Z"), nil)
+			_, _, err := schedule.At(tc.expr, at(t, "2026-11-21T12:00:00Z"), nil, nil)
 			if err == nil {
 				t.Fatal("want an error")
 			}
@@ -98,18 +119,18 @@ func TestScheduledTimesAreAdjacent(t *testing.T) {
 			"* * * * *", "*/7 * * * *", "0 2 * * *", "59 23 31 12 *", "0 0 29 2 *", "13 4 1,15 */3 1", "0 0 1 1 *", "* * 1 1 *",
 		}).Draw(rt, "expr")
 		now := time.Unix(rapid.Int64Range(1_700_000_000, 3_900_000_000).Draw(rt, "now"), 0)
-		due, next, err := schedule.At(expr, now, nil)
+		due, next, err := schedule.At(expr, now, nil, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if due.After(now) || !next.After(now) {
 			rt.Fatalf("%s is not between %s and %s", now.UTC(), due, next)
 		}
-		before, following, err := schedule.At(expr, due.Add(-time.Second), nil)
+		before, following, err := schedule.At(expr, due.Add(-time.Second), nil, nil)
 		if err != nil || !following.Equal(due) || !before.Before(due) {
 			rt.Fatalf("the scheduled time after %s is %s (%v), want %s", before, following, err, due)
 		}
-		latest, _, err := schedule.At(expr, next.Add(-time.Second), nil)
+		latest, _, err := schedule.At(expr, next.Add(-time.Second), nil, nil)
 		if err != nil || !latest.Equal(due) {
 			rt.Fatalf("just before %s the latest scheduled time is %s (%v), want %s", next, latest, err, due)
 		}
@@ -122,7 +143,7 @@ func FuzzAt(f *testing.F) {
 	f.Add("TZ=0", int64(0))
 	f.Fuzz(func(t *testing.T, expr string, seconds int64) {
 		now := time.Unix(seconds%4_000_000_000, 0)
-		due, next, err := schedule.At(expr, now, nil)
+		due, next, err := schedule.At(expr, now, nil, nil)
 		if err == nil && (due.After(now) || !next.After(now)) {
 			t.Errorf("%q at %s: got %s and %s", expr, now, due, next)
 		}
@@ -132,7 +153,7 @@ func FuzzAt(f *testing.F) {
 func BenchmarkAtYearly(b *testing.B) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for b.Loop() {
-		if _, _, err := schedule.At("0 0 29 2 *", now, nil); err != nil {
+		if _, _, err := schedule.At("0 0 29 2 *", now, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

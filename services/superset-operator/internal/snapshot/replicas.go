@@ -3,6 +3,8 @@ package snapshot
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // IsReady reports whether a pod of the Deployment's latest generation is ready.
@@ -34,6 +36,20 @@ func Active(pods []corev1.Pod) int {
 		}
 	}
 	return n
+}
+
+// MainEnd returns how the main container of a task ended in a pod that another container keeps running, for example an
+// injected sidecar; nil if it has not, or if the pod ended too. A container of a task does not restart.
+func MainEnd(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	if Ended(pod) {
+		return nil
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.Name == names.MainContainer {
+			return c.State.Terminated
+		}
+	}
+	return nil
 }
 
 // Ended reports whether a pod failed or succeeded.

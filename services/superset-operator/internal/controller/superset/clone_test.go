@@ -80,6 +80,16 @@ func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
 		t.Errorf("tasks at the scheduled time differ (-want +got):\n%s", diff)
 	}
 
+	// Nor does it run again if the clock is set back, or when that time comes once more.
+	start = revisionOf(sup)
+	clk.SetTime(day(21, 1, 55))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(21, 2, 0), day(21, 2, 0))))
+	clk.SetTime(day(21, 2, 0))
+	l.reconcileUntil(sup, nil, all(settled, scheduled(day(21, 2, 0), day(22, 2, 0))))
+	if got := taskNames(l.history.tasks(start)); len(got) > 0 {
+		t.Errorf("tasks after the clock was set back: %v", got)
+	}
+
 	// After days without an operator the missed scheduled times run the tasks once.
 	start = revisionOf(sup)
 	clk.SetTime(day(25, 12, 0))

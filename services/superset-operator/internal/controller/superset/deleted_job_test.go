@@ -59,3 +59,32 @@ func TestTaskWaitsForThePodOfADeletedJob(t *testing.T) {
 	setFinalizers("null")
 	e.waitFor(sup, settled)
 }
+
+// TestTaskEndsBesideASidecar lets the main container of each task end beside one that an admission webhook injected and
+// that runs on.
+func TestTaskEndsBesideASidecar(t *testing.T) {
+	t.Parallel()
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.FinishAfterAnnotation: "1h"}}
+	}))
+	for _, task := range []string{"migrate", "init"} {
+		expect.Eventually(t, timeout, func() error {
+			var pods corev1.PodList
+			err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelTask: task})
+			if err != nil || len(pods.Items) != 1 || pods.Items[0].Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("no pod of %s runs: %w", task, err)
+			}
+			pod := &pods.Items[0]
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+				{Name: "superset", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}}},
+				{Name: "istio-proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+			}
+			return e.client.Status().Update(t.Context(), pod)
+		})
+	}
+	e.waitFor(sup, settled)
+	for _, task := range []string{"migrate", "init"} {
+		expect.Deleted(t, e.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-" + task}})
+	}
+}

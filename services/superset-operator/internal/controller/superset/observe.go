@@ -50,12 +50,13 @@ func (r *Reconciler) plan(_ context.Context, s *reconcileState) (steps.Result, e
 		in.CompletedInputs = state.CompletedInputs
 		in.Completed = lifecycle.NewCompletions(state).Complete
 	}
-	if last := lifecycle.LastTime(state); last != nil {
+	last := lifecycle.LastTime(state)
+	if last != nil {
 		in.ScheduledTime = last.Format(time.RFC3339)
 	}
 	if lc := s.sup.Spec.Lifecycle; lc != nil && lc.Clone != nil && lc.Clone.CronSchedule != nil {
 		at := &lifecycle.Schedule{}
-		at.ScheduledTime, at.Next, at.Err = schedule.At(*lc.Clone.CronSchedule, r.Clock.Now(), lifecycle.FrozenTime(state))
+		at.ScheduledTime, at.Next, at.Err = schedule.At(*lc.Clone.CronSchedule, r.Clock.Now(), lifecycle.FrozenTime(state), last)
 		if at.Err == nil {
 			in.ScheduledTime = at.ScheduledTime.Format(time.RFC3339)
 		}

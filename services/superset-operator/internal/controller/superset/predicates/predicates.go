@@ -30,7 +30,8 @@ func Spec() predicate.Predicate {
 }
 
 // Pod ignores most events of task pods, since the Job has the result of a task. It passes an update that changes the
-// reason why the pod cannot start, and the end of a pod, which may have outlived its Job.
+// reason why the pod cannot start, the end of its main container beside others, and the end of a pod, which may have
+// outlived its Job.
 func Pod() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
@@ -44,7 +45,7 @@ func Pod() predicate.Predicate {
 			}
 			old, okOld := e.ObjectOld.(*corev1.Pod)
 			now, okNow := e.ObjectNew.(*corev1.Pod)
-			return !okOld || !okNow || snapshot.Ended(old) != snapshot.Ended(now) ||
+			return !okOld || !okNow || snapshot.Ended(old) != snapshot.Ended(now) || snapshot.MainEnd(old) == nil && snapshot.MainEnd(now) != nil ||
 				snapshot.StartFailure([]corev1.Pod{*old}) != snapshot.StartFailure([]corev1.Pod{*now})
 		},
 	}
