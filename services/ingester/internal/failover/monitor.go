@@ -114,7 +114,7 @@ type state struct {
 	at    time.Time // of the last comparison
 }
 
-// observe reports whether to compare all objects now. The first server is no change: a leader compares all objects when
+// observe reports whether to compare all objects now. The first server does not count: a leader compares all objects when
 // it starts.
 func (s *state) observe(found server, now time.Time) bool {
 	shift := found.started - s.last.started

@@ -60,9 +60,8 @@ func TestTaskWaitsForThePodOfADeletedJob(t *testing.T) {
 	e.waitFor(sup, settled)
 }
 
-// TestTaskEndsBesideASidecar lets the main container of each task end beside one that an admission webhook injected and
-// that runs on.
-func TestTaskEndsBesideASidecar(t *testing.T) {
+// TestTaskEndsWithMainContainer ends the main container of each task. Another one, which an admission webhook injected, runs on.
+func TestTaskEndsWithMainContainer(t *testing.T) {
 	t.Parallel()
 	e := start(t, options{})
 	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {

@@ -30,8 +30,8 @@ func Spec() predicate.Predicate {
 }
 
 // Pod ignores most events of task pods, since the Job has the result of a task. It passes an update that changes the
-// reason why the pod cannot start, the end of its main container beside others, and the end of a pod, which may have
-// outlived its Job.
+// reason why the pod cannot start, the end of its main container while others run on, and the end of a pod, which may
+// have outlived its Job.
 func Pod() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
