@@ -1,6 +1,7 @@
 package removefinalizers_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -32,9 +33,6 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
-
-// now is the time at which all tests run the command.
-var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const foreign = "example.com/keep"
 
@@ -68,7 +66,7 @@ func (s testEnv) create(kind, name, spec string, finalizers ...string) *unstruct
 }
 
 func (s testEnv) env() removefinalizers.Env {
-	return removefinalizers.Env{Client: s.client, Clock: clocktesting.NewFakePassiveClock(now), Namespaces: []string{s.namespace}, LeaseNamespace: s.namespace}
+	return removefinalizers.Env{Client: s.client, Clock: clock.RealClock{}, Namespaces: []string{s.namespace}, LeaseNamespace: s.namespace}
 }
 
 func (s testEnv) run(c removefinalizers.Command, env removefinalizers.Env) (string, string) {
@@ -183,27 +181,48 @@ func TestCommandRecordsNoIDOfExternalDatabase(t *testing.T) {
 	expect.Unwritten(t, s.client, secret)
 }
 
+// renewingClient is the client while the leader renews its Lease: it does so before each read of one.
+type renewingClient struct {
+	client.Client
+	lease *coordinationv1.Lease
+}
+
+func (c *renewingClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(*coordinationv1.Lease); ok {
+		c.lease.Spec.RenewTime = new(metav1.NewMicroTime(c.lease.Spec.RenewTime.Add(time.Second)))
+		if err := c.Update(ctx, c.lease); err != nil {
+			return err
+		}
+	}
+	return c.Client.Get(ctx, key, o, options...)
+}
+
+// The clock of the running operator is behind; that of the crashed one was ahead.
 func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	s := newTestEnv(t)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: removefinalizers.LeaseName},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("pod-a"), LeaseDurationSeconds: new(int32(15)), RenewTime: new(metav1.NewMicroTime(now.Add(-10 * time.Second))),
+			HolderIdentity: new("pod-a"), LeaseDurationSeconds: new(int32(1)), RenewTime: new(metav1.NewMicroTime(time.Now().Add(-time.Minute))),
 		},
 	}
 	if err := s.client.Create(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.run(removefinalizers.Command{}, s.env()); !strings.Contains(err, "pod-a is running") {
+	env := s.env()
+	env.Client = &renewingClient{Client: s.client, lease: lease}
+	if _, err := s.run(removefinalizers.Command{}, env); !strings.Contains(err, "pod-a is running") {
 		t.Errorf("error %q", err)
 	}
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(class), class); err != nil || len(class.GetFinalizers()) != 1 {
 		t.Errorf("finalizers %v, %v", class.GetFinalizers(), err)
 	}
-	env := s.env()
-	env.Clock = clocktesting.NewFakePassiveClock(now.Add(6 * time.Second)) // the Lease has expired
-	if out, err := s.run(removefinalizers.Command{}, env); err != "" || !strings.Contains(out, "FireboltEngineClass 1 0") {
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now().Add(10 * time.Minute)))
+	if err := s.client.Update(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.run(removefinalizers.Command{}, s.env()); err != "" || !strings.Contains(out, "FireboltEngineClass 1 0") {
 		t.Errorf("%s %s", out, err)
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/pflag"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/leader"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 )
 
@@ -30,7 +29,7 @@ const LeaseName = "engine-operator.flotilla.dev"
 type Env struct {
 	// Client reads from the API server, never from a cache.
 	Client client.Client
-	Clock  clock.PassiveClock
+	Clock  clock.Clock
 	// Namespaces are the watched namespaces; empty means all.
 	Namespaces []string
 	// LeaseNamespace is the namespace of the operator's Lease.
@@ -149,27 +148,19 @@ func objects(n int) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
-// checkLeader returns an error if the Lease shows a running operator.
+// checkLeader returns an error while an operator renews the Lease.
 func checkLeader(ctx context.Context, env Env) error {
 	if env.LeaseNamespace == "" {
 		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check for a running operator, unless --force is set")
 	}
-	var lease coordinationv1.Lease
-	err := env.Client.Get(ctx, client.ObjectKey{Namespace: env.LeaseNamespace, Name: LeaseName}, &lease)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	identity, err := leader.Find(ctx, env.Client, client.ObjectKey{Namespace: env.LeaseNamespace, Name: LeaseName}, env.Clock)
 	if err != nil {
-		return explain(fmt.Errorf("get Lease %s/%s: %w (not required with --force)", env.LeaseNamespace, LeaseName, err))
+		return explain(fmt.Errorf("%w (not required with --force)", err))
 	}
-	s := lease.Spec
-	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
+	if identity == "" {
 		return nil
 	}
-	if env.Clock.Now().After(s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)) {
-		return nil
-	}
-	return fmt.Errorf("the engine operator %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
+	return fmt.Errorf("the engine operator %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", identity, env.LeaseNamespace, LeaseName)
 }
 
 // explain adds a remedy to an error of the API server.

@@ -3,39 +3,20 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/flotilla-dev/flotilla/libs/kube/leader"
 )
 
 // LeaseName is the name of the ingester's leader election Lease.
 const LeaseName = "ingester.flotilla.dev"
 
-// Leader returns the name of the leader, or "" without one: the Lease is not found, was
-// released, or has expired.
+// Leader returns the name of the leader, or "" without one. It waits up to the duration of a Lease that was not released.
 func (e Env) Leader(ctx context.Context) (string, error) {
 	if e.LeaseNamespace == "" {
 		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check whether an ingester is running")
 	}
-	var lease coordinationv1.Lease
-	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}, &lease)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", Explain(fmt.Errorf("get Lease %s/%s: %w", e.LeaseNamespace, LeaseName, err))
-	}
-	spec := lease.Spec
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
-		return "", nil
-	}
-	end := spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second)
-	if e.Clock.Now().After(end) {
-		return "", nil
-	}
-	return *spec.HolderIdentity, nil
+	identity, err := leader.Find(ctx, e.Client, types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}, e.Clock)
+	return identity, Explain(err)
 }

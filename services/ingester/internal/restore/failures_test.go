@@ -3,6 +3,7 @@ package restore_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/command/commandtest"
 )
@@ -53,5 +54,19 @@ func TestRestoreContinuesAfterPolicy(t *testing.T) {
 	allow()
 	kinds, _, failure = run(t, newCommand(), b.Env)
 	equal(t, "again", []string{"Model 3 1 0 2 0 0"}, kinds)
+	equal(t, "error", "", failure)
+}
+
+// The clock of the running ingester is behind; that of the crashed one was ahead.
+func TestRestoreFailsWhileIngesterRuns(t *testing.T) {
+	b := commandtest.New(t)
+	b.Wipe(b.Stored(b.Model("m")))
+	kinds, _, failure := run(t, newCommand(), b.Lead(-time.Minute))
+	if want := "the ingester pod-1 is running and may close rows"; len(kinds) > 0 || !strings.Contains(failure, want) {
+		t.Errorf("restored %q, error %q, want none and %q", kinds, failure, want)
+	}
+	b.Lead(10 * time.Minute)
+	kinds, _, failure = run(t, newCommand(), b.Env)
+	equal(t, "restore after a crash of the ingester", []string{"Model 1 1 0 0 0 0"}, kinds)
 	equal(t, "error", "", failure)
 }

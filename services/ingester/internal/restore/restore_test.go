@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -240,12 +239,6 @@ func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
 
 func TestRestoreRejectsInvalidFlags(t *testing.T) {
 	b := commandtest.New(t)
-	now, holder, seconds := metav1.NewMicroTime(b.Clock.Now()), "pod-1", int32(600)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: command.LeaseName}}
-	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
-	if err := b.Client.Create(t.Context(), lease); err != nil {
-		t.Fatal(err)
-	}
 	tests := map[string]struct {
 		change func(*restore.Command)
 		want   string
@@ -254,7 +247,6 @@ func TestRestoreRejectsInvalidFlags(t *testing.T) {
 		"an unknown kind":                {func(c *restore.Command) { c.Kinds = []string{"x"} }, `--kinds: unknown kind "x"`},
 		"a policy that is none":          {func(c *restore.Command) { c.Existing = "replace" }, `--existing must be skip or fail, got "replace"`},
 		"no rate":                        {func(c *restore.Command) { c.Rate = 0 }, "--rate must be positive, got 0"},
-		"an ingester that runs":          {func(*restore.Command) {}, "the ingester pod-1 is running and may close rows"},
 		"a name that no evicted row has": {func(c *restore.Command) { c.Evicted, c.Names = true, []string{"x"} }, "--name: no evicted row found"},
 	}
 	for name, tc := range tests {
