@@ -57,10 +57,18 @@ func Connector(dsn string) (driver.Connector, error) {
 func OpenConnector(connector driver.Connector, pool Pool) *sql.DB {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(cmp.Or(pool.MaxOpen, maxOpen))
-	db.SetMaxIdleConns(cmp.Or(pool.MaxIdle, maxIdle))
+	db.SetMaxIdleConns(pool.maxIdle())
 	db.SetConnMaxLifetime(cmp.Or(pool.MaxLifetime, maxLifetime))
 	return db
 }
+
+// CloseIdle closes the idle connections of a pool that OpenConnector returned: they have the settings of the server at their start.
+func CloseIdle(db *sql.DB, pool Pool) {
+	db.SetMaxIdleConns(0)
+	db.SetMaxIdleConns(pool.maxIdle())
+}
+
+func (p Pool) maxIdle() int { return cmp.Or(p.MaxIdle, maxIdle) }
 
 func parseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
@@ -162,7 +170,7 @@ func Classify(err error) Class {
 		switch {
 		case server.Number == errDeadlock || server.Number == errLockWait:
 			return Contention
-		case content[server.Number]:
+		case content[server.Number], TooLong(err):
 			return Content
 		}
 		return Other

@@ -61,6 +61,20 @@ func (r *Record) Size() int {
 	return size
 }
 
+// Longest returns the name and the bytes of the longest value that the record stores.
+func (r *Record) Longest() (name string, size int) {
+	name, size = "JSON", len(r.JSON)
+	if len(r.Proto) > size {
+		name, size = "protobuf form", len(r.Proto)
+	}
+	for key, value := range r.Annotations {
+		if len(value) > size {
+			name, size = "annotation "+key, len(value)
+		}
+	}
+	return name, size
+}
+
 // Rejected reports whether the object's content causes the error, so that a retry cannot clear it.
 func Rejected(err error) bool {
 	var field *wire.FieldError

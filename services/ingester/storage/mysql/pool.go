@@ -28,7 +28,7 @@ func (s *Storage) openPools() error {
 	if s.options.StatementTimeout > 0 {
 		limited = database.Limited(connector, s.options.StatementTimeout)
 	}
-	s.db = database.OpenConnector(connector, pool)
+	s.db, s.pool = database.OpenConnector(connector, pool), pool
 	s.reads = database.OpenConnector(limited, Pool{MaxOpen: readConns, MaxIdle: readConns, MaxLifetime: pool.MaxLifetime})
 	s.probe = database.OpenConnector(connector, Pool{MaxIdle: -1})
 	if err := errors.Join(s.metrics.Pool("ingester", s.db), s.metrics.Pool("ingester_reads", s.reads)); err != nil {

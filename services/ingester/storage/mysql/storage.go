@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,6 +71,7 @@ type Options struct {
 type Storage struct {
 	options Options
 	db      *sql.DB
+	pool    Pool // of db
 	// reads are the connections of queries, so that slow ones do not delay writes.
 	reads *sql.DB
 	// probe opens a connection for each probe and keeps none.
@@ -88,6 +90,8 @@ type Storage struct {
 	direct *writer.Writer
 	// selective returns the limit of objects of a label that drives a plan; tests vary it.
 	selective func() int
+	// maxPacket is max_allowed_packet of the server when it was last read, or 0.
+	maxPacket atomic.Int64
 
 	mu     sync.Mutex
 	writer *writer.Writer

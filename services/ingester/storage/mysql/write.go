@@ -93,7 +93,16 @@ func (s *Storage) enqueue(ctx context.Context, object runtime.Object, state reco
 	if err != nil {
 		return "", err
 	}
+	if err := s.checkSize(ctx, r); err != nil {
+		return "", err
+	}
 	outcome, err := w.Write(ctx, r)
+	if database.TooLong(err) {
+		s.maxPacket.Store(0) // it has been lowered
+		if err := s.checkSize(ctx, r); err != nil {
+			return "", err
+		}
+	}
 	if err != nil {
 		return "", notWritten(rejected(nested(err, r.JSON)))
 	}

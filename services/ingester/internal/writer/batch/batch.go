@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -54,18 +55,33 @@ func (r *Runner) newBatch(tx *sql.Tx, kind *registry.Kind) *batch {
 	}
 }
 
-// Run commits records of one kind, in the order of their uids. With insertOnly set it does not read
-// their rows first: if one exists, it fails with retry.ErrRaced.
-func (r *Runner) Run(ctx context.Context, records []*record.Record, insertOnly bool) (outcomes []decision.Outcome, err error) {
-	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+// begin begins a transaction on a connection that is released by end: a connection whose statement is broken must not
+// return to the pool. end takes the error of the transaction, and rolls it back unless that is nil.
+func (r *Runner) begin(ctx context.Context) (tx *sql.Tx, end func(error) error, err error) {
+	conn, err := r.DB.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("begin transaction: %w", err)
+		return nil, nil, fmt.Errorf("connect to MySQL: %w", err)
 	}
-	defer func() {
+	tx, err = conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, nil, database.Release(ctx, conn, fmt.Errorf("begin transaction: %w", err))
+	}
+	return tx, func(err error) error {
 		if err != nil {
 			err = withRollback(err, tx.Rollback())
 		}
-	}()
+		return database.Release(ctx, conn, err)
+	}, nil
+}
+
+// Run commits records of one kind, in the order of their uids. With insertOnly set it does not read
+// their rows first: if one exists, it fails with retry.ErrRaced.
+func (r *Runner) Run(ctx context.Context, records []*record.Record, insertOnly bool) (outcomes []decision.Outcome, err error) {
+	tx, end, err := r.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = end(err) }()
 	b := r.newBatch(tx, records[0].Kind)
 	b.statements, b.insertOnly = r.Statements, insertOnly
 	outcomes, err = b.plan(ctx, records, r.Incarnation)
@@ -78,9 +94,9 @@ func (r *Runner) Run(ctx context.Context, records []*record.Record, insertOnly b
 	if err := b.execute(ctx); err != nil {
 		return nil, err
 	}
-	end := b.measured("commit")
+	measured := b.measured("commit")
 	err = tx.Commit()
-	end()
+	measured()
 	if err != nil {
 		return nil, fmt.Errorf("commit transaction: %w", err)
 	}
@@ -116,15 +132,11 @@ func (b *batch) execute(ctx context.Context) error {
 
 // transact runs fn in one transaction; fn reports whether it added outbox rows.
 func (r *Runner) transact(ctx context.Context, kind *registry.Kind, fn func(*batch) (published bool, err error)) (err error) {
-	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	tx, end, err := r.begin(ctx)
 	if err != nil {
-		return fmt.Errorf("begin transaction: %w", err)
+		return err
 	}
-	defer func() {
-		if err != nil {
-			err = withRollback(err, tx.Rollback())
-		}
-	}()
+	defer func() { err = end(err) }()
 	published, err := fn(r.newBatch(tx, kind))
 	if err != nil {
 		return err
