@@ -21,16 +21,21 @@ func compare(database, cluster int64) error {
 		"restore a newer backup, or run ingester checkpoint --accept (docs/disaster.md)", ErrBehind, database, cluster)
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+// Stored returns the number in the database, or 0 with an empty table: nothing was evicted.
+//
+// The read is in a transaction, since a proxy that splits reads and writes, such as ProxySQL or MaxScale, routes any other to a
+// replica, which may lag behind the last eviction. It does not lock the row: it would wait for increments, and an account
+// with SELECT alone could not run it.
+func Stored(ctx context.Context, db *sql.DB) (number int64, err error) {
+	err = transact(ctx, db, func(tx *sql.Tx) error {
+		number, err = stored(ctx, tx, "")
+		return err
+	})
+	return number, err
 }
 
-// Stored returns the number in the database, or 0 with an empty table: nothing was evicted.
-func Stored(ctx context.Context, db *sql.DB) (int64, error) { return stored(ctx, db, "") }
-
-func stored(ctx context.Context, db querier, lock string) (number int64, err error) {
-	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM "+schema.Quote(schema.CheckpointTable)+lock).Scan(&number)
+func stored(ctx context.Context, tx *sql.Tx, lock string) (number int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM "+schema.Quote(schema.CheckpointTable)+lock).Scan(&number)
 	if err != nil {
 		return 0, fmt.Errorf("read checkpoint: %w", err)
 	}
@@ -50,7 +55,30 @@ func Accept(ctx context.Context, db *sql.DB, cluster int64) error {
 	return change(ctx, db, func(previous int64) (int64, error) { return max(previous, cluster), nil }, &result)
 }
 
-func change(ctx context.Context, db *sql.DB, next func(old int64) (int64, error), result *int64) (err error) {
+func change(ctx context.Context, db *sql.DB, next func(old int64) (int64, error), result *int64) error {
+	var number int64
+	err := transact(ctx, db, func(tx *sql.Tx) error {
+		previous, err := stored(ctx, tx, " FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		if number, err = next(previous); err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+ //nolint:gosec // names of the schema; values are arguments
+			" (id, number) VALUES (1, ?) ON DUPLICATE KEY UPDATE number = VALUES(number)", number); err != nil {
+			return fmt.Errorf("write checkpoint: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		*result = number
+	}
+	return err
+}
+
+// transact runs fn in a transaction.
+func transact(ctx context.Context, db *sql.DB, fn func(*sql.Tx) error) (err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
@@ -62,21 +90,11 @@ func change(ctx context.Context, db *sql.DB, next func(old int64) (int64, error)
 			}
 		}
 	}()
-	previous, err := stored(ctx, tx, " FOR UPDATE")
-	if err != nil {
+	if err = fn(tx); err != nil {
 		return err
-	}
-	number, err := next(previous)
-	if err != nil {
-		return err
-	}
-	if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+ //nolint:gosec // names of the schema; values are arguments
-		" (id, number) VALUES (1, ?) ON DUPLICATE KEY UPDATE number = VALUES(number)", number); err != nil {
-		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	if err = tx.Commit(); err != nil {
 		return fmt.Errorf("commit checkpoint: %w", err)
 	}
-	*result = number
 	return nil
 }

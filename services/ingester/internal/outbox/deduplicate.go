@@ -55,7 +55,7 @@ func (r *Relay) deduplicate(ctx context.Context, kind string) error {
 		remaining -= removed
 	}
 	// If no row remains, none is published, and read would not show that the ids of later rows go back.
-	p.known, p.read = remaining > 0, 0
+	p.known, p.read, p.latest = remaining > 0, 0, time.Time{}
 	return nil
 }
 

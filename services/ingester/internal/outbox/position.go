@@ -16,6 +16,8 @@ type position struct {
 	id    int64     // of the last event
 	at    time.Time // commit time of the last event
 	read  int64     // the last row that this relay has published since it looked up the rows
+	// latest is the highest commit time of these rows.
+	latest time.Time
 }
 
 // covers reports whether the row's event may be in the stream. The ids of a replaced database may
@@ -41,7 +43,8 @@ func (r *Relay) forget() {
 // published moves the positions of the rows' kinds. The rows of a held kind were not published.
 func (r *Relay) published(rows []*row) {
 	for _, o := range r.withoutHeld(rows) {
-		r.position(o.kind).read = o.id
+		p := r.position(o.kind)
+		p.read, p.latest = o.id, later(p.latest, o.committedAt)
 	}
 }
 
@@ -65,7 +68,7 @@ func (r *Relay) unknown(rows []*row) (kinds []string) {
 // locate reads the last event of a kind from the stream, unless the relay knows it. The position never goes back.
 func (r *Relay) locate(ctx context.Context, kind string) error {
 	p := r.position(kind)
-	p.id = max(p.id, p.read)
+	p.id, p.at = max(p.id, p.read), later(p.at, p.latest)
 	if p.known {
 		return nil
 	}
@@ -81,9 +84,7 @@ func (r *Relay) locate(ctx context.Context, kind string) error {
 		return err
 	case change != nil:
 		p.id = max(p.id, change.OutboxID)
-		if change.CommittedAt.After(p.at) {
-			p.at = change.CommittedAt
-		}
+		p.at = later(p.at, change.CommittedAt)
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ const observer = "ingester"
 // batch; a failed event ends publish, so that no later event overtakes it, and a denied one holds
 // its kind. checkedAt is the time of the last deduplication.
 func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
+	if err := r.correctTimes(ctx, rows); err != nil {
+		return err
+	}
 	for len(rows) > 0 {
 		// If rows arrive faster than they are published, drain does not return. Those of rows that this drops are
 		// still published. It may take minutes, so the time of the last deduplication is checked afterwards.
@@ -161,7 +164,8 @@ func (r *Relay) subject(o *row) (string, error) {
 
 // sequence orders the events of an object by commit time and id. Both are stored, so an event
 // has the same sequence whenever it is published, and the events of a replaced database, whose
-// ids restarted, follow those of the previous one. The commit time is from the clock of the database.
+// ids restarted, follow those of the previous one. The commit time is from the clock of the database,
+// or from [Relay.correctTimes] if that clock went back.
 func sequence(o *row) string {
 	return contract.Sequence(o.committedAt.UnixMilli(), uint64(o.id)) //nolint:gosec // ids are positive
 }
