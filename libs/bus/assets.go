@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -144,13 +145,20 @@ func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 	return nil
 }
 
-// errCodeStorageExceeded is the server's error code for a stream whose limit exceeds the storage that is left.
-const errCodeStorageExceeded = 10047
+// Error codes for a stream whose limit exceeds the storage that is left, of a single server and of a cluster.
+const (
+	errCodeStorageExceeded = 10047
+	errCodeNoPeers         = 10005 // also for other reasons, which the description names
+)
 
 // withAdvice adds the storage that all assets need to the error of a server that has less.
 func (p Params) withAdvice(err error) error {
 	var api *jetstream.APIError
-	if !errors.As(err, &api) || api.ErrorCode != errCodeStorageExceeded {
+	if !errors.As(err, &api) {
+		return err
+	}
+	noPeers := api.ErrorCode == errCodeNoPeers && strings.Contains(api.Description, "insufficient storage")
+	if api.ErrorCode != errCodeStorageExceeded && !noPeers {
 		return err
 	}
 	total := p.StatusMaxBytes

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -218,9 +219,9 @@ func (i *ingester) addControllers(context.Context) error {
 func (i *ingester) addFailover(context.Context) error {
 	return i.Add(&failover.Monitor{
 		DB: i.store.DB(), Clock: i.Clock, Log: i.Log.WithName("failover"), Metrics: i.metrics, Ready: i.store.Prepared(),
-		Resync: func() {
+		Resync: func(since time.Time) {
 			for _, c := range i.controllers {
-				c.Resync()
+				c.Resync(since)
 			}
 		},
 	})

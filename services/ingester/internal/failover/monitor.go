@@ -34,10 +34,11 @@ type Monitor struct {
 	Metrics *ingestermetrics.Metrics
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
-	// Resync has all objects compared with their rows.
-	Resync func()
+	// Resync has all objects compared with their rows. Commits since the given time may be lost.
+	Resync func(since time.Time)
 
-	state state
+	state  state
+	failed bool // the last identification
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -60,23 +61,27 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// check compares the server with the previous one. A failure to read it is repeated at the next interval, and is no
-// change: the reads of the store report an unavailable server.
+// check compares the server with the previous one. A failure to identify it is repeated at the next interval, and is not a
+// change.
 func (m *Monitor) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found, err := read(ctx, m.DB)
 	if err != nil {
-		m.Log.V(1).Info("Failed to identify the MySQL server", "reason", err.Error())
+		if !m.failed {
+			m.Log.Info("Failed to identify the MySQL server, a failover is not noticed until it succeeds", "reason", err.Error())
+		}
+		m.failed = true
 		return
 	}
-	if !m.state.known {
+	if m.failed || !m.state.known {
 		m.Log.Info("Identified the MySQL server", "server", found.name)
 	}
-	if m.state.observe(found, m.Clock.Now()) {
+	m.failed = false
+	if since, due := m.state.observe(found, m.Clock.Now()); due {
 		m.Log.Info("Comparing all objects with their rows, since another MySQL server answers or it was restarted", "server", found.name)
 		m.Metrics.Resyncs.Inc()
-		m.Resync()
+		m.Resync(since)
 	}
 }
 
@@ -110,24 +115,27 @@ func read(ctx context.Context, db *sql.DB) (found server, err error) {
 type state struct {
 	last  server
 	known bool
+	seen  time.Time // when last answered for the last time
 	due   bool      // the change was not followed by a comparison yet
+	since time.Time // when the server before the change answered for the last time
 	at    time.Time // of the last comparison
 }
 
-// observe reports whether to compare all objects now. The first server does not count: a leader compares all objects when
-// it starts.
-func (s *state) observe(found server, now time.Time) bool {
+// observe reports whether to compare all objects now, and the time since which commits may be lost. The first server does
+// not count: a leader compares all objects when it starts.
+func (s *state) observe(found server, now time.Time) (since time.Time, due bool) {
 	shift := found.started - s.last.started
 	changed := found.name != s.last.name || shift > tolerance || shift < -tolerance
-	if s.known && changed {
-		s.due = true
+	if s.known && changed && !s.due {
+		s.due, s.since = true, s.seen
 	}
 	if !s.known || changed {
 		s.last, s.known = found, true
 	}
+	s.seen = now
 	if !s.due || !s.at.IsZero() && now.Sub(s.at) < minInterval {
-		return false
+		return time.Time{}, false
 	}
 	s.due, s.at = false, now
-	return true
+	return s.since, true
 }

@@ -30,8 +30,13 @@ func TestObserve(t *testing.T) {
 			var s state
 			var got []int
 			for minute, found := range tc.found {
-				if s.observe(found, now.Add(time.Duration(minute)*time.Minute)) {
-					got = append(got, minute)
+				since, due := s.observe(found, now.Add(time.Duration(minute)*time.Minute))
+				if !due {
+					continue
+				}
+				got = append(got, minute)
+				if minutes := int(since.Sub(now).Minutes()); minutes >= minute {
+					t.Errorf("in minute %d, commits may be lost since minute %d", minute, minutes)
 				}
 			}
 			if len(got) != len(tc.want) {

@@ -110,13 +110,21 @@ func (d *decider) deleteOtherJobs(current int) bool {
 func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := d.in.Jobs[kind.Slug]
-		if !exists || job.State != JobActive || except != nil && except.Kind.Type == kind.Type {
+		if !exists || job.State != JobActive || except != nil && except.Kind.Type == kind.Type || d.succeeded(kind, job) {
 			continue
 		}
 		d.deleteJob(kind.Slug, job)
 		slug = kind.Slug
 	}
 	return slug
+}
+
+// succeeded reports whether the success of exactly this Job is recorded. The Job is active if only its sidecars run, or if it
+// is deleted and they have ended.
+func (d *decider) succeeded(kind resolve.TaskKind, job Job) bool {
+	entry := *kind.StatusRef(d.status)
+	return entry != nil && entry.State == v1alpha1.TaskComplete &&
+		job.Attempt > 0 && entry.Attempts == job.Attempt && entry.CompletedChecksum == job.Checksum
 }
 
 // finish completes the decision: maintenance page, drain, downtime, approvals, events and requeue.

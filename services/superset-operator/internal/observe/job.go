@@ -111,11 +111,14 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 }
 
 // endWithMain ends an active Job with its main container: the Job itself waits for all containers, and a sidecar that an
-// admission webhook injects may never end.
+// admission webhook injects may never end. A container that the Job itself ended, at its deadline, does not count.
 func endWithMain(out *lifecycle.Job, j *batchv1.Job, pods []corev1.Pod) {
+	failing := slices.IndexFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobFailureTarget && c.Status == corev1.ConditionTrue
+	})
 	for i := range pods {
 		end := snapshot.MainEnd(&pods[i])
-		if end == nil {
+		if end == nil || failing >= 0 && !end.FinishedAt.Before(&j.Status.Conditions[failing].LastTransitionTime) {
 			continue
 		}
 		out.FinishedAt = end.FinishedAt.DeepCopy()

@@ -152,14 +152,44 @@ func TestJobEndsWithMainContainer(t *testing.T) {
 		got.Message != `container "superset" ended with exit code 3: relation does not exist` {
 		t.Errorf("exit code 3: got %+v", got)
 	}
-	ended := beside(0, "")
-	ended.Status.Phase = corev1.PodSucceeded
+	// Until the Job has its condition, the pod may end too.
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		ended := beside(0, "")
+		ended.Status.Phase = phase
+		ended.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		if got := readJob(taskJob(), ended); got.State != lifecycle.JobSucceeded {
+			t.Errorf("the pod is %s: got %+v", phase, got)
+		}
+	}
+	alone := beside(0, "")
+	alone.Status.ContainerStatuses = alone.Status.ContainerStatuses[1:]
 	former := beside(0, "")
 	former.OwnerReferences[0].UID = "earlier"
-	for name, pod := range map[string]corev1.Pod{"the Job follows": ended, "the pod of an earlier Job": former} {
+	for name, pod := range map[string]corev1.Pod{"the kubelet stops the pod, and the Job follows": alone, "the pod of an earlier Job": former} {
 		if got := readJob(taskJob(), pod); got.State != lifecycle.JobActive {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// TestDeadlineIsNotTheEndOfTheMainContainer kills the main container at the deadline of the Job, and after it ended.
+func TestDeadlineIsNotTheEndOfTheMainContainer(t *testing.T) {
+	deadline := func(at int64) *batchv1.Job {
+		return taskJob(func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{
+				Type: batchv1.JobFailureTarget, Status: "True", Reason: "DeadlineExceeded", LastTransitionTime: metav1.NewTime(time.Unix(at, 0)),
+			}}
+		})
+	}
+	killed := taskPod("job", terminated(137, ""), func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses[1].State.Terminated.FinishedAt = metav1.NewTime(time.Unix(60, 0))
+	})
+	if got := readJob(deadline(30), killed); got.State != lifecycle.JobActive {
+		t.Errorf("killed at the deadline: got %+v, want that the Job fails", got)
+	}
+	if got := readJob(deadline(90), killed); got.State != lifecycle.JobFailed {
+		t.Errorf("ended before the deadline: got %+v", got)
 	}
 }
 

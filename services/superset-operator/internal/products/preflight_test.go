@@ -150,6 +150,7 @@ func TestPreflightRejectsInput(t *testing.T) {
 	t.Run("a database to create", func(t *testing.T) {
 		creates := func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase = new(true) }
 		equal(t, i.with(absent).with(creates).task(t, "preflight").succeeds(), `{"columns": 0, "values": 0, "previousKey": 0}`)
+		i.with(absent).with(creates).completed("Migrate").task(t, "preflight").checkRejection("does not exist: create it")
 	})
 	t.Run("an image without MCP server", func(t *testing.T) {
 		serves := func(s *v1alpha1.SupersetSpec) { s.MCPServer = &v1alpha1.MCPServerSpec{} }
@@ -165,7 +166,7 @@ func TestPreflightRejectsInput(t *testing.T) {
 func TestPreflightRejectsMetastore(t *testing.T) {
 	i := installed(t)
 	i.task(t, "preflight").succeeds()
-	const unmigrated = "is not migrated for this image, but task migrate is complete: correct spec.metastore, or change spec.lifecycle.migrate.trigger"
+	const unmigrated = "is not migrated: correct spec.metastore, or change spec.lifecycle.migrate.trigger"
 	i.completed("Migrate").task(t, "preflight").checkRejection(unmigrated)
 	i.task(t, "migrate").succeeds()
 	i.completed("Migrate").task(t, "preflight").succeeds()

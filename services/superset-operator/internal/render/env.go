@@ -96,7 +96,7 @@ func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	if t.Rotates {
 		env = append(env, literal(envRotate, "true"))
 	}
-	if t.CreatesDatabase {
+	if t.CreatesDatabase && !t.Migrated {
 		env = append(env, literal(envCreateDatabase, "true"))
 	}
 	if t.SkipsMigration {

@@ -20,7 +20,7 @@ import (
 // operator counts attempts, so that they survive the Job.
 func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, error) {
 	pod := taskPod(t)
-	hash, err := podHash(t, &pod)
+	hash, err := TaskPodHash(t)
 	if err != nil {
 		return nil, err
 	}
@@ -44,22 +44,22 @@ func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, err
 	}, nil
 }
 
-// TaskPodHash returns the fingerprint of the pod of a task. A task that failed permanently is retried when it changes.
-func TaskPodHash(t *resolve.Task) (string, error) {
-	pod := taskPod(t)
-	return podHash(t, &pod)
-}
-
-// podHash covers the pod's spec, the user's labels and annotations, and the time that the pod gets. Defaults count as
+// TaskPodHash returns the fingerprint of the pod of a task. A task that failed permanently is retried when it changes. It
+// covers the pod's spec, the user's labels and annotations, and the time that the pod gets. Defaults count as
 // absent: they were not always covered, and the same settings must keep their fingerprint across releases.
-func podHash(t *resolve.Task, pod *corev1.PodSpec) (string, error) {
-	text, err := json.Marshal(pod)
+func TaskPodHash(t *resolve.Task) (string, error) {
+	usual := *t
+	usual.Migrated = false
+	text, err := json.Marshal(new(taskPod(&usual)))
 	if err != nil {
 		return "", fmt.Errorf("encode pod: %w", err)
 	}
 	sum := checksum.New("pod").String("spec", string(text)).Map("labels", t.Pod.Labels).Map("annotations", t.Pod.Annotations)
 	if t.Timeout != t.DefaultTimeout() {
 		sum.String("timeout", t.Timeout.String())
+	}
+	if t.Kind.Type == resolve.Preflight.Type && !t.Migrated && !t.SkipsMigration {
+		sum.Bool("migrates", true)
 	}
 	return sum.Sum(), nil
 }

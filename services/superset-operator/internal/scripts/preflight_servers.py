@@ -209,8 +209,8 @@ class Metastore:
                 replaced.update(re.findall(r"""["']([^"']+)["']""", former))
         if os.environ.get(PREFIX + "MIGRATED") == "true" and replaced.issuperset(revisions):
             raise Refused(
-                f"the metastore {self.where}/{self.url.database} is not migrated for this image, but task migrate is complete:"
-                " correct spec.metastore, or change spec.lifecycle.migrate.trigger"
+                f"the metastore {self.where}/{self.url.database} is not migrated: correct spec.metastore, or change"
+                " spec.lifecycle.migrate.trigger"
             )
         for revision in revisions:
             if known and revision not in known:

@@ -38,10 +38,12 @@ func Active(pods []corev1.Pod) int {
 	return n
 }
 
-// MainEnd returns how the main container of a task ended in a pod that another container keeps running, for example an
-// injected sidecar; nil if it has not, or if the pod ended too. A container of a task does not restart.
+// MainEnd returns how the main container of a task ended in a pod with other containers, for example an injected sidecar,
+// which may keep the pod running; nil if it has not. It does not change any more: a container of a task does not restart.
+// A pod with the main container alone ends with it, and so does its Job. It is nil then: until the phase and the Job follow, the
+// kubelet shows a terminated container in a running pod.
 func MainEnd(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if Ended(pod) {
+	if len(pod.Status.ContainerStatuses) < 2 {
 		return nil
 	}
 	for i := range pod.Status.ContainerStatuses {

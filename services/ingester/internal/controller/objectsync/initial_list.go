@@ -51,6 +51,15 @@ func (e *initialListBuffer) get(key types.NamespacedName) *object.Object {
 	return e.objects[key]
 }
 
+// each calls fn for each object that the informer does not have yet.
+func (e *initialListBuffer) each(fn func(*object.Object)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, o := range e.objects {
+		fn(o)
+	}
+}
+
 // start implements a source. It enqueues the objects that have arrived and those that arrive later.
 func (e *initialListBuffer) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})

@@ -17,17 +17,18 @@ import (
 type resync struct {
 	mu      sync.Mutex
 	enqueue func(*object.Object) // nil until the controller runs
-	since   time.Time            // of the last resync, or of the start of the controller
+	since   time.Time            // of the last resync, or the start of the controller
 }
 
-// Resync enqueues all objects, with low priority, to compare them with their rows. It does nothing before the controller
-// runs, which starts with all objects.
-func (r *Reconciler) Resync() {
-	enqueue := r.resync.begin(r.config.Clock.Now())
+// Resync enqueues all objects, with low priority, to compare them with their rows. Commits since the given time may be lost. It
+// does nothing before the controller runs, which starts with all objects.
+func (r *Reconciler) Resync(since time.Time) {
+	enqueue := r.resync.begin(since)
 	if enqueue == nil {
 		return
 	}
 	for _, informer := range r.client.informers {
+		informer.initialList.each(enqueue) // while it arrives
 		for _, item := range informer.GetStore().List() {
 			if o, ok := item.(*object.Object); ok {
 				enqueue(o)
@@ -48,14 +49,14 @@ func (r *Reconciler) startResync(ctx context.Context, queue workqueue.TypedRateL
 	return nil
 }
 
-func (s *resync) begin(now time.Time) (enqueue func(*object.Object)) {
+func (s *resync) begin(since time.Time) (enqueue func(*object.Object)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.since = now
+	s.since = since
 	return s.enqueue
 }
 
-// precedes reports whether an event precedes the last resync: a reconcile of its object may have another cause.
+// precedes reports whether an event precedes the commits that the last resync repeats: a reconcile of its object may have another cause.
 func (s *resync) precedes(received time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,10 +18,11 @@ func TestResyncEnqueuesAllObjects(t *testing.T) {
 		if err := store.Add(listed(t, name, name, "7")); err != nil {
 			t.Fatal(err)
 		}
-		r.client.informers[name] = &informer{SharedIndexInformer: movingInformer{store: store}}
+		r.client.informers[name] = &informer{SharedIndexInformer: movingInformer{store: store}, initialList: newInitialListBuffer()}
 	}
+	r.client.informers["a"].initialList.add(listed(t, "arriving", "c", "7"))
 	q := newQueue(t)
-	r.Resync() // before the controller runs
+	r.Resync(clk.Now()) // before the controller runs
 	if err := r.startResync(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +34,9 @@ func TestResyncEnqueuesAllObjects(t *testing.T) {
 	if r.resync.precedes(received) {
 		t.Error("an event after the start is not measured")
 	}
-	r.Resync()
-	if got := names(q); !got["a"] || !got["b"] || len(got) != 2 {
-		t.Errorf("enqueued %v, want a and b", got)
+	r.Resync(clk.Now())
+	if got := names(q); !got["a"] || !got["b"] || !got["arriving"] || len(got) != 3 {
+		t.Errorf("enqueued %v, want a, b and arriving", got)
 	}
 	if !r.resync.precedes(received) || r.resync.precedes(clk.Now()) {
 		t.Error("events before the resync are measured, or later ones are not")
