@@ -50,20 +50,28 @@ func (s *Store) isDiscarded(ctx context.Context, r *Record) (bool, error) {
 	if r.stored.IsZero() {
 		return false, nil
 	}
+	state, err := s.lifecycleState(ctx)
+	if err != nil {
+		return false, err
+	}
+	kept := state.FirstTime
+	if state.Msgs == 0 {
+		kept = state.LastTime // of the last event that was discarded
+	}
+	// A new stream has discarded nothing.
+	return state.FirstSeq > 1 && r.stored.Before(kept), nil
+}
+
+func (s *Store) lifecycleState(ctx context.Context) (jetstream.StreamState, error) {
 	stream, err := s.lifecycle(ctx)
 	if err != nil {
-		return false, s.note(err)
+		return jetstream.StreamState{}, s.note(err)
 	}
 	info, err := stream.Info(ctx)
 	if err = s.note(err); err != nil {
-		return false, fmt.Errorf("read the state of stream %s: %w", contract.StreamLifecycle, err)
+		return jetstream.StreamState{}, fmt.Errorf("read the state of stream %s: %w", contract.StreamLifecycle, err)
 	}
-	kept := info.State.FirstTime
-	if info.State.Msgs == 0 {
-		kept = info.State.LastTime // of the last event that was discarded
-	}
-	// A new stream has discarded nothing.
-	return info.State.FirstSeq > 1 && r.stored.Before(kept), nil
+	return info.State, nil
 }
 
 // isWrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.

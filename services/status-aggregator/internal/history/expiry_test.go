@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,6 +97,46 @@ func TestFlushPublishesMissingEvents(t *testing.T) {
 			f.wantHistory(test.want...)
 		})
 	}
+}
+
+// TestSequenceIncreasesAfterEventsExpired checks the first event of an object of which the stream has no other any more. A
+// subscriber that compares sequences must not take it for an old one.
+func TestSequenceIncreasesAfterEventsExpired(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restart %t", restarts), func(t *testing.T) {
+			f := newFixture(t)
+			f.put(f.entry("a", "Available=True@0"))
+			f.flush()
+			f.put(f.entry("a", "Available=False@1"))
+			f.flush()
+			former := f.sequences()
+			f.expire()
+			if restarts {
+				f.restart()
+			}
+			f.put(f.entry("a", "Available=True@2"))
+			f.flush()
+			f.put(f.entry("a", "Available=False@3"))
+			f.flush()
+			all := append(former, f.sequences()...)
+			if len(all) != 4 || !slices.IsSorted(all) {
+				t.Errorf("the sequences are %q, want four that increase", all)
+			}
+		})
+	}
+}
+
+// sequences returns the sequences of all events in the stream.
+func (f *fixture) sequences() (out []string) {
+	f.t.Helper()
+	for _, m := range f.messages() {
+		e, err := contract.DecodeEnvelope(m.Data)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		out = append(out, e.Sequence)
+	}
+	return out
 }
 
 // putOther publishes an event of another object.

@@ -24,7 +24,9 @@ const attempts = 3
 type position struct {
 	known    bool
 	sequence uint64 // 0: none
-	id       string
+	// floor is the last sequence of the stream if that has no event of the object: it may have discarded former ones.
+	floor uint64
+	id    string
 }
 
 // uid returns the first part of the id.
@@ -221,7 +223,7 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 		Source:   contract.Source(s.cluster, observer),
 		Subject:  ref.Namespace + "/" + ref.Name,
 		Time:     p.time,
-		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), r.position.sequence+1),
+		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), max(r.position.sequence, r.position.floor)+1),
 	}, p.data)
 	if err != nil {
 		return err
@@ -257,7 +259,11 @@ func (s *Store) locate(ctx context.Context, ref contract.Ref, p *position) error
 	if err != nil {
 		return err
 	}
-	*p, err = s.last(ctx, filter)
+	if *p, err = s.last(ctx, filter); err != nil || p.sequence > 0 {
+		return err
+	}
+	state, err := s.lifecycleState(ctx)
+	p.known, p.floor = err == nil, state.LastSeq
 	return err
 }
 

@@ -40,8 +40,12 @@ func TestFollowerReportsDeletion(t *testing.T) {
 			if diff := cmp.Diff(want, notified); diff != "" {
 				t.Errorf("announced (-want +got):\n%s", diff)
 			}
-			if _, seen := w.Last(kind(t), ref, "u"); seen != tc.final {
+			last, seen := w.Last(kind(t), ref, "u")
+			if seen != tc.final {
 				t.Errorf("last state is kept: %v, want %v", seen, tc.final)
+			}
+			if seen && (last.GetManagedFields() != nil || fullObject().GetManagedFields() == nil) {
+				t.Error("the last state is kept with the managed fields, which a standby never drops")
 			}
 		})
 	}

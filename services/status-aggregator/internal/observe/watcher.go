@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -208,7 +209,18 @@ func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	if len(w.deleted) >= maxDeleted {
 		clear(w.deleted) // on a standby they are never read; without a last state the deletion is marked as a gap
 	}
-	w.deleted[ref] = u
+	w.deleted[ref] = lastState(u)
+}
+
+// lastState returns a copy with what [Read] reads. On a standby it is kept until it is replaced.
+func lastState(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		out.Object["metadata"] = metadata
+	}
+	return out
 }
 
 // metaObject returns the object from the argument of an informer's handler.
